@@ -1,0 +1,456 @@
+//! Addresses of every family, parsed strictly and compared by what they mean.
+//!
+//! The same account has several spellings: an EVM address in lower case or with its EIP-55 checksum, a Starknet felt with
+//! or without leading zeros, a Tron address in base58check or hex. [`Account`] holds the canonical bytes, so that two
+//! spellings of one account are equal and two accounts never are.
+
+use std::fmt;
+
+use bech32::{Fe32, Hrp, segwit};
+use sha3::{Digest, Keccak256};
+
+use crate::network::{BitcoinNet, Coin, Family, Network};
+
+/// The version byte in front of every Tron address.
+pub const TRON_PREFIX: u8 = 0x41;
+
+/// The Stark field prime, `2^251 + 17 * 2^192 + 1`, big-endian.
+const STARK_PRIME: [u8; 32] = {
+    let mut prime = [0; 32];
+    prime[0] = 0x08;
+    prime[7] = 0x11;
+    prime[31] = 0x01;
+    prime
+};
+
+/// Longest text that is looked at: a bech32m address of a witness program of 40 bytes is shorter.
+const MAX_TEXT: usize = 130;
+
+/// An account, contract, object or key on one family's chains, as canonical bytes.
+///
+/// | family | bytes |
+/// |---|---|
+/// | EVM, Tron | the 20 address bytes, without Tron's `41` |
+/// | Starknet | the felt, 32 bytes big-endian |
+/// | Solana, Sui | the 32 bytes |
+/// | Bitcoin | the script pubkey of an address, or the 32 bytes of an x-only key |
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Account {
+    family: Family,
+    len: u8,
+    bytes: [u8; 42],
+}
+
+impl Account {
+    /// The account with these canonical bytes, at most 42 of them; `None` if there are more.
+    #[must_use]
+    pub fn new(family: Family, canonical: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 42];
+        bytes.get_mut(..canonical.len())?.copy_from_slice(canonical);
+        let len = u8::try_from(canonical.len()).ok()?;
+        Some(Self { family, len, bytes })
+    }
+
+    fn fixed<const N: usize>(family: Family, canonical: [u8; N]) -> Self {
+        const { assert!(N <= 42) };
+        let mut bytes = [0; 42];
+        for (to, from) in bytes.iter_mut().zip(canonical) {
+            *to = from;
+        }
+        #[expect(clippy::as_conversions, reason = "N is at most 42, as the assertion above proves")]
+        Self { family, len: N as u8, bytes }
+    }
+
+    /// The family whose chains this account is on.
+    #[must_use]
+    pub const fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The canonical bytes: see the table on the type.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// The canonical bytes as an array, `None` if there is another number of them.
+    #[must_use]
+    pub fn array<const N: usize>(&self) -> Option<[u8; N]> {
+        self.bytes().try_into().ok()
+    }
+
+    /// Whether every byte is zero: nobody's account.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.bytes().iter().all(|byte| *byte == 0)
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Account({}:{})", self.family, hex::encode(self.bytes()))
+    }
+}
+
+/// Why a text is no address of the network that it is meant for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// Empty, too long, or with characters that no address of this family has.
+    Form,
+    /// The right alphabet, but another number of bytes.
+    Length,
+    /// The checksum is wrong: EIP-55 letter case, base58check, bech32.
+    Checksum,
+    /// An address of another chain or network.
+    OtherNetwork,
+    /// A felt that is not below the field prime.
+    Range,
+    /// 32 bytes that are no point of the curve.
+    NotOnCurve,
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Form => "not an address of this chain",
+            Self::Length => "an address of another length",
+            Self::Checksum => "the address checksum is wrong",
+            Self::OtherNetwork => "an address of another chain or network",
+            Self::Range => "not below the field prime",
+            Self::NotOnCurve => "not a point of the curve",
+        })
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+/// Parses an address of `network`, in the spelling that the network's users write.
+///
+/// EVM: `0x` and 40 digits, all lower, all upper or with the right EIP-55 checksum. Tron: base58check. Starknet: `0x` and
+/// a felt, leading zeros optional. Solana: base58 of 32 bytes. Sui: `0x` and 64 digits. Bitcoin and Litecoin: the
+/// network's bech32, bech32m or base58check addresses.
+///
+/// # Errors
+///
+/// [`AddressError`] if the text is anything else. No input is slow: the length is bounded first.
+pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
+    if text.is_empty() || text.len() > MAX_TEXT || !text.is_ascii() {
+        return Err(AddressError::Form);
+    }
+    match network {
+        Network::Evm(_) => parse_evm(text).map(|bytes| Account::fixed(Family::Evm, bytes)),
+        Network::Tron(_) => parse_tron_base58(text).map(|bytes| Account::fixed(Family::Tron, bytes)),
+        Network::Starknet(_) => parse_felt(text).map(|bytes| Account::fixed(Family::Starknet, bytes)),
+        Network::Solana(_) => parse_solana(text).map(|bytes| Account::fixed(Family::Solana, bytes)),
+        Network::Sui(_) => parse_sui(text).map(|bytes| Account::fixed(Family::Sui, bytes)),
+        Network::Bitcoin(coin, net) => {
+            let script = parse_bitcoin(*coin, *net, text)?;
+            Account::new(Family::Bitcoin, &script).ok_or(AddressError::Length)
+        }
+    }
+}
+
+/// Parses what stands for a party of an HTLC: an address, or on Bitcoin-like chains the 64 digits of an x-only key that
+/// is a point of the curve.
+///
+/// # Errors
+///
+/// As [`parse`], and [`AddressError::NotOnCurve`].
+pub fn parse_party(network: &Network, text: &str) -> Result<Account, AddressError> {
+    match network {
+        Network::Bitcoin(..) if text.len() == 64 => parse_xonly(text).map(|key| Account::fixed(Family::Bitcoin, key)),
+        _ => parse(network, text),
+    }
+}
+
+/// Writes an account as the network's users write it; an x-only key or a script pubkey as hex.
+#[must_use]
+pub fn shown(account: &Account) -> String {
+    match account.family() {
+        Family::Evm => account.array().map_or_else(String::new, checksum_evm),
+        Family::Tron => account.array().map_or_else(String::new, tron_base58),
+        Family::Solana => bs58::encode(account.bytes()).into_string(),
+        Family::Starknet | Family::Sui => format!("0x{}", hex::encode(account.bytes())),
+        Family::Bitcoin => hex::encode(account.bytes()),
+    }
+}
+
+/// Parses an EVM address: `0x` and 40 digits, all lower, all upper, or with the right EIP-55 checksum.
+///
+/// # Errors
+///
+/// [`AddressError::Form`], [`AddressError::Length`] or [`AddressError::Checksum`].
+pub fn parse_evm(text: &str) -> Result<[u8; 20], AddressError> {
+    let digits = text.strip_prefix("0x").ok_or(AddressError::Form)?;
+    let bytes = hex_array::<20>(digits)?;
+    let lower = digits.bytes().any(|b| b.is_ascii_lowercase());
+    let upper = digits.bytes().any(|b| b.is_ascii_uppercase());
+    if lower && upper && checksum_evm(bytes).get(2..) != Some(digits) {
+        return Err(AddressError::Checksum);
+    }
+    Ok(bytes)
+}
+
+/// Writes an EVM address with its EIP-55 checksum.
+#[must_use]
+pub fn checksum_evm(bytes: [u8; 20]) -> String {
+    let digits = hex::encode(bytes);
+    let hash = hex::encode(Keccak256::digest(digits.as_bytes()));
+    let mut text = String::with_capacity(42);
+    text.push_str("0x");
+    for (digit, nibble) in digits.chars().zip(hash.chars()) {
+        // A letter is upper case where the same digit of the hash is 8 or more.
+        text.push(if nibble >= '8' { digit.to_ascii_uppercase() } else { digit });
+    }
+    text
+}
+
+/// Parses a Tron address in base58check: `T` and 33 characters.
+///
+/// # Errors
+///
+/// [`AddressError::OtherNetwork`] if the version byte is not `41`, else as for any base58check text.
+pub fn parse_tron_base58(text: &str) -> Result<[u8; 20], AddressError> {
+    let payload = base58check(text)?;
+    let payload: [u8; 21] = payload.try_into().map_err(|_| AddressError::Length)?;
+    let [TRON_PREFIX, address @ ..] = payload else { return Err(AddressError::OtherNetwork) };
+    Ok(address)
+}
+
+/// Writes a Tron address in base58check.
+#[must_use]
+pub fn tron_base58(bytes: [u8; 20]) -> String {
+    let mut payload = [TRON_PREFIX; 21];
+    for (to, from) in payload.iter_mut().skip(1).zip(bytes) {
+        *to = from;
+    }
+    bs58::encode(payload).with_check().into_string()
+}
+
+/// Parses a Starknet felt: `0x` and 1 to 64 digits, below the prime; leading zeros mean nothing.
+///
+/// # Errors
+///
+/// [`AddressError::Range`] at or above the prime; a library that reduces silently would give another account.
+pub fn parse_felt(text: &str) -> Result<[u8; 32], AddressError> {
+    let digits = text.strip_prefix("0x").ok_or(AddressError::Form)?;
+    if digits.is_empty() {
+        return Err(AddressError::Form);
+    }
+    let missing = 64_usize.checked_sub(digits.len()).ok_or(AddressError::Length)?;
+    let felt = hex_array::<32>(&format!("{}{digits}", "0".repeat(missing)))?;
+    if felt < STARK_PRIME { Ok(felt) } else { Err(AddressError::Range) }
+}
+
+/// Parses a Solana account: base58 of exactly 32 bytes.
+///
+/// # Errors
+///
+/// [`AddressError::Form`] or [`AddressError::Length`].
+pub fn parse_solana(text: &str) -> Result<[u8; 32], AddressError> {
+    if text.len() > 44 {
+        return Err(AddressError::Length);
+    }
+    bs58::decode(text).into_vec().map_err(|_| AddressError::Form)?.try_into().map_err(|_| AddressError::Length)
+}
+
+/// Parses a Sui account or object: `0x` and exactly 64 digits.
+///
+/// # Errors
+///
+/// [`AddressError::Form`] or [`AddressError::Length`].
+pub fn parse_sui(text: &str) -> Result<[u8; 32], AddressError> {
+    hex_array(text.strip_prefix("0x").ok_or(AddressError::Form)?)
+}
+
+/// Parses an x-only public key: 64 digits that are the x coordinate of a point of secp256k1.
+///
+/// # Errors
+///
+/// [`AddressError::NotOnCurve`] if no point has this x coordinate.
+pub fn parse_xonly(text: &str) -> Result<[u8; 32], AddressError> {
+    let key = hex_array::<32>(text)?;
+    k256::schnorr::VerifyingKey::from_bytes(&key).map_err(|_| AddressError::NotOnCurve)?;
+    Ok(key)
+}
+
+/// The human-readable part of a Bitcoin-like network's segwit addresses.
+#[must_use]
+pub const fn hrp(coin: Coin, net: BitcoinNet) -> Hrp {
+    Hrp::parse_unchecked(match (coin, net) {
+        (Coin::Bitcoin, BitcoinNet::Main) => "bc",
+        (Coin::Bitcoin, BitcoinNet::Test) => "tb",
+        (Coin::Bitcoin, BitcoinNet::Regtest) => "bcrt",
+        (Coin::Litecoin, BitcoinNet::Main) => "ltc",
+        (Coin::Litecoin, BitcoinNet::Test) => "tltc",
+        (Coin::Litecoin, BitcoinNet::Regtest) => "rltc",
+    })
+}
+
+/// Base58 version bytes: (pay to public key hash, pay to script hash, the script-hash byte that Litecoin shares with
+/// Bitcoin and that its software writes no more).
+const fn base58_versions(coin: Coin, net: BitcoinNet) -> (u8, u8, u8) {
+    match (coin, net) {
+        (Coin::Bitcoin, BitcoinNet::Main) => (0x00, 0x05, 0x05),
+        (Coin::Bitcoin, _) => (0x6f, 0xc4, 0xc4),
+        (Coin::Litecoin, BitcoinNet::Main) => (0x30, 0x32, 0x05),
+        (Coin::Litecoin, _) => (0x6f, 0x3a, 0xc4),
+    }
+}
+
+/// Parses an address of a Bitcoin-like network into its script pubkey.
+///
+/// # Errors
+///
+/// [`AddressError::OtherNetwork`] for another chain's address, [`AddressError::Checksum`] for a wrong checksum or the
+/// wrong one of bech32 and bech32m.
+pub fn parse_bitcoin(coin: Coin, net: BitcoinNet, text: &str) -> Result<Vec<u8>, AddressError> {
+    if let Some((prefix, _)) = text.rsplit_once('1')
+        && [Coin::Bitcoin, Coin::Litecoin].into_iter().any(|coin| {
+            [BitcoinNet::Main, BitcoinNet::Test, BitcoinNet::Regtest]
+                .into_iter()
+                .any(|net| hrp(coin, net).as_str() == prefix.to_ascii_lowercase())
+        })
+    {
+        let (found, version, program) = segwit::decode(text).map_err(|_| AddressError::Checksum)?;
+        if found != hrp(coin, net) {
+            return Err(AddressError::OtherNetwork);
+        }
+        return witness_script(version, &program).ok_or(AddressError::Length);
+    }
+    let payload = base58check(text)?;
+    let [version, hash @ ..] = payload.as_slice() else { return Err(AddressError::Length) };
+    if hash.len() != 20 {
+        return Err(AddressError::Length);
+    }
+    let (key_hash, script_hash, old_script_hash) = base58_versions(coin, net);
+    let (head, tail): (&[u8], &[u8]) = match *version {
+        v if v == key_hash => (&[0x76, 0xa9, 0x14], &[0x88, 0xac]),
+        v if v == script_hash || v == old_script_hash => (&[0xa9, 0x14], &[0x87]),
+        _ => return Err(AddressError::OtherNetwork),
+    };
+    Ok([head, hash, tail].concat())
+}
+
+/// `OP_n <program>`.
+fn witness_script(version: Fe32, program: &[u8]) -> Option<Vec<u8>> {
+    let opcode = match version.to_u8() {
+        0 => 0,
+        n => n.checked_add(0x50)?,
+    };
+    let len = u8::try_from(program.len()).ok()?;
+    Some([&[opcode, len], program].concat())
+}
+
+/// Payload of a base58check text, the four checksum bytes checked and cut.
+fn base58check(text: &str) -> Result<Vec<u8>, AddressError> {
+    // Decoding takes quadratic time; every address of 21 bytes and a checksum is shorter than this.
+    if text.len() > 40 {
+        return Err(AddressError::Length);
+    }
+    bs58::decode(text).with_check(None).into_vec().map_err(|error| match error {
+        bs58::decode::Error::InvalidChecksum { .. } => AddressError::Checksum,
+        bs58::decode::Error::NoChecksum => AddressError::Length,
+        _ => AddressError::Form,
+    })
+}
+
+fn hex_array<const N: usize>(digits: &str) -> Result<[u8; N], AddressError> {
+    let mut bytes = [0; N];
+    match hex::decode_to_slice(digits, &mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(hex::FromHexError::InvalidHexCharacter { .. }) => Err(AddressError::Form),
+        Err(_) => Err(AddressError::Length),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVM: Network = Network::Evm(1);
+
+    #[test]
+    fn takes_one_case_or_the_right_checksum() {
+        // The four kinds of example in EIP-55.
+        let checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+        let account = parse(&EVM, checksummed).unwrap();
+        assert_eq!(parse(&EVM, &checksummed.to_ascii_lowercase()).unwrap(), account);
+        assert_eq!(parse(&EVM, "0x5AAEB6053F3E94C9B9A09F33669435E7EF1BEAED").unwrap(), account);
+        assert_eq!(checksum_evm(account.array().unwrap()), checksummed);
+        assert_eq!(parse(&EVM, "0x5aaeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), Err(AddressError::Checksum));
+        for all_upper in ["0x52908400098527886E0F7030069857D2E4169EE7", "0x8617E340B3D01FA5F11F306F4090FD50E238070D"] {
+            assert_eq!(checksum_evm(parse_evm(all_upper).unwrap()), all_upper);
+        }
+    }
+
+    #[test]
+    fn refuses_other_forms_of_evm_addresses() {
+        for (text, error) in [
+            ("", AddressError::Form),
+            ("5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", AddressError::Form),
+            ("0X5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", AddressError::Form),
+            ("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beae", AddressError::Length),
+            ("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaedaa", AddressError::Length),
+            ("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaeg", AddressError::Form),
+            (" 0x5aaeb6053f3e94c9b9a09f33669435e7ef1beae", AddressError::Form),
+        ] {
+            assert_eq!(parse(&EVM, text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tron_address_has_version_byte_41_and_a_checksum() {
+        // The USDT contract and its hex form, as Tron's documentation prints them.
+        let network = Network::Tron(728_126_428);
+        let account = parse(&network, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t").unwrap();
+        assert_eq!(hex::encode(account.bytes()), "a614f803b6fd780986a42c78ec9c7f77e6ded13c");
+        assert_eq!(tron_base58(account.array().unwrap()), "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t");
+        assert_eq!(parse(&network, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u"), Err(AddressError::Checksum));
+        assert_eq!(parse(&network, "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"), Err(AddressError::OtherNetwork));
+    }
+
+    #[test]
+    fn a_felt_is_below_the_prime_and_never_reduced() {
+        let network = Network::Starknet("SN_MAIN".into());
+        let prime = "0x800000000000011000000000000000000000000000000000000000000000001";
+        assert_eq!(parse(&network, prime), Err(AddressError::Range));
+        assert!(parse(&network, "0x800000000000011000000000000000000000000000000000000000000000000").is_ok());
+        assert_eq!(parse(&network, "0x00ab").unwrap(), parse(&network, "0xAB").unwrap());
+        assert_eq!(parse(&network, "0x"), Err(AddressError::Form));
+        assert_eq!(parse(&network, &format!("0x{}", "0".repeat(65))), Err(AddressError::Length));
+    }
+
+    #[test]
+    fn bitcoin_and_litecoin_addresses_stay_apart() {
+        // Addresses of BIP-173 and BIP-350.
+        let main = Network::Bitcoin(Coin::Bitcoin, BitcoinNet::Main);
+        let litecoin = Network::Bitcoin(Coin::Litecoin, BitcoinNet::Main);
+        let segwit = parse(&main, "BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4").unwrap();
+        assert_eq!(hex::encode(segwit.bytes()), "0014751e76e8199196d454941c45d1b3a323f1433bd6");
+        let taproot = parse(&main, "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0").unwrap();
+        assert_eq!(hex::encode(taproot.bytes()), "512079be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798");
+        for wrong in [
+            "tc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq5zuyut",
+            "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd",
+            "BC1S0XLXVLHEMJA6C4DQV22UAPCTQUPFHLXM9H8Z3K2E72Q4K9HCZ7VQ54WELL",
+            "bc1p38j9r5y49hruaue7wxjce0updqjuyyx0kh56v8s25huc6995vvpql3jow4",
+            "tb1q0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq24jc47",
+        ] {
+            assert!(parse(&main, wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse(&litecoin, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), Err(AddressError::OtherNetwork));
+        assert_eq!(parse(&main, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx"), Err(AddressError::OtherNetwork));
+    }
+
+    #[test]
+    fn an_xonly_key_is_a_point() {
+        let network = Network::Bitcoin(Coin::Bitcoin, BitcoinNet::Test);
+        let generator = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+        assert!(parse_party(&network, generator).is_ok());
+        // BIP-340's test vector 5: a public key that is not on the curve.
+        let outside = "eefdea4cdb677750a420fee807eacf21eb9898ae79b9768766e4faa04a2d4a34";
+        assert_eq!(parse_party(&network, outside), Err(AddressError::NotOnCurve));
+    }
+}

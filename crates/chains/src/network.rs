@@ -1,0 +1,303 @@
+//! Chain families and networks: `<family>:<network>` as the registry writes it, and the chain names that are known
+//! without a registry.
+
+use std::fmt;
+
+/// A chain family: one way to lock funds, one crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Family {
+    /// Ethereum and its like: calls and EIP-712.
+    Evm,
+    /// Tron: `TriggerSmartContract` and TIP-712.
+    Tron,
+    /// Starknet: invoke v3 and SNIP-12.
+    Starknet,
+    /// Solana: versioned transactions.
+    Solana,
+    /// Sui: programmable transactions.
+    Sui,
+    /// Bitcoin and Litecoin: deposit addresses.
+    Bitcoin,
+}
+
+impl Family {
+    /// Every family, in the order of the documentation.
+    pub const ALL: [Self; 6] = [Self::Evm, Self::Tron, Self::Starknet, Self::Solana, Self::Sui, Self::Bitcoin];
+
+    /// The name that results carry: Litecoin's artefacts are of family `bitcoin`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Evm => "evm",
+            Self::Tron => "tron",
+            Self::Starknet => "starknet",
+            Self::Solana => "solana",
+            Self::Sui => "sui",
+            Self::Bitcoin => "bitcoin",
+        }
+    }
+
+    /// What one unit of a timelock is on this family's chains (protocol.md section 9).
+    #[must_use]
+    pub const fn timelock_unit(self) -> &'static str {
+        match self {
+            Self::Evm | Self::Tron | Self::Starknet | Self::Bitcoin => "blocks",
+            Self::Solana => "slots",
+            Self::Sui => "ms",
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The coin of a Bitcoin-like chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Coin {
+    /// Bitcoin.
+    Bitcoin,
+    /// Litecoin.
+    Litecoin,
+}
+
+/// The network of a Bitcoin-like chain. Testnet 3, testnet 4 and signet share their address forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BitcoinNet {
+    /// The main network.
+    Main,
+    /// Testnet 3, testnet 4 or signet.
+    Test,
+    /// A local regression-test network.
+    Regtest,
+}
+
+/// A network that a registry names as `<family>:<network>`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Network {
+    /// EIP-155 chain id.
+    Evm(u64),
+    /// Low 32 bits of the genesis-derived chain id.
+    Tron(u64),
+    /// Chain id as a short string, `SN_MAIN`.
+    Starknet(String),
+    /// Cluster name, or the number that the service gives it.
+    Solana(String),
+    /// Network name.
+    Sui(String),
+    /// Bitcoin or Litecoin.
+    Bitcoin(Coin, BitcoinNet),
+}
+
+/// Why a chain id is not one that this crate understands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// The text is not `<family>:<network>`.
+    Form,
+    /// The family is none of the known ones.
+    UnknownFamily,
+    /// The family has no such network.
+    UnknownNetwork,
+}
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Form => "a chain id has the form <family>:<network>",
+            Self::UnknownFamily => "no such chain family",
+            Self::UnknownNetwork => "no such network in this family",
+        })
+    }
+}
+
+impl std::error::Error for NetworkError {}
+
+impl Network {
+    /// Reads `<family>:<network>`, such as `evm:1`, `starknet:SN_MAIN` or `litecoin:testnet`.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`] if the text has another form, or names a family or network that does not exist.
+    pub fn parse(id: &str) -> Result<Self, NetworkError> {
+        let (family, network) = id.split_once(':').ok_or(NetworkError::Form)?;
+        let named = |text: &str| {
+            let plain = !text.is_empty() && text.len() <= 31 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            if plain { Ok(text.to_owned()) } else { Err(NetworkError::UnknownNetwork) }
+        };
+        let number = |text: &str| {
+            let canonical = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
+            if canonical { text.parse().map_err(|_| NetworkError::UnknownNetwork) } else { Err(NetworkError::UnknownNetwork) }
+        };
+        let bitcoin = |coin| {
+            let net = match network {
+                "mainnet" => BitcoinNet::Main,
+                "testnet" | "testnet3" | "testnet4" | "signet" => BitcoinNet::Test,
+                "regtest" => BitcoinNet::Regtest,
+                _ => return Err(NetworkError::UnknownNetwork),
+            };
+            Ok(Self::Bitcoin(coin, net))
+        };
+        match family {
+            "evm" => number(network).map(Self::Evm),
+            "tron" => number(network).map(Self::Tron),
+            "starknet" => named(network).map(Self::Starknet),
+            "solana" => named(network).map(Self::Solana),
+            "sui" => named(network).map(Self::Sui),
+            "bitcoin" => bitcoin(Coin::Bitcoin),
+            "litecoin" => bitcoin(Coin::Litecoin),
+            _ => Err(NetworkError::UnknownFamily),
+        }
+    }
+
+    /// The family that signs on this network.
+    #[must_use]
+    pub const fn family(&self) -> Family {
+        match self {
+            Self::Evm(_) => Family::Evm,
+            Self::Tron(_) => Family::Tron,
+            Self::Starknet(_) => Family::Starknet,
+            Self::Solana(_) => Family::Solana,
+            Self::Sui(_) => Family::Sui,
+            Self::Bitcoin(..) => Family::Bitcoin,
+        }
+    }
+}
+
+/// One chain name that is known without a registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KnownChain {
+    /// The name that asset ids carry.
+    pub name: &'static str,
+    /// `<family>:<network>`.
+    pub id: &'static str,
+    /// Whether this is a test network.
+    pub test: bool,
+}
+
+const fn main(name: &'static str, id: &'static str) -> KnownChain {
+    KnownChain { name, id, test: false }
+}
+
+const fn test(name: &'static str, id: &'static str) -> KnownChain {
+    KnownChain { name, id, test: true }
+}
+
+/// The chain names that interface.md and protocol.md mention, with their test networks.
+pub const KNOWN_CHAINS: &[KnownChain] = &[
+    main("ethereum", "evm:1"),
+    test("ethereum_sepolia", "evm:11155111"),
+    main("base", "evm:8453"),
+    test("base_sepolia", "evm:84532"),
+    main("arbitrum", "evm:42161"),
+    test("arbitrum_sepolia", "evm:421614"),
+    main("bnbchain", "evm:56"),
+    test("bnbchain_testnet", "evm:97"),
+    main("unichain", "evm:130"),
+    test("unichain_sepolia", "evm:1301"),
+    main("botanix", "evm:3637"),
+    test("botanix_testnet", "evm:3636"),
+    main("corn", "evm:21000000"),
+    test("corn_testnet", "evm:21000001"),
+    main("tron", "tron:728126428"),
+    test("tron_shasta", "tron:2494104990"),
+    test("tron_nile", "tron:3448148188"),
+    main("starknet", "starknet:SN_MAIN"),
+    test("starknet_sepolia", "starknet:SN_SEPOLIA"),
+    main("solana", "solana:mainnet"),
+    test("solana_testnet", "solana:testnet"),
+    test("solana_devnet", "solana:devnet"),
+    main("sui", "sui:mainnet"),
+    test("sui_testnet", "sui:testnet"),
+    test("sui_devnet", "sui:devnet"),
+    main("bitcoin", "bitcoin:mainnet"),
+    test("bitcoin_testnet", "bitcoin:testnet"),
+    test("bitcoin_testnet4", "bitcoin:testnet4"),
+    test("bitcoin_signet", "bitcoin:signet"),
+    test("bitcoin_regtest", "bitcoin:regtest"),
+    main("litecoin", "litecoin:mainnet"),
+    test("litecoin_testnet", "litecoin:testnet"),
+    test("litecoin_regtest", "litecoin:regtest"),
+];
+
+/// Finds a chain name that is known without a registry.
+#[must_use]
+pub fn known_chain(name: &str) -> Option<&'static KnownChain> {
+    KNOWN_CHAINS.iter().find(|chain| chain.name == name)
+}
+
+/// Whether a chain is a test network: by the table where the name is known, else by the words that test networks carry
+/// in their name or id.
+#[must_use]
+pub fn is_test_network(name: &str, id: &str) -> bool {
+    const WORDS: [&str; 10] = ["test", "sepolia", "devnet", "signet", "regtest", "shasta", "nile", "hoodi", "holesky", "local"];
+    if let Some(known) = known_chain(name) {
+        return known.test;
+    }
+    if let Some(known) = KNOWN_CHAINS.iter().find(|chain| chain.id == id) {
+        return known.test;
+    }
+    let id = id.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word) || id.contains(word))
+}
+
+/// Nominal seconds per timelock unit, in thousandths: what a timelock means in time is only ever an approximation.
+#[must_use]
+pub fn nominal_unit_millis(name: &str, network: &Network) -> u64 {
+    let base = name.split_once('_').map_or(name, |(base, _)| base);
+    match network {
+        Network::Bitcoin(Coin::Bitcoin, _) => 600_000,
+        Network::Bitcoin(Coin::Litecoin, _) => 150_000,
+        Network::Tron(_) => 3_000,
+        Network::Starknet(_) => 30_000,
+        Network::Solana(_) => 400,
+        Network::Sui(_) => 1,
+        Network::Evm(_) => match base {
+            "ethereum" | "arbitrum" => 12_000,
+            "bnbchain" => 3_000,
+            _ => 2_000,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_chain_has_a_network() {
+        for chain in KNOWN_CHAINS {
+            let network = Network::parse(chain.id).expect(chain.name);
+            assert!(Family::ALL.contains(&network.family()));
+            assert_eq!(is_test_network(chain.name, chain.id), chain.test, "{}", chain.name);
+        }
+    }
+
+    #[test]
+    fn refuses_chain_ids_of_another_form() {
+        for (id, error) in [
+            ("evm", NetworkError::Form),
+            ("evm:", NetworkError::UnknownNetwork),
+            ("evm:01", NetworkError::UnknownNetwork),
+            ("evm:+1", NetworkError::UnknownNetwork),
+            ("evm:18446744073709551616", NetworkError::UnknownNetwork),
+            ("xrpl:mainnet", NetworkError::UnknownFamily),
+            ("bitcoin:main", NetworkError::UnknownNetwork),
+            ("sui:test net", NetworkError::UnknownNetwork),
+        ] {
+            assert_eq!(Network::parse(id), Err(error), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_chain_is_a_test_network_by_its_words() {
+        assert!(is_test_network("monad_testnet", "evm:10143"));
+        assert!(is_test_network("renamed", "evm:11155111"));
+        assert!(!is_test_network("monad", "evm:143"));
+    }
+}

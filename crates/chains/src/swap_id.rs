@@ -1,0 +1,133 @@
+//! Swap ids: how each chain's HTLC names a swap.
+//!
+//! An id that recomputes proves only that an order record is coherent with itself; several formulas leave fields unbound
+//! (protocol.md sections 3 to 8). Every field is compared with the request all the same.
+
+use ruint::aliases::U256;
+use sha2::{Digest, Sha256};
+use starknet_crypto::{Felt, poseidon_hash_many};
+
+/// Which fields an EVM swap id binds: the `version` of the order record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Version {
+    /// Chain, secret hash, initiator.
+    V1,
+    /// V1 and redeemer, timelock, amount.
+    V2,
+    /// V2 and the HTLC contract.
+    V3,
+}
+
+impl Version {
+    /// Reads `v1`, `v2` or `v3`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "v1" => Some(Self::V1),
+            "v2" => Some(Self::V2),
+            "v3" => Some(Self::V3),
+            _ => None,
+        }
+    }
+}
+
+/// What the account chains' formulas draw from.
+#[derive(Debug, Clone, Copy)]
+pub struct Swap<'a> {
+    /// SHA-256 of the secret.
+    pub secret_hash: &'a [u8; 32],
+    /// Canonical bytes of the initiator's account.
+    pub initiator: &'a [u8],
+    /// Canonical bytes of the redeemer's account.
+    pub redeemer: &'a [u8],
+    /// In the chain's own unit.
+    pub timelock: u64,
+    /// In base units.
+    pub amount: U256,
+}
+
+/// A 32-byte big-endian word with `bytes` at its low end.
+fn word(bytes: &[u8]) -> [u8; 32] {
+    let mut word = [0; 32];
+    for (to, from) in word.iter_mut().rev().zip(bytes.iter().rev()) {
+        *to = *from;
+    }
+    word
+}
+
+/// EVM and, as far as is known, Tron: SHA-256 of the ABI-encoded words (protocol.md section 4).
+#[must_use]
+pub fn evm(version: Version, chain_id: u64, swap: &Swap<'_>, htlc: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(word(&chain_id.to_be_bytes()));
+    hash.update(swap.secret_hash);
+    hash.update(word(swap.initiator));
+    if version >= Version::V2 {
+        hash.update(word(swap.redeemer));
+        hash.update(word(&swap.timelock.to_be_bytes()));
+        hash.update(swap.amount.to_be_bytes::<32>());
+    }
+    if version >= Version::V3 {
+        hash.update(word(htlc));
+    }
+    hash.finalize().into()
+}
+
+/// Starknet: Poseidon over 14 felts, the chain id as a short string first (protocol.md section 6).
+///
+/// `None` if the chain id is no short string (1 to 31 ASCII characters).
+#[must_use]
+pub fn starknet(chain_id: &str, swap: &Swap<'_>) -> Option<[u8; 32]> {
+    if chain_id.is_empty() || chain_id.len() > 31 || !chain_id.is_ascii() {
+        return None;
+    }
+    let limbs = swap.amount.to_be_bytes::<32>();
+    let (high, low) = limbs.split_at(16);
+    let mut felts = vec![
+        Felt::from_bytes_be(&word(chain_id.as_bytes())),
+        Felt::from_bytes_be(&word(swap.initiator)),
+        Felt::from_bytes_be(&word(swap.redeemer)),
+        Felt::from(swap.timelock),
+        Felt::from_bytes_be(&word(low)),
+        Felt::from_bytes_be(&word(high)),
+    ];
+    felts.extend(swap.secret_hash.chunks(4).map(|chunk| Felt::from_bytes_be(&word(chunk))));
+    Some(poseidon_hash_many(&felts).to_bytes_be())
+}
+
+/// Solana: SHA-256 of chain id, secret hash and initiator (protocol.md section 7). Binds neither amount nor redeemer.
+#[must_use]
+pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(word(&chain_id.to_be_bytes()));
+    hash.update(secret_hash);
+    hash.update(initiator);
+    hash.finalize().into()
+}
+
+/// The number that stands for a Solana cluster in a swap id, and whether a live record has confirmed it.
+#[must_use]
+pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
+    match cluster {
+        "mainnet" | "mainnet-beta" | "101" => Some((101, false)),
+        "testnet" | "devnet" | "103" => Some((103, true)),
+        "localnet" | "104" => Some((104, false)),
+        _ => None,
+    }
+}
+
+/// Sui: SHA-256 of 200 bytes, the registry object last (protocol.md section 8). The chain word is zero on the test
+/// network; elsewhere it is not known. `None` if the amount does not fit 64 bits.
+#[must_use]
+pub fn sui(swap: &Swap<'_>, registry: &[u8]) -> Option<[u8; 32]> {
+    let mut hash = Sha256::new();
+    hash.update([0; 32]);
+    hash.update(swap.secret_hash);
+    hash.update(swap.initiator);
+    hash.update(swap.redeemer);
+    hash.update(U256::from(swap.timelock).to_le_bytes::<32>());
+    hash.update(u64::try_from(swap.amount).ok()?.to_le_bytes());
+    hash.update(registry);
+    Some(hash.finalize().into())
+}

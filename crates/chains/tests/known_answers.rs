@@ -1,0 +1,132 @@
+//! Swap ids and HTLC addresses against the values that the live service computed, where that collection is at hand.
+
+use countersign_chains::swap_id::{self, Swap, Version};
+use countersign_chains::taproot::Htlc;
+use countersign_chains::{BitcoinNet, Coin, Network, address};
+use ruint::aliases::U256;
+use serde_json::Value;
+
+fn known_answers() -> Option<Value> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/known_answers.json");
+    let Ok(text) = std::fs::read_to_string(path) else {
+        println!("skipped: the collection of the service's own values is not beside this project");
+        return None;
+    };
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+fn bytes(value: &Value) -> [u8; 32] {
+    hex::decode(value.as_str().unwrap()).unwrap().try_into().unwrap()
+}
+
+fn each<'a>(all: &'a Value, name: &str, at_least: usize) -> &'a [Value] {
+    let cases = all[name].as_array().unwrap();
+    assert!(cases.len() >= at_least, "{name}: {}", cases.len());
+    cases
+}
+
+fn account(network: &Network, case: &Value, field: &str) -> Vec<u8> {
+    address::parse(network, case[field].as_str().unwrap()).unwrap().bytes().to_vec()
+}
+
+fn amount(case: &Value) -> U256 {
+    case["amount"].as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn every_bitcoin_record_gives_its_address() {
+    let Some(all) = known_answers() else { return };
+    let internal_key = bytes(&all["bitcoin_internal_key"]["x_only"]);
+    for case in each(&all, "bitcoin_htlc", 10) {
+        let htlc = Htlc {
+            internal_key,
+            initiator: bytes(&case["initiator_xonly"]),
+            redeemer: bytes(&case["redeemer_xonly"]),
+            secret_hash: bytes(&case["secret_hash"]),
+            timelock: u16::try_from(case["timelock_blocks"].as_u64().unwrap()).unwrap(),
+        };
+        assert_eq!(htlc.address(Coin::Bitcoin, BitcoinNet::Test).unwrap(), case["address"].as_str().unwrap());
+        let (output, steps) = (htlc.output().unwrap(), &case["intermediate"]);
+        assert_eq!(output.redeem_leaf, bytes(&steps["redeem_leaf"]));
+        assert_eq!(output.refund_leaf, bytes(&steps["refund_leaf"]));
+        assert_eq!(output.instant_refund_leaf, bytes(&steps["instant_refund_leaf"]));
+        assert_eq!(output.merkle_root, bytes(&steps["merkle_root"]));
+        assert_eq!(hex::encode(htlc.refund_script()), steps["refund_script"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn every_evm_record_gives_its_swap_id() {
+    let Some(all) = known_answers() else { return };
+    for case in each(&all, "evm_swap_id", 4) {
+        let chain_id = case["chain_id"].as_u64().unwrap();
+        let network = Network::Evm(chain_id);
+        let version = Version::parse(case["htlc_version"].as_str().unwrap()).unwrap();
+        let htlc = case.get("htlc_contract").map(|_| account(&network, case, "htlc_contract")).unwrap_or_default();
+        let id = swap_id::evm(
+            version,
+            chain_id,
+            &Swap {
+                secret_hash: &bytes(&case["secret_hash"]),
+                initiator: &account(&network, case, "initiator"),
+                redeemer: &account(&network, case, "redeemer"),
+                timelock: case["timelock"].as_u64().unwrap(),
+                amount: amount(case),
+            },
+            &htlc,
+        );
+        assert_eq!(hex::encode(id), case["swap_id"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn every_starknet_record_gives_its_swap_id() {
+    let Some(all) = known_answers() else { return };
+    for case in each(&all, "starknet_swap_id", 2) {
+        let chain_id = case["chain_id_shortstring"].as_str().unwrap();
+        let network = Network::Starknet(chain_id.to_owned());
+        let id = swap_id::starknet(
+            chain_id,
+            &Swap {
+                secret_hash: &bytes(&case["secret_hash"]),
+                initiator: &account(&network, case, "initiator"),
+                redeemer: &account(&network, case, "redeemer"),
+                timelock: case["timelock"].as_u64().unwrap(),
+                amount: amount(case),
+            },
+        );
+        assert_eq!(hex::encode(id.unwrap()).trim_start_matches('0'), case["swap_id"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn every_solana_record_gives_its_swap_id() {
+    let Some(all) = known_answers() else { return };
+    let network = Network::Solana("testnet".into());
+    for case in each(&all, "solana_swap_id", 2) {
+        let (chain_id, certain) = swap_id::solana_chain_id("testnet").unwrap();
+        assert!(certain);
+        assert_eq!(Some(chain_id), case["chain_id"].as_u64());
+        let id = swap_id::solana(chain_id, &bytes(&case["secret_hash"]), &account(&network, case, "initiator"));
+        assert_eq!(hex::encode(id), case["swap_id"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn every_sui_record_gives_its_swap_id() {
+    let Some(all) = known_answers() else { return };
+    let network = Network::Sui("testnet".into());
+    for case in each(&all, "sui_swap_id", 2) {
+        let id = swap_id::sui(
+            &Swap {
+                secret_hash: &bytes(&case["secret_hash"]),
+                initiator: &account(&network, case, "initiator"),
+                redeemer: &account(&network, case, "redeemer"),
+                timelock: case["timelock_ms"].as_u64().unwrap(),
+                amount: amount(case),
+            },
+            &account(&network, case, "registry_object"),
+        );
+        assert_eq!(hex::encode(id.unwrap()), case["swap_id"].as_str().unwrap());
+    }
+}

@@ -1,0 +1,183 @@
+//! The codes of refusals and warnings. They are API: wallets branch on them and translate them.
+
+use std::fmt;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $meaning:literal, $remedy:literal;)*) => {
+        /// One rule. The list is flat; [`Code::name`] never changes once released.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = $meaning] #[doc = ""] #[doc = concat!("`", $name, "`: ", $remedy, ".")] $(#[$doc])* $variant,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stable name, in snake case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What the code says.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+
+            /// What to do about it.
+            #[must_use]
+            pub const fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    // ---- JSON and spelling
+    JsonSyntax = "json_syntax", "this is not one JSON value", "fetch it again, and report the service if it repeats";
+    JsonNotUtf8 = "json_not_utf8", "the text is not UTF-8", "fetch it again, and report the service if it repeats";
+    JsonDuplicateKey = "json_duplicate_key", "a key stands twice in one object, so readers would disagree on its value", "do not sign; report the service";
+    JsonTooDeep = "json_too_deep", "the nesting is deeper than any answer of the service", "do not sign; report the service";
+    JsonTooLarge = "json_too_large", "the text is larger than any answer of the service", "do not sign; report the service";
+    MissingField = "missing_field", "a required member is missing or null", "add it if it is yours, else report the service";
+    UnexpectedField = "unexpected_field", "an unknown member stands inside something that is signed", "do not sign; update this library if the service has grown";
+    WrongType = "wrong_type", "a member has another JSON type", "correct it if it is yours, else report the service";
+    TextNotPlain = "text_not_plain", "the text is empty, over-long, or not printable ASCII", "do not sign; report the service";
+    DecimalEmpty = "decimal_empty", "a decimal number is empty", "write it as digits only";
+    DecimalSign = "decimal_sign", "a decimal number carries a sign", "write it as digits only";
+    DecimalExponent = "decimal_exponent", "a decimal number has an exponent", "write it as digits only";
+    DecimalFraction = "decimal_fraction", "a decimal number has a point: amounts are whole base units", "convert it to base units first";
+    DecimalSpace = "decimal_space", "a decimal number contains white space", "write it as digits only";
+    DecimalHex = "decimal_hex", "a decimal number is written in hex", "write it as decimal digits";
+    DecimalLeadingZero = "decimal_leading_zero", "a decimal number has a leading zero", "write it without";
+    DecimalDigit = "decimal_digit", "a decimal number contains something else than digits", "write it as digits only";
+    NumberTooLarge = "number_too_large", "a number is wider than its type", "check the unit; nothing can be signed with it";
+    IntegerNotExact = "integer_not_exact", "a JSON number is not written as a plain integer", "write it without point, exponent or minus sign";
+    HexPrefix = "hex_prefix", "hex digits lack the prefix 0x", "write 0x in front";
+    HexEmpty = "hex_empty", "a hex number has no digits", "write 0x0 for zero";
+    HexDigit = "hex_digit", "a character is no hex digit", "check where the text was copied from";
+    HexOddLength = "hex_odd_length", "hex bytes have an odd number of digits", "check where the text was cut";
+    HexLength = "hex_length", "hex bytes are of another length", "check where the text was cut";
+
+    // ---- the request
+    AssetIdMalformed = "asset_id_malformed", "an asset id is not <chain>:<symbol> in lower case", "take it from the list of assets";
+    AddressMalformed = "address_malformed", "this is no address of the chain", "check where it was copied from";
+    AddressChecksum = "address_checksum", "the checksum of an address is wrong", "check every character; do not sign";
+    AddressNetwork = "address_network", "an address belongs to another chain or network", "use one of the asset's own chain";
+    AmountZero = "amount_zero", "the amount is zero", "ask for at least one base unit";
+    SameAsset = "same_asset", "source and destination are the same asset", "choose two assets";
+    MixedNetworks = "mixed_networks", "a main network is paired with a test network", "choose both on the same kind of network";
+    DelegateNotSupported = "delegate_not_supported", "this family has no delegates", "leave the source delegate out";
+
+    // ---- the registry
+    RegistryMalformed = "registry_malformed", "the registry contradicts itself or is incomplete", "pin it again and read the difference";
+    UnknownChain = "unknown_chain", "the chain is neither pinned nor known", "pin it if you trust it";
+    UnknownAsset = "unknown_asset", "the asset is not pinned", "pin it if you trust it";
+    UnsupportedFamily = "unsupported_family", "this build has no code for the chain's family", "build with the family's feature";
+
+    // ---- the envelope
+    ServiceError = "service_error", "the service answered with an error", "read its text and ask again";
+    StatusNotOk = "status_not_ok", "the status is not Ok", "ask again, and report the service if it repeats";
+    ErrorBesideOk = "error_beside_ok", "an error stands beside the status Ok", "do not sign; report the service";
+    OrderIdMalformed = "order_id_malformed", "the order id is not 64 hex digits", "do not sign; report the service";
+    MixedFamilies = "mixed_families", "the answer carries the payload of another chain family", "do not sign; report the service";
+    LegacyKeyBeside = "legacy_key_beside", "the older key transaction stands beside initiate_transaction", "do not sign; report the service";
+
+    // ---- the payload against the terms
+    ChainMismatch = "chain_mismatch", "the payload is for another chain than the asset", "do not sign; report the service";
+    UnknownContract = "unknown_contract", "the payload goes to another contract than the pinned HTLC", "do not sign; if the service moved, pin again and read the difference";
+    UnknownToken = "unknown_token", "the approval goes to another contract than the pinned token", "do not sign; report the service";
+    UnknownSpender = "unknown_spender", "the approval names another spender than the pinned HTLC", "do not sign; report the service";
+    UnexpectedSelector = "unexpected_selector", "the call is not the function that this order needs", "do not sign; report the service";
+    CalldataLength = "calldata_length", "the calldata is not as long as its arguments", "do not sign; report the service";
+    CalldataPadding = "calldata_padding", "a padding byte is not zero", "do not sign; report the service";
+    CalldataOffset = "calldata_offset", "an offset or length in the calldata is not the canonical one", "do not sign; report the service";
+    AmountMismatch = "amount_mismatch", "the amount is not the one that was asked for", "do not sign; report the service";
+    ValueMismatch = "value_mismatch", "the coins sent with the call are not what the order needs", "do not sign; report the service";
+    InitiatorMismatch = "initiator_mismatch", "refunds would go to another account than the owner", "do not sign; report the service";
+    RedeemerInvalid = "redeemer_invalid", "the redeemer cannot be the solver", "do not sign; report the service";
+    UnknownRedeemer = "unknown_redeemer", "the redeemer is no pinned solver of this chain", "do not sign; if the solver is new, pin it first";
+    SecretHashMismatch = "secret_hash_mismatch", "the secret hash is not the one that was asked for", "do not sign; report the service";
+    SecretHashTrivial = "secret_hash_trivial", "anybody can guess the secret of this hash", "do not sign; report the service";
+    TimelockZero = "timelock_zero", "the timelock is zero", "do not sign; report the service";
+    TimelockTooLong = "timelock_too_long", "the timelock is longer than the policy allows", "do not sign, or raise the policy's limit knowingly";
+    GasLimitTooLow = "gas_limit_too_low", "the gas limit is below what any transaction costs", "do not sign; report the service";
+    GasLimitTooHigh = "gas_limit_too_high", "the gas or fee limit is above the policy's", "do not sign, or raise the policy's limit knowingly";
+    UnexpectedApproval = "unexpected_approval", "a native asset needs no approval", "do not sign; report the service";
+    ApprovalBelowAmount = "approval_below_amount", "the approval does not cover the amount", "do not sign; report the service";
+    ApprovalNotExact = "approval_not_exact", "the policy wants an approval of exactly the amount", "use the rewritten approval, or change the policy knowingly";
+    DestinationDataTooLong = "destination_data_too_long", "the destination data is longer than 1 KiB", "do not sign; report the service";
+    TypedDataPrimaryType = "typed_data_primary_type", "the typed data is not an Initiate message", "do not sign; report the service";
+    TypedDataTypes = "typed_data_types", "the typed data declares other types than the contract hashes", "do not sign; report the service";
+    TypedDataDomain = "typed_data_domain", "the typed data's domain is not the contract's", "do not sign; report the service";
+    TypedDataWithDelegate = "typed_data_with_delegate", "an order with a delegate has no gasless way", "do not sign; report the service";
+    TwinsDiffer = "twins_differ", "two payloads of one answer tell different stories", "do not sign; report the service";
+
+    // ---- the order record
+    RecordMismatch = "record_mismatch", "the order record contradicts the request or the payload", "do not sign; report the service";
+    RecordVersion = "record_version", "the order version is unknown", "update this library before signing";
+    RecordSwapId = "record_swap_id", "the swap id does not follow from the record", "do not sign; report the service";
+    RecordPaysLess = "record_pays_less", "the order pays out less than was asked for", "do not sign; ask for a new quote";
+    RecordPaysElsewhere = "record_pays_elsewhere", "the order pays out to another party", "do not sign; report the service";
+    RecordOutlastsSource = "record_outlasts_source", "the destination can be refunded after the source: the solver could take both", "do not sign; report the service";
+    RecordSolver = "record_solver", "the two sides do not belong to one pinned solver", "do not sign; report the service";
+    RecordFunded = "record_funded", "the source side is already funded", "track the order instead of paying twice";
+    RecordRedeemed = "record_redeemed", "the swap is already redeemed", "track the order instead of paying twice";
+    RecordRefunded = "record_refunded", "the swap is already refunded", "create a new order";
+    RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund; create a new order";
+
+    // ---- the wallet's side
+    WalletChainMismatch = "wallet_chain_mismatch", "the wallet is set to another chain than the asset's", "switch the wallet's network";
+    NonceLimit = "nonce_limit", "the nonce is at its limit", "read the account's nonce again";
+    PriorityFeeAboveCap = "priority_fee_above_cap", "the priority fee is above the fee cap", "raise the cap or lower the priority fee";
+    KeyMalformed = "key_malformed", "the secret key is not a valid key of this chain", "check the key's file and form";
+    KeyMismatch = "key_mismatch", "the secret key does not control the sender", "use the sender's key";
+    SignatureMalformed = "signature_malformed", "the signature has another form or length", "ask the signer for r, s and v";
+    SignatureHighS = "signature_high_s", "s is in the upper half of the curve order: nodes refuse such signatures", "ask the signer for the low-s form";
+    SignatureMismatch = "signature_mismatch", "the signature is not the sender's over this digest", "sign again with the sender's key";
+    SignatureCount = "signature_count", "there are more or fewer signatures than requests", "give one signature for each request, in order";
+    NothingToSign = "nothing_to_sign", "the answer has no payload of this kind", "use the other way of funding";
+    SecretWrong = "secret_wrong", "this is not the secret of the secret hash", "check which order the secret belongs to";
+    Internal = "internal", "this library made a mistake", "report it with the input that caused it";
+
+    // ---- warnings
+    UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "rewrite it to exactly the amount";
+    ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "rewrite it to exactly the amount";
+    UnpinnedSolver = "unpinned_solver", "no solver is pinned for this chain: nobody vouches for the redeemer", "pin the solvers of the liquidity list";
+    SecretNotYours = "secret_not_yours", "the request names no secret hash: whoever chose it holds the secret", "choose the secret yourself and send its hash";
+    NoOrderRecord = "no_order_record", "without the order record the destination side is unchecked", "fetch the order and check again";
+    AmountOutsideLimits = "amount_outside_limits", "an amount is outside the limits that the asset had when it was pinned", "expect the service to refuse the order";
+    PaysLessWithinSlippage = "pays_less_within_slippage", "the order pays out less than was asked for, within the slippage that was allowed", "decide whether the price is still right";
+    DestinationTimelockClose = "destination_timelock_close", "the destination's timelock is more than half of the source's", "redeem promptly";
+    AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not asked for", "ask whoever embeds this wallet";
+    NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
+    SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
+    ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_in_snake_case() {
+        let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        for name in names {
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{name}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! A value together with its place in the document, and the strict readings of it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use ruint::aliases::U256;
+
+use super::Value;
+use crate::code::Code;
+use crate::number;
+use crate::refusal::Refusal;
+
+/// A place in a document: a list from the value back to the root, so that a pointer is only written when it is needed.
+#[derive(Clone, Copy)]
+pub struct At<'p> {
+    parent: Option<&'p Self>,
+    step: Step<'p>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'p> {
+    Root(&'p str),
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> At<'p> {
+    /// The root of a document that stands at `prefix` in a larger one: `""`, `"/response"`.
+    #[must_use]
+    pub const fn root(prefix: &'p str) -> Self {
+        Self { parent: None, step: Step::Root(prefix) }
+    }
+
+    /// A member of the object here.
+    #[must_use]
+    pub const fn key<'s>(&'s self, key: &'s str) -> At<'s>
+    where
+        'p: 's,
+    {
+        At { parent: Some(self), step: Step::Key(key) }
+    }
+
+    const fn index<'s>(&'s self, index: usize) -> At<'s>
+    where
+        'p: 's,
+    {
+        At { parent: Some(self), step: Step::Index(index) }
+    }
+
+    /// A refusal at this place.
+    #[must_use]
+    pub fn refuse(&self, code: Code) -> Refusal {
+        Refusal::new(code, self.to_string())
+    }
+
+    /// A refusal at bytes of the payload at this place, half-open.
+    #[must_use]
+    pub fn refuse_bytes(&self, code: Code, start: usize, end: usize) -> Refusal {
+        Refusal::new(code, format!("{self}#{start}-{end}"))
+    }
+}
+
+impl fmt::Display for At<'_> {
+    /// An RFC 6901 pointer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            fmt::Display::fmt(parent, f)?;
+        }
+        match self.step {
+            Step::Root(prefix) => f.write_str(prefix),
+            Step::Key(key) => write!(f, "/{}", key.replace('~', "~0").replace('/', "~1")),
+            Step::Index(index) => write!(f, "/{index}"),
+        }
+    }
+}
+
+impl fmt::Debug for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "At({self})")
+    }
+}
+
+/// A value and its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'p, 'v> {
+    value: &'v Value<'v>,
+    at: At<'p>,
+}
+
+impl<'p, 'v> Node<'p, 'v> {
+    /// The root value of a document that stands at `prefix`.
+    #[must_use]
+    pub const fn root(value: &'v Value<'v>, prefix: &'p str) -> Self {
+        Self { value, at: At::root(prefix) }
+    }
+
+    /// The bare value.
+    #[must_use]
+    pub const fn value(&self) -> &'v Value<'v> {
+        self.value
+    }
+
+    /// The place.
+    #[must_use]
+    pub const fn at(&self) -> &At<'p> {
+        &self.at
+    }
+
+    /// A refusal at this place that shows the value where it is a string or number.
+    #[must_use]
+    pub fn refuse(&self, code: Code) -> Refusal {
+        let refusal = self.at.refuse(code);
+        match self.value {
+            Value::String(text) => refusal.got(text),
+            Value::Number(text) => refusal.got(text),
+            Value::Bool(value) => refusal.got(value),
+            _ => refusal,
+        }
+    }
+
+    fn wrong_type(&self, expected: &'static str) -> Refusal {
+        let got = match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        };
+        self.at.refuse(Code::WrongType).expected(expected).got(got)
+    }
+
+    /// Whether this is `null`.
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`].
+    pub fn object<'s>(&'s self) -> Result<Members<'s, 'v>, Refusal> {
+        match self.value {
+            Value::Object(members) => Ok(Members { members, at: &self.at }),
+            _ => Err(self.wrong_type("an object")),
+        }
+    }
+
+    /// Reads an array.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`].
+    pub fn array<'s>(&'s self) -> Result<impl ExactSizeIterator<Item = Node<'s, 'v>>, Refusal> {
+        match self.value {
+            Value::Array(items) => Ok(items.iter().enumerate().map(|(index, value)| Node { value, at: self.at.index(index) })),
+            _ => Err(self.wrong_type("an array")),
+        }
+    }
+
+    /// Reads a string.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`].
+    pub fn text(&self) -> Result<&'v str, Refusal> {
+        match self.value {
+            Value::String(text) => Ok(text),
+            _ => Err(self.wrong_type("a string")),
+        }
+    }
+
+    /// Reads a string that holds a secret: one that had to be unescaped would leave a copy that nobody wipes.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`] or [`Code::KeyMalformed`]; neither shows the text.
+    pub fn secret(&self) -> Result<&'v str, Refusal> {
+        match self.value {
+            Value::String(Cow::Borrowed(text)) => Ok(text),
+            Value::String(Cow::Owned(_)) => Err(self.at.refuse(Code::KeyMalformed).because("a key is written without escapes")),
+            _ => Err(self.wrong_type("a string")),
+        }
+    }
+
+    /// Reads a boolean.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`].
+    pub fn bool(&self) -> Result<bool, Refusal> {
+        match self.value {
+            Value::Bool(value) => Ok(*value),
+            _ => Err(self.wrong_type("a boolean")),
+        }
+    }
+
+    /// Reads a JSON integer that fits 64 bits, written exactly.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`], [`Code::IntegerNotExact`] or [`Code::NumberTooLarge`].
+    pub fn integer(&self) -> Result<u64, Refusal> {
+        match self.value {
+            Value::Number(text) => {
+                let wide = number::integer(text).map_err(|code| self.refuse(code))?;
+                u64::try_from(wide).map_err(|_| self.refuse(Code::NumberTooLarge))
+            }
+            _ => Err(self.wrong_type("an integer")),
+        }
+    }
+
+    /// Reads a canonical decimal string.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`] or one of the `decimal_` codes.
+    pub fn decimal(&self) -> Result<U256, Refusal> {
+        number::decimal(self.text()?).map_err(|code| self.refuse(code))
+    }
+
+    /// Reads a `0x` hex number, leading zeros allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`] or one of the `hex_` codes.
+    pub fn hex_number(&self) -> Result<U256, Refusal> {
+        number::hex(self.text()?).map_err(|code| self.refuse(code))
+    }
+
+    /// Reads a number in any of the spellings that typed data uses: JSON integer, decimal string, `0x` hex string.
+    ///
+    /// # Errors
+    ///
+    /// The codes of the spelling that the value has.
+    pub fn any_number(&self) -> Result<U256, Refusal> {
+        let read = match self.value {
+            Value::Number(text) => number::integer(text),
+            Value::String(text) if text.starts_with("0x") => number::hex(text),
+            Value::String(text) => number::decimal(text),
+            _ => return Err(self.wrong_type("an integer, a decimal string or a 0x hex string")),
+        };
+        read.map_err(|code| self.refuse(code))
+    }
+
+    /// Reads `0x` hex bytes, at most `max` of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`] or one of the `hex_` codes.
+    pub fn hex_bytes(&self, max: usize) -> Result<Vec<u8>, Refusal> {
+        number::hex_bytes(self.text()?, max).map_err(|code| self.refuse(code))
+    }
+
+    /// Reads exactly `N` bytes of `0x` hex.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`] or one of the `hex_` codes.
+    pub fn hex_array<const N: usize>(&self) -> Result<[u8; N], Refusal> {
+        number::hex_array(self.text()?).map_err(|code| self.refuse(code))
+    }
+}
+
+/// The members of an object, and its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Members<'p, 'v> {
+    members: &'v [(Cow<'v, str>, Value<'v>)],
+    at: &'p At<'p>,
+}
+
+impl<'p, 'v> Members<'p, 'v> {
+    /// The place of the object.
+    #[must_use]
+    pub const fn at(&self) -> &'p At<'p> {
+        self.at
+    }
+
+    /// A member; `None` if it is missing or null, which mean the same.
+    #[must_use]
+    pub fn get(&self, key: &'p str) -> Option<Node<'p, 'v>> {
+        self.members
+            .iter()
+            .find(|(name, value)| name == key && *value != Value::Null)
+            .map(|(_, value)| Node { value, at: self.at.key(key) })
+    }
+
+    /// A required member.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::MissingField`] if it is missing or null.
+    pub fn need(&self, key: &'p str) -> Result<Node<'p, 'v>, Refusal> {
+        self.get(key).ok_or_else(|| self.at.key(key).refuse(Code::MissingField))
+    }
+
+    /// Requires that no other keys stand here: nothing unknown is ever signed.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnexpectedField`] at the first other key.
+    pub fn only(&self, keys: &[&str]) -> Result<(), Refusal> {
+        match self.members.iter().find(|(name, _)| !keys.contains(&name.as_ref())) {
+            Some((name, _)) => Err(self.at.key(&crate::text::shown(name)).refuse(Code::UnexpectedField).expected(keys.join(", "))),
+            None => Ok(()),
+        }
+    }
+
+    /// Every member in the order of the text.
+    pub fn iter(&self) -> impl Iterator<Item = Node<'_, 'v>> {
+        self.members.iter().map(|(name, value)| Node { value, at: self.at.key(name) })
+    }
+
+    /// The keys in the order of the text.
+    pub fn keys(&self) -> impl Iterator<Item = &'v str> {
+        self.members.iter().map(|(name, _)| name.as_ref())
+    }
+}

@@ -1,0 +1,111 @@
+//! Finding the id of a line that cannot be read, so that its error can be matched to it.
+
+use super::{Value, parse};
+
+/// The string member `id` of the outermost object, where exactly one can be read, even in a text that breaks off, nests
+/// too deep or repeats keys elsewhere. Takes linear time and no stack.
+#[must_use]
+pub fn salvage_id(bytes: &[u8]) -> Option<String> {
+    let mut found = None;
+    let mut depth = 0_usize;
+    let mut key: Option<&[u8]> = None;
+    let mut expects_key = false;
+    let mut rest = bytes.trim_ascii_start();
+    if rest.first() != Some(&b'{') {
+        return None;
+    }
+    while let Some((&byte, tail)) = rest.split_first() {
+        match byte {
+            b'"' => {
+                let Some(len) = string_len(rest) else { break };
+                let (string, after) = rest.split_at_checked(len)?;
+                if depth == 1 && expects_key {
+                    key = Some(string);
+                    expects_key = false;
+                } else if depth == 1
+                    && let Some(name) = key.take()
+                    && unescape(name).as_deref() == Some("id")
+                {
+                    // A second id makes both worthless.
+                    if found.is_some() {
+                        return None;
+                    }
+                    found = Some(unescape(string)?);
+                }
+                rest = after;
+                continue;
+            }
+            b'{' | b'[' => {
+                if depth == 1 && key.take().is_some_and(|name| unescape(name).as_deref() == Some("id")) {
+                    return None;
+                }
+                depth = depth.saturating_add(1);
+                expects_key = depth == 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    break;
+                }
+            }
+            b',' if depth == 1 => {
+                // An id that is no string counts as one that cannot be read.
+                if key.take().is_some_and(|name| unescape(name).as_deref() == Some("id")) {
+                    return None;
+                }
+                expects_key = true;
+            }
+            _ => {}
+        }
+        rest = tail;
+    }
+    found
+}
+
+/// Length of the string at the start, quotes included.
+fn string_len(bytes: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    for (index, byte) in bytes.iter().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return index.checked_add(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn unescape(string: &[u8]) -> Option<String> {
+    match parse(string) {
+        Ok(Value::String(text)) => Some(text.into_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_one_id() {
+        for (text, id) in [
+            (r#"{"id":"a","x":1"#, Some("a")),
+            (r#" {"x":{"id":"inner"},"i\u0064":"b\u0063","y":[[["#, Some("bc")),
+            (r#"{"x":"\"id\":\"c\"","id":"d"} trailing"#, Some("d")),
+            (r#"{"id":"a","id":"a"}"#, None),
+            (r#"{"id":5}"#, None),
+            (r#"{"id":5,"x":"id"}"#, None),
+            (r#"{"id":["a"]}"#, None),
+            (r#"["id","a"]"#, None),
+            (r#"{"id":"a"#, None),
+            (r#"{"x":"id","y":"a"}"#, None),
+            ("", None),
+        ] {
+            assert_eq!(salvage_id(text.as_bytes()).as_deref(), id, "{text}");
+        }
+        let deep = format!(r#"{{"x":{}{},"id":"deep"}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(salvage_id(deep.as_bytes()).as_deref(), Some("deep"));
+        assert_eq!(salvage_id(b"{\"x\":\"\xff\",\"id\":\"raw\"}").as_deref(), Some("raw"));
+    }
+}

@@ -1,0 +1,220 @@
+//! Strict readings of numbers and hex. Nothing is trimmed, rounded, reduced or guessed.
+
+use std::fmt;
+
+use ruint::aliases::U256;
+use serde::{Serialize, Serializer};
+
+use crate::code::Code;
+
+/// Most digits that a decimal number of 256 bits has.
+const MAX_DECIMAL: usize = 78;
+/// Most digits that a hex number of 256 bits has.
+const MAX_HEX: usize = 64;
+
+/// Reads a canonical decimal string: digits only, no leading zero, at most 256 bits.
+///
+/// # Errors
+///
+/// The `decimal_` code of what is wrong first, or [`Code::NumberTooLarge`].
+pub fn decimal(text: &str) -> Result<U256, Code> {
+    if text.is_empty() {
+        return Err(Code::DecimalEmpty);
+    }
+    if let Some(bad) = text.bytes().position(|byte| !byte.is_ascii_digit()) {
+        return Err(match text.as_bytes().get(bad) {
+            Some(b'+' | b'-') if bad == 0 => Code::DecimalSign,
+            Some(b' ' | b'\t' | b'\n' | b'\r') => Code::DecimalSpace,
+            Some(b'.') => Code::DecimalFraction,
+            Some(b'e' | b'E') => Code::DecimalExponent,
+            Some(b'x' | b'X') if bad == 1 && text.starts_with('0') => Code::DecimalHex,
+            _ => Code::DecimalDigit,
+        });
+    }
+    if text.len() > 1 && text.starts_with('0') {
+        return Err(Code::DecimalLeadingZero);
+    }
+    if text.len() > MAX_DECIMAL {
+        return Err(Code::NumberTooLarge);
+    }
+    U256::from_str_radix(text, 10).map_err(|_| Code::NumberTooLarge)
+}
+
+/// Reads the text of a JSON number that is a plain integer: `1.0`, `1e3` and `-0` are not.
+///
+/// # Errors
+///
+/// [`Code::IntegerNotExact`] or [`Code::NumberTooLarge`].
+pub fn integer(text: &str) -> Result<U256, Code> {
+    match decimal(text) {
+        Ok(number) => Ok(number),
+        Err(Code::NumberTooLarge) => Err(Code::NumberTooLarge),
+        Err(_) => Err(Code::IntegerNotExact),
+    }
+}
+
+/// Reads a `0x` hex number of at most 64 digits; leading zeros mean nothing, upper-case digits the same as lower.
+///
+/// # Errors
+///
+/// The `hex_` code of what is wrong first, or [`Code::NumberTooLarge`].
+pub fn hex(text: &str) -> Result<U256, Code> {
+    let digits = text.strip_prefix("0x").ok_or(Code::HexPrefix)?;
+    if digits.is_empty() {
+        return Err(Code::HexEmpty);
+    }
+    if digits.len() > MAX_HEX {
+        return Err(Code::NumberTooLarge);
+    }
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Code::HexDigit);
+    }
+    U256::from_str_radix(digits, 16).map_err(|_| Code::NumberTooLarge)
+}
+
+/// Reads `0x` hex bytes, at most `max` of them; the length is checked before anything is allocated.
+///
+/// # Errors
+///
+/// [`Code::HexPrefix`], [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
+pub fn hex_bytes(text: &str, max: usize) -> Result<Vec<u8>, Code> {
+    let digits = text.strip_prefix("0x").ok_or(Code::HexPrefix)?;
+    if digits.len() > max.saturating_mul(2) {
+        return Err(Code::HexLength);
+    }
+    hex::decode(digits).map_err(hex_code)
+}
+
+/// Reads exactly `N` bytes of `0x` hex.
+///
+/// # Errors
+///
+/// [`Code::HexPrefix`], [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
+pub fn hex_array<const N: usize>(text: &str) -> Result<[u8; N], Code> {
+    bare_hex_array(text.strip_prefix("0x").ok_or(Code::HexPrefix)?)
+}
+
+/// Reads exactly `N` bytes of hex without a prefix.
+///
+/// # Errors
+///
+/// [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
+pub fn bare_hex_array<const N: usize>(digits: &str) -> Result<[u8; N], Code> {
+    let mut bytes = [0; N];
+    hex::decode_to_slice(digits, &mut bytes).map_err(hex_code)?;
+    Ok(bytes)
+}
+
+const fn hex_code(error: hex::FromHexError) -> Code {
+    match error {
+        hex::FromHexError::InvalidHexCharacter { .. } => Code::HexDigit,
+        hex::FromHexError::OddLength => Code::HexOddLength,
+        hex::FromHexError::InvalidStringLength => Code::HexLength,
+    }
+}
+
+/// Bytes that serialize and print as lower-case hex behind `0x`.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Hex(pub Vec<u8>);
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", hex::encode(&self.0))
+    }
+}
+
+impl fmt::Debug for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Writes base units in whole-asset units, exactly: `50000` with 8 decimals is `0.0005`.
+#[must_use]
+pub fn in_whole_units(amount: U256, decimals: u8) -> String {
+    let digits = amount.to_string();
+    let decimals = usize::from(decimals);
+    let padded = format!("{}{digits}", "0".repeat(decimals.saturating_add(1).saturating_sub(digits.len())));
+    let (whole, fraction) = padded.split_at(padded.len().saturating_sub(decimals));
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+
+    #[test]
+    fn each_wrong_decimal_has_its_code() {
+        for (text, code) in [
+            ("", Code::DecimalEmpty),
+            ("+5", Code::DecimalSign),
+            ("-1", Code::DecimalSign),
+            ("-", Code::DecimalSign),
+            ("1e3", Code::DecimalExponent),
+            ("1E3", Code::DecimalExponent),
+            (" 5", Code::DecimalSpace),
+            ("5 ", Code::DecimalSpace),
+            ("5\n", Code::DecimalSpace),
+            ("0x5", Code::DecimalHex),
+            ("05", Code::DecimalLeadingZero),
+            ("00", Code::DecimalLeadingZero),
+            ("1.5", Code::DecimalFraction),
+            ("1.0", Code::DecimalFraction),
+            ("1_000", Code::DecimalDigit),
+            ("１", Code::DecimalDigit),
+            ("5-", Code::DecimalDigit),
+            ("115792089237316195423570985008687907853269984665640564039457584007913129639936", Code::NumberTooLarge),
+        ] {
+            assert_eq!(decimal(text), Err(code), "{text:?}");
+        }
+        assert_eq!(decimal(&"9".repeat(5_000_000)), Err(Code::NumberTooLarge));
+        assert_eq!(decimal("0"), Ok(U256::ZERO));
+        assert_eq!(decimal(MAX), Ok(U256::MAX));
+    }
+
+    #[test]
+    fn integers_are_exact() {
+        assert_eq!(integer(MAX), Ok(U256::MAX));
+        for text in ["1.0", "1e3", "-0", "-5", "1E0"] {
+            assert_eq!(integer(text), Err(Code::IntegerNotExact), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_wrong_hex_has_its_code() {
+        for (text, code) in [
+            ("ab", Code::HexPrefix),
+            ("0Xab", Code::HexPrefix),
+            ("0x", Code::HexEmpty),
+            ("0xg", Code::HexDigit),
+            ("0x-1", Code::HexDigit),
+            ("0x_1", Code::HexDigit),
+        ] {
+            assert_eq!(hex(text), Err(code), "{text}");
+        }
+        assert_eq!(hex(&format!("0x{}", "0".repeat(65))), Err(Code::NumberTooLarge));
+        assert_eq!(hex(&format!("0x{}Ff", "0".repeat(62))), Ok(U256::from(255)));
+        assert_eq!(hex_bytes("0xabc", 9), Err(Code::HexOddLength));
+        assert_eq!(hex_bytes("0xabcd", 1), Err(Code::HexLength));
+        assert_eq!(hex_array::<2>("0xab"), Err(Code::HexLength));
+    }
+
+    #[test]
+    fn whole_units_lose_no_digit() {
+        assert_eq!(in_whole_units(U256::from(50_000), 8), "0.0005");
+        assert_eq!(in_whole_units(U256::from(354_608_265), 9), "0.354608265");
+        assert_eq!(in_whole_units(U256::from(1), 18), "0.000000000000000001");
+        assert_eq!(in_whole_units(U256::from(1_500_000), 6), "1.5");
+        assert_eq!(in_whole_units(U256::from(7), 0), "7");
+        assert_eq!(in_whole_units(U256::MAX, 255).len(), 257);
+    }
+}

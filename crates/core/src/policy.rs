@@ -1,0 +1,139 @@
+//! The wallet's own limits.
+
+use countersign_chains::Family;
+
+use crate::code::Code;
+use crate::json::{self, Members, Node};
+use crate::refusal::Refusal;
+
+/// What to do with an approval that is not of exactly the amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Approvals {
+    /// Take it as it came, with a warning where it is above the amount.
+    #[default]
+    AsProposed,
+    /// Rewrite it to exactly the amount.
+    Exact,
+    /// Refuse it unless it is exactly the amount.
+    RefuseInexact,
+}
+
+/// Limits of what a wallet signs. [`Policy::default`] is the batch contract's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Policy {
+    /// Longest source timelock in EVM blocks.
+    pub evm_timelock: u64,
+    /// Longest source timelock in Tron blocks.
+    pub tron_timelock: u64,
+    /// Longest source timelock in Starknet blocks.
+    pub starknet_timelock: u64,
+    /// Longest source timelock in Solana slots.
+    pub solana_timelock: u64,
+    /// Longest source timelock on Sui, milliseconds.
+    pub sui_timelock: u64,
+    /// Longest source timelock in Bitcoin or Litecoin blocks.
+    pub bitcoin_timelock: u64,
+    /// Highest EVM gas limit of one call.
+    pub evm_gas_limit: u64,
+    /// Highest Tron fee limit of one call, sun.
+    pub tron_fee_limit: u64,
+    /// Highest Bitcoin or Litecoin fee rate, sat/vB.
+    pub bitcoin_fee_rate: u64,
+    /// What to do with approvals.
+    pub approvals: Approvals,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            evm_timelock: 86_400,
+            tron_timelock: 172_800,
+            starknet_timelock: 14_400,
+            solana_timelock: 432_000,
+            sui_timelock: 604_800_000,
+            bitcoin_timelock: 576,
+            evm_gas_limit: 30_000_000,
+            tron_fee_limit: 15_000_000_000,
+            bitcoin_fee_rate: 1_000,
+            approvals: Approvals::AsProposed,
+        }
+    }
+}
+
+impl Policy {
+    /// Reads a policy file: an object with any of the fields' names; what is missing keeps its default.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] with a pointer into the file; an unknown name is [`Code::UnexpectedField`], because a limit that is
+    /// misspelt would silently not hold.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        let value = json::parse(text)?;
+        let node = Node::root(&value, "");
+        let members = node.object()?;
+        let mut policy = Self::default();
+        members.only(&[
+            "evm_timelock",
+            "tron_timelock",
+            "starknet_timelock",
+            "solana_timelock",
+            "sui_timelock",
+            "bitcoin_timelock",
+            "evm_gas_limit",
+            "tron_fee_limit",
+            "bitcoin_fee_rate",
+            "approvals",
+        ])?;
+        let number = |members: &Members<'_, '_>, key: &str, limit: &mut u64| {
+            members.get(key).map_or(Ok(()), |node| node.integer().map(|value| *limit = value))
+        };
+        number(&members, "evm_timelock", &mut policy.evm_timelock)?;
+        number(&members, "tron_timelock", &mut policy.tron_timelock)?;
+        number(&members, "starknet_timelock", &mut policy.starknet_timelock)?;
+        number(&members, "solana_timelock", &mut policy.solana_timelock)?;
+        number(&members, "sui_timelock", &mut policy.sui_timelock)?;
+        number(&members, "bitcoin_timelock", &mut policy.bitcoin_timelock)?;
+        number(&members, "evm_gas_limit", &mut policy.evm_gas_limit)?;
+        number(&members, "tron_fee_limit", &mut policy.tron_fee_limit)?;
+        number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
+        if let Some(node) = members.get("approvals") {
+            policy.approvals = match node.text()? {
+                "as_proposed" => Approvals::AsProposed,
+                "exact" => Approvals::Exact,
+                "refuse_inexact" => Approvals::RefuseInexact,
+                _ => return Err(node.refuse(Code::WrongType).expected("as_proposed, exact or refuse_inexact")),
+            };
+        }
+        Ok(policy)
+    }
+
+    /// The longest source timelock on a family's chains, in the family's unit.
+    #[must_use]
+    pub const fn timelock(&self, family: Family) -> u64 {
+        match family {
+            Family::Evm => self.evm_timelock,
+            Family::Tron => self.tron_timelock,
+            Family::Starknet => self.starknet_timelock,
+            Family::Solana => self.solana_timelock,
+            Family::Sui => self.sui_timelock,
+            Family::Bitcoin => self.bitcoin_timelock,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_changes_only_what_it_names() {
+        let policy = Policy::from_json(br#"{"evm_timelock": 7200, "approvals": "exact"}"#).unwrap();
+        assert_eq!(policy, Policy { evm_timelock: 7200, approvals: Approvals::Exact, ..Policy::default() });
+        let refusal = Policy::from_json(br#"{"evm_timelocks": 1}"#).unwrap_err();
+        assert_eq!((refusal.code(), refusal.at()), (Code::UnexpectedField, "/evm_timelocks"));
+        assert_eq!(Policy::from_json(br#"{"evm_gas_limit": "1"}"#).unwrap_err().code(), Code::WrongType);
+    }
+}

@@ -1,0 +1,348 @@
+//! The order record against the request, the payload's terms and the registry (batch-contract.md, "Order record").
+//!
+//! The record is the service's second statement. It must agree with the first in every field, and its swap ids must
+//! follow from its own fields by the formula of each side's chain.
+
+use countersign_chains::swap_id::{self, Swap, Version};
+use countersign_chains::taproot::Htlc;
+use countersign_chains::{Account, Family, Network, address};
+
+use crate::code::Code;
+use crate::order::{Order, Terms};
+use crate::refusal::Refusal;
+use crate::registry::Asset;
+use crate::summary::Warnings;
+use crate::wire::{OrderRecord, SwapRecord};
+
+/// Which side of the order a rule looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leg {
+    Source,
+    Destination,
+}
+
+impl Leg {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source_swap",
+            Self::Destination => "destination_swap",
+        }
+    }
+}
+
+/// The two parties of a swap record as the HTLC knows them.
+struct Parties {
+    initiator: Account,
+    redeemer: Account,
+}
+
+struct Check<'c, 'd> {
+    order: &'c Order<'d>,
+    record: &'c OrderRecord,
+}
+
+/// Checks the record, where there is one.
+///
+/// # Errors
+///
+/// One of the `record_` codes at the member that contradicts.
+pub(crate) fn check(order: &Order<'_>, terms: Option<&Terms>, warnings: &mut Warnings) -> Result<(), Refusal> {
+    let Some(record) = &order.record else { return Ok(()) };
+    let check = Check { order, record };
+    check.order_id()?;
+    check.assets()?;
+    check.still_open()?;
+    let source = check.parties(Leg::Source)?;
+    let destination = check.parties(Leg::Destination)?;
+    check.source(terms, &source)?;
+    check.secret_hash(terms)?;
+    check.payout(warnings)?;
+    check.solver(terms, &source, &destination, warnings)?;
+    check.timelocks(warnings)?;
+    check.swap_id(Leg::Source, &source, warnings)?;
+    check.swap_id(Leg::Destination, &destination, warnings)?;
+    check.extras(warnings);
+    Ok(())
+}
+
+impl Check<'_, '_> {
+    fn refuse(&self, code: Code, member: &str) -> Refusal {
+        Refusal::new(code, format!("{}/{member}", self.order.record_at))
+    }
+
+    fn refuse_leg(&self, code: Code, leg: Leg, member: &str) -> Refusal {
+        self.refuse(code, &format!("{}/{member}", leg.name()))
+    }
+
+    const fn swap(&self, leg: Leg) -> &SwapRecord {
+        match leg {
+            Leg::Source => &self.record.source_swap,
+            Leg::Destination => &self.record.destination_swap,
+        }
+    }
+
+    const fn asset(&self, leg: Leg) -> &Asset {
+        match leg {
+            Leg::Source => self.order.source,
+            Leg::Destination => self.order.destination,
+        }
+    }
+
+    fn order_id(&self) -> Result<(), Refusal> {
+        let (wanted, got) = (self.order.order_id, &self.record.order_id);
+        if got.eq_ignore_ascii_case(wanted) { Ok(()) } else { Err(self.refuse(Code::RecordMismatch, "order_id").expected(wanted).got(got)) }
+    }
+
+    fn assets(&self) -> Result<(), Refusal> {
+        for leg in [Leg::Source, Leg::Destination] {
+            let (swap, asset) = (self.swap(leg), self.asset(leg));
+            if swap.asset != asset.record.id {
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "asset").expected(&asset.record.id).got(&swap.asset));
+            }
+            if swap.chain != asset.chain.record.chain {
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "chain").expected(&asset.chain.record.chain).got(&swap.chain));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing has been paid, redeemed, refunded or revealed yet: else signing would pay twice, or pay who knows the secret.
+    fn still_open(&self) -> Result<(), Refusal> {
+        for leg in [Leg::Source, Leg::Destination] {
+            let swap = self.swap(leg);
+            if !swap.secret.is_empty() {
+                return Err(self.refuse_leg(Code::RecordSecretKnown, leg, "secret"));
+            }
+            if swap.is_redeemed() {
+                return Err(self.refuse_leg(Code::RecordRedeemed, leg, "redeem_tx_hash").got(&swap.redeem_tx_hash));
+            }
+            if swap.is_refunded() {
+                return Err(self.refuse_leg(Code::RecordRefunded, leg, "refund_tx_hash").got(&swap.refund_tx_hash));
+            }
+        }
+        let source = self.swap(Leg::Source);
+        if source.is_funded() {
+            return Err(self.refuse_leg(Code::RecordFunded, Leg::Source, "initiate_tx_hash").got(&source.initiate_tx_hash));
+        }
+        Ok(())
+    }
+
+    fn account(&self, leg: Leg, member: &str, text: &str) -> Result<Account, Refusal> {
+        address::parse_party(&self.asset(leg).chain.network, text)
+            .map_err(|error| self.refuse_leg(Code::RecordMismatch, leg, member).because(error.to_string()).got(text))
+    }
+
+    /// On Bitcoin-like chains the member of the pair that is an address is replaced by the key in `delegate`.
+    fn parties(&self, leg: Leg) -> Result<Parties, Refusal> {
+        let swap = self.swap(leg);
+        let key_or_delegate = |member, text: &str| {
+            let account = self.account(leg, member, text)?;
+            if self.asset(leg).chain.family() != Family::Bitcoin || text.len() == 64 {
+                return Ok(account);
+            }
+            let delegate = swap.delegate.as_deref().ok_or_else(|| self.refuse_leg(Code::MissingField, leg, "delegate"))?;
+            if delegate.len() != 64 {
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").expected("an x-only key").got(delegate));
+            }
+            self.account(leg, "delegate", delegate)
+        };
+        Ok(Parties { initiator: key_or_delegate("initiator", &swap.initiator)?, redeemer: key_or_delegate("redeemer", &swap.redeemer)? })
+    }
+
+    fn source(&self, terms: Option<&Terms>, parties: &Parties) -> Result<(), Refusal> {
+        let (leg, order) = (Leg::Source, self.order);
+        let swap = self.swap(leg);
+        let mismatch = |member, wanted: &Account, got: &str| {
+            Err(self.refuse_leg(Code::RecordMismatch, leg, member).expected(address::shown(wanted)).got(got))
+        };
+        if swap.amount != order.request.source.amount {
+            return Err(self.refuse_leg(Code::RecordMismatch, leg, "amount").expected(order.request.source.amount).got(swap.amount));
+        }
+        let written = self.account(leg, "initiator", &swap.initiator)?;
+        match (&order.owner, &order.delegate) {
+            // On Bitcoin-like chains the initiator is written as the owner's address, or as the delegate's key.
+            (_, Some(delegate)) if order.family() == Family::Bitcoin => {
+                if parties.initiator != *delegate {
+                    return mismatch("delegate", delegate, swap.delegate.as_deref().unwrap_or(&swap.initiator));
+                }
+                if let Some(owner) = &order.owner
+                    && written != *owner
+                    && written != *delegate
+                {
+                    return mismatch("initiator", owner, &swap.initiator);
+                }
+            }
+            (Some(owner), _) if written != *owner => return mismatch("initiator", owner, &swap.initiator),
+            _ => {}
+        }
+        if let Some(terms) = terms {
+            if parties.redeemer != terms.redeemer {
+                return mismatch("redeemer", &terms.redeemer, &swap.redeemer);
+            }
+            if swap.timelock != terms.timelock {
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "timelock").expected(terms.timelock).got(swap.timelock));
+            }
+        }
+        Ok(())
+    }
+
+    /// One hash on both sides, the requested one and the payload's.
+    fn secret_hash(&self, terms: Option<&Terms>) -> Result<(), Refusal> {
+        let wanted = terms.map(|terms| terms.secret_hash).or(self.order.request.secret_hash).unwrap_or(self.record.source_swap.secret_hash);
+        for leg in [Leg::Source, Leg::Destination] {
+            let got = self.swap(leg).secret_hash;
+            if got != wanted {
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "secret_hash").expected(wanted).got(got));
+            }
+        }
+        Ok(())
+    }
+
+    /// The destination pays the requested owner at least the requested amount, less the slippage that was allowed.
+    fn payout(&self, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let (leg, wanted) = (Leg::Destination, &self.order.request.destination);
+        let swap = self.swap(leg);
+        let redeemer = self.account(leg, "redeemer", &swap.redeemer)?;
+        if let Some(payout) = &self.order.payout
+            && redeemer != *payout
+        {
+            return Err(self
+                .refuse_leg(Code::RecordPaysElsewhere, leg, "redeemer")
+                .expected(wanted.owner.as_deref().unwrap_or_default())
+                .got(&swap.redeemer));
+        }
+        if let Some(delegate) = &wanted.delegate {
+            let requested = self.account(leg, "delegate", delegate)?;
+            let got = swap.delegate.as_deref().unwrap_or_default();
+            if got.is_empty() || self.account(leg, "delegate", got)? != requested {
+                return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").expected(delegate).got(got));
+            }
+        }
+        if swap.amount >= wanted.amount {
+            return Ok(());
+        }
+        let allowed = crate::wire::least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0));
+        if swap.amount < allowed {
+            return Err(self.refuse_leg(Code::RecordPaysLess, leg, "amount").expected(format!("at least {allowed}")).got(swap.amount));
+        }
+        warnings.about(Code::PaysLessWithinSlippage, format!("{} of {} base units", swap.amount, wanted.amount));
+        Ok(())
+    }
+
+    /// The redeemer of the source and the initiator of the destination are one pinned solver.
+    fn solver(&self, terms: Option<&Terms>, source: &Parties, destination: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let order = self.order;
+        let paid = order.solver(terms.map_or(&source.redeemer, |terms| &terms.redeemer));
+        let pays = order.registry.solver(&order.destination.chain.record.chain, &destination.initiator);
+        let got = &self.record.destination_swap.initiator;
+        match (paid, pays) {
+            (Some(paid), Some(pays)) if paid.solver_id == pays.solver_id => {}
+            (_, None) if !order.registry.pins_solvers() => warnings.warn(Code::UnpinnedSolver),
+            (Some(paid), _) => {
+                return Err(self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator").expected(&paid.solver_id).got(got));
+            }
+            _ => return Err(self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator").got(got)),
+        }
+        for (named, at) in [(&self.record.solver_id, "solver_id"), (&order.request.solver_id, "solver_id")] {
+            if let (Some(named), Some(paid)) = (named, paid)
+                && !named.eq_ignore_ascii_case(&paid.solver_id)
+            {
+                return Err(self.refuse(Code::RecordSolver, at).expected(&paid.solver_id).got(named));
+            }
+        }
+        Ok(())
+    }
+
+    /// The destination must run out well before the source: else the solver could take back one and redeem the other.
+    fn timelocks(&self, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let millis = |leg| self.asset(leg).chain.nominal_millis(self.swap(leg).timelock);
+        let (source, destination) = (millis(Leg::Source), millis(Leg::Destination));
+        if destination == 0 {
+            return Err(self.refuse_leg(Code::TimelockZero, Leg::Destination, "timelock"));
+        }
+        if destination >= source {
+            return Err(self
+                .refuse_leg(Code::RecordOutlastsSource, Leg::Destination, "timelock")
+                .expected(format!("less than {}", crate::amount::duration(source)))
+                .got(crate::amount::duration(destination)));
+        }
+        if destination.saturating_mul(2) > source {
+            warnings.warn(Code::DestinationTimelockClose);
+        }
+        Ok(())
+    }
+
+    fn swap_id(&self, leg: Leg, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let (record, asset) = (self.swap(leg), self.asset(leg));
+        let version = Version::parse(&self.record.version)
+            .ok_or_else(|| self.refuse(Code::RecordVersion, "version").expected("v1, v2 or v3").got(&self.record.version))?;
+        let swap = Swap {
+            secret_hash: &record.secret_hash.0,
+            initiator: parties.initiator.bytes(),
+            redeemer: parties.redeemer.bytes(),
+            timelock: record.timelock,
+            amount: record.amount,
+        };
+        let htlc = asset.htlc.as_ref().map(Account::bytes).unwrap_or_default();
+        let (id, certain) = match &asset.chain.network {
+            Network::Evm(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), true),
+            Network::Tron(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), false),
+            Network::Starknet(chain) => (swap_id::starknet(chain, &swap).map(hex::encode), true),
+            Network::Solana(cluster) => match swap_id::solana_chain_id(cluster) {
+                Some((chain, certain)) => (Some(hex::encode(swap_id::solana(chain, swap.secret_hash, swap.initiator))), certain),
+                None => (None, false),
+            },
+            Network::Sui(_) => {
+                let registry = asset.htlc_registry.as_ref().map(Account::bytes);
+                (registry.and_then(|registry| swap_id::sui(&swap, registry)).map(hex::encode), asset.chain.test)
+            }
+            Network::Bitcoin(coin, net) => (taproot(asset, parties, record).and_then(|htlc| htlc.address(*coin, *net)), true),
+            _ => (None, false),
+        };
+        // A Starknet id is a felt: leading zeros mean nothing.
+        let same = |a: &str, b: &str| match asset.chain.family() {
+            Family::Starknet => a.trim_start_matches('0').eq_ignore_ascii_case(b.trim_start_matches('0')),
+            _ => a.eq_ignore_ascii_case(b),
+        };
+        match id {
+            Some(id) if same(&id, &record.swap_id) => Ok(()),
+            Some(id) if certain => Err(self.refuse_leg(Code::RecordSwapId, leg, "swap_id").expected(id).got(&record.swap_id)),
+            None if certain => Err(self.refuse_leg(Code::RecordSwapId, leg, "swap_id").got(&record.swap_id)),
+            _ => {
+                warnings.about(Code::SwapIdUnchecked, format!("{} on {}", record.swap_id, record.chain));
+                Ok(())
+            }
+        }
+    }
+
+    fn extras(&self, warnings: &mut Warnings) {
+        let requested = &self.order.request.affiliate_fees;
+        for fee in &self.record.affiliate_fees {
+            let same = |text: &Option<String>, wanted: &str| text.as_deref().is_none_or(|text| text.eq_ignore_ascii_case(wanted));
+            let asked_for = requested.iter().any(|wanted| {
+                same(&fee.asset, wanted.asset.as_str()) && same(&fee.address, &wanted.address) && same(&fee.fee, &wanted.fee.to_string())
+            });
+            if !asked_for {
+                let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
+                let detail = format!("{} basis points of {} to {}", member(&fee.fee), member(&fee.asset), member(&fee.address));
+                warnings.about(Code::AffiliateFeesNotRequested, detail);
+            }
+        }
+        if let (Some(wanted), Some(got)) = (&self.order.request.nonce, &self.record.nonce)
+            && wanted != got
+        {
+            warnings.about(Code::NonceDiffers, got.as_str());
+        }
+    }
+}
+
+/// The HTLC of a Bitcoin-like swap record; `None` where its fields cannot make one.
+fn taproot(asset: &Asset, parties: &Parties, record: &SwapRecord) -> Option<Htlc> {
+    Some(Htlc {
+        internal_key: asset.htlc.as_ref()?.array()?,
+        initiator: parties.initiator.array()?,
+        redeemer: parties.redeemer.array()?,
+        secret_hash: record.secret_hash.0,
+        timelock: u16::try_from(record.timelock).ok()?,
+    })
+}

@@ -1,0 +1,82 @@
+//! The hash that locks both sides of a swap.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::LazyLock;
+
+use sha2::{Digest, Sha256};
+
+use crate::code::Code;
+use crate::number;
+
+/// SHA-256 of the 32-byte secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SecretHash(pub [u8; 32]);
+
+/// Hashes of secrets that anybody would try first: nothing, one byte repeated, small numbers in either byte order.
+static TRIVIAL: LazyLock<HashSet<[u8; 32]>> = LazyLock::new(|| {
+    let mut hashes = HashSet::from([Sha256::digest([]).into()]);
+    for byte in 0..=u8::MAX {
+        hashes.insert(Sha256::digest([byte; 32]).into());
+        let mut small = [0; 32];
+        let [first, ..] = &mut small;
+        *first = byte;
+        hashes.insert(Sha256::digest(small).into());
+        small.reverse();
+        hashes.insert(Sha256::digest(small).into());
+    }
+    hashes
+});
+
+impl SecretHash {
+    /// Reads 64 hex digits, with or without `0x`.
+    ///
+    /// # Errors
+    ///
+    /// One of the `hex_` codes.
+    pub fn parse(text: &str) -> Result<Self, Code> {
+        number::bare_hex_array(text.strip_prefix("0x").unwrap_or(text)).map(Self)
+    }
+
+    /// The hash of a secret.
+    #[must_use]
+    pub fn of(secret: &[u8; 32]) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    /// Whether anybody can guess the secret, or nobody can know one: all zeros, all ones, the hash of a trivial secret.
+    #[must_use]
+    pub fn is_trivial(&self) -> bool {
+        self.0 == [0; 32] || self.0 == [0xff; 32] || TRIVIAL.contains(&self.0)
+    }
+}
+
+impl fmt::Display for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretHash({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_trivial_secrets() {
+        // SHA-256 of the empty text (FIPS 180-4 examples) and of 32 zero bytes.
+        assert!(SecretHash::parse("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855").unwrap().is_trivial());
+        assert!(SecretHash::parse("66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925").unwrap().is_trivial());
+        assert!(SecretHash::of(&[0x11; 32]).is_trivial());
+        let mut one = [0; 32];
+        one[31] = 1;
+        assert!(SecretHash::of(&one).is_trivial());
+        assert!(SecretHash([0; 32]).is_trivial() && SecretHash([0xff; 32]).is_trivial());
+        assert!(!SecretHash::of(b"thirty-two bytes of good secret!").is_trivial());
+    }
+}

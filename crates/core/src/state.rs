@@ -1,0 +1,352 @@
+//! The four states of an order. Each is a type that only the step before it can make.
+//!
+//! | state | meaning | leaves it by |
+//! |---|---|---|
+//! | [`Proposed`] | decoded, nothing believed | [`Proposed::verify`] |
+//! | [`Verified`] | every field equals the request, the registry or the record, or is shown | [`Verified::prepare`] |
+//! | [`Unsigned`] | payloads and digests for any signer | [`Unsigned::sign`], [`Unsigned::attach`] |
+//! | [`Signed`] | signatures proven to be the owner's | |
+//!
+//! ```compile_fail
+//! // A verified order cannot be made outside this crate: its fields are private.
+//! use countersign_core::{ChainFamily, Verified};
+//! fn forge<F: ChainFamily>(deposit: F::Deposit) -> Verified<F> {
+//!     Verified { deposit }
+//! }
+//! ```
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use countersign_chains::address;
+
+use crate::amount;
+use crate::code::Code;
+use crate::family::{ChainFamily, SigningRequest};
+use crate::json::Node;
+use crate::order::{Order, Terms};
+use crate::record;
+use crate::refusal::Refusal;
+use crate::registry::{Asset, Chain};
+use crate::summary::{Span, Summary, Topic, Warnings};
+use crate::text;
+
+/// An order as it came. Nothing in it is believed.
+#[derive(Debug)]
+#[must_use = "a proposed order is worth nothing until it is verified"]
+pub struct Proposed<'d, F> {
+    order: Order<'d>,
+    family: PhantomData<F>,
+}
+
+impl<'d, F: ChainFamily> Proposed<'d, F> {
+    /// Takes an opened order.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnsupportedFamily`] if another family signs for it.
+    pub fn new(order: Order<'d>) -> Result<Self, Refusal> {
+        if order.family() == F::FAMILY {
+            return Ok(Self { order, family: PhantomData });
+        }
+        Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset").expected(F::FAMILY).got(order.family()))
+    }
+
+    /// Decodes the payload, rebuilds it from the order's terms, and requires that both are the same; then requires that
+    /// the order record, where there is one, says the same.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the first member or byte that differs.
+    pub fn verify(self) -> Result<Verified<F>, Refusal> {
+        let order = self.order;
+        let mut warnings = Warnings::default();
+        order.check_request(&mut warnings);
+        order.check_payload_keys(F::PAYLOAD_KEYS)?;
+        let (deposit, terms) = F::check(&order, &mut warnings)?;
+        record::check(&order, terms.as_ref(), &mut warnings)?;
+        Ok(Verified { overview: Overview::new(order, terms), deposit, warnings })
+    }
+}
+
+/// An order whose every byte is accounted for.
+#[must_use = "a verified order is there to be prepared"]
+pub struct Verified<F: ChainFamily> {
+    deposit: F::Deposit,
+    overview: Overview,
+    warnings: Warnings,
+}
+
+impl<F: ChainFamily> fmt::Debug for Verified<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verified").field("order_id", &self.overview.order_id).field("deposit", &self.deposit).finish_non_exhaustive()
+    }
+}
+
+impl<F: ChainFamily> Verified<F> {
+    /// The order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.overview.order_id
+    }
+
+    /// What the order locks, rebuilt from the terms.
+    pub const fn deposit(&self) -> &F::Deposit {
+        &self.deposit
+    }
+
+    /// What the owner should know.
+    #[must_use]
+    pub const fn warnings(&self) -> &Warnings {
+        &self.warnings
+    }
+
+    /// What the owner reads before signing: every value that the response chose.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        self.overview.describe(&mut summary);
+        F::describe(&self.deposit, &mut summary);
+        summary
+    }
+
+    /// Which bytes of the response each line stands for.
+    #[must_use]
+    pub fn covers(&self) -> Vec<Span> {
+        let mut spans = vec![Span::member(Topic::Order, "/response/result/order_id", "order id")];
+        spans.extend(F::covers(&self.deposit));
+        spans
+    }
+
+    /// Adds what only the wallet knows.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at a member of `/wallet` that cannot be.
+    pub fn prepare(self, wallet: &F::Wallet) -> Result<Unsigned<F>, Refusal> {
+        let unsigned = F::prepare(&self.deposit, wallet)?;
+        Ok(Unsigned { unsigned, verified: self })
+    }
+
+    /// Reads the wallet context of the batch contract and adds it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member of `/wallet` that is missing, malformed or cannot be.
+    pub fn prepare_json(self, wallet: Node<'_, '_>) -> Result<Unsigned<F>, Refusal> {
+        let wallet = F::read_wallet(wallet)?;
+        self.prepare(&wallet)
+    }
+}
+
+/// Payloads and digests for any signer.
+#[must_use = "an unsigned order is there to be signed"]
+pub struct Unsigned<F: ChainFamily> {
+    unsigned: F::Unsigned,
+    verified: Verified<F>,
+}
+
+impl<F: ChainFamily> fmt::Debug for Unsigned<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unsigned").field("order_id", &self.order_id()).field("unsigned", &self.unsigned).finish_non_exhaustive()
+    }
+}
+
+impl<F: ChainFamily> Unsigned<F> {
+    /// The order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        self.verified.order_id()
+    }
+
+    /// What the owner should know.
+    #[must_use]
+    pub const fn warnings(&self) -> &Warnings {
+        self.verified.warnings()
+    }
+
+    /// The family's own payloads, native types among them.
+    pub const fn payloads(&self) -> &F::Unsigned {
+        &self.unsigned
+    }
+
+    /// What the owner reads before signing: it ends with the digests.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let mut summary = self.verified.summary();
+        F::describe_unsigned(&self.unsigned, &mut summary);
+        summary
+    }
+
+    /// What a signer outside is asked for, in order.
+    #[must_use]
+    pub fn requests(&self) -> Vec<SigningRequest> {
+        F::requests(&self.unsigned)
+    }
+
+    /// Signs everything with a local key.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMismatch`] at `/wallet/secret_key` if the key does not control the sender.
+    pub fn sign(self, key: &F::Key) -> Result<Signed<F>, Refusal> {
+        let (summary, Verified { overview, mut warnings, .. }) = (self.summary(), self.verified);
+        let artefacts = F::sign(self.unsigned, key, &mut warnings)?;
+        Ok(Signed { artefacts, order_id: overview.order_id, summary, warnings })
+    }
+
+    /// Proves signatures from outside, each named after its request, and attaches them.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at `/signatures/<request>` if a signature is not the signer's over exactly this digest.
+    pub fn attach(self, signatures: Vec<(String, F::Signature)>) -> Result<Signed<F>, Refusal> {
+        let (summary, Verified { overview, mut warnings, .. }) = (self.summary(), self.verified);
+        let artefacts = F::attach(self.unsigned, signatures, &mut warnings)?;
+        Ok(Signed { artefacts, order_id: overview.order_id, summary, warnings })
+    }
+}
+
+/// An order whose signatures are proven.
+pub struct Signed<F: ChainFamily> {
+    artefacts: F::Artefacts,
+    order_id: String,
+    summary: Summary,
+    warnings: Warnings,
+}
+
+impl<F: ChainFamily> fmt::Debug for Signed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signed").field("order_id", &self.order_id).field("artefacts", &self.artefacts).finish_non_exhaustive()
+    }
+}
+
+impl<F: ChainFamily> Signed<F> {
+    /// The order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    /// What goes to the chain, or to the service.
+    pub const fn artefacts(&self) -> &F::Artefacts {
+        &self.artefacts
+    }
+
+    /// What the owner read before signing.
+    #[must_use]
+    pub const fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// What the owner should know.
+    #[must_use]
+    pub const fn warnings(&self) -> &Warnings {
+        &self.warnings
+    }
+}
+
+/// What the common lines of a summary are made of.
+struct Overview {
+    order_id: String,
+    pay: String,
+    get: String,
+    payout: String,
+    owner: Option<String>,
+    delegate: Option<String>,
+    chain: String,
+    contract: Option<String>,
+    token: Option<String>,
+    terms: Option<TermsShown>,
+    record: Vec<(Topic, String)>,
+}
+
+struct TermsShown {
+    terms: Terms,
+    solver: Option<String>,
+    timelock: String,
+}
+
+fn timelock(chain: &Chain, timelock: u64) -> String {
+    format!("{timelock} {}, {}", chain.family().timelock_unit(), amount::duration(chain.nominal_millis(timelock)))
+}
+
+fn chain(asset: &Asset) -> String {
+    let chain = &asset.chain;
+    format!("{} ({})", text::shown(chain.title()), chain.record.id)
+}
+
+impl Overview {
+    fn new(order: Order<'_>, terms: Option<Terms>) -> Self {
+        let (source, destination) = (order.source, order.destination);
+        let terms = terms.map(|terms| TermsShown {
+            solver: order.solver(&terms.redeemer).map(|solver| solver.solver_id.clone()),
+            timelock: timelock(&source.chain, terms.timelock),
+            terms,
+        });
+        let mut record = Vec::new();
+        for fee in &order.request.affiliate_fees {
+            record.push((Topic::Fees, format!("{} basis points in {} to {}", fee.fee, fee.asset, text::shown(&fee.address))));
+        }
+        if let Some(found) = &order.record {
+            let (from, to) = (&found.source_swap, &found.destination_swap);
+            record.push((Topic::Record, format!("order {} created {}", text::shown(&found.version), text::shown(&found.created_at))));
+            record.push((Topic::Record, format!("source swap id {}", text::shown(&from.swap_id))));
+            record.push((Topic::Record, format!("destination swap id {}", text::shown(&to.swap_id))));
+            let pays = amount::shown(to.amount, destination.record.decimals, destination.symbol());
+            record.push((Topic::Record, format!("pays out {pays}, refundable by the solver {}", text::shown(&to.initiator))));
+            let key = to.delegate.as_ref().map(|key| format!(", redeemable with key {}", text::shown(key))).unwrap_or_default();
+            record.push((Topic::Record, format!("destination timelock {}{key}", timelock(&destination.chain, to.timelock))));
+            if let Some(deadline) = &found.deadline {
+                record.push((Topic::Record, format!("deadline {}", text::shown(deadline))));
+            }
+        }
+        Self {
+            order_id: order.order_id.to_owned(),
+            pay: amount::shown(order.request.source.amount, source.record.decimals, source.symbol()),
+            get: format!(
+                "{} on {}",
+                amount::shown(order.request.destination.amount, destination.record.decimals, destination.symbol()),
+                chain(destination)
+            ),
+            payout: text::shown(order.request.destination.owner.as_deref().unwrap_or("no address given")),
+            owner: order.owner.as_ref().map(|_| text::shown(order.request.source.owner.as_deref().unwrap_or_default())),
+            delegate: order.request.source.delegate.as_deref().map(text::shown),
+            chain: chain(source),
+            contract: source.record.htlc.as_ref().map(|htlc| text::shown(&htlc.address)),
+            token: source.token.as_ref().map(|token| text::shown(&token.text)),
+            terms,
+            record,
+        }
+    }
+
+    fn describe(&self, summary: &mut Summary) {
+        summary.say(Topic::Order, &self.order_id);
+        summary.say(Topic::Pay, &self.pay);
+        summary.say(Topic::Chain, &self.chain);
+        if let Some(owner) = &self.owner {
+            summary.say(Topic::Owner, format!("{owner}, who gets refunds"));
+        }
+        if let Some(delegate) = &self.delegate {
+            summary.say(Topic::Delegate, delegate);
+        }
+        if let Some(contract) = &self.contract {
+            summary.say(Topic::Contract, format!("pinned HTLC {contract}"));
+        }
+        if let Some(token) = &self.token {
+            summary.say(Topic::Token, format!("pinned token {token}"));
+        }
+        if let Some(TermsShown { terms, solver, timelock }) = &self.terms {
+            let solver =
+                solver.as_ref().map_or_else(|| "not a pinned solver".to_owned(), |id| format!("pinned solver {}", text::shown(id)));
+            summary.say(Topic::Redeemer, format!("{}, {solver}", address::shown(&terms.redeemer)));
+            summary.say(Topic::SecretHash, terms.secret_hash.to_string());
+            summary.say(Topic::Timelock, format!("{timelock}, then a refund is possible (nominal block times)"));
+        }
+        summary.say(Topic::Get, &self.get);
+        summary.say(Topic::Payout, &self.payout);
+        for (topic, text) in &self.record {
+            summary.say(*topic, text);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Foreign text on its way to a person: capped, and without characters that could forge the display.
+
+use std::fmt::Write;
+
+/// Longest foreign text that is shown, in characters.
+pub const SHOWN: usize = 160;
+
+/// Escapes control, bidirectional, line-breaking and invisible characters as `\u{..}` and cuts what is over-long.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(SHOWN));
+    for (index, character) in text.chars().enumerate() {
+        if index == SHOWN {
+            out.push('…');
+            break;
+        }
+        if forges_display(character) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{{{:04x}}}", u32::from(character));
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// Whether a character moves, hides or breaks the text around it.
+fn forges_display(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
+                | '\u{205f}'..='\u{206f}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_could_forge_a_line() {
+        assert_eq!(shown("3\nowner: me"), "3\\u{000a}owner: me");
+        assert_eq!(shown("a\u{202e}b\u{2066}c\u{2028}d\u{200b}e\u{9b}f"), "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{200b}e\\u{009b}f");
+        assert_eq!(shown("Zürich 東京"), "Zürich 東京");
+    }
+
+    #[test]
+    fn caps_the_length() {
+        let long = "x".repeat(100_000);
+        assert_eq!(shown(&long).chars().count(), SHOWN + 1);
+    }
+}

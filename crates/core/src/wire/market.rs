@@ -1,0 +1,237 @@
+//! Quotes, and the chains, assets and liquidity that a registry is pinned from (interface.md sections 2.3 and 4.7,
+//! protocol.md section 10).
+
+use std::collections::BTreeMap;
+
+use ruint::aliases::U256;
+use serde::Serialize;
+
+use super::{Read, text, text_or_empty};
+use crate::asset::AssetId;
+use crate::code::Code;
+use crate::json::{Node, Value};
+use crate::refusal::Refusal;
+
+/// An offer of one solver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Quote {
+    /// What the owner would pay.
+    pub source: QuoteSide,
+    /// What the owner would get.
+    pub destination: QuoteSide,
+    /// The solver.
+    pub solver_id: String,
+    /// Seconds, as reported by third parties.
+    pub estimated_time: Option<u64>,
+    /// Basis points.
+    pub slippage: Option<u64>,
+    /// Basis points.
+    pub fee: Option<u64>,
+    /// A decimal number.
+    pub fixed_fee: Option<String>,
+}
+
+/// One side of a quote. `display` and `value` are rounded: never compute from them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QuoteSide {
+    /// The asset.
+    pub asset: AssetId,
+    /// Base units.
+    pub amount: U256,
+    /// Whole units, rounded for display.
+    pub display: String,
+    /// Value in a fiat currency, rounded for display.
+    pub value: String,
+}
+
+impl Read for Quote {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        Ok(Self {
+            source: QuoteSide::read(members.need("source")?)?,
+            destination: QuoteSide::read(members.need("destination")?)?,
+            solver_id: members.need("solver_id")?.text()?.to_owned(),
+            estimated_time: members.get("estimated_time").map(|node| node.integer()).transpose()?,
+            slippage: members.get("slippage").map(|node| node.integer()).transpose()?,
+            fee: members.get("fee").map(|node| node.integer()).transpose()?,
+            fixed_fee: text(&members, "fixed_fee")?,
+        })
+    }
+}
+
+impl Read for QuoteSide {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        Ok(Self {
+            asset: AssetId::read(members.need("asset")?)?,
+            amount: members.need("amount")?.decimal()?,
+            display: text_or_empty(&members, "display")?,
+            value: text_or_empty(&members, "value")?,
+        })
+    }
+}
+
+/// A chain as `GET /v2/chains` lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ChainRecord {
+    /// Name that asset ids carry.
+    pub chain: String,
+    /// `<family>:<network>`.
+    pub id: String,
+    /// Display name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Where people look transactions up.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub explorer_url: String,
+    /// The chain's own coin.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub native_asset_id: String,
+    /// Nominal seconds per block, where the wallet has pinned them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_time: Option<u64>,
+}
+
+/// A contract that an asset names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ContractRecord {
+    /// Contract, program, package, or the internal key of a Bitcoin-like chain.
+    pub address: String,
+    /// Schema name, such as `evm:htlc_erc20`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Sui: the shared orders registry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
+    /// Sui: the registry's initial shared version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry_initial_shared_version: Option<String>,
+    /// The typed-data domain of the contract, where the wallet has pinned one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<BTreeMap<String, String>>,
+}
+
+/// An asset as `GET /v2/assets` lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AssetRecord {
+    /// Asset id.
+    pub id: AssetId,
+    /// Display name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Chain name.
+    pub chain: String,
+    /// The network part of the chain's id, where it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain_id: Option<String>,
+    /// Digits behind the point of one whole unit.
+    pub decimals: u8,
+    /// The HTLC, where the asset has one.
+    pub htlc: Option<ContractRecord>,
+    /// The token, `None` for a native asset.
+    pub token: Option<ContractRecord>,
+    /// Least base units that the service takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_amount: Option<String>,
+    /// Most base units that the service takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_amount: Option<String>,
+}
+
+/// A solver's liquidity: an entry of a registry's `solvers`, or of `GET /v2/liquidity`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LiquidityRecord {
+    /// The solver.
+    pub solver_id: String,
+    /// The chain on which `address` is the solver's, where it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<String>,
+    /// The solver's account, x-only key on Bitcoin-like chains.
+    pub address: String,
+    /// Assets that it offers; only their chains matter, and only where `chain` is missing.
+    #[serde(skip)]
+    pub assets: Vec<AssetId>,
+}
+
+impl Read for ChainRecord {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        Ok(Self {
+            chain: members.need("chain")?.text()?.to_owned(),
+            id: members.need("id")?.text()?.to_owned(),
+            name: text_or_empty(&members, "name")?,
+            explorer_url: text_or_empty(&members, "explorer_url")?,
+            native_asset_id: text_or_empty(&members, "native_asset_id")?,
+            block_time: members.get("block_time").map(|node| node.integer()).transpose()?,
+        })
+    }
+}
+
+impl Read for ContractRecord {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let domain = members.get("domain").map(|node| {
+            let members = node.object()?;
+            members.keys().zip(members.iter()).map(|(key, value)| Ok((key.to_owned(), spelled(value)?))).collect()
+        });
+        Ok(Self {
+            address: members.need("address")?.text()?.to_owned(),
+            schema: text(&members, "schema")?,
+            registry: text(&members, "registry")?,
+            registry_initial_shared_version: members.get("registry_initial_shared_version").map(spelled).transpose()?,
+            domain: domain.transpose()?,
+        })
+    }
+}
+
+impl Read for AssetRecord {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let decimals = members.need("decimals")?;
+        Ok(Self {
+            id: AssetId::read(members.need("id")?)?,
+            name: text_or_empty(&members, "name")?,
+            chain: members.need("chain")?.text()?.to_owned(),
+            chain_id: members.get("chain_id").map(spelled).transpose()?,
+            // No token has more decimals than 256 bits have digits.
+            decimals: u8::try_from(decimals.integer()?)
+                .ok()
+                .filter(|decimals| *decimals <= 77)
+                .ok_or_else(|| decimals.refuse(Code::NumberTooLarge).expected("at most 77"))?,
+            htlc: members.get("htlc").map(Read::read).transpose()?,
+            token: members.get("token").map(Read::read).transpose()?,
+            min_amount: text(&members, "min_amount")?,
+            max_amount: text(&members, "max_amount")?,
+        })
+    }
+}
+
+impl Read for LiquidityRecord {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let assets = match members.get("assets").or_else(|| members.get("liquidity")) {
+            Some(list) => list.array()?.map(|entry| AssetId::read(entry.object()?.need("asset")?)).collect::<Result<_, _>>()?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            solver_id: members.need("solver_id")?.text()?.to_owned(),
+            chain: text(&members, "chain")?,
+            address: members.need("address")?.text()?.to_owned(),
+            assets,
+        })
+    }
+}
+
+/// A number or text as its text.
+fn spelled(node: Node<'_, '_>) -> Result<String, Refusal> {
+    match node.value() {
+        Value::Number(text) => Ok((*text).to_owned()),
+        _ => node.text().map(str::to_owned),
+    }
+}

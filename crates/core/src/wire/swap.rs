@@ -1,0 +1,184 @@
+//! The order record and its two swap records (interface.md sections 2.6 and 2.7).
+
+use ruint::aliases::U256;
+
+use super::{Read, text, text_or_empty};
+use crate::asset::AssetId;
+use crate::code::Code;
+use crate::json::{Members, Node};
+use crate::refusal::Refusal;
+use crate::secret_hash::SecretHash;
+
+/// The service's second statement on an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OrderRecord {
+    /// The order's id, as it came.
+    pub order_id: String,
+    /// What the owner pays.
+    pub source_swap: SwapRecord,
+    /// What the owner gets.
+    pub destination_swap: SwapRecord,
+    /// ISO 8601.
+    pub created_at: String,
+    /// A decimal number, often beyond 53 bits.
+    pub nonce: Option<String>,
+    /// `v1`, `v2` or `v3`: which fields an EVM swap id binds.
+    pub version: String,
+    /// The solver, where the record names it.
+    pub solver_id: Option<String>,
+    /// The embedding app, where the record names it.
+    pub integrator: Option<String>,
+    /// Unix seconds or ISO text: the form is not documented.
+    pub deadline: Option<String>,
+    /// Affiliate fees; the shape of their entries is not documented.
+    pub affiliate_fees: Vec<RecordFee>,
+}
+
+/// An affiliate fee as far as its members could be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecordFee {
+    /// The asset id, where there is one.
+    pub asset: Option<String>,
+    /// The recipient, where there is one.
+    pub address: Option<String>,
+    /// Basis points as written, where they are given.
+    pub fee: Option<String>,
+}
+
+/// One side of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SwapRecord {
+    /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
+    pub swap_id: String,
+    /// Chain name.
+    pub chain: String,
+    /// Asset id.
+    pub asset: AssetId,
+    /// Who funds, and gets refunds.
+    pub initiator: String,
+    /// Who redeems.
+    pub redeemer: String,
+    /// On Bitcoin-like chains the key of the side that is written as an address.
+    pub delegate: Option<String>,
+    /// In the chain's own unit.
+    pub timelock: u64,
+    /// Base units.
+    pub amount: U256,
+    /// Base units that have arrived.
+    pub filled_amount: U256,
+    /// SHA-256 of the secret.
+    pub secret_hash: SecretHash,
+    /// The secret's hex once it is public, else empty.
+    pub secret: String,
+    /// Presigned refund of a Bitcoin-like swap, raw hex, else empty.
+    pub instant_refund_tx: String,
+    /// Funding transaction, `<txid>:<number>` on Bitcoin-like chains, else empty.
+    pub initiate_tx_hash: String,
+    /// Redeeming transaction, else empty.
+    pub redeem_tx_hash: String,
+    /// Refunding transaction, else empty.
+    pub refund_tx_hash: String,
+    /// Block of the funding, 0 before it.
+    pub initiate_block_number: u64,
+    /// Block of the redemption, 0 before it.
+    pub redeem_block_number: u64,
+    /// Block of the refund, 0 without one.
+    pub refund_block_number: u64,
+    /// Confirmations that the service waits for.
+    pub required_confirmations: u64,
+    /// Confirmations so far.
+    pub current_confirmations: u64,
+}
+
+impl SwapRecord {
+    /// Whether anything says that funds have arrived or are on their way.
+    #[must_use]
+    pub fn is_funded(&self) -> bool {
+        !self.initiate_tx_hash.is_empty()
+            || self.initiate_block_number != 0
+            || !self.filled_amount.is_zero()
+            || self.current_confirmations != 0
+    }
+
+    /// Whether anything says that the swap is redeemed.
+    #[must_use]
+    pub fn is_redeemed(&self) -> bool {
+        !self.redeem_tx_hash.is_empty() || self.redeem_block_number != 0
+    }
+
+    /// Whether anything says that the swap is refunded.
+    #[must_use]
+    pub fn is_refunded(&self) -> bool {
+        !self.refund_tx_hash.is_empty() || self.refund_block_number != 0
+    }
+}
+
+impl Read for OrderRecord {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        Ok(Self {
+            order_id: members.need("order_id")?.text()?.to_owned(),
+            source_swap: SwapRecord::read(members.need("source_swap")?)?,
+            destination_swap: SwapRecord::read(members.need("destination_swap")?)?,
+            created_at: text_or_empty(&members, "created_at")?,
+            nonce: members.get("nonce").map(|node| node.any_number().map(|nonce| nonce.to_string())).transpose()?,
+            version: members.need("version")?.text()?.to_owned(),
+            solver_id: text(&members, "solver_id")?,
+            integrator: text(&members, "integrator")?,
+            deadline: members.get("deadline").map(scalar).transpose()?,
+            affiliate_fees: members.get("affiliate_fees").map(Read::read).transpose()?.unwrap_or_default(),
+        })
+    }
+}
+
+impl Read for RecordFee {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let member = |key| members.get(key).map(scalar).transpose();
+        Ok(Self { asset: member("asset")?, address: member("address")?, fee: member("fee")? })
+    }
+}
+
+impl Read for SwapRecord {
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let need = |key| members.need(key).and_then(|node| node.text().map(str::to_owned));
+        let secret_hash = members.need("secret_hash")?;
+        Ok(Self {
+            swap_id: need("swap_id")?,
+            chain: need("chain")?,
+            asset: AssetId::read(members.need("asset")?)?,
+            initiator: need("initiator")?,
+            redeemer: need("redeemer")?,
+            delegate: text(&members, "delegate")?,
+            timelock: members.need("timelock")?.integer()?,
+            amount: members.need("amount")?.decimal()?,
+            filled_amount: members.get("filled_amount").map(|node| node.decimal()).transpose()?.unwrap_or_default(),
+            secret_hash: SecretHash::parse(secret_hash.text()?).map_err(|code| secret_hash.refuse(code))?,
+            secret: text_or_empty(&members, "secret")?,
+            instant_refund_tx: text_or_empty(&members, "instant_refund_tx")?,
+            initiate_tx_hash: text_or_empty(&members, "initiate_tx_hash")?,
+            redeem_tx_hash: text_or_empty(&members, "redeem_tx_hash")?,
+            refund_tx_hash: text_or_empty(&members, "refund_tx_hash")?,
+            initiate_block_number: count(&members, "initiate_block_number")?,
+            redeem_block_number: count(&members, "redeem_block_number")?,
+            refund_block_number: count(&members, "refund_block_number")?,
+            required_confirmations: count(&members, "required_confirmations")?,
+            current_confirmations: count(&members, "current_confirmations")?,
+        })
+    }
+}
+
+/// A count that is 0 where it is missing, written as a number or as a decimal string.
+fn count(members: &Members<'_, '_>, key: &str) -> Result<u64, Refusal> {
+    let Some(node) = members.get(key) else { return Ok(0) };
+    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+/// A number or text, as text.
+fn scalar(node: Node<'_, '_>) -> Result<String, Refusal> {
+    node.integer().map(|number| number.to_string()).or_else(|_| node.text().map(str::to_owned))
+}
