@@ -159,7 +159,7 @@ pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
 /// As [`parse`], and [`AddressError::NotOnCurve`].
 pub fn parse_party(network: &Network, text: &str) -> Result<Account, AddressError> {
     match network {
-        Network::Bitcoin(..) if text.len() == 64 => parse_xonly(text).map(|key| Account::fixed(Family::Bitcoin, key)),
+        Network::Bitcoin(..) if is_key(text) => parse_xonly(text).map(|key| Account::fixed(Family::Bitcoin, key)),
         _ => parse(network, text),
     }
 }
@@ -174,6 +174,13 @@ pub fn shown(account: &Account) -> String {
         Family::Starknet | Family::Sui => format!("0x{}", hex::encode(account.bytes())),
         Family::Bitcoin => hex::encode(account.bytes()),
     }
+}
+
+/// Whether a text has the form of an x-only key: 64 hex digits. Length alone does not tell: a taproot address of Litecoin's
+/// test network has 64 characters too.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Parses an EVM address: `0x` and 40 digits, all lower, all upper, or with the right EIP-55 checksum.
@@ -449,6 +456,11 @@ mod tests {
         let network = Network::Bitcoin(Coin::Bitcoin, BitcoinNet::Test);
         let generator = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
         assert!(parse_party(&network, generator).is_ok());
+        // 64 characters too, but an address: the encoding of the generator as a witness program, by bech32's own tool.
+        let litecoin = Network::Bitcoin(Coin::Litecoin, BitcoinNet::Test);
+        let address = segwit::encode(hrp(Coin::Litecoin, BitcoinNet::Test), segwit::VERSION_1, &parse_xonly(generator).unwrap()).unwrap();
+        assert_eq!(address.len(), 64);
+        assert_eq!(parse_party(&litecoin, &address).unwrap().bytes().len(), 34);
         // BIP-340's test vector 5: a public key that is not on the curve.
         let outside = "eefdea4cdb677750a420fee807eacf21eb9898ae79b9768766e4faa04a2d4a34";
         assert_eq!(parse_party(&network, outside), Err(AddressError::NotOnCurve));

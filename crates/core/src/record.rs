@@ -137,11 +137,11 @@ impl Check<'_, '_> {
         let swap = self.swap(leg);
         let key_or_delegate = |member, text: &str| {
             let account = self.account(leg, member, text)?;
-            if self.asset(leg).chain.family() != Family::Bitcoin || text.len() == 64 {
+            if self.asset(leg).chain.family() != Family::Bitcoin || address::is_key(text) {
                 return Ok(account);
             }
             let delegate = swap.delegate.as_deref().ok_or_else(|| self.refuse_leg(Code::MissingField, leg, "delegate"))?;
-            if delegate.len() != 64 {
+            if !address::is_key(delegate) {
                 return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").expected("an x-only key").got(delegate));
             }
             self.account(leg, "delegate", delegate)

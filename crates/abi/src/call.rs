@@ -1,0 +1,348 @@
+//! Calldata of the swap contract and of a token's `approve` (protocol.md sections 4 and 5).
+//!
+//! `initiate` with selector `97ffc7ae`; the three other forms insert the initiator in front, or bytes at the end:
+//!
+//! | bytes | field | unit |
+//! |---|---|---|
+//! | 0..4 | selector | |
+//! | 4..36 | redeemer, left-padded address | |
+//! | 36..68 | timelock, big-endian | blocks |
+//! | 68..100 | amount, big-endian | base units |
+//! | 100..132 | secret hash, SHA-256 of the 32-byte secret | |
+//!
+//! ABI: <https://docs.soliditylang.org/en/v0.8.28/abi-spec.html>
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_sol_types::{SolCall, sol};
+use countersign_core::{Code, Refusal, Span, Topic, json::At};
+
+sol! {
+    /// The swap contract and the token, as far as they are called.
+    #[allow(missing_docs, reason = "the ABI itself is the documentation")]
+    interface Abi {
+        function approve(address spender, uint256 amount);
+        function redeem(bytes32 orderId, bytes secret);
+        function refund(bytes32 orderId);
+    }
+    #[allow(missing_docs, reason = "the ABI itself is the documentation")]
+    interface Plain {
+        function initiate(address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash);
+        function initiateOnBehalf(address initiator, address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash);
+    }
+    #[allow(missing_docs, reason = "the ABI itself is the documentation")]
+    interface WithData {
+        function initiate(address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash, bytes destinationData);
+        function initiateOnBehalf(address initiator, address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash, bytes destinationData);
+    }
+}
+
+/// Most bytes of destination data that a call may carry (batch-contract.md).
+pub const MAX_DESTINATION_DATA: usize = 1024;
+/// Most bytes of calldata that are decoded: the longest form with the most destination data.
+pub const MAX_CALLDATA: usize = 4 + 8 * WORD + MAX_DESTINATION_DATA;
+
+const WORD: usize = 32;
+
+/// The terms that an `initiate` call carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "these are the arguments of the call")]
+pub struct Initiate {
+    /// The owner, where another account sends for them: `initiateOnBehalf`.
+    pub initiator: Option<Address>,
+    /// Who may redeem.
+    pub redeemer: Address,
+    /// Blocks before a refund.
+    pub timelock: U256,
+    /// Base units.
+    pub amount: U256,
+    /// SHA-256 of the secret.
+    pub secret_hash: B256,
+    /// Bytes that go on to the destination; `None` for the forms without the argument.
+    pub destination_data: Option<Bytes>,
+}
+
+impl Initiate {
+    /// The calldata, selector first.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let Self { redeemer, timelock, amount, .. } = *self;
+        let secret_hash = self.secret_hash;
+        match (self.initiator, self.destination_data.clone()) {
+            (None, None) => Plain::initiateCall { redeemer, timelock, amount, secretHash: secret_hash }.abi_encode(),
+            (Some(initiator), None) => {
+                Plain::initiateOnBehalfCall { initiator, redeemer, timelock, amount, secretHash: secret_hash }.abi_encode()
+            }
+            (None, Some(destination_data)) => {
+                WithData::initiateCall { redeemer, timelock, amount, secretHash: secret_hash, destinationData: destination_data }
+                    .abi_encode()
+            }
+            (Some(initiator), Some(destination_data)) => WithData::initiateOnBehalfCall {
+                initiator,
+                redeemer,
+                timelock,
+                amount,
+                secretHash: secret_hash,
+                destinationData: destination_data,
+            }
+            .abi_encode(),
+        }
+    }
+
+    /// Reads calldata in one of the forms that the order allows, and requires that encoding it again gives the same
+    /// bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnexpectedSelector`] for any other function, [`Code::CalldataLength`], [`Code::CalldataPadding`],
+    /// [`Code::CalldataOffset`] or [`Code::DestinationDataTooLong`], at the bytes that are wrong.
+    pub fn decode(data: &[u8], on_behalf: bool, forms: Forms, at: &At<'_>) -> Result<Self, Refusal> {
+        let words = Words { data, at };
+        let with_data = match (data.first_chunk::<4>(), on_behalf, forms) {
+            (Some(&Plain::initiateCall::SELECTOR), false, Forms::All)
+            | (Some(&Plain::initiateOnBehalfCall::SELECTOR), true, Forms::All) => false,
+            (Some(&WithData::initiateCall::SELECTOR), false, _) | (Some(&WithData::initiateOnBehalfCall::SELECTOR), true, _) => true,
+            (selector, ..) => {
+                let got = selector.map_or_else(|| "no selector".to_owned(), |selector| named(*selector));
+                return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).expected(wanted(on_behalf, forms)).got(got));
+            }
+        };
+        let first = usize::from(on_behalf);
+        let index = |argument: usize| first.saturating_add(argument);
+        if !with_data {
+            words.exactly(index(4))?;
+        }
+        let call = Self {
+            initiator: if on_behalf { Some(words.address(0)?) } else { None },
+            redeemer: words.address(index(0))?,
+            timelock: words.number(index(1))?,
+            amount: words.number(index(2))?,
+            secret_hash: words.word(index(3))?.into(),
+            destination_data: if with_data { Some(words.bytes(index(4))?) } else { None },
+        };
+        words.same(&call.encode())?;
+        Ok(call)
+    }
+
+    /// Which bytes of the calldata stand for which topic; together they cover all of it.
+    #[must_use]
+    pub fn spans(&self, at: &str) -> Vec<Span> {
+        let mut fields = vec![(Topic::Contract, 4, "selector of the initiate function")];
+        if self.initiator.is_some() {
+            fields.push((Topic::Owner, WORD, "initiator"));
+        }
+        fields.push((Topic::Redeemer, WORD, "redeemer"));
+        fields.push((Topic::Timelock, WORD, "timelock"));
+        fields.push((Topic::Pay, WORD, "amount"));
+        fields.push((Topic::SecretHash, WORD, "secret hash"));
+        if let Some(data) = &self.destination_data {
+            fields.push((Topic::DestinationData, 2 * WORD, "offset and length of the destination data"));
+            fields.push((Topic::DestinationData, padded(data.len()), "destination data"));
+        }
+        spans(fields, at)
+    }
+}
+
+/// Which forms of `initiate` a family has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "EVM has both, Tron one")]
+pub enum Forms {
+    /// With and without destination data.
+    All,
+    /// Only with destination data.
+    WithData,
+}
+
+/// A token approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "these are the arguments of the call")]
+pub struct Approve {
+    /// Who may take tokens.
+    pub spender: Address,
+    /// How many, in base units; the largest number means without limit.
+    pub amount: U256,
+}
+
+impl Approve {
+    /// The calldata, selector first.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        Abi::approveCall { spender: self.spender, amount: self.amount }.abi_encode()
+    }
+
+    /// Reads calldata, and requires that encoding it again gives the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Initiate::decode`].
+    pub fn decode(data: &[u8], at: &At<'_>) -> Result<Self, Refusal> {
+        if data.first_chunk::<4>() != Some(&Abi::approveCall::SELECTOR) {
+            let got = data.first_chunk::<4>().map_or_else(|| "no selector".to_owned(), |selector| named(*selector));
+            return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).expected("095ea7b3 approve(address,uint256)").got(got));
+        }
+        let words = Words { data, at };
+        words.exactly(2)?;
+        let call = Self { spender: words.address(0)?, amount: words.number(1)? };
+        words.same(&call.encode())?;
+        Ok(call)
+    }
+
+    /// Which bytes of the calldata stand for which topic; together they cover all of it.
+    #[must_use]
+    pub fn spans(at: &str) -> Vec<Span> {
+        let fields = [
+            (Topic::Approval, 4, "selector of the approve function"),
+            (Topic::Contract, WORD, "spender"),
+            (Topic::Approval, WORD, "approved amount"),
+        ];
+        spans(fields, at)
+    }
+}
+
+/// Calldata of `redeem(bytes32,bytes)`.
+#[must_use]
+pub fn redeem(swap_id: [u8; 32], secret: &[u8; 32]) -> Vec<u8> {
+    Abi::redeemCall { orderId: swap_id.into(), secret: Bytes::copy_from_slice(secret) }.abi_encode()
+}
+
+/// Calldata of `refund(bytes32)`.
+#[must_use]
+pub fn refund(swap_id: [u8; 32]) -> Vec<u8> {
+    Abi::refundCall { orderId: swap_id.into() }.abi_encode()
+}
+
+fn spans(fields: impl IntoIterator<Item = (Topic, usize, &'static str)>, at: &str) -> Vec<Span> {
+    let mut start = 0_usize;
+    fields
+        .into_iter()
+        .map(|(topic, len, what)| {
+            let end = start.saturating_add(len);
+            let span = Span::bytes(topic, at, start, end, what);
+            start = end;
+            span
+        })
+        .collect()
+}
+
+const fn padded(len: usize) -> usize {
+    len.div_ceil(WORD).saturating_mul(WORD)
+}
+
+fn wanted(on_behalf: bool, forms: Forms) -> &'static str {
+    match (on_behalf, forms) {
+        (false, Forms::All) => "97ffc7ae initiate or 4ede0ab7 initiate with destination data",
+        (false, Forms::WithData) => "4ede0ab7 initiate with destination data",
+        (true, Forms::All) => "13d4a787 initiateOnBehalf or a66a8641 initiateOnBehalf with destination data",
+        (true, Forms::WithData) => "a66a8641 initiateOnBehalf with destination data",
+    }
+}
+
+/// The functions that an attacker would choose, and those of the swap contract itself, by name.
+fn named(selector: [u8; 4]) -> String {
+    const KNOWN: [([u8; 4], &str); 16] = [
+        ([0x97, 0xff, 0xc7, 0xae], "initiate without destination data"),
+        ([0x4e, 0xde, 0x0a, 0xb7], "initiate with destination data"),
+        ([0x13, 0xd4, 0xa7, 0x87], "initiateOnBehalf"),
+        ([0xa6, 0x6a, 0x86, 0x41], "initiateOnBehalf with destination data"),
+        ([0x79, 0x29, 0xd5, 0x9d], "initiateWithSignature"),
+        ([0xd4, 0x70, 0x5e, 0x9e], "initiateWithSignature"),
+        ([0xf7, 0xff, 0x72, 0x07], "redeem"),
+        ([0x72, 0x49, 0xfb, 0xb6], "refund"),
+        ([0xed, 0xaf, 0x5f, 0xac], "instantRefund"),
+        ([0x09, 0x5e, 0xa7, 0xb3], "approve"),
+        ([0xa9, 0x05, 0x9c, 0xbb], "transfer"),
+        ([0x23, 0xb8, 0x72, 0xdd], "transferFrom"),
+        ([0x39, 0x50, 0x93, 0x51], "increaseAllowance"),
+        ([0xa2, 0x2c, 0xb4, 0x65], "setApprovalForAll"),
+        ([0xd5, 0x05, 0xac, 0xcf], "permit"),
+        ([0xce, 0x26, 0x31, 0xb8], "claim"),
+    ];
+    let name = KNOWN.iter().find(|(known, _)| *known == selector).map_or("an unknown function", |(_, name)| name);
+    format!("{} {name}", hex::encode(selector))
+}
+
+/// The argument words of a call, read one by one so that a refusal can name its bytes.
+struct Words<'a> {
+    data: &'a [u8],
+    at: &'a At<'a>,
+}
+
+impl Words<'_> {
+    /// First byte of argument word `index`, and the byte after it.
+    fn range(index: usize) -> (usize, usize) {
+        let start = index.saturating_mul(WORD).saturating_add(4);
+        (start, start.saturating_add(WORD))
+    }
+
+    fn refuse(&self, code: Code, index: usize) -> Refusal {
+        let (start, end) = Self::range(index);
+        self.at.refuse_bytes(code, start, end)
+    }
+
+    fn exactly(&self, words: usize) -> Result<(), Refusal> {
+        self.length(Self::range(words).0)
+    }
+
+    fn length(&self, len: usize) -> Result<(), Refusal> {
+        if self.data.len() == len {
+            return Ok(());
+        }
+        let (start, end) = (len.min(self.data.len()), len.max(self.data.len()));
+        Err(self
+            .at
+            .refuse_bytes(Code::CalldataLength, start, end)
+            .expected(format!("{len} bytes"))
+            .got(format!("{} bytes", self.data.len())))
+    }
+
+    fn word(&self, index: usize) -> Result<[u8; WORD], Refusal> {
+        let (start, end) = Self::range(index);
+        self.data.get(start..end).and_then(|word| word.try_into().ok()).ok_or_else(|| {
+            self.refuse(Code::CalldataLength, index).expected(format!("at least {end} bytes")).got(format!("{} bytes", self.data.len()))
+        })
+    }
+
+    fn number(&self, index: usize) -> Result<U256, Refusal> {
+        self.word(index).map(U256::from_be_bytes)
+    }
+
+    fn address(&self, index: usize) -> Result<Address, Refusal> {
+        let word = self.word(index)?;
+        match word.split_first_chunk::<12>() {
+            Some((&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], address)) => Ok(Address::from_slice(address)),
+            _ => Err(self.refuse(Code::CalldataPadding, index).expected("12 zero bytes before an address").got(hex::encode(word))),
+        }
+    }
+
+    /// Bytes whose offset stands in word `index`, the last argument: the length must follow directly, then the bytes,
+    /// then zeros to the word's end and nothing more.
+    fn bytes(&self, index: usize) -> Result<Bytes, Refusal> {
+        let length_at = index.saturating_add(1);
+        let offset = self.number(index)?;
+        let canonical = U256::from(length_at.saturating_mul(WORD));
+        if offset != canonical {
+            return Err(self.refuse(Code::CalldataOffset, index).expected(format!("{canonical:#x}")).got(format!("{offset:#x}")));
+        }
+        let len = self.number(length_at)?;
+        let len = usize::try_from(len)
+            .ok()
+            .filter(|len| *len <= MAX_DESTINATION_DATA)
+            .ok_or_else(|| self.refuse(Code::DestinationDataTooLong, length_at).expected("at most 1024 bytes").got(format!("{len:#x}")))?;
+        let (start, _) = Self::range(length_at.saturating_add(1));
+        self.length(start.saturating_add(padded(len)))?;
+        let end = start.saturating_add(len);
+        let (bytes, padding) = (self.data.get(start..end).unwrap_or_default(), self.data.get(end..).unwrap_or_default());
+        if padding.iter().any(|byte| *byte != 0) {
+            return Err(self.at.refuse_bytes(Code::CalldataPadding, end, self.data.len()).expected("zero bytes").got(hex::encode(padding)));
+        }
+        Ok(Bytes::copy_from_slice(bytes))
+    }
+
+    /// Rebuilt bytes are the bytes that came: the proof that nothing was overlooked.
+    fn same(&self, rebuilt: &[u8]) -> Result<(), Refusal> {
+        if rebuilt == self.data {
+            return Ok(());
+        }
+        let start = rebuilt.iter().zip(self.data).take_while(|(a, b)| a == b).count();
+        Err(self.at.refuse_bytes(Code::CalldataPadding, start, self.data.len()).because("the calldata is not what its arguments encode to"))
+    }
+}

@@ -1,0 +1,12 @@
+//! What EVM and Tron share: the swap contract's calls ([`call`]), its `Initiate` message ([`typed_data`]) and
+//! secp256k1 signatures over Keccak digests ([`signature`]).
+//!
+//! Calls and messages are read strictly, then built again from what was read and compared whole: whatever a decoder
+//! overlooks, the comparison finds.
+
+pub mod call;
+pub mod signature;
+pub mod typed_data;
+
+pub use alloy_primitives;
+pub use alloy_sol_types;

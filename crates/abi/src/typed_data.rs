@@ -1,0 +1,256 @@
+//! The `Initiate` message of the swap contract: EIP-712 on EVM, TIP-712 on Tron, which hash alike once addresses are their
+//! 20 bytes (protocol.md sections 4 and 5).
+//!
+//! General hashers ignore members that the types do not name, and some ignore the declared domain type; so two wallets
+//! can hash one JSON differently. Here the whole structure is read strictly and the digest comes from the message that
+//! was rebuilt.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_sol_types::{Eip712Domain, SolStruct, eip712_domain};
+use countersign_core::json::{At, Members, Node};
+use countersign_core::{Code, Refusal};
+
+use crate::call::{Initiate, MAX_DESTINATION_DATA};
+
+/// The message that the deployed contracts hash.
+pub mod plain {
+    alloy_sol_types::sol! {
+        /// `Initiate` of four members.
+        #[derive(Debug, serde::Serialize)]
+        #[allow(missing_docs, reason = "the type string is the documentation")]
+        struct Initiate { address redeemer; uint256 timelock; uint256 amount; bytes32 secretHash; }
+    }
+}
+
+/// The message of a contract that binds destination data.
+pub mod with_data {
+    alloy_sol_types::sol! {
+        /// `Initiate` of five members.
+        #[derive(Debug, serde::Serialize)]
+        #[allow(missing_docs, reason = "the type string is the documentation")]
+        struct Initiate { address redeemer; uint256 timelock; uint256 amount; bytes32 secretHash; bytes destinationData; }
+    }
+}
+
+/// Name of the contract's domain.
+pub const DOMAIN_NAME: &str = "HTLC";
+
+/// What a family allows and how it spells addresses.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every rule")]
+pub struct Rules {
+    /// Reads an address in the family's spellings.
+    pub address: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+    /// Whether the message that is signed leaves the destination data out (Tron).
+    pub drops_destination_data: bool,
+}
+
+/// A message that was read strictly, with what it hashes to.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Message {
+    /// The domain: name, version, chain id, contract.
+    pub domain: Eip712Domain,
+    /// The domain's version: printable ASCII.
+    pub version: String,
+    /// The terms, without an initiator: that is whoever signs.
+    pub terms: Initiate,
+    hashed_data: bool,
+}
+
+/// A message as the struct that is hashed.
+#[derive(Debug)]
+#[allow(clippy::exhaustive_enums, reason = "the contract has these two forms")]
+pub enum Struct {
+    /// Four members.
+    Plain(plain::Initiate),
+    /// Five members, destination data last.
+    WithData(with_data::Initiate),
+}
+
+/// Hashes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hashes {
+    /// Hash of the domain.
+    pub domain_separator: B256,
+    /// Hash of the message.
+    pub struct_hash: B256,
+    /// What is signed: Keccak-256 of `1901`, domain separator and struct hash.
+    pub digest: B256,
+}
+
+impl Message {
+    /// Domain separator, struct hash and digest.
+    #[must_use]
+    pub fn hashes(&self) -> Hashes {
+        let domain_separator = self.domain.separator();
+        let struct_hash = self.struct_hash();
+        Hashes { domain_separator, struct_hash, digest: alloy_primitives::keccak256(preimage(domain_separator, struct_hash)) }
+    }
+
+    fn struct_hash(&self) -> B256 {
+        match self.to_struct() {
+            Struct::Plain(message) => message.eip712_hash_struct(),
+            Struct::WithData(message) => message.eip712_hash_struct(),
+        }
+    }
+
+    /// The message as the struct that is hashed.
+    #[must_use]
+    pub fn to_struct(&self) -> Struct {
+        let Initiate { redeemer, timelock, amount, secret_hash, ref destination_data, .. } = self.terms;
+        match destination_data {
+            Some(data) if self.hashed_data => {
+                Struct::WithData(with_data::Initiate { redeemer, timelock, amount, secretHash: secret_hash, destinationData: data.clone() })
+            }
+            _ => Struct::Plain(plain::Initiate { redeemer, timelock, amount, secretHash: secret_hash }),
+        }
+    }
+
+    /// Reads typed data and requires that it tells the story of `call`: same terms, same chain, same contract.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`], [`Code::ChainMismatch`],
+    /// [`Code::UnknownContract`], [`Code::TwinsDiffer`], or what is malformed.
+    pub fn read(node: Node<'_, '_>, chain_id: u64, htlc: Address, call: &Initiate, rules: Rules) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let primary = members.need("primaryType")?;
+        if primary.text()? != "Initiate" {
+            return Err(primary.refuse(Code::TypedDataPrimaryType).expected("Initiate"));
+        }
+        members.only(&["domain", "message", "primaryType", "types"])?;
+        let (domain, version) = read_domain(members.need("domain")?, chain_id, htlc, rules)?;
+        let carries_data = check_types(members.need("types")?)?;
+        let terms = read_message(members.need("message")?, carries_data, rules)?;
+        check_twin(&terms, call, carries_data, members.need("message")?.at(), rules)?;
+        Ok(Self { domain, version, terms, hashed_data: carries_data && !rules.drops_destination_data })
+    }
+}
+
+/// `1901`, domain separator, struct hash: the bytes that the digest is taken of.
+#[must_use]
+pub fn preimage(domain_separator: B256, struct_hash: B256) -> [u8; 66] {
+    let mut bytes = [0; 66];
+    let parts = [0x19, 0x01].into_iter().chain(domain_separator).chain(struct_hash);
+    for (to, from) in bytes.iter_mut().zip(parts) {
+        *to = from;
+    }
+    bytes
+}
+
+fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: Rules) -> Result<(Eip712Domain, String), Refusal> {
+    let members = node.object()?;
+    members.only(&["name", "version", "chainId", "verifyingContract"]).map_err(|refusal| at_code(refusal, Code::TypedDataDomain))?;
+    let name = members.need("name")?;
+    if name.text()? != DOMAIN_NAME {
+        return Err(name.refuse(Code::TypedDataDomain).expected(DOMAIN_NAME));
+    }
+    let version_node = members.need("version")?;
+    let version = version_node.text()?;
+    if !(1..=32).contains(&version.len()) || !version.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+        return Err(version_node.refuse(Code::TextNotPlain).expected("1 to 32 printable ASCII characters"));
+    }
+    let chain = members.need("chainId")?;
+    let found = chain.any_number()?;
+    if found != U256::from(chain_id) {
+        return Err(chain.refuse(Code::ChainMismatch).expected(chain_id));
+    }
+    let contract = members.need("verifyingContract")?;
+    if (rules.address)(contract)? != htlc {
+        return Err(contract.refuse(Code::UnknownContract).expected(htlc));
+    }
+    let domain = eip712_domain! { name: DOMAIN_NAME, version: version.to_owned(), chain_id: chain_id, verifying_contract: htlc, };
+    Ok((domain, version.to_owned()))
+}
+
+/// Keeps the place of a refusal and gives it the code of the whole.
+fn at_code(refusal: Refusal, code: Code) -> Refusal {
+    Refusal::new(code, refusal.at()).because("a member that the contract's domain does not have")
+}
+
+const DOMAIN_TYPE: [(&str, &str); 4] =
+    [("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address")];
+const INITIATE_TYPE: [(&str, &str); 5] =
+    [("redeemer", "address"), ("timelock", "uint256"), ("amount", "uint256"), ("secretHash", "bytes32"), ("destinationData", "bytes")];
+
+/// The declared types are exactly those that the contract hashes; answers whether destination data is among them.
+fn check_types(node: Node<'_, '_>) -> Result<bool, Refusal> {
+    let members = node.object()?;
+    members
+        .only(&["EIP712Domain", "Initiate"])
+        .map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()).because("an unused type"))?;
+    if let Some(domain) = members.get("EIP712Domain") {
+        check_type(domain, &DOMAIN_TYPE)?;
+    }
+    let initiate = members.need("Initiate")?;
+    let count = initiate.array()?.len();
+    let carries_data = count == INITIATE_TYPE.len();
+    check_type(initiate, INITIATE_TYPE.get(..count).filter(|_| count >= 4).unwrap_or(&INITIATE_TYPE))?;
+    Ok(carries_data)
+}
+
+fn check_type(node: Node<'_, '_>, wanted: &[(&str, &str)]) -> Result<(), Refusal> {
+    let mut fields = node.array()?;
+    if fields.len() != wanted.len() {
+        return Err(node
+            .refuse(Code::TypedDataTypes)
+            .expected(format!("{} members", wanted.len()))
+            .got(format!("{} members", fields.len())));
+    }
+    for (field, (name, kind)) in fields.by_ref().zip(wanted) {
+        let members = field.object()?;
+        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()))?;
+        for (key, wanted) in [("name", name), ("type", kind)] {
+            let node = members.need(key)?;
+            if node.text()? != *wanted {
+                return Err(node.refuse(Code::TypedDataTypes).expected(wanted));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_message(node: Node<'_, '_>, carries_data: bool, rules: Rules) -> Result<Initiate, Refusal> {
+    let members = node.object()?;
+    let keys: Vec<_> = INITIATE_TYPE.iter().map(|(name, _)| *name).collect();
+    members.only(if carries_data { &keys } else { keys.get(..4).unwrap_or_default() })?;
+    let destination_data = |members: &Members<'_, '_>| members.need("destinationData")?.hex_bytes(MAX_DESTINATION_DATA).map(Bytes::from);
+    Ok(Initiate {
+        initiator: None,
+        redeemer: (rules.address)(members.need("redeemer")?)?,
+        timelock: members.need("timelock")?.any_number()?,
+        amount: members.need("amount")?.any_number()?,
+        secret_hash: members.need("secretHash")?.hex_array::<32>()?.into(),
+        destination_data: if carries_data { Some(destination_data(&members)?) } else { None },
+    })
+}
+
+/// Call and message carry the same terms. Empty destination data and none are the same; where a family leaves the data
+/// out of what is signed, a message without it is the message that is signed.
+fn check_twin(message: &Initiate, call: &Initiate, carries_data: bool, at: &At<'_>, rules: Rules) -> Result<(), Refusal> {
+    let differs = |member: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
+        Err(at.key(member).refuse(Code::TwinsDiffer).expected(format!("{wanted}, as in the call")).got(got))
+    };
+    if message.redeemer != call.redeemer {
+        return differs("redeemer", &call.redeemer, &message.redeemer);
+    }
+    if message.timelock != call.timelock {
+        return differs("timelock", &call.timelock, &message.timelock);
+    }
+    if message.amount != call.amount {
+        return differs("amount", &call.amount, &message.amount);
+    }
+    if message.secret_hash != call.secret_hash {
+        return differs("secretHash", &call.secret_hash, &message.secret_hash);
+    }
+    let of_call = call.destination_data.clone().unwrap_or_default();
+    let of_message = message.destination_data.clone().unwrap_or_default();
+    let same = match (carries_data, rules.drops_destination_data) {
+        (true, _) => of_message == of_call && call.destination_data.is_some(),
+        (false, true) => true,
+        (false, false) => of_call.is_empty(),
+    };
+    if same { Ok(()) } else { differs("destinationData", &of_call, &of_message) }
+}

@@ -1,0 +1,171 @@
+//! `countersign batch`: one case a line in, one result a line out, in order, in bounded memory.
+
+use std::io::{self, BufRead, Write};
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use countersign::case::Outcome;
+use countersign::json::MAX_BYTES;
+use countersign::{Code, Policy, Refusal, Registry, json};
+use zeroize::Zeroizing;
+
+/// A chunk is handed to a worker once it holds so many lines or bytes: few enough to start early, many enough that
+/// handing over costs nothing.
+const CHUNK_LINES: usize = 64;
+const CHUNK_BYTES: usize = 256 * 1024;
+/// Chunks that may wait for each worker.
+const WAITING: usize = 4;
+
+/// One input line; it can hold a secret key, so it is wiped.
+enum Line {
+    Whole(Zeroizing<Vec<u8>>),
+    /// Longer than the limit: only its head was kept.
+    TooLong(Zeroizing<Vec<u8>>),
+}
+
+struct Job {
+    lines: Vec<Line>,
+    done: SyncSender<Done>,
+}
+
+struct Done {
+    output: Vec<u8>,
+    all_ok: bool,
+}
+
+/// Runs the batch; answers whether every line was ok.
+pub(crate) fn run(
+    input: &mut dyn BufRead,
+    output: &mut (dyn Write + Send),
+    registry: &Registry,
+    policy: &Policy,
+    threads: NonZeroUsize,
+) -> io::Result<bool> {
+    let waiting = threads.get().saturating_mul(WAITING);
+    let (jobs, queue) = sync_channel::<Job>(waiting);
+    let (order, results) = sync_channel::<Receiver<Done>>(waiting);
+    let queue = Arc::new(Mutex::new(queue));
+    thread::scope(|scope| {
+        for _ in 0..threads.get() {
+            let queue = Arc::clone(&queue);
+            scope.spawn(move || work(&queue, registry, policy));
+        }
+        drop(queue);
+        let writer = scope.spawn(move || write(&results, output));
+        let read = read(input, &jobs, &order);
+        drop((jobs, order));
+        let written = writer.join().map_err(|_| io::Error::other("the writer stopped"))?;
+        read.and(written)
+    })
+}
+
+fn work(queue: &Mutex<Receiver<Job>>, registry: &Registry, policy: &Policy) {
+    loop {
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { lines, done }) = job else { return };
+        let mut output = Vec::new();
+        let mut all_ok = true;
+        for line in &lines {
+            let outcome = match line {
+                Line::Whole(line) => Outcome::of_line(line, registry, policy),
+                Line::TooLong(head) => too_long(head),
+            };
+            all_ok &= outcome.is_ok();
+            if serde_json::to_writer(&mut output, &outcome).is_ok() {
+                output.push(b'\n');
+            }
+        }
+        // The writer is gone only after an I/O error, which ends the run.
+        let _ = done.send(Done { output, all_ok });
+    }
+}
+
+fn too_long(head: &[u8]) -> Outcome {
+    let refusal = Refusal::new(Code::JsonTooLarge, "").expected(format!("at most {MAX_BYTES} bytes in one line"));
+    Outcome::refused(json::salvage_id(head), refusal)
+}
+
+/// Reads lines into chunks. Every chunk's result channel goes to the writer first, so that the order is kept.
+fn read(input: &mut dyn BufRead, jobs: &SyncSender<Job>, order: &SyncSender<Receiver<Done>>) -> io::Result<()> {
+    let mut lines = Vec::new();
+    let mut bytes = 0_usize;
+    loop {
+        let line = read_line(input)?;
+        let ends = line.is_none();
+        if let Some(line) = line {
+            bytes = bytes.saturating_add(match &line {
+                Line::Whole(line) | Line::TooLong(line) => line.len(),
+            });
+            lines.push(line);
+        }
+        if ends || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
+            let (done, result) = sync_channel(1);
+            // A channel closes early only when the writer met an I/O error, which it reports itself.
+            if order.send(result).is_err() || jobs.send(Job { lines: std::mem::take(&mut lines), done }).is_err() || ends {
+                return Ok(());
+            }
+            bytes = 0;
+        }
+    }
+}
+
+/// The next line that is not blank, `None` at the end. Of an over-long line only the head stays in memory.
+fn read_line(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
+    loop {
+        let mut line = Zeroizing::new(Vec::new());
+        let mut too_long = false;
+        loop {
+            let buffer = input.fill_buf()?;
+            if buffer.is_empty() {
+                if line.is_empty() {
+                    return Ok(None);
+                }
+                break;
+            }
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
+            if line.len().saturating_add(part.len()) > MAX_BYTES {
+                too_long = true;
+            } else if !too_long {
+                reserve(&mut line, part.len());
+                line.extend_from_slice(part);
+            }
+            let used = part.len().saturating_add(usize::from(end.is_some()));
+            input.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+        if too_long {
+            return Ok(Some(Line::TooLong(line)));
+        }
+        if !line.trim_ascii().is_empty() {
+            return Ok(Some(Line::Whole(line)));
+        }
+    }
+}
+
+/// Grows a buffer without leaving an unwiped copy of its content behind.
+fn reserve(line: &mut Zeroizing<Vec<u8>>, more: usize) {
+    if line.capacity().saturating_sub(line.len()) >= more {
+        return;
+    }
+    let wanted = line.len().saturating_add(more).max(line.capacity().saturating_mul(2)).max(4096);
+    let mut larger = Zeroizing::new(Vec::with_capacity(wanted));
+    larger.extend_from_slice(line);
+    *line = larger;
+}
+
+fn write(results: &Receiver<Receiver<Done>>, output: &mut (dyn Write + Send)) -> io::Result<bool> {
+    let mut all_ok = true;
+    for result in results {
+        let done = result.recv().map_err(|_| io::Error::other("a worker stopped"))?;
+        all_ok &= done.all_ok;
+        output.write_all(&done.output)?;
+        // A reader at the other end of a pipe sees each chunk as soon as it is judged.
+        output.flush()?;
+    }
+    Ok(all_ok)
+}

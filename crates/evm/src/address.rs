@@ -1,0 +1,34 @@
+//! EVM addresses: 20 bytes, written as `0x` and 40 digits in one letter case or with the EIP-55 checksum.
+
+use alloy_primitives::Address;
+use countersign_core::chains::address::{AddressError, parse_evm};
+use countersign_core::json::Node;
+use countersign_core::{Account, Code, Family, Refusal};
+
+/// Reads an address.
+///
+/// # Errors
+///
+/// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other text.
+pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
+    match parse_evm(node.text()?) {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(AddressError::Checksum) => Err(node.refuse(Code::AddressChecksum)),
+        Err(_) => Err(node.refuse(Code::AddressMalformed)),
+    }
+}
+
+/// The address of an account of this family; `None` for another family's.
+#[must_use]
+pub fn of(account: &Account) -> Option<Address> {
+    account.array::<20>().map(Address::from)
+}
+
+/// The account with this address.
+///
+/// # Errors
+///
+/// Never in practice: 20 bytes always fit; [`Code::Internal`] otherwise.
+pub(crate) fn account(address: Address) -> Result<Account, Refusal> {
+    Account::new(Family::Evm, address.as_slice()).ok_or_else(|| Refusal::new(Code::Internal, ""))
+}

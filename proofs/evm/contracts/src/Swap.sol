@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+pragma solidity ^0.8.28;
+
+/// @title What the token HTLC and the native HTLC share: the records, their ids, and the two ways out.
+/// @notice A subclass brings the funds in before or after `_open`, and says in `_pay` how they leave.
+abstract contract Swap {
+    error ZeroAddress();
+    error ZeroAmount();
+    error ZeroTimelock();
+    error ZeroSecretHash();
+    /// The same terms are already on record, open or closed: an id is used once.
+    error DuplicateOrder(bytes32 orderId);
+    error UnknownOrder(bytes32 orderId);
+    /// The order was redeemed or refunded before.
+    error OrderClosed(bytes32 orderId);
+    error WrongSecret(bytes32 orderId);
+    /// The refund is not open: it opens in the block after `expiry`.
+    error NotExpired(uint256 expiry, uint256 blockNumber);
+
+    event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount);
+    event InitiatedWithData(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount, bytes destinationData);
+    event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
+    event Refunded(bytes32 indexed orderId);
+
+    /// Blocks and amounts as given; `closedAt` is zero while the funds are held.
+    struct Order {
+        address initiator;
+        address redeemer;
+        uint256 initiatedAt;
+        uint256 timelock;
+        uint256 amount;
+        bytes32 secretHash;
+        uint256 closedAt;
+    }
+
+    mapping(bytes32 orderId => Order) public orders;
+
+    /// @notice Pays the redeemer. Anyone may call it: the secret is the permission, and the payee is fixed.
+    function redeem(bytes32 orderId, bytes calldata secret) external {
+        Order storage order = _held(orderId);
+        bytes32 secretHash = order.secretHash;
+        if (sha256(secret) != secretHash) revert WrongSecret(orderId);
+        order.closedAt = block.number;
+        emit Redeemed(orderId, secretHash, secret);
+        _pay(order.redeemer, order.amount);
+    }
+
+    /// @notice Pays the initiator back once `initiatedAt + timelock < block.number`. Anyone may call it.
+    function refund(bytes32 orderId) external {
+        Order storage order = _held(orderId);
+        uint256 expiry = order.initiatedAt + order.timelock;
+        if (expiry >= block.number) revert NotExpired(expiry, block.number);
+        order.closedAt = block.number;
+        emit Refunded(orderId);
+        _pay(order.initiator, order.amount);
+    }
+
+    /// @dev Writes the record. Moves no funds.
+    function _open(address initiator, address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash)
+        internal
+        returns (bytes32 orderId)
+    {
+        if (initiator == address(0) || redeemer == address(0)) revert ZeroAddress();
+        if (timelock == 0) revert ZeroTimelock();
+        if (amount == 0) revert ZeroAmount();
+        if (secretHash == bytes32(0)) revert ZeroSecretHash();
+
+        orderId = sha256(
+            abi.encode(block.chainid, secretHash, initiator, redeemer, timelock, amount, address(this))
+        );
+        if (orders[orderId].timelock != 0) revert DuplicateOrder(orderId);
+        orders[orderId] = Order({
+            initiator: initiator,
+            redeemer: redeemer,
+            initiatedAt: block.number,
+            timelock: timelock,
+            amount: amount,
+            secretHash: secretHash,
+            closedAt: 0
+        });
+        emit Initiated(orderId, secretHash, amount);
+    }
+
+    /// @dev The record of an order whose funds are still here.
+    function _held(bytes32 orderId) private view returns (Order storage order) {
+        order = orders[orderId];
+        if (order.timelock == 0) revert UnknownOrder(orderId);
+        if (order.closedAt != 0) revert OrderClosed(orderId);
+    }
+
+    /// @dev Sends `amount` out of this contract. Called last, after the record is closed.
+    function _pay(address to, uint256 amount) internal virtual;
+}

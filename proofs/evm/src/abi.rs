@@ -1,0 +1,73 @@
+//! The functions, events and errors of the contracts in `contracts/src`, as Rust types.
+//!
+//! Written by hand, so that a test reads like the Solidity interface. `tests/harness.rs` compares them with the
+//! compiled artefacts. Overloads are numbered in the order they are declared here: `initiate_0Call` takes no
+//! destination data, `initiate_1Call` does.
+
+use alloy_sol_types::sol;
+
+sol! {
+    /// Both test tokens. `StubbornToken` returns nothing from `approve`, where `Token` returns true.
+    #[derive(Debug, PartialEq, Eq)]
+    interface Erc20 {
+        error AllowanceNotZero(address spender, uint256 allowance);
+        error InsufficientBalance(address owner, uint256 balance, uint256 needed);
+        error InsufficientAllowance(address spender, uint256 allowance, uint256 needed);
+        error ZeroAddress();
+
+        event Transfer(address indexed from, address indexed to, uint256 value);
+        event Approval(address indexed owner, address indexed spender, uint256 value);
+
+        function mint(address to, uint256 value) external;
+        function approve(address spender, uint256 value) external;
+        function balanceOf(address owner) external view returns (uint256);
+        function allowance(address owner, address spender) external view returns (uint256);
+        function totalSupply() external view returns (uint256);
+        function decimals() external view returns (uint8);
+    }
+
+    /// The token HTLC, and the native HTLC where the two are alike.
+    #[derive(Debug, PartialEq, Eq)]
+    interface Htlc {
+        error ZeroAddress();
+        error ZeroAmount();
+        error ZeroTimelock();
+        error ZeroSecretHash();
+        error DuplicateOrder(bytes32 orderId);
+        error UnknownOrder(bytes32 orderId);
+        error OrderClosed(bytes32 orderId);
+        error WrongSecret(bytes32 orderId);
+        error NotExpired(uint256 expiry, uint256 blockNumber);
+        error InvalidSignature(address initiator);
+        error TokenCallFailed();
+
+        event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount);
+        event InitiatedWithData(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount, bytes destinationData);
+        event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
+        event Refunded(bytes32 indexed orderId);
+
+        function initiate(address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash) external payable;
+        function initiate(address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash, bytes destinationData) external payable;
+        function initiateOnBehalf(address initiator, address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash) external payable;
+        function initiateOnBehalf(address initiator, address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash, bytes destinationData) external payable;
+        function initiateWithSignature(address initiator, address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash, bytes signature) external;
+        function redeem(bytes32 orderId, bytes secret) external;
+        function refund(bytes32 orderId) external;
+
+        function orders(bytes32 orderId) external view returns (address initiator, address redeemer, uint256 initiatedAt, uint256 timelock, uint256 amount, bytes32 secretHash, uint256 closedAt);
+        function token() external view returns (address);
+        function version() external view returns (string);
+        function domainSeparator() external view returns (bytes32);
+        function INITIATE_TYPEHASH() external view returns (bytes32);
+    }
+
+    /// What only the native HTLC says.
+    #[derive(Debug, PartialEq, Eq)]
+    interface NativeHtlc {
+        error ValueMismatch(uint256 value, uint256 amount);
+        error PaymentFailed(address to);
+    }
+}
+
+/// One swap as the contract has recorded it: the answer of `orders(bytes32)`, all zero for an unknown id.
+pub type Order = Htlc::ordersReturn;

@@ -1,0 +1,392 @@
+//! One chain in memory.
+
+use std::convert::Infallible;
+
+use alloy_consensus::crypto::RecoveryError;
+use alloy_consensus::transaction::SignerRecoverable;
+use alloy_consensus::{Transaction, TxEnvelope};
+use alloy_eips::eip2718::Eip2718Error;
+use alloy_eips::{Decodable2718, Encodable2718};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256, address};
+use alloy_sol_types::SolCall;
+use revm::bytecode::Bytecode;
+use revm::context::{BlockEnv, Context, TxEnv};
+use revm::context_interface::result::{EVMError, ExecutionResult, InvalidTransaction, ResultAndState};
+use revm::database::{CacheDB, EmptyDB};
+use revm::database_interface::{Database, DatabaseCommit, DatabaseRef, WrapDatabaseRef};
+use revm::primitives::hardfork::SpecId;
+use revm::{ExecuteEvm, MainBuilder, MainContext};
+use thiserror::Error;
+
+use crate::abi::{Erc20, Htlc, Order};
+use crate::artefact::{ArtefactError, Contract};
+use crate::receipt::{Outcome, Receipt};
+
+/// The rules of execution: the newest fork in force on Ethereum when this was written.
+const FORK: SpecId = SpecId::OSAKA;
+
+/// Nominal time between blocks.
+const SECONDS_PER_BLOCK: u64 = 12;
+
+/// The block's gas limit. The cap of EIP-7825 on one transaction lies below it.
+const BLOCK_GAS_LIMIT: u64 = 30_000_000;
+
+/// Gas for one unsigned call: below the cap of EIP-7825, far above what any contract here needs.
+const CALL_GAS_LIMIT: u64 = 16_000_000;
+
+/// One gwei.
+const BASE_FEE: u64 = 1_000_000_000;
+
+/// Gets the tips, so that no account of a test does.
+const BENEFICIARY: Address = address!("00000000000000000000000000000000000beef1");
+
+/// Sends the deployments.
+const DEPLOYER: Address = address!("00000000000000000000000000000000000beef2");
+
+/// A chain with its accounts and its current block. A clone goes its own way from there on.
+///
+/// Executions share the current block until [`World::advance_blocks`] closes it.
+#[derive(Clone, Debug)]
+pub struct World {
+    chain_id: u64,
+    block: BlockEnv,
+    accounts: CacheDB<EmptyDB>,
+}
+
+impl World {
+    /// An empty chain at the given block. The base fee is 1 gwei.
+    #[must_use]
+    pub fn new(chain_id: u64, block_number: u64) -> Self {
+        let block = BlockEnv {
+            number: U256::from(block_number),
+            timestamp: U256::from(block_number).saturating_mul(U256::from(SECONDS_PER_BLOCK)),
+            gas_limit: BLOCK_GAS_LIMIT,
+            basefee: BASE_FEE,
+            beneficiary: BENEFICIARY,
+            ..BlockEnv::default()
+        };
+        Self { chain_id, block, accounts: CacheDB::new(EmptyDB::new()) }
+    }
+
+    /// The chain id that transactions and typed data have to name.
+    #[must_use]
+    pub const fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    /// The number of the current block.
+    #[must_use]
+    pub fn block_number(&self) -> u64 {
+        self.block.number.saturating_to()
+    }
+
+    /// The base fee of the current block, in wei per unit of gas.
+    #[must_use]
+    pub const fn base_fee(&self) -> u64 {
+        self.block.basefee
+    }
+
+    /// Sets the base fee, in wei per unit of gas.
+    pub const fn set_base_fee(&mut self, wei: u64) {
+        self.block.basefee = wei;
+    }
+
+    /// Closes the current block and `count - 1` empty ones after it; twelve seconds pass for each.
+    pub fn advance_blocks(&mut self, count: u64) {
+        let seconds = U256::from(count).saturating_mul(U256::from(SECONDS_PER_BLOCK));
+        self.block.number = self.block.number.saturating_add(U256::from(count));
+        self.block.timestamp = self.block.timestamp.saturating_add(seconds);
+    }
+
+    /// Adds to an account's native balance, from nowhere.
+    pub fn fund(&mut self, account: Address, wei: U256) {
+        let Ok(known) = self.accounts.basic(account);
+        let mut info = known.unwrap_or_default();
+        info.balance = info.balance.saturating_add(wei);
+        self.accounts.insert_account_info(account, info);
+    }
+
+    /// An account's native balance in wei.
+    #[must_use]
+    pub fn native_balance_of(&self, account: Address) -> U256 {
+        let Ok(known) = self.accounts.basic_ref(account);
+        known.unwrap_or_default().balance
+    }
+
+    /// The nonce an account's next transaction has to carry.
+    #[must_use]
+    pub fn nonce_of(&self, account: Address) -> u64 {
+        let Ok(known) = self.accounts.basic_ref(account);
+        known.unwrap_or_default().nonce
+    }
+
+    /// Deploys a contract at an address that follows from the deployments before it.
+    ///
+    /// # Errors
+    ///
+    /// [`DeployError`] if the constructor reverts, as the HTLC's does for a zero token.
+    pub fn deploy(&mut self, contract: &Contract<'_>) -> Result<Address, DeployError> {
+        let address = DEPLOYER.create(self.nonce_of(DEPLOYER));
+        let receipt = self.execute_unsigned(DEPLOYER, TxKind::Create, contract.init_code()?, U256::ZERO)?;
+        if !receipt.is_success() {
+            return Err(DeployError::Failed(receipt.outcome));
+        }
+        Ok(address)
+    }
+
+    /// Deploys a contract at a chosen address, for orders that name one.
+    ///
+    /// The constructor runs at that address, so immutables and storage come out as in a real deployment. Unlike in
+    /// one, the address already has code while the constructor runs; no constructor here looks.
+    ///
+    /// # Errors
+    ///
+    /// [`DeployError::Occupied`] if there is code at the address; otherwise as [`World::deploy`].
+    pub fn deploy_at(&mut self, address: Address, contract: &Contract<'_>) -> Result<(), DeployError> {
+        // On a copy, so that a failed constructor leaves nothing behind.
+        let mut next = self.clone();
+        let Ok(known) = next.accounts.basic(address);
+        let mut info = known.unwrap_or_default();
+        if !info.is_empty_code_hash() {
+            return Err(DeployError::Occupied { address });
+        }
+        info.nonce = 1;
+        let init_code = Bytecode::new_raw(contract.init_code()?);
+        next.accounts.insert_account_info(address, info.clone().with_code(init_code));
+
+        let receipt = next.execute_unsigned(DEPLOYER, TxKind::Call(address), Bytes::new(), U256::ZERO)?;
+        let Outcome::Success { output } = receipt.outcome else {
+            return Err(DeployError::Failed(receipt.outcome));
+        };
+        next.accounts.insert_account_info(address, info.with_code(Bytecode::new_raw(output)));
+        *self = next;
+        Ok(())
+    }
+
+    /// Executes a signed transaction as a node would on receiving its bytes.
+    ///
+    /// Legacy (EIP-155) and EIP-1559 transactions are taken. The signer is recovered from the signature, which has to
+    /// have a low `s`. Nonce, chain id, balance, gas limit and base fee are checked in full; a transaction that fails
+    /// a check leaves no trace. One that reverts is an `Ok` receipt, and has paid its fee.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] if no node would put the transaction in a block.
+    pub fn send_raw(&mut self, raw: &[u8]) -> Result<Receipt, SendError> {
+        let envelope = TxEnvelope::decode_2718_exact(raw)?;
+        if !matches!(envelope, TxEnvelope::Legacy(_) | TxEnvelope::Eip1559(_)) {
+            return Err(SendError::UnsupportedType(envelope.tx_type().into()));
+        }
+        if envelope.encoded_2718() != raw {
+            return Err(SendError::NotCanonical);
+        }
+        let chain_id = envelope.chain_id().ok_or(SendError::Unprotected)?;
+        let from = envelope.recover_signer()?;
+
+        let transaction = TxEnv {
+            tx_type: envelope.tx_type().into(),
+            caller: from,
+            gas_limit: envelope.gas_limit(),
+            gas_price: envelope.max_fee_per_gas(),
+            gas_priority_fee: envelope.max_priority_fee_per_gas(),
+            kind: envelope.kind(),
+            value: envelope.value(),
+            data: envelope.input().clone(),
+            nonce: envelope.nonce(),
+            chain_id: Some(chain_id),
+            access_list: envelope.access_list().cloned().unwrap_or_default(),
+            ..TxEnv::default()
+        };
+        let gas_price = envelope.effective_gas_price(Some(self.block.basefee));
+        let ResultAndState { result, state } = transact(&mut self.accounts, &self.block, self.chain_id, transaction, Checks::Full)?;
+        self.accounts.commit(state);
+        Ok(receipt(result, Some(*envelope.tx_hash()), from, gas_price))
+    }
+
+    /// Executes a call in the name of `from` without a signature, and keeps its effects.
+    ///
+    /// For what is not under proof: minting, a relayer, a counterparty. It pays no fee and leaves the caller's nonce
+    /// alone; the value is taken from the caller's balance.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the caller lacks the value or has code.
+    pub fn call(&mut self, from: Address, to: Address, data: impl Into<Bytes>, value: U256) -> Result<Receipt, CallError> {
+        self.execute_unsigned(from, TxKind::Call(to), data.into(), value)
+    }
+
+    /// Calls a view function and decodes its answer. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if the call fails or answers with something else than the function returns.
+    pub fn read<C: SolCall>(&self, to: Address, call: &C) -> Result<C::Return, ReadError> {
+        let transaction = unsigned(DEPLOYER, TxKind::Call(to), call.abi_encode().into(), U256::ZERO, 0);
+        let accounts = WrapDatabaseRef(&self.accounts);
+        let outcome = transact(accounts, &self.block, self.chain_id, transaction, Checks::Unsigned).map_err(CallError::from)?;
+        match receipt(outcome.result, None, DEPLOYER, 0).outcome {
+            Outcome::Success { output } => Ok(C::abi_decode_returns_validate(&output)?),
+            failed => Err(ReadError::Failed(failed)),
+        }
+    }
+
+    /// An account's balance of a token, in base units.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::read`].
+    pub fn balance_of(&self, token: Address, account: Address) -> Result<U256, ReadError> {
+        self.read(token, &Erc20::balanceOfCall { owner: account })
+    }
+
+    /// What `spender` may still take of `owner`'s tokens, in base units.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::read`].
+    pub fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, ReadError> {
+        self.read(token, &Erc20::allowanceCall { owner, spender })
+    }
+
+    /// The record an HTLC keeps under a swap id. All zero if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::read`].
+    pub fn order(&self, htlc: Address, order_id: B256) -> Result<Order, ReadError> {
+        self.read(htlc, &Htlc::ordersCall { orderId: order_id })
+    }
+
+    fn execute_unsigned(&mut self, from: Address, kind: TxKind, data: Bytes, value: U256) -> Result<Receipt, CallError> {
+        let nonce = self.nonce_of(from);
+        let transaction = unsigned(from, kind, data, value, nonce);
+        let ResultAndState { result, mut state } = transact(&mut self.accounts, &self.block, self.chain_id, transaction, Checks::Unsigned)?;
+        // A creation's address is made from the nonce, so the next one needs the next nonce.
+        if kind.is_call()
+            && let Some(caller) = state.get_mut(&from)
+        {
+            caller.info.nonce = nonce;
+        }
+        self.accounts.commit(state);
+        Ok(receipt(result, None, from, 0))
+    }
+}
+
+/// How much of a transaction's envelope is checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checks {
+    /// Everything a node checks.
+    Full,
+    /// No nonce, and no base fee to pay.
+    Unsigned,
+}
+
+fn transact<D: Database<Error = Infallible>>(
+    accounts: D,
+    block: &BlockEnv,
+    chain_id: u64,
+    transaction: TxEnv,
+    checks: Checks,
+) -> Result<ResultAndState, EVMError<Infallible, InvalidTransaction>> {
+    let mut block = block.clone();
+    if checks == Checks::Unsigned {
+        block.basefee = 0;
+    }
+    let context = Context::mainnet().with_db(accounts).with_block(block).modify_cfg_chained(|cfg| {
+        cfg.set_spec_and_mainnet_gas_params(FORK);
+        cfg.chain_id = chain_id;
+        cfg.tx_chain_id_check = true;
+        cfg.disable_nonce_check = checks == Checks::Unsigned;
+    });
+    context.build_mainnet().transact(transaction)
+}
+
+fn unsigned(from: Address, kind: TxKind, data: Bytes, value: U256, nonce: u64) -> TxEnv {
+    TxEnv { caller: from, kind, data, value, nonce, gas_limit: CALL_GAS_LIMIT, gas_price: 0, chain_id: None, ..TxEnv::default() }
+}
+
+fn receipt(result: ExecutionResult, hash: Option<B256>, from: Address, gas_price: u128) -> Receipt {
+    let gas_used = result.gas().tx_gas_used();
+    let (outcome, logs) = match result {
+        ExecutionResult::Success { output, logs, .. } => (Outcome::Success { output: output.into_data() }, logs),
+        ExecutionResult::Revert { output, .. } => (Outcome::Reverted { output }, Vec::new()),
+        ExecutionResult::Halt { reason, .. } => (Outcome::Halted { reason }, Vec::new()),
+    };
+    Receipt { hash, from, outcome, gas_used, gas_price, logs }
+}
+
+/// Why a raw transaction was not executed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// Not a transaction, or one with bytes after its end.
+    #[error("the bytes are not one transaction")]
+    Malformed(#[from] Eip2718Error),
+    /// The bytes decode, but a transaction with this content is written otherwise.
+    #[error("the bytes are not the canonical encoding of the transaction they decode to")]
+    NotCanonical,
+    /// Neither legacy nor EIP-1559.
+    #[error("transactions of type {0} are not taken")]
+    UnsupportedType(u8),
+    /// A legacy transaction without a chain id: it could be replayed on every chain.
+    #[error("the transaction names no chain id")]
+    Unprotected,
+    /// No signer can be recovered, or `s` is high.
+    #[error("the signature is not valid")]
+    Signature(#[from] RecoveryError),
+    /// Nonce, chain id, balance, gas limit or fee.
+    #[error("the transaction fails the checks of the chain")]
+    Refused(#[from] EVMError<Infallible, InvalidTransaction>),
+}
+
+impl SendError {
+    /// The check that failed, for [`SendError::Refused`].
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&InvalidTransaction> {
+        match self {
+            Self::Refused(EVMError::Transaction(reason)) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// Why an unsigned call was not executed.
+#[derive(Debug, Error)]
+#[error("the call cannot be made")]
+pub struct CallError(#[from] EVMError<Infallible, InvalidTransaction>);
+
+/// Why a contract was not deployed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DeployError {
+    /// The artefact cannot be read.
+    #[error("no artefact")]
+    Artefact(#[from] ArtefactError),
+    /// The deployment cannot be sent.
+    #[error("the deployment cannot be made")]
+    Call(#[from] CallError),
+    /// There is code at the chosen address.
+    #[error("{address} has code already")]
+    Occupied {
+        /// The address.
+        address: Address,
+    },
+    /// The constructor did not succeed.
+    #[error("the constructor failed: {0:?}")]
+    Failed(Outcome),
+}
+
+/// Why a view function gave no answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The call cannot be made.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The function did not succeed.
+    #[error("the function failed: {0:?}")]
+    Failed(Outcome),
+    /// The answer is not what the function returns; an address without code answers nothing.
+    #[error("the answer does not decode")]
+    Answer(#[from] alloy_sol_types::Error),
+}
