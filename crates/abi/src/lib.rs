@@ -5,6 +5,7 @@
 //! overlooks, the comparison finds.
 
 pub mod call;
+pub mod rules;
 pub mod signature;
 pub mod typed_data;
 

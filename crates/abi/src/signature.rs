@@ -3,6 +3,7 @@
 use std::fmt;
 
 use alloy_primitives::{Address, B256, Bytes, Signature};
+use countersign_core::chains::digits;
 use countersign_core::json::{At, Node};
 use countersign_core::{Code, Refusal};
 use k256::ecdsa::SigningKey;
@@ -31,7 +32,7 @@ impl Key {
     /// [`Code::KeyMalformed`] for any other text and for zero or a number at or above the curve order.
     pub fn parse(text: &str) -> Result<Self, Code> {
         let mut bytes = Zeroizing::new([0; 32]);
-        hex::decode_to_slice(text.strip_prefix("0x").unwrap_or(text), bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
+        digits::into(text.strip_prefix("0x").unwrap_or(text), bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
         let key = SigningKey::from_slice(bytes.as_slice()).map_err(|_| Code::KeyMalformed)?;
         let address = Address::from_private_key(&key);
         Ok(Self { key, address })
@@ -94,15 +95,15 @@ impl Outside {
             return Ok(Self::Contract(bytes.into()));
         }
         let text = node.text()?;
-        let digits = text.strip_prefix("0x").unwrap_or(text);
-        if !matches!(digits.len(), 128 | 130) {
+        let hex = text.strip_prefix("0x").unwrap_or(text);
+        if !matches!(hex.len(), 128 | 130) {
             return Err(node
                 .at()
                 .refuse(Code::SignatureMalformed)
                 .expected("65 bytes r, s, v or 64 bytes compact")
-                .got(format!("{} hex digits", digits.len())));
+                .got(format!("{} hex digits", hex.len())));
         }
-        let bytes = hex::decode(digits).map_err(|_| node.refuse(Code::HexDigit))?;
+        let bytes = digits::bytes(hex).map_err(|_| node.refuse(Code::HexDigit))?;
         let signature = match bytes.as_slice() {
             [.., v] if bytes.len() == 65 => {
                 let odd = match v {

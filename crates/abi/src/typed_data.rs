@@ -5,7 +5,7 @@
 //! can hash one JSON differently. Here the whole structure is read strictly and the digest comes from the message that
 //! was rebuilt.
 
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use alloy_sol_types::{Eip712Domain, SolStruct, eip712_domain};
 use countersign_core::json::{At, Members, Node};
 use countersign_core::{Code, Refusal};
@@ -34,6 +34,14 @@ pub mod with_data {
 
 /// Name of the contract's domain.
 pub const DOMAIN_NAME: &str = "HTLC";
+
+/// `keccak256("HTLC")`
+const DOMAIN_NAME_HASH: B256 = b256!("c38c02e093b1d1fd69dbaa0ddbcf16061a269f51df3a6e168cfe9f9334eb875f");
+/// `keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")`
+const DOMAIN_TYPE_HASH: B256 = b256!("8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f");
+/// `keccak256("Initiate(address redeemer,uint256 timelock,uint256 amount,bytes32 secretHash)")`, as protocol.md section 4
+/// gives it.
+const INITIATE_TYPE_HASH: B256 = b256!("de5278e8c85ac4e57ea69f40f594c328916a0c846a6bbd82592e91cff5eee136");
 
 /// What a family allows and how it spells addresses.
 #[derive(Debug, Clone, Copy)]
@@ -80,18 +88,37 @@ pub struct Hashes {
     pub digest: B256,
 }
 
+impl Hashes {
+    /// The hashes of a message whose domain and struct have these.
+    #[must_use]
+    pub fn of(domain_separator: B256, struct_hash: B256) -> Self {
+        Self { domain_separator, struct_hash, digest: keccak256(preimage(domain_separator, struct_hash)) }
+    }
+}
+
 impl Message {
     /// Domain separator, struct hash and digest.
     #[must_use]
     pub fn hashes(&self) -> Hashes {
-        let domain_separator = self.domain.separator();
-        let struct_hash = self.struct_hash();
-        Hashes { domain_separator, struct_hash, digest: alloy_primitives::keccak256(preimage(domain_separator, struct_hash)) }
+        Hashes::of(self.domain_separator(), self.struct_hash())
+    }
+
+    /// Hash of the domain. The two constant hashes are what a general encoder would compute again each time.
+    fn domain_separator(&self) -> B256 {
+        let chain_id = self.domain.chain_id.unwrap_or_default();
+        let contract = self.domain.verifying_contract.unwrap_or_default();
+        hash_words([DOMAIN_TYPE_HASH, DOMAIN_NAME_HASH, keccak256(&self.version), chain_id.into(), contract.into_word()])
     }
 
     fn struct_hash(&self) -> B256 {
         match self.to_struct() {
-            Struct::Plain(message) => message.eip712_hash_struct(),
+            Struct::Plain(message) => hash_words([
+                INITIATE_TYPE_HASH,
+                message.redeemer.into_word(),
+                message.timelock.into(),
+                message.amount.into(),
+                message.secretHash,
+            ]),
             Struct::WithData(message) => message.eip712_hash_struct(),
         }
     }
@@ -127,6 +154,15 @@ impl Message {
         check_twin(&terms, call, carries_data, members.need("message")?.at(), rules)?;
         Ok(Self { domain, version, terms, hashed_data: carries_data && !rules.drops_destination_data })
     }
+}
+
+/// Keccak-256 of five words in a row.
+fn hash_words(words: [B256; 5]) -> B256 {
+    let mut bytes = [0; 160];
+    for (to, from) in bytes.chunks_exact_mut(32).zip(words) {
+        to.copy_from_slice(from.as_slice());
+    }
+    keccak256(bytes)
 }
 
 /// `1901`, domain separator, struct hash: the bytes that the digest is taken of.
@@ -253,4 +289,34 @@ fn check_twin(message: &Initiate, call: &Initiate, carries_data: bool, at: &At<'
         (false, false) => of_call.is_empty(),
     };
     if same { Ok(()) } else { differs("destinationData", &of_call, &of_message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constant_hashes_are_those_of_a_general_encoder() {
+        let message = Message {
+            domain: eip712_domain! { name: DOMAIN_NAME, version: "3", chain_id: 1, verifying_contract: Address::repeat_byte(1), },
+            version: "3".to_owned(),
+            terms: Initiate {
+                initiator: None,
+                redeemer: Address::repeat_byte(2),
+                timelock: U256::from(7200),
+                amount: U256::MAX,
+                secret_hash: B256::repeat_byte(3),
+                destination_data: None,
+            },
+            hashed_data: false,
+        };
+        let Struct::Plain(general) = message.to_struct() else { panic!("no destination data") };
+        let hashes = message.hashes();
+        assert_eq!(DOMAIN_NAME_HASH, keccak256(DOMAIN_NAME));
+        assert_eq!(hashes.domain_separator, message.domain.separator());
+        assert_eq!(hashes.struct_hash, general.eip712_hash_struct());
+        assert_eq!(hashes.digest, general.eip712_signing_hash(&message.domain));
+        assert_eq!(INITIATE_TYPE_HASH, general.eip712_type_hash());
+        assert_eq!(DOMAIN_TYPE_HASH, message.domain.type_hash());
+    }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use bech32::{Fe32, Hrp, segwit};
 use sha3::{Digest, Keccak256};
 
+use crate::digits;
 use crate::network::{BitcoinNet, Coin, Family, Network};
 
 /// The version byte in front of every Tron address.
@@ -193,7 +194,7 @@ pub fn parse_evm(text: &str) -> Result<[u8; 20], AddressError> {
     let bytes = hex_array::<20>(digits)?;
     let lower = digits.bytes().any(|b| b.is_ascii_lowercase());
     let upper = digits.bytes().any(|b| b.is_ascii_uppercase());
-    if lower && upper && checksum_evm(bytes).get(2..) != Some(digits) {
+    if lower && upper && digits.as_bytes() != checksummed(bytes) {
         return Err(AddressError::Checksum);
     }
     Ok(bytes)
@@ -202,15 +203,25 @@ pub fn parse_evm(text: &str) -> Result<[u8; 20], AddressError> {
 /// Writes an EVM address with its EIP-55 checksum.
 #[must_use]
 pub fn checksum_evm(bytes: [u8; 20]) -> String {
-    let digits = hex::encode(bytes);
-    let hash = hex::encode(Keccak256::digest(digits.as_bytes()));
-    let mut text = String::with_capacity(42);
-    text.push_str("0x");
-    for (digit, nibble) in digits.chars().zip(hash.chars()) {
-        // A letter is upper case where the same digit of the hash is 8 or more.
-        text.push(if nibble >= '8' { digit.to_ascii_uppercase() } else { digit });
+    ['0', 'x'].into_iter().chain(checksummed(bytes).map(char::from)).collect()
+}
+
+/// The 40 digits, letters in upper case where the same digit of their hash is 8 or more (EIP-55).
+fn checksummed(bytes: [u8; 20]) -> [u8; 40] {
+    let mut digits = [0; 40];
+    // 40 digits always fit.
+    let _ = hex::encode_to_slice(bytes, &mut digits);
+    let hash = Keccak256::digest(digits);
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(hash) {
+        let [high, low] = pair else { break };
+        if byte & 0x80 != 0 {
+            high.make_ascii_uppercase();
+        }
+        if byte & 0x08 != 0 {
+            low.make_ascii_uppercase();
+        }
     }
-    text
+    digits
 }
 
 /// Parses a Tron address in base58check: `T` and 33 characters.
@@ -245,8 +256,10 @@ pub fn parse_felt(text: &str) -> Result<[u8; 32], AddressError> {
     if digits.is_empty() {
         return Err(AddressError::Form);
     }
-    let missing = 64_usize.checked_sub(digits.len()).ok_or(AddressError::Length)?;
-    let felt = hex_array::<32>(&format!("{}{digits}", "0".repeat(missing)))?;
+    if digits.len() > 64 {
+        return Err(AddressError::Length);
+    }
+    let felt = hex_array::<32>(&format!("{digits:0>64}"))?;
     if felt < STARK_PRIME { Ok(felt) } else { Err(AddressError::Range) }
 }
 
@@ -364,12 +377,10 @@ fn base58check(text: &str) -> Result<Vec<u8>, AddressError> {
 }
 
 fn hex_array<const N: usize>(digits: &str) -> Result<[u8; N], AddressError> {
-    let mut bytes = [0; N];
-    match hex::decode_to_slice(digits, &mut bytes) {
-        Ok(()) => Ok(bytes),
-        Err(hex::FromHexError::InvalidHexCharacter { .. }) => Err(AddressError::Form),
-        Err(_) => Err(AddressError::Length),
-    }
+    digits::array(digits).map_err(|error| match error {
+        digits::FromHexError::InvalidHexCharacter { .. } => AddressError::Form,
+        _ => AddressError::Length,
+    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Nothing here parses JSON, signs, or reads anything from outside.
 
 pub mod address;
+pub mod digits;
 pub mod network;
 pub mod swap_id;
 pub mod taproot;

@@ -11,6 +11,34 @@ use countersign::json::MAX_BYTES;
 use countersign::{Code, Policy, Refusal, Registry, json};
 use zeroize::Zeroizing;
 
+use crate::input::{Failure, TrustArgs};
+use crate::{OK, REFUSED};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  countersign batch --registry registry.json < cases.jsonl > results.jsonl
+  countersign batch --registry registry.json --threads 4 --policy policy.json < cases.jsonl | jq -c 'select(.ok | not)'
+
+One JSON object a line in, one a line out, in the same order. Exit codes: 0 every line ok, 1 some refused, 2 wrong use.";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Threads that judge lines; the output is the same with any number.
+    #[arg(long, value_name = "N", default_value = "1")]
+    threads: NonZeroUsize,
+}
+
+pub(crate) fn command(args: &Args) -> Result<u8, Failure> {
+    let (registry, policy) = args.trust.read()?;
+    let threads = args.threads.min(MOST_THREADS);
+    let all_ok = run(&mut io::stdin().lock(), &mut io::stdout(), &registry, &policy, threads)?;
+    Ok(if all_ok { OK } else { REFUSED })
+}
+
+/// More threads than any machine has use for would only take memory.
+const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
 /// A chunk is handed to a worker once it holds so many lines or bytes: few enough to start early, many enough that
 /// handing over costs nothing.
 const CHUNK_LINES: usize = 64;
@@ -36,7 +64,7 @@ struct Done {
 }
 
 /// Runs the batch; answers whether every line was ok.
-pub(crate) fn run(
+fn run(
     input: &mut dyn BufRead,
     output: &mut (dyn Write + Send),
     registry: &Registry,

@@ -1,17 +1,109 @@
-//! The `countersign` program: see `countersign --help`.
+//! The `countersign` program: explains, prepares and signs what a swap service asks a wallet to sign.
 
+mod attach;
 mod batch;
+mod demo;
+mod explain;
+mod input;
+mod prepare;
+mod registry;
+mod show;
+mod sign;
+
+use std::io::{self, Write};
 use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::input::Failure;
+
+/// Every line was ok, or the order was accepted.
+const OK: u8 = 0;
+/// An order was refused, or a registry differs.
+const REFUSED: u8 = 1;
+/// Wrong use, or a file that cannot be read or written.
+const USAGE: u8 = 2;
+
+/// Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
+///
+/// The service's answer is decoded, rebuilt from the order's own terms, and refused where the two differ. Only then are
+/// there bytes to sign.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Cli {
+    /// Prints JSON instead of text for people.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  countersign demo
+  countersign explain --registry registry.json --request request.json --response response.json
+  countersign sign --registry registry.json --case case.json --key-file key.txt
+  countersign batch --registry registry.json --threads 2 < cases.jsonl > results.jsonl
+
+Exit codes: 0 accepted, 1 refused, 2 wrong use or a file that cannot be read.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Shows what an answer would lock, where and until when, or why it is refused.
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::Args),
+    /// Prints payloads and digests for a signer outside.
+    #[command(after_help = prepare::EXAMPLES)]
+    Prepare(prepare::Args),
+    /// Signs with a local key from a file, an environment variable or stdin.
+    #[command(after_help = sign::EXAMPLES)]
+    Sign(sign::Args),
+    /// Proves and attaches signatures that a signer outside has made.
+    #[command(after_help = attach::EXAMPLES)]
+    Attach(attach::Args),
+    /// Judges one case a line, in order, in bounded memory: the contract for other languages.
+    #[command(after_help = batch::EXAMPLES)]
+    Batch(batch::Args),
+    /// Shows, pins and compares what the wallet trusts.
+    #[command(subcommand)]
+    Registry(registry::Command),
+    /// Takes an order of each built family through explain, prepare and sign, on worthless keys.
+    Demo,
+    /// Prints completions for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
 fn main() -> ExitCode {
-    let registry = std::fs::read(std::env::args().nth(3).unwrap()).unwrap();
-    let registry = countersign::Registry::from_json(&registry).unwrap();
-    let ok = batch::run(
-        &mut std::io::stdin().lock(),
-        &mut std::io::stdout(),
-        &registry,
-        &countersign::Policy::default(),
-        std::num::NonZeroUsize::new(2).unwrap(),
-    )
-    .unwrap();
-    ExitCode::from(u8::from(!ok))
+    let cli = Cli::parse();
+    let answer = match cli.command {
+        Command::Explain(args) => explain::run(&args, cli.json),
+        Command::Prepare(args) => prepare::run(&args, cli.json),
+        Command::Sign(args) => sign::run(&args, cli.json),
+        Command::Attach(args) => attach::run(&args, cli.json),
+        Command::Batch(args) => batch::command(&args),
+        Command::Registry(command) => registry::run(&command, cli.json),
+        Command::Demo => demo::run(cli.json),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut io::stdout());
+            Ok(OK)
+        }
+    };
+    ExitCode::from(answer.unwrap_or_else(|failure| report(&failure, cli.json)))
+}
+
+/// Refusals of an order are data; everything else is a message.
+fn report(failure: &Failure, json: bool) -> u8 {
+    let written = match failure {
+        Failure::Refused(refusal) if json => show::json(&show::Refused::new(refusal)),
+        Failure::Refused(refusal) => show::refusal(refusal),
+        Failure::Usage(message) => {
+            let _ = writeln!(anstream::stderr(), "countersign: {message}");
+            return USAGE;
+        }
+        Failure::Closed => return USAGE,
+    };
+    if written.is_ok() { REFUSED } else { USAGE }
 }

@@ -168,9 +168,9 @@ impl<'v> Reader<'v> {
 /// Borrows a decoded string from the text where it stands there without escapes. Between `from` and the opening quote
 /// stand only a brace, a comma and white space.
 fn borrow<'v>(text: &'v str, from: usize, decoded: &str) -> Cow<'v, str> {
-    let plain = text.get(from..).and_then(|rest| {
-        let start = rest.find('"')?.checked_add(1)?;
-        rest.get(start..start.checked_add(decoded.len())?)
+    let plain = text.as_bytes().get(from..).and_then(|rest| {
+        let start = rest.iter().position(|byte| *byte == b'"')?.checked_add(from)?.checked_add(1)?;
+        text.get(start..start.checked_add(decoded.len())?)
     });
     match plain {
         Some(plain) if plain == decoded => Cow::Borrowed(plain),

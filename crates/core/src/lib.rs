@@ -14,6 +14,7 @@ mod family;
 pub mod json;
 pub mod number;
 mod order;
+mod overview;
 mod policy;
 mod record;
 mod refusal;

@@ -1,5 +1,7 @@
 //! One order, opened: request, response and record are read and the assets pinned; nothing of the response is believed.
 
+use std::sync::Arc;
+
 use countersign_chains::{Account, Family, address};
 
 use crate::code::Code;
@@ -60,9 +62,9 @@ pub struct Order<'d> {
     /// Pointer of the record.
     pub(crate) record_at: &'static str,
     /// The pinned source asset.
-    pub source: &'d Asset,
+    pub source: &'d Arc<Asset>,
     /// The pinned destination asset.
-    pub destination: &'d Asset,
+    pub destination: &'d Arc<Asset>,
     /// The source owner, `None` only on Bitcoin-like chains.
     pub owner: Option<Account>,
     /// The source delegate: an account, or an x-only key on Bitcoin-like chains.
@@ -142,7 +144,7 @@ impl<'d> Order<'d> {
 
     /// Whether the source asset is its chain's own coin.
     #[must_use]
-    pub const fn is_native(&self) -> bool {
+    pub fn is_native(&self) -> bool {
         self.source.token.is_none()
     }
 
@@ -173,7 +175,7 @@ impl<'d> Order<'d> {
     }
 }
 
-fn pinned<'d>(registry: &'d Registry, side: &Side, at: &str) -> Result<&'d Asset, Refusal> {
+fn pinned<'d>(registry: &'d Registry, side: &Side, at: &str) -> Result<&'d Arc<Asset>, Refusal> {
     if let Some(asset) = registry.asset(side.asset.as_str()) {
         return Ok(asset);
     }

@@ -81,7 +81,7 @@ impl Check<'_, '_> {
         }
     }
 
-    const fn asset(&self, leg: Leg) -> &Asset {
+    fn asset(&self, leg: Leg) -> &Asset {
         match leg {
             Leg::Source => self.order.source,
             Leg::Destination => self.order.destination,

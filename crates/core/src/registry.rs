@@ -25,8 +25,8 @@ pub use diff::Change;
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     chains: BTreeMap<String, Arc<Chain>>,
-    assets: BTreeMap<String, Asset>,
-    solvers: HashMap<String, Vec<Solver>>,
+    assets: HashMap<String, Arc<Asset>>,
+    solvers: HashMap<String, Vec<Arc<Solver>>>,
 }
 
 /// A pinned chain.
@@ -240,7 +240,7 @@ impl Registry {
         };
         let (min_amount, max_amount) = (limit(&record.min_amount)?, limit(&record.max_amount)?);
         let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount };
-        match self.assets.insert(id.as_str().to_owned(), asset) {
+        match self.assets.insert(id.as_str().to_owned(), Arc::new(asset)) {
             None => Ok(()),
             Some(_) => Err(format!("{id} is listed twice")),
         }
@@ -262,7 +262,8 @@ impl Registry {
             }
             let chain = self.chains.get(name).ok_or_else(|| format!("chain {} of a solver is not listed", crate::text::shown(name)))?;
             let account = address::parse_party(&chain.network, &record.address).map_err(|error| format!("solver on {name}: {error}"))?;
-            let solver = Solver { solver_id: record.solver_id.clone(), chain: name.to_owned(), address: record.address.clone(), account };
+            let (solver_id, address) = (record.solver_id.clone(), record.address.clone());
+            let solver = Arc::new(Solver { solver_id, chain: name.to_owned(), address, account });
             let known = self.solvers.entry(name.to_owned()).or_default();
             if !known.contains(&solver) {
                 known.push(solver);
@@ -286,13 +287,16 @@ impl Registry {
 
     /// A pinned asset.
     #[must_use]
-    pub fn asset(&self, id: &str) -> Option<&Asset> {
+    pub fn asset(&self, id: &str) -> Option<&Arc<Asset>> {
         self.assets.get(id)
     }
 
     /// Every pinned asset, by id.
-    pub fn assets(&self) -> impl Iterator<Item = &Asset> {
-        self.assets.values()
+    #[must_use]
+    pub fn assets(&self) -> Vec<&Asset> {
+        let mut assets: Vec<_> = self.assets.values().map(AsRef::as_ref).collect();
+        assets.sort_by_key(|asset| asset.record.id.as_str());
+        assets
     }
 
     /// Every pinned chain, by name.
@@ -303,20 +307,20 @@ impl Registry {
     /// Every pinned solver, by chain, solver and address.
     #[must_use]
     pub fn solvers(&self) -> Vec<&Solver> {
-        let mut solvers: Vec<_> = self.solvers.values().flatten().collect();
+        let mut solvers: Vec<_> = self.solvers.values().flatten().map(AsRef::as_ref).collect();
         solvers.sort_by_key(|solver| (&solver.chain, &solver.solver_id, &solver.address));
         solvers
     }
 
     /// The solver with this account on a chain.
     #[must_use]
-    pub fn solver(&self, chain: &str, account: &Account) -> Option<&Solver> {
+    pub fn solver(&self, chain: &str, account: &Account) -> Option<&Arc<Solver>> {
         self.solvers.get(chain)?.iter().find(|solver| solver.account == *account)
     }
 
     /// The solvers of one chain.
     #[must_use]
-    pub fn solvers_of(&self, chain: &str) -> &[Solver] {
+    pub fn solvers_of(&self, chain: &str) -> &[Arc<Solver>] {
         self.solvers.get(chain).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -343,7 +347,7 @@ impl Serialize for Registry {
             .collect();
         let mut map = serializer.serialize_struct("Registry", 3)?;
         map.serialize_field("chains", &self.chains.values().map(|chain| &chain.record).collect::<Vec<_>>())?;
-        map.serialize_field("assets", &self.assets.values().map(|asset| &asset.record).collect::<Vec<_>>())?;
+        map.serialize_field("assets", &self.assets().iter().map(|asset| &asset.record).collect::<Vec<_>>())?;
         map.serialize_field("solvers", &solvers)?;
         map.end()
     }

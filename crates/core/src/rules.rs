@@ -1,5 +1,7 @@
 //! Rules on the terms that every family's payload states: each compares with the request, the registry or the policy.
 
+use std::sync::Arc;
+
 use countersign_chains::{Account, address};
 use ruint::aliases::U256;
 
@@ -66,7 +68,7 @@ impl<'d> Order<'d> {
 
     /// The pinned solver of the source chain with this account.
     #[must_use]
-    pub fn solver(&self, redeemer: &Account) -> Option<&'d Solver> {
+    pub fn solver(&self, redeemer: &Account) -> Option<&'d Arc<Solver>> {
         self.registry.solver(&self.source.chain.record.chain, redeemer)
     }
 

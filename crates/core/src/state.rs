@@ -18,18 +18,14 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use countersign_chains::address;
-
-use crate::amount;
 use crate::code::Code;
 use crate::family::{ChainFamily, SigningRequest};
 use crate::json::Node;
-use crate::order::{Order, Terms};
+use crate::order::Order;
+use crate::overview::Overview;
 use crate::record;
 use crate::refusal::Refusal;
-use crate::registry::{Asset, Chain};
 use crate::summary::{Span, Summary, Topic, Warnings};
-use crate::text;
 
 /// An order as it came. Nothing in it is believed.
 #[derive(Debug)]
@@ -79,7 +75,7 @@ pub struct Verified<F: ChainFamily> {
 
 impl<F: ChainFamily> fmt::Debug for Verified<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verified").field("order_id", &self.overview.order_id).field("deposit", &self.deposit).finish_non_exhaustive()
+        f.debug_struct("Verified").field("order_id", &self.overview.order_id()).field("deposit", &self.deposit).finish_non_exhaustive()
     }
 }
 
@@ -87,7 +83,7 @@ impl<F: ChainFamily> Verified<F> {
     /// The order's id.
     #[must_use]
     pub fn order_id(&self) -> &str {
-        &self.overview.order_id
+        self.overview.order_id()
     }
 
     /// What the order locks, rebuilt from the terms.
@@ -192,7 +188,7 @@ impl<F: ChainFamily> Unsigned<F> {
     pub fn sign(self, key: &F::Key) -> Result<Signed<F>, Refusal> {
         let (summary, Verified { overview, mut warnings, .. }) = (self.summary(), self.verified);
         let artefacts = F::sign(self.unsigned, key, &mut warnings)?;
-        Ok(Signed { artefacts, order_id: overview.order_id, summary, warnings })
+        Ok(Signed { artefacts, order_id: overview.into_order_id(), summary, warnings })
     }
 
     /// Proves signatures from outside, each named after its request, and attaches them.
@@ -203,7 +199,7 @@ impl<F: ChainFamily> Unsigned<F> {
     pub fn attach(self, signatures: Vec<(String, F::Signature)>) -> Result<Signed<F>, Refusal> {
         let (summary, Verified { overview, mut warnings, .. }) = (self.summary(), self.verified);
         let artefacts = F::attach(self.unsigned, signatures, &mut warnings)?;
-        Ok(Signed { artefacts, order_id: overview.order_id, summary, warnings })
+        Ok(Signed { artefacts, order_id: overview.into_order_id(), summary, warnings })
     }
 }
 
@@ -243,110 +239,5 @@ impl<F: ChainFamily> Signed<F> {
     #[must_use]
     pub const fn warnings(&self) -> &Warnings {
         &self.warnings
-    }
-}
-
-/// What the common lines of a summary are made of.
-struct Overview {
-    order_id: String,
-    pay: String,
-    get: String,
-    payout: String,
-    owner: Option<String>,
-    delegate: Option<String>,
-    chain: String,
-    contract: Option<String>,
-    token: Option<String>,
-    terms: Option<TermsShown>,
-    record: Vec<(Topic, String)>,
-}
-
-struct TermsShown {
-    terms: Terms,
-    solver: Option<String>,
-    timelock: String,
-}
-
-fn timelock(chain: &Chain, timelock: u64) -> String {
-    format!("{timelock} {}, {}", chain.family().timelock_unit(), amount::duration(chain.nominal_millis(timelock)))
-}
-
-fn chain(asset: &Asset) -> String {
-    let chain = &asset.chain;
-    format!("{} ({})", text::shown(chain.title()), chain.record.id)
-}
-
-impl Overview {
-    fn new(order: Order<'_>, terms: Option<Terms>) -> Self {
-        let (source, destination) = (order.source, order.destination);
-        let terms = terms.map(|terms| TermsShown {
-            solver: order.solver(&terms.redeemer).map(|solver| solver.solver_id.clone()),
-            timelock: timelock(&source.chain, terms.timelock),
-            terms,
-        });
-        let mut record = Vec::new();
-        for fee in &order.request.affiliate_fees {
-            record.push((Topic::Fees, format!("{} basis points in {} to {}", fee.fee, fee.asset, text::shown(&fee.address))));
-        }
-        if let Some(found) = &order.record {
-            let (from, to) = (&found.source_swap, &found.destination_swap);
-            record.push((Topic::Record, format!("order {} created {}", text::shown(&found.version), text::shown(&found.created_at))));
-            record.push((Topic::Record, format!("source swap id {}", text::shown(&from.swap_id))));
-            record.push((Topic::Record, format!("destination swap id {}", text::shown(&to.swap_id))));
-            let pays = amount::shown(to.amount, destination.record.decimals, destination.symbol());
-            record.push((Topic::Record, format!("pays out {pays}, refundable by the solver {}", text::shown(&to.initiator))));
-            let key = to.delegate.as_ref().map(|key| format!(", redeemable with key {}", text::shown(key))).unwrap_or_default();
-            record.push((Topic::Record, format!("destination timelock {}{key}", timelock(&destination.chain, to.timelock))));
-            if let Some(deadline) = &found.deadline {
-                record.push((Topic::Record, format!("deadline {}", text::shown(deadline))));
-            }
-        }
-        Self {
-            order_id: order.order_id.to_owned(),
-            pay: amount::shown(order.request.source.amount, source.record.decimals, source.symbol()),
-            get: format!(
-                "{} on {}",
-                amount::shown(order.request.destination.amount, destination.record.decimals, destination.symbol()),
-                chain(destination)
-            ),
-            payout: text::shown(order.request.destination.owner.as_deref().unwrap_or("no address given")),
-            owner: order.owner.as_ref().map(|_| text::shown(order.request.source.owner.as_deref().unwrap_or_default())),
-            delegate: order.request.source.delegate.as_deref().map(text::shown),
-            chain: chain(source),
-            contract: source.record.htlc.as_ref().map(|htlc| text::shown(&htlc.address)),
-            token: source.token.as_ref().map(|token| text::shown(&token.text)),
-            terms,
-            record,
-        }
-    }
-
-    fn describe(&self, summary: &mut Summary) {
-        summary.say(Topic::Order, &self.order_id);
-        summary.say(Topic::Pay, &self.pay);
-        summary.say(Topic::Chain, &self.chain);
-        if let Some(owner) = &self.owner {
-            summary.say(Topic::Owner, format!("{owner}, who gets refunds"));
-        }
-        if let Some(delegate) = &self.delegate {
-            summary.say(Topic::Delegate, delegate);
-        }
-        if let Some(contract) = &self.contract {
-            summary.say(Topic::Contract, format!("pinned HTLC {contract}"));
-        }
-        if let Some(token) = &self.token {
-            summary.say(Topic::Token, format!("pinned token {token}"));
-        }
-        if let Some(TermsShown { terms, solver, timelock }) = &self.terms {
-            let solver =
-                solver.as_ref().map_or_else(|| "not a pinned solver".to_owned(), |id| format!("pinned solver {}", text::shown(id)));
-            summary.say(Topic::Redeemer, format!("{}, {solver}", address::shown(&terms.redeemer)));
-            summary.say(Topic::SecretHash, terms.secret_hash.to_string());
-            summary.say(Topic::Timelock, format!("{timelock}, then a refund is possible (nominal block times)"));
-        }
-        summary.say(Topic::Get, &self.get);
-        summary.say(Topic::Payout, &self.payout);
-        for (topic, text) in &self.record {
-            summary.say(*topic, text);
-        }
     }
 }

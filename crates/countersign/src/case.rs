@@ -17,6 +17,12 @@ pub struct Case<'v> {
 }
 
 impl<'v> Case<'v> {
+    /// A case whose members came apart.
+    #[must_use]
+    pub const fn new(documents: Documents<'v>, wallet: Option<&'v Value<'v>>) -> Self {
+        Self { documents, wallet }
+    }
+
     /// Finds the members of a case. Missing and null mean the same.
     ///
     /// # Errors

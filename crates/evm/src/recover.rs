@@ -9,6 +9,7 @@ use countersign_core::chains::{Network, address as spelling};
 use countersign_core::wire::{OrderRecord, SwapRecord};
 use countersign_core::{Account, Asset, Code, Refusal, Registry, SecretHash};
 
+use crate::transaction::{Payload, Wallet};
 use crate::verify::Call;
 use crate::{address, htlc};
 
@@ -39,6 +40,18 @@ pub struct Recovery {
     pub to: Address,
     /// Base units.
     pub amount: U256,
+}
+
+impl Recovery {
+    /// Gives the call a nonce and fees; sign the payload's hash, or hand its bytes to a hardware signer.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
+    pub fn prepare(&self, wallet: &Wallet) -> Result<Payload, Refusal> {
+        wallet.check(self.chain_id)?;
+        Ok(Payload::new(self.chain_id, wallet.nonce, wallet.fees, &self.call))
+    }
 }
 
 /// The swap id of an EVM side of a record, recomputed from its fields and the pinned contract.

@@ -59,6 +59,26 @@ impl Wallet {
         Self { nonce, fees: Fees::Legacy { gas_price }, chain_id: None, reset_approval: false }
     }
 
+    /// The wallet is set to the asset's chain, its fees are coherent, and its nonce is below the limit of EIP-2681.
+    pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
+        if let Some(chain_id) = self.chain_id
+            && chain_id != asset_chain
+        {
+            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").expected(asset_chain).got(chain_id));
+        }
+        if let Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } = self.fees
+            && max_priority_fee_per_gas > max_fee_per_gas
+        {
+            return Err(Refusal::new(Code::PriorityFeeAboveCap, "/wallet/max_priority_fee_per_gas")
+                .expected(format!("at most {max_fee_per_gas}"))
+                .got(max_priority_fee_per_gas));
+        }
+        if self.nonce > LAST_NONCE {
+            return Err(nonce_limit(self.nonce));
+        }
+        Ok(())
+    }
+
     pub(crate) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let wei = |node: Node<'_, '_>| u128::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
@@ -107,26 +127,15 @@ pub struct Unsigned {
     pub typed_data: Option<UnsignedMessage>,
 }
 
+fn nonce_limit(nonce: u64) -> Refusal {
+    Refusal::new(Code::NonceLimit, "/wallet/nonce").expected(format!("at most {LAST_NONCE} for the last transaction")).got(nonce)
+}
+
 pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-    if let Some(chain_id) = wallet.chain_id
-        && chain_id != deposit.chain_id
-    {
-        return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").expected(deposit.chain_id).got(chain_id));
-    }
-    if let Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } = wallet.fees
-        && max_priority_fee_per_gas > max_fee_per_gas
-    {
-        return Err(Refusal::new(Code::PriorityFeeAboveCap, "/wallet/max_priority_fee_per_gas")
-            .expected(format!("at most {max_fee_per_gas}"))
-            .got(max_priority_fee_per_gas));
-    }
+    wallet.check(deposit.chain_id)?;
     let mut nonce = Some(wallet.nonce);
     let mut payload = |call: &Call| {
-        let this = nonce.filter(|nonce| *nonce <= LAST_NONCE).ok_or_else(|| {
-            Refusal::new(Code::NonceLimit, "/wallet/nonce")
-                .expected(format!("at most {LAST_NONCE} for the last transaction"))
-                .got(wallet.nonce)
-        })?;
+        let this = nonce.filter(|nonce| *nonce <= LAST_NONCE).ok_or_else(|| nonce_limit(wallet.nonce))?;
         nonce = this.checked_add(1);
         Ok(Payload::new(deposit.chain_id, this, wallet.fees, call))
     };

@@ -1,6 +1,6 @@
 //! The functions, events and errors of the contracts in `contracts/src`, as Rust types.
 //!
-//! Written by hand, so that a test reads like the Solidity interface. `tests/harness.rs` compares them with the
+//! Written by hand, so that a test reads like the Solidity interface. `tests/harness` compares them with the
 //! compiled artefacts. Overloads are numbered in the order they are declared here: `initiate_0Call` takes no
 //! destination data, `initiate_1Call` does.
 

@@ -1,0 +1,94 @@
+//! Rules on decoded calls and messages that are the same on EVM and Tron: the request, the registry and the policy decide.
+
+use alloy_primitives::{Address, U256};
+use countersign_core::json::{At, Node};
+use countersign_core::{Account, Approvals, Code, Order, Refusal, SecretHash, Warnings};
+
+use crate::call::{Approve, Initiate};
+use crate::typed_data::Message;
+
+/// How a family's accounts are made and written.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every function")]
+pub struct Spelling {
+    /// The account with this address.
+    pub account: fn(Address) -> Result<Account, Refusal>,
+    /// The address as the family's users write it.
+    pub shown: fn(Address) -> String,
+}
+
+/// Each argument of an `initiate` call against the request, the registry or the policy, at its own bytes. An initiator is
+/// one of the arguments only where another account sends for the owner.
+///
+/// # Errors
+///
+/// The codes of [`Order`]'s rules.
+pub fn check_arguments(
+    order: &Order<'_>,
+    call: &Initiate,
+    spelling: Spelling,
+    at: &At<'_>,
+    warnings: &mut Warnings,
+) -> Result<(), Refusal> {
+    let mut start = 4_usize;
+    let mut next = || {
+        let from = start;
+        start = start.saturating_add(32);
+        move |code| at.refuse_bytes(code, from, from.saturating_add(32))
+    };
+    if let Some(initiator) = call.initiator {
+        order.check_initiator(&(spelling.account)(initiator)?, &next())?;
+    }
+    order.check_redeemer(&(spelling.account)(call.redeemer)?, warnings, &next())?;
+    order.check_timelock(call.timelock, &next())?;
+    order.check_amount(call.amount, &next())?;
+    order.check_secret_hash(SecretHash(call.secret_hash.0), &next())
+}
+
+/// The spender is the HTLC and the approval covers the amount; answers what will be signed, which is the proposal unless
+/// the policy rewrites it to exactly the amount.
+///
+/// # Errors
+///
+/// [`Code::UnknownSpender`], [`Code::ApprovalBelowAmount`] or [`Code::ApprovalNotExact`].
+pub fn check_approval(
+    order: &Order<'_>,
+    proposed: Approve,
+    htlc: Address,
+    spelling: Spelling,
+    at: &At<'_>,
+    warnings: &mut Warnings,
+) -> Result<Approve, Refusal> {
+    if proposed.spender != htlc {
+        let (expected, got) = ((spelling.shown)(htlc), (spelling.shown)(proposed.spender));
+        return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).expected(expected).got(got));
+    }
+    let amount = order.request.source.amount;
+    if proposed.amount < amount {
+        return Err(at.refuse_bytes(Code::ApprovalBelowAmount, 36, 68).expected(format!("at least {amount}")).got(proposed.amount));
+    }
+    if proposed.amount > amount || proposed.amount == U256::MAX {
+        match order.policy.approvals {
+            Approvals::Exact => return Ok(Approve { amount, ..proposed }),
+            Approvals::RefuseInexact => return Err(at.refuse_bytes(Code::ApprovalNotExact, 36, 68).expected(amount).got(proposed.amount)),
+            _ if proposed.amount == U256::MAX => warnings.warn(Code::UnlimitedApproval),
+            _ => warnings.about(Code::ApprovalAboveAmount, format!("{} base units for {amount}", proposed.amount)),
+        }
+    }
+    Ok(proposed)
+}
+
+/// Where the registry pins the contract's domain version, the message carries it.
+///
+/// # Errors
+///
+/// [`Code::TypedDataDomain`].
+pub fn check_pinned_version(order: &Order<'_>, node: &Node<'_, '_>, message: &Message) -> Result<(), Refusal> {
+    let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).and_then(|domain| domain.get("version"));
+    match pinned {
+        Some(version) if *version != message.version => {
+            Err(node.at().key("domain").key("version").refuse(Code::TypedDataDomain).expected(version).got(&message.version))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,147 @@
+//! `countersign demo`: an order of each built family through explain, prepare and sign, and a tampered one refused.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use countersign::case::{Case, Outcome};
+use countersign::json::{self, Node};
+use countersign::{AnySigned, FAMILIES, Family, Policy, Registry};
+use serde::Serialize;
+
+use crate::input::{Failure, usage};
+use crate::{OK, show};
+
+const REGISTRY: &str = include_str!("../../../fixtures/registry.json");
+
+/// Each family's fixtures, the case that is shown, and a change that an attacker would make to it.
+const SHOWN: &[Shown] = &[Shown {
+    family: Family::Evm,
+    cases: include_str!("../../../fixtures/accept/evm.jsonl"),
+    id: "evm-record-bitcoin-v3",
+    tamper: "approval_transaction",
+}];
+
+/// Times are medians of so many rounds.
+const ROUNDS: usize = 201;
+
+struct Shown {
+    family: Family,
+    cases: &'static str,
+    id: &'static str,
+    /// The payload in which one hex digit is changed.
+    tamper: &'static str,
+}
+
+#[derive(Serialize)]
+struct Demonstrated<'a> {
+    family: &'a str,
+    case: &'a str,
+    signed: AnySigned,
+    micros: Micros,
+    tampered: Outcome,
+}
+
+/// Medians, in microseconds.
+#[derive(Serialize)]
+struct Micros {
+    parse_and_verify: f64,
+    prepare: f64,
+    sign: f64,
+}
+
+pub(crate) fn run(json: bool) -> Result<u8, Failure> {
+    let registry = Registry::from_json(REGISTRY.as_bytes())?;
+    let policy = Policy::default();
+    let mut all = Vec::new();
+    for shown in SHOWN.iter().filter(|shown| FAMILIES.contains(&shown.family)) {
+        let line = line(shown)?;
+        all.push(Demonstrated {
+            family: shown.family.name(),
+            case: shown.id,
+            signed: signed(&line, &registry, &policy)?,
+            micros: measure(&line, &registry, &policy)?,
+            tampered: Outcome::of_line(tamper(&line, shown.tamper).as_bytes(), &registry, &policy),
+        });
+    }
+    if json {
+        show::json(&all)?;
+        return Ok(OK);
+    }
+    for one in &all {
+        show::heading(&format!("{}: a verified order, case {}", one.family, one.case))?;
+        show::summary(one.signed.summary(), None)?;
+        show::warnings(one.signed.warnings())?;
+        let Micros { parse_and_verify, prepare, sign } = one.micros;
+        show::field("times", &format!("parse and verify {parse_and_verify:.1} us, prepare {prepare:.1} us, sign {sign:.1} us (medians)"))?;
+        show::heading(&format!("{}: the signed artefacts", one.family))?;
+        show::artefacts(&serde_json::to_value(&one.signed).map_err(usage)?, "")?;
+        show::heading(&format!("{}: the same answer with one digit changed", one.family))?;
+        match &one.tampered.result {
+            Ok(_) => return Err(usage("the tampered answer was accepted: do not use this build")),
+            Err(refusal) => show::refusal(refusal)?,
+        }
+    }
+    Ok(OK)
+}
+
+/// The input part of a fixture line: what stands before its note.
+fn line(shown: &Shown) -> Result<String, Failure> {
+    let id = format!("{{\"id\":\"{}\"", shown.id);
+    let line = shown.cases.lines().find(|line| line.starts_with(&id)).and_then(|line| line.split_once(",\"note\":"));
+    line.map(|(input, _)| format!("{input}}}")).ok_or_else(|| usage(format_args!("the fixtures hold no case {}", shown.id)))
+}
+
+fn signed(line: &str, registry: &Registry, policy: &Policy) -> Result<AnySigned, Failure> {
+    let value = json::parse(line.as_bytes())?;
+    match Case::of(&value)?.run(registry, policy)? {
+        countersign::case::Prepared::Signed(signed) => Ok(signed),
+        _ => Err(usage("the fixture holds no key")),
+    }
+}
+
+fn measure(line: &str, registry: &Registry, policy: &Policy) -> Result<Micros, Failure> {
+    let (mut verify, mut prepare, mut sign) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let value = json::parse(line.as_bytes())?;
+        let case = Case::of(&value)?;
+        let verified = black_box(case.verify(registry, policy)?);
+        verify.push(start.elapsed());
+
+        let wallet = Node::root(case.wallet.ok_or_else(|| usage("the fixture holds no wallet"))?, "/wallet");
+        let start = Instant::now();
+        let unsigned = black_box(verified.prepare_json(wallet)?);
+        prepare.push(start.elapsed());
+
+        let key = wallet.object()?.need("secret_key")?.text()?;
+        let start = Instant::now();
+        black_box(unsigned.sign(key)?);
+        sign.push(start.elapsed());
+    }
+    Ok(Micros { parse_and_verify: median(verify), prepare: median(prepare), sign: median(sign) })
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+}
+
+/// Changes the last letter or digit of the payload's first long text: another spender, program, package or address.
+fn tamper(line: &str, payload: &str) -> String {
+    let Some(start) = line.find(&format!("\"{payload}\"")) else { return line.to_owned() };
+    let (head, tail) = line.split_at(start);
+    let mut digits = 0_u32;
+    let mut changed = false;
+    let tail: String = tail
+        .chars()
+        .map(|character| {
+            digits = if character.is_ascii_alphanumeric() { digits.saturating_add(1) } else { 0 };
+            if digits < 48 || changed {
+                return character;
+            }
+            changed = true;
+            if character == '1' { '2' } else { '1' }
+        })
+        .collect();
+    format!("{head}{tail}")
+}

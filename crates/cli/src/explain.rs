@@ -1,0 +1,57 @@
+//! `countersign explain`
+
+use countersign::{Span, Summary, Warnings};
+use serde::Serialize;
+
+use crate::input::{CaseArgs, Failure, TrustArgs};
+use crate::{OK, show};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  countersign explain --registry registry.json --request request.json --response response.json
+  countersign explain --registry registry.json --case case.json --order record.json --bytes
+  curl -s https://service.example/v2/orders/... | countersign explain --registry registry.json --request q.json --response r.json --order -";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
+    case: CaseArgs,
+    /// Shows which bytes of the answer each line stands for.
+    #[arg(long)]
+    bytes: bool,
+}
+
+#[derive(Serialize)]
+struct Explained<'a> {
+    ok: bool,
+    family: &'a str,
+    order_id: &'a str,
+    summary: &'a Summary,
+    warnings: &'a Warnings,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covers: Option<&'a [Span]>,
+}
+
+pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+    let (registry, policy) = args.trust.read()?;
+    let texts = args.case.read(None)?;
+    let values = texts.parse()?;
+    let order = values.case()?.verify(&registry, &policy)?;
+    let summary = order.summary();
+    let covers = args.bytes.then(|| order.covers());
+    if json {
+        show::json(&Explained {
+            ok: true,
+            family: order.family().name(),
+            order_id: order.order_id(),
+            summary: &summary,
+            warnings: order.warnings(),
+            covers: covers.as_deref(),
+        })?;
+    } else {
+        show::summary(&summary, covers.as_deref())?;
+        show::warnings(order.warnings())?;
+    }
+    Ok(OK)
+}

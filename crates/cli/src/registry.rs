@@ -1,0 +1,152 @@
+//! `countersign registry show|pin|diff`
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use countersign::Registry;
+use countersign::core::Change;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::input::{self, Failure, usage};
+use crate::{OK, REFUSED, show};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Shows what is pinned.
+    Show {
+        /// The registry.
+        registry: PathBuf,
+    },
+    /// Pins what the service lists, and shows what would change before an older pin is replaced.
+    #[command(after_help = PIN_EXAMPLES)]
+    Pin(PinArgs),
+    /// Shows what differs between two registries; ends with 1 if anything does.
+    Diff {
+        /// What is pinned.
+        old: PathBuf,
+        /// What would be pinned.
+        new: PathBuf,
+    },
+}
+
+const PIN_EXAMPLES: &str = "Examples:
+  countersign registry pin --chains chains.json --assets assets.json --liquidity liquidity.json --out registry.json
+  countersign registry pin --from newer.json --out registry.json --accept";
+
+#[derive(clap::Args)]
+pub(crate) struct PinArgs {
+    /// Body of GET /v2/chains.
+    #[arg(long, value_name = "FILE", required_unless_present = "from", requires_all = ["assets", "liquidity"])]
+    chains: Option<PathBuf>,
+    /// Body of GET /v2/assets.
+    #[arg(long, value_name = "FILE")]
+    assets: Option<PathBuf>,
+    /// Body of GET /v2/liquidity.
+    #[arg(long, value_name = "FILE")]
+    liquidity: Option<PathBuf>,
+    /// A registry to take over instead.
+    #[arg(long, value_name = "FILE", conflicts_with = "chains")]
+    from: Option<PathBuf>,
+    /// Where the pins are kept; without it they go to stdout.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replaces older pins although something changes.
+    #[arg(long)]
+    accept: bool,
+}
+
+pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
+    match command {
+        Command::Show { registry } => show(&input::registry(registry)?, json),
+        Command::Pin(args) => pin(args, json),
+        Command::Diff { old, new } => {
+            let changes = input::registry(old)?.diff(&input::registry(new)?);
+            print(&changes, json)?;
+            Ok(if changes.is_empty() { OK } else { REFUSED })
+        }
+    }
+}
+
+/// The registry as it is kept: sorted, so that equal pins are equal bytes.
+fn canonical(registry: &Registry) -> Result<Vec<u8>, Failure> {
+    let mut bytes = serde_json::to_vec_pretty(registry).map_err(usage)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    digest: String,
+    #[serde(flatten)]
+    registry: &'a Registry,
+}
+
+fn show(registry: &Registry, json: bool) -> Result<u8, Failure> {
+    let digest = hex::encode(Sha256::digest(canonical(registry)?));
+    if json {
+        show::json(&Shown { digest, registry })?;
+        return Ok(OK);
+    }
+    show::heading("chains")?;
+    for chain in registry.chains() {
+        show::field(&chain.record.chain, &chain.record.id)?;
+    }
+    show::heading("assets")?;
+    for asset in registry.assets() {
+        let htlc = asset.record.htlc.as_ref().map_or("none", |htlc| &htlc.address);
+        let token = asset.token.as_ref().map_or("native", |token| &token.text);
+        show::field(asset.record.id.as_str(), &format!("{} decimals, HTLC {htlc}, token {token}", asset.record.decimals))?;
+    }
+    show::heading("solvers")?;
+    for solver in registry.solvers() {
+        show::field(&solver.chain, &format!("{} of {}", solver.address, solver.solver_id))?;
+    }
+    show::heading("digest of these pins")?;
+    show::field("sha256", &digest)?;
+    Ok(OK)
+}
+
+fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
+    let registry = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
+        (Some(path), ..) => input::registry(path)?,
+        (None, Some(chains), Some(assets), Some(liquidity)) => {
+            let (chains, assets, liquidity) = (input::read(chains)?, input::read(assets)?, input::read(liquidity)?);
+            Registry::from_service(&chains, &assets, &liquidity).map_err(|refusal| usage(format_args!("cannot be pinned: {refusal}")))?
+        }
+        _ => return Err(usage("name --chains, --assets and --liquidity, or --from")),
+    };
+    let bytes = canonical(&registry)?;
+    let Some(out) = &args.out else {
+        std::io::stdout().lock().write_all(&bytes)?;
+        return Ok(OK);
+    };
+    if out.exists() {
+        let changes = input::registry(out)?.diff(&registry);
+        print(&changes, json)?;
+        if !changes.is_empty() && !args.accept {
+            return Err(usage("the older pins are kept: read what would change, then say --accept"));
+        }
+    }
+    replace(out, &bytes)?;
+    Ok(OK)
+}
+
+/// Writes beside the file first, so that a full disk does not lose the older pins.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| usage(format_args!("{}: {error}", path.display())))
+}
+
+fn print(changes: &[Change], json: bool) -> Result<(), Failure> {
+    if json {
+        return Ok(show::json(&changes)?);
+    }
+    for change in changes {
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+        show::field(&change.entry, &format!("{}: {} -> {}", change.field, value(&change.old), value(&change.new)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! What goes to stdout: JSON for programs, lines in colour for people. Colour stops where stdout is no terminal.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use countersign::{Refusal, Span, Summary, Warnings};
+use serde::Serialize;
+
+const LABEL: Style = AnsiColor::Cyan.on_default();
+const QUIET: Style = Style::new().dimmed();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const REFUSAL: Style = AnsiColor::Red.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+
+/// A refused order as JSON.
+#[derive(Serialize)]
+pub(crate) struct Refused<'a> {
+    ok: bool,
+    error: &'a Refusal,
+}
+
+impl<'a> Refused<'a> {
+    pub(crate) const fn new(error: &'a Refusal) -> Self {
+        Self { ok: false, error }
+    }
+}
+
+/// Prints one JSON document.
+pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.write_all(b"\n")
+}
+
+/// Prints a summary, with the bytes that each line stands for where they are wanted.
+pub(crate) fn summary(summary: &Summary, covers: Option<&[Span]>) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    let mut shown = Vec::new();
+    for line in summary.lines() {
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), line.text)?;
+        if shown.contains(&line.topic) {
+            continue;
+        }
+        shown.push(line.topic);
+        for span in covers.unwrap_or_default().iter().filter(|span| span.topic == line.topic) {
+            let range = span.bytes.map(|(start, end)| format!("#{start}-{end}")).unwrap_or_default();
+            writeln!(out, "{:>16}  {QUIET}{}{range}  {}{QUIET:#}", "", span.at, span.what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints warnings.
+pub(crate) fn warnings(warnings: &Warnings) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    for warning in warnings.list() {
+        writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code, warning.message())?;
+    }
+    Ok(())
+}
+
+/// Prints why an order was refused.
+pub(crate) fn refusal(refusal: &Refusal) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{REFUSAL}{:>16}{REFUSAL:#}  {}", "refused", refusal.code())?;
+    let at = if refusal.at().is_empty() { "/" } else { refusal.at() };
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {at}", "where")?;
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "why", refusal.message())?;
+    if let Some(wanted) = refusal.wanted() {
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {wanted}", "expected")?;
+    }
+    if let Some(found) = refusal.found() {
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {found}", "got")?;
+    }
+    Ok(())
+}
+
+/// Prints a heading.
+pub(crate) fn heading(text: &str) -> io::Result<()> {
+    writeln!(anstream::stdout(), "{GOOD}{text}{GOOD:#}")
+}
+
+/// Prints a label and a value.
+pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
+    writeln!(anstream::stdout(), "{LABEL}{label:>16}{LABEL:#}  {value}")
+}
+
+/// Prints every text of a JSON value under its path: the artefacts, for people.
+pub(crate) fn artefacts(value: &serde_json::Value, path: &str) -> io::Result<()> {
+    match value {
+        serde_json::Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            artefacts(value, &path)
+        }),
+        serde_json::Value::Null => Ok(()),
+        serde_json::Value::String(text) => writeln!(anstream::stdout(), "{LABEL}{path}{LABEL:#}\n  {text}"),
+        other => writeln!(anstream::stdout(), "{LABEL}{path}{LABEL:#}\n  {other}"),
+    }
+}

@@ -1,0 +1,176 @@
+//! Tron addresses: `41` and 20 bytes, written in base58check (`T…`), as hex with the prefix, or as the 20 bytes alone,
+//! which is how the ABI and typed data hold them.
+
+use std::fmt;
+
+use countersign_core::chains::address::{AddressError, TRON_PREFIX, parse_evm, parse_tron_base58, tron_base58};
+use countersign_core::json::Node;
+use countersign_core::number::bare_hex_array;
+use countersign_core::{Account, Code, Family, Refusal};
+
+/// A Tron address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address(alloy_primitives::Address);
+
+impl Address {
+    /// Reads base58check, `T` and 33 characters: the only form that transactions, requests and records use.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::AddressChecksum`], [`Code::AddressNetwork`] for another version byte, [`Code::AddressMalformed`] for any
+    /// other text.
+    pub fn parse(text: &str) -> Result<Self, Code> {
+        parse_tron_base58(text).map(Self::from).map_err(|error| match error {
+            AddressError::Checksum => Code::AddressChecksum,
+            AddressError::OtherNetwork => Code::AddressNetwork,
+            _ => Code::AddressMalformed,
+        })
+    }
+
+    /// Reads any form that typed data uses: base58check, `41` and 40 digits with or without `0x`, or `0x` and the 40
+    /// digits of the 20 bytes, which are in one letter case or carry the EIP-55 checksum.
+    ///
+    /// # Errors
+    ///
+    /// As [`Address::parse`].
+    pub fn parse_any(text: &str) -> Result<Self, Code> {
+        let digits = text.strip_prefix("0x");
+        match digits.unwrap_or(text) {
+            bytes if bytes.len() == 42 && bytes.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                let [prefix, address @ ..] = bare_hex_array::<21>(bytes).map_err(|_| Code::AddressMalformed)?;
+                if prefix == TRON_PREFIX { Ok(Self::from(address)) } else { Err(Code::AddressNetwork) }
+            }
+            _ if digits.is_some() => parse_evm(text).map(Self::from).map_err(|error| match error {
+                AddressError::Checksum => Code::AddressChecksum,
+                _ => Code::AddressMalformed,
+            }),
+            _ => Self::parse(text),
+        }
+    }
+
+    /// The address of an account of this family; `None` for another family's.
+    #[must_use]
+    pub fn of(account: &Account) -> Option<Self> {
+        if account.family() == Family::Tron { account.array::<20>().map(Self::from) } else { None }
+    }
+
+    /// The 20 bytes, as the ABI and typed data hold them.
+    #[must_use]
+    pub const fn bytes(self) -> alloy_primitives::Address {
+        self.0
+    }
+
+    /// `41` and the 20 bytes, as transactions hold them.
+    #[must_use]
+    pub fn prefixed(self) -> [u8; 21] {
+        let mut bytes = [TRON_PREFIX; 21];
+        for (to, from) in bytes.iter_mut().skip(1).zip(self.0) {
+            *to = from;
+        }
+        bytes
+    }
+
+    pub(crate) fn account(self) -> Result<Account, Refusal> {
+        Account::new(Family::Tron, self.0.as_slice()).ok_or_else(|| Refusal::new(Code::Internal, ""))
+    }
+}
+
+impl From<[u8; 20]> for Address {
+    fn from(bytes: [u8; 20]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<alloy_primitives::Address> for Address {
+    fn from(bytes: alloy_primitives::Address) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Address {
+    /// Base58check.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&tron_base58(self.0.into_array()))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Reads an address in base58check.
+///
+/// # Errors
+///
+/// As [`Address::parse`], or [`Code::WrongType`].
+pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
+    Address::parse(node.text()?).map_err(|code| node.refuse(code))
+}
+
+/// Reads an address in any form that typed data uses.
+///
+/// # Errors
+///
+/// As [`Address::parse_any`], or [`Code::WrongType`].
+pub fn read_any(node: Node<'_, '_>) -> Result<Address, Refusal> {
+    Address::parse_any(node.text()?).map_err(|code| node.refuse(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // USDT on the main network, as explorers show it in each form.
+    const BASE58: &str = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
+    const DIGITS: &str = "a614f803b6fd780986a42c78ec9c7f77e6ded13c";
+
+    #[test]
+    fn three_forms_are_one_address() {
+        let address = Address::parse(BASE58).unwrap();
+        assert_eq!(address.to_string(), BASE58);
+        assert_eq!(alloy_primitives::hex::encode(address.prefixed()), format!("41{DIGITS}"));
+        for form in [
+            BASE58.to_owned(),
+            format!("41{DIGITS}"),
+            format!("0x41{DIGITS}"),
+            format!("0x{DIGITS}"),
+            format!("0x{}", DIGITS.to_uppercase()),
+            address.bytes().to_string(),
+        ] {
+            assert_eq!(Address::parse_any(&form), Ok(address), "{form}");
+        }
+    }
+
+    #[test]
+    fn refuses_other_forms_prefixes_and_checksums() {
+        for (text, code) in [
+            ("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u".to_owned(), Code::AddressChecksum),
+            // Version byte 00: an address of Bitcoin.
+            ("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa".to_owned(), Code::AddressNetwork),
+            // The prefix of Tron's first test network.
+            (format!("a0{DIGITS}"), Code::AddressNetwork),
+            (format!("0x42{DIGITS}"), Code::AddressNetwork),
+            (format!("0x{}", DIGITS.replacen('a', "A", 1)), Code::AddressChecksum),
+            (DIGITS.to_owned(), Code::AddressMalformed),
+            (format!("0x{DIGITS}00"), Code::AddressNetwork),
+            (format!("0x41{DIGITS}00"), Code::AddressMalformed),
+            (format!("0X{DIGITS}"), Code::AddressMalformed),
+            (String::new(), Code::AddressMalformed),
+            (format!(" {BASE58}"), Code::AddressMalformed),
+            ("T".repeat(100_000), Code::AddressMalformed),
+        ] {
+            assert_eq!(Address::parse_any(&text), Err(code), "{}", text.get(..60).unwrap_or(&text));
+        }
+        assert_eq!(Address::parse(&format!("41{DIGITS}")), Err(Code::AddressMalformed));
+        assert_eq!(Address::parse(&format!("0x{DIGITS}")), Err(Code::AddressMalformed));
+    }
+
+    #[test]
+    fn accounts_of_other_families_are_no_tron_addresses() {
+        let account = Account::new(Family::Evm, &[7; 20]).unwrap();
+        assert_eq!(Address::of(&account), None);
+        assert_eq!(Address::from([7; 20]).account().ok().as_ref().and_then(Address::of), Some(Address::from([7; 20])));
+    }
+}

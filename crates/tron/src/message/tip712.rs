@@ -1,0 +1,446 @@
+//! TIP-712 for any typed data: EIP-712 with Tron's spellings.
+//!
+//! Three things differ from EIP-712. Addresses come in any of Tron's forms and hash as their 20 bytes. `trcToken` stands
+//! in the type string under its own name and hashes as `uint256`. The domain's chain id is the low 32 bits of the chain's.
+//! Where none of these occurs, both hash alike.
+//!
+//! General hashers coerce what they read (`""` to zero, surplus members to nothing), so that two wallets can hash one JSON
+//! differently. Here every value has exactly one spelling per form, every declared type and member is used, and what is
+//! left over is refused.
+//!
+//! Specification: <https://github.com/tronprotocol/tips/blob/master/tip-712.md>
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use alloy_primitives::{B256, U256, keccak256};
+use countersign_abi::alloy_sol_types::Eip712Domain;
+use countersign_abi::typed_data::Hashes;
+use countersign_core::json::{MAX_BYTES, Node, Value};
+use countersign_core::{Code, Refusal, number};
+
+use crate::address;
+
+/// Most types that one message may declare: the hash of each names all that it contains.
+const MAX_TYPES: usize = 256;
+/// Longest name of a type or member, array brackets included.
+const MAX_NAME: usize = 128;
+/// The domain carries these bits of the chain id.
+const CHAIN_ID_BITS: u64 = 0xffff_ffff;
+/// The members that a domain may have, in their order.
+const DOMAIN: [DomainMember; 5] =
+    [("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"), ("salt", "bytes32")];
+/// Name of the domain's own type.
+const DOMAIN_TYPE: &str = "EIP712Domain";
+
+/// Hashes typed data: `{"types", "domain", "primaryType", "message"}`.
+///
+/// `EIP712Domain` may be missing in `types`; present, it lists the domain's members. Numbers are JSON integers, decimal
+/// strings or `0x` hex strings, negative ones without hex.
+///
+/// # Errors
+///
+/// [`Code::TypedDataTypes`] for types that are unknown, unused, declared twice or not in the language;
+/// [`Code::TypedDataPrimaryType`]; [`Code::UnexpectedField`] or [`Code::MissingField`] where message and types differ;
+/// [`Code::NumberTooLarge`] outside a type's range; or what is malformed.
+pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
+    let members = typed_data.object()?;
+    members.only(&["domain", "message", "primaryType", "types"])?;
+    let types_node = members.need("types")?;
+    let types = Types::read(&types_node)?;
+    let (domain, domain_members) = read_domain(members.need("domain")?)?;
+    types.check_domain(&domain_members, &types_node)?;
+    let primary = members.need("primaryType")?;
+    let (primary_name, _) = types
+        .structs
+        .get_key_value(primary.text()?)
+        .filter(|(name, _)| **name != DOMAIN_TYPE)
+        .ok_or_else(|| primary.refuse(Code::TypedDataPrimaryType).expected("one of the declared types"))?;
+    let hashes = types.hashes(primary_name);
+    if let Some(unused) = types.structs.keys().find(|name| **name != DOMAIN_TYPE && !hashes.contains_key(*name)) {
+        return Err(types_node.at().key(unused).refuse(Code::TypedDataTypes).because("an unused type"));
+    }
+    let struct_hash = Hasher { types: &types, hashes }.structure(primary_name, &members.need("message")?)?;
+    Ok(Hashes::of(domain.separator(), struct_hash))
+}
+
+/// Name and type of a member of the domain.
+type DomainMember = (&'static str, &'static str);
+
+/// Reads the domain, and which members it has.
+fn read_domain(node: Node<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), Refusal> {
+    let members = node.object()?;
+    members.only(&DOMAIN.map(|(name, _)| name)).map_err(|refusal| {
+        Refusal::new(Code::TypedDataDomain, refusal.at()).because("a member that no domain has")
+    })?;
+    let text = |key: &'static str| members.get(key).map(|node| node.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
+    let chain_id = members.get("chainId").map(|node| Ok(node.any_number()? & U256::from(CHAIN_ID_BITS)));
+    let contract = members.get("verifyingContract").map(|node| address::read_any(node).map(address::Address::bytes));
+    let salt = members.get("salt").map(|node| node.hex_array::<32>().map(B256::from));
+    let domain = Eip712Domain::new(text("name")?, text("version")?, chain_id.transpose()?, contract.transpose()?, salt.transpose()?);
+    eprintln!("{domain:?}");
+    Ok((domain, DOMAIN.into_iter().filter(|(name, _)| members.get(name).is_some()).collect()))
+}
+
+/// A type that has no parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaf {
+    Address,
+    Bool,
+    Text,
+    Bytes,
+    /// That many bytes.
+    Fixed(usize),
+    /// That many bits.
+    Unsigned(usize),
+    /// That many bits.
+    Signed(usize),
+}
+
+impl Leaf {
+    fn parse(name: &str) -> Option<Self> {
+        // `parse` alone takes `+8` and `08`.
+        let width = |digits: &str| digits.parse::<usize>().ok().filter(|width| width.to_string() == digits);
+        let bits = |digits: &str| width(digits).filter(|bits| (8..=256).contains(bits) && bits.is_multiple_of(8));
+        match name {
+            "address" => Some(Self::Address),
+            "bool" => Some(Self::Bool),
+            "string" => Some(Self::Text),
+            "bytes" => Some(Self::Bytes),
+            "trcToken" => Some(Self::Unsigned(256)),
+            _ => match (name.strip_prefix("bytes"), name.strip_prefix("uint"), name.strip_prefix("int")) {
+                (Some(digits), ..) => width(digits).filter(|bytes| (1..=32).contains(bytes)).map(Self::Fixed),
+                (_, Some(digits), _) => bits(digits).map(Self::Unsigned),
+                (.., Some(digits)) => bits(digits).map(Self::Signed),
+                _ => None,
+            },
+        }
+    }
+
+    /// The 32 bytes that stand for a value in its struct.
+    fn word(self, node: &Node<'_, '_>) -> Result<B256, Refusal> {
+        let right_aligned = |number: U256| B256::from(number.to_be_bytes());
+        Ok(match self {
+            Self::Address => address::read_any(*node)?.bytes().into_word(),
+            Self::Bool => right_aligned(U256::from(node.bool()?)),
+            Self::Text => keccak256(node.text()?),
+            Self::Bytes => keccak256(node.hex_bytes(MAX_BYTES)?),
+            Self::Fixed(len) => {
+                let bytes = node.hex_bytes(len)?;
+                if bytes.len() != len {
+                    return Err(node.refuse(Code::HexLength).expected(format!("{len} bytes")));
+                }
+                B256::right_padding_from(&bytes)
+            }
+            Self::Unsigned(bits) => {
+                let number = node.any_number()?;
+                right_aligned(if number.bit_len() <= bits { number } else { return Err(node.refuse(Code::NumberTooLarge)) })
+            }
+            Self::Signed(bits) => {
+                let (negative, size) = signed(node)?;
+                // The lowest number is one further from zero than the highest.
+                let reach = if negative { size.saturating_sub(U256::ONE) } else { size };
+                if reach.bit_len() >= bits {
+                    return Err(node.refuse(Code::NumberTooLarge));
+                }
+                right_aligned(if negative { size.wrapping_neg() } else { size })
+            }
+        })
+    }
+}
+
+/// Whether a number is negative, and its absolute value.
+fn signed(node: &Node<'_, '_>) -> Result<(bool, U256), Refusal> {
+    let read = match node.value() {
+        Value::Number(text) => text.strip_prefix('-').map(number::integer),
+        Value::String(text) => text.strip_prefix('-').map(number::decimal),
+        _ => None,
+    };
+    match read {
+        Some(Ok(size)) if size.is_zero() => Err(node.refuse(Code::IntegerNotExact)),
+        Some(Ok(size)) => Ok((true, size)),
+        Some(Err(code)) => Err(node.refuse(code)),
+        None => node.any_number().map(|size| (false, size)),
+    }
+}
+
+/// The type of a member.
+#[derive(Debug)]
+enum Kind<'t> {
+    Leaf(Leaf),
+    Struct(&'t str),
+    /// An array, of fixed length where there is one.
+    List(Box<Self>, Option<usize>),
+}
+
+impl<'t> Kind<'t> {
+    /// `None` if the text is no type of the language; whether a struct is declared is not looked at.
+    fn parse(text: &'t str) -> Option<Self> {
+        if let Some((items, len)) = text.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+            let len = match len {
+                "" => None,
+                digits => Some(digits.parse::<usize>().ok().filter(|len| len.to_string() == digits)?),
+            };
+            return Some(Self::List(Box::new(Self::parse(items)?), len));
+        }
+        match Leaf::parse(text) {
+            Some(leaf) => Some(Self::Leaf(leaf)),
+            None => is_name(text).then_some(Self::Struct(text)),
+        }
+    }
+
+    fn structure(&self) -> Option<&'t str> {
+        match self {
+            Self::Leaf(_) => None,
+            Self::Struct(name) => Some(name),
+            Self::List(items, _) => items.structure(),
+        }
+    }
+}
+
+/// Whether a text is an identifier.
+fn is_name(text: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$');
+    text.bytes().next().is_some_and(letter) && text.bytes().all(|byte| letter(byte) || byte.is_ascii_digit())
+}
+
+#[derive(Debug)]
+struct Member<'t> {
+    name: &'t str,
+    /// The type as it was written: the type string repeats it.
+    written: &'t str,
+    kind: Kind<'t>,
+}
+
+/// The declared types.
+struct Types<'t> {
+    structs: BTreeMap<&'t str, Vec<Member<'t>>>,
+}
+
+impl<'t> Types<'t> {
+    fn read(node: &Node<'_, 't>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let mut structs = BTreeMap::new();
+        for (name, fields) in members.keys().zip(members.iter()) {
+            let refuse = |detail: &'static str| fields.at().refuse(Code::TypedDataTypes).because(detail);
+            if structs.len() == MAX_TYPES {
+                return Err(refuse("more types than any message has"));
+            }
+            if name.len() > MAX_NAME || !is_name(name) || Leaf::parse(name).is_some() {
+                return Err(refuse("not a name that a type may have"));
+            }
+            structs.insert(name, read_members(&fields)?);
+        }
+        for (name, fields) in &structs {
+            if let Some(unknown) = fields.iter().filter_map(|field| field.kind.structure()).find(|kind| !structs.contains_key(kind)) {
+                return Err(node.at().key(name).refuse(Code::TypedDataTypes).because("a member of an unknown type").got(unknown));
+            }
+        }
+        Ok(Self { structs })
+    }
+
+    /// Where the domain's type is declared, it lists exactly the members that the domain has.
+    fn check_domain(&self, present: &[DomainMember], node: &Node<'_, '_>) -> Result<(), Refusal> {
+        let Some(declared) = self.structs.get(DOMAIN_TYPE) else { return Ok(()) };
+        if declared.iter().map(|member| (member.name, member.written)).eq(present.iter().copied()) {
+            return Ok(());
+        }
+        let refusal = node.at().key(DOMAIN_TYPE).refuse(Code::TypedDataTypes).because("the domain has other members than its type");
+        Err(refusal.expected(present.iter().map(|(name, kind)| format!("{kind} {name}")).collect::<Vec<_>>().join(",")))
+    }
+
+    /// Every struct that `name` contains, itself included.
+    fn contained(&self, name: &'t str) -> BTreeSet<&'t str> {
+        let mut found = BTreeSet::from([name]);
+        let mut rest = vec![name];
+        while let Some(name) = rest.pop() {
+            let fields = self.structs.get(name).into_iter().flatten();
+            rest.extend(fields.filter_map(|field| field.kind.structure()).filter(|kind| found.insert(kind)));
+        }
+        found
+    }
+
+    /// The type string: the struct itself, then what it contains, sorted.
+    fn encode(&self, name: &'t str) -> String {
+        let mut text = String::new();
+        let mut others = self.contained(name);
+        others.remove(name);
+        for name in std::iter::once(name).chain(others) {
+            let fields = self.structs.get(name).into_iter().flatten();
+            let fields: Vec<_> = fields.map(|field| format!("{} {}", field.written, field.name)).collect();
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{name}({})", fields.join(","));
+        }
+        text
+    }
+
+    /// The type hash of every struct that `primary` contains.
+    fn hashes(&self, primary: &'t str) -> BTreeMap<&'t str, B256> {
+        self.contained(primary).into_iter().map(|name| (name, keccak256(self.encode(name)))).collect()
+    }
+}
+
+fn read_members<'t>(fields: &Node<'_, 't>) -> Result<Vec<Member<'t>>, Refusal> {
+    let mut seen = BTreeSet::new();
+    let member = |node: Node<'_, 't>| {
+        let members = node.object()?;
+        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()))?;
+        let (name, kind) = (members.need("name")?, members.need("type")?);
+        let (written, refuse) = (kind.text()?, |node: &Node<'_, '_>| node.refuse(Code::TypedDataTypes));
+        if name.text()?.len() > MAX_NAME || !is_name(name.text()?) || !seen.insert(name.text()?) {
+            return Err(refuse(&name).because("not a name that this member may have"));
+        }
+        let parsed = if written.len() > MAX_NAME { None } else { Kind::parse(written) };
+        let parsed = parsed.ok_or_else(|| refuse(&kind).because("not a type of typed data"))?;
+        Ok(Member { name: name.text()?, written, kind: parsed })
+    };
+    fields.array()?.map(member).collect()
+}
+
+struct Hasher<'h, 't> {
+    types: &'h Types<'t>,
+    hashes: BTreeMap<&'t str, B256>,
+}
+
+impl<'t> Hasher<'_, 't> {
+    fn structure(&self, name: &'t str, node: &Node<'_, '_>) -> Result<B256, Refusal> {
+        let members = node.object()?;
+        let fields = self.types.structs.get(name).map(Vec::as_slice).unwrap_or_default();
+        members.only(&fields.iter().map(|field| field.name).collect::<Vec<_>>())?;
+        let mut words = self.hashes.get(name).copied().unwrap_or_default().to_vec();
+        for field in fields {
+            words.extend(self.word(&field.kind, &members.need(field.name)?)?);
+        }
+        Ok(keccak256(words))
+    }
+
+    /// The 32 bytes that stand for a value in its struct.
+    fn word(&self, kind: &Kind<'t>, node: &Node<'_, '_>) -> Result<B256, Refusal> {
+        match kind {
+            Kind::Leaf(leaf) => leaf.word(node),
+            Kind::Struct(name) => self.structure(name, node),
+            Kind::List(kind, len) => {
+                let items = node.array()?;
+                if len.is_some_and(|len| len != items.len()) {
+                    let got = items.len();
+                    return Err(node.at().refuse(Code::WrongType).expected(format!("{} items", len.unwrap_or_default())).got(got));
+                }
+                let mut words = Vec::new();
+                for item in items {
+                    words.extend(self.word(kind, &item)?);
+                }
+                Ok(keccak256(words))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use countersign_core::json;
+
+    fn hashed(text: &str) -> Result<Hashes, (Code, String)> {
+        let value = json::parse(text.as_bytes()).unwrap();
+        hash(Node::root(&value, "")).map_err(|refusal| (refusal.code(), refusal.at().to_owned()))
+    }
+
+    fn message(types: &str, message: &str) -> String {
+        format!(r#"{{"types":{types},"primaryType":"M","domain":{{}},"message":{message}}}"#)
+    }
+
+    fn one(kind: &str, value: &str) -> Result<Hashes, (Code, String)> {
+        hashed(&message(&format!(r#"{{"M":[{{"name":"x","type":"{kind}"}}]}}"#), &format!(r#"{{"x":{value}}}"#)))
+    }
+
+    #[test]
+    fn trc_token_keeps_its_name_and_hashes_as_a_number() {
+        let token = one("trcToken", "1000001").unwrap();
+        let words = [keccak256("M(trcToken x)").as_slice(), &U256::from(1_000_001).to_be_bytes::<32>()].concat();
+        assert_eq!(token.struct_hash, keccak256(words));
+        assert_ne!(token, one("uint256", "1000001").unwrap());
+        assert_eq!(one("trcToken[2]", "[1,\"0x2\"]"), one("trcToken[2]", "[\"1\",2]"));
+        assert!(one("trcToken", "-1").is_err());
+    }
+
+    #[test]
+    fn every_spelling_of_an_address_hashes_alike() {
+        let base58 = one("address", "\"TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t\"").unwrap();
+        for form in ["41a614f803b6fd780986a42c78ec9c7f77e6ded13c", "0x41a614f803b6fd780986a42c78ec9c7f77e6ded13c", "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"] {
+            assert_eq!(one("address", &format!("\"{form}\"")), Ok(base58), "{form}");
+        }
+    }
+
+    #[test]
+    fn the_domain_carries_the_low_half_of_a_chain_id() {
+        let with = |id: &str| hashed(&format!(r#"{{"types":{{"M":[]}},"primaryType":"M","domain":{{"chainId":{id}}},"message":{{}}}}"#)).unwrap();
+        assert_eq!(with("728126428"), with("\"0x2b6653dc\""));
+        // The id of the main network's genesis block ends with the same 32 bits.
+        assert_eq!(with("\"0x00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc\""), with("728126428"));
+        assert_ne!(with("728126428"), with("728126429"));
+    }
+
+    #[test]
+    fn numbers_stay_in_their_range() {
+        for (kind, value) in [
+            ("int8", "127"),
+            ("int8", "-128"),
+            ("int8", "\"-128\""),
+            ("uint8", "255"),
+            ("int256", "\"-57896044618658097711785492504343953926634992332820282019728792003956564819968\""),
+        ] {
+            assert!(one(kind, value).is_ok(), "{kind} {value}");
+        }
+        for (kind, value, code) in [
+            ("int8", "128", Code::NumberTooLarge),
+            ("int8", "-129", Code::NumberTooLarge),
+            ("uint8", "256", Code::NumberTooLarge),
+            ("uint8", "-1", Code::IntegerNotExact),
+            ("int8", "-0", Code::IntegerNotExact),
+            ("int8", "\"-0x1\"", Code::DecimalHex),
+            ("uint8", "\"\"", Code::DecimalEmpty),
+            ("uint8", "\"0x\"", Code::HexEmpty),
+            ("uint8", "1.0", Code::IntegerNotExact),
+            ("bytes2", "\"0x01\"", Code::HexLength),
+            ("bytes2", "\"0102\"", Code::HexPrefix),
+            ("bool", "1", Code::WrongType),
+            ("uint8[2]", "[1]", Code::WrongType),
+            ("M", "null", Code::MissingField),
+        ] {
+            assert_eq!(one(kind, value).map_err(|(code, _)| code), Err(code), "{kind} {value}");
+        }
+    }
+
+    #[test]
+    fn types_are_of_the_language_declared_and_used() {
+        for kind in ["uint", "int7", "uint264", "uint08", "bytes0", "bytes33", "function", "uint8[", "uint8[01]", "uint8]", "N", "uint8 x", "", "tuple(bool)"] {
+            assert_eq!(one(kind, "1").map_err(|(code, _)| code), Err(Code::TypedDataTypes), "{kind}");
+        }
+        for types in [
+            r#"{"M":[],"N":[]}"#,
+            r#"{"M":[],"uint8":[]}"#,
+            r#"{"M":[],"trcToken":[]}"#,
+            r#"{"M":[{"name":"x","type":"bool"},{"name":"x","type":"bool"}]}"#,
+            r#"{"M":[{"name":"x","type":"bool","y":1}]}"#,
+            r#"{"M":[],"EIP712Domain":[{"name":"name","type":"string"}]}"#,
+        ] {
+            assert_eq!(hashed(&message(types, "{}")).map_err(|(code, _)| code), Err(Code::TypedDataTypes), "{types}");
+        }
+        assert!(hashed(&message(r#"{"M":[],"EIP712Domain":[]}"#, "{}")).is_ok());
+        assert_eq!(hashed(&message(r#"{"M":[]}"#, r#"{"x":1}"#)), Err((Code::UnexpectedField, "/message/x".to_owned())));
+        assert_eq!(hashed(&message(r#"{"N":[]}"#, "{}")), Err((Code::TypedDataPrimaryType, "/primaryType".to_owned())));
+    }
+
+    #[test]
+    fn a_type_may_contain_itself() {
+        let types = r#"{"M":[{"name":"x","type":"M[]"}]}"#;
+        assert!(hashed(&message(types, r#"{"x":[{"x":[]},{"x":[{"x":[]}]}]}"#)).is_ok());
+    }
+
+    #[test]
+    fn long_types_do_not_overflow() {
+        assert_eq!(one(&format!("bool{}", "[]".repeat(1_000_000)), "[]").map_err(|(code, _)| code), Err(Code::TypedDataTypes));
+        assert!(one(&format!("bool{}", "[]".repeat(60)), "[[[]]]").is_ok());
+    }
+}

@@ -1,0 +1,37 @@
+//! Cases with one change that a wallet must refuse, and the code that names the change.
+
+mod support;
+
+use countersign_core::Code;
+use support::{Beside, TestResult, outcome};
+
+/// The published cases, each with the code that it must meet.
+const PUBLISHED: [(&str, Code); 10] = [
+    ("initiate_to_not_htlc", Code::UnknownContract),
+    ("to_bad_checksum", Code::AddressChecksum),
+    ("to_other_network_prefix", Code::AddressNetwork),
+    ("destination_data_mismatch", Code::TwinsDiffer),
+    ("approve_spender_not_htlc", Code::UnknownSpender),
+    ("calldata_amount_not_request", Code::AmountMismatch),
+    ("chain_id_mismatch", Code::ChainMismatch),
+    ("native_value_not_amount", Code::ValueMismatch),
+    ("fee_limit_exponent", Code::DecimalExponent),
+    ("bytes_offset_changed", Code::CalldataOffset),
+];
+
+#[test]
+fn published_hostile_cases_are_refused() -> TestResult {
+    let cases = match support::beside("vectors/hostile-public.jsonl")? {
+        Beside::Cases(cases) => cases,
+        Beside::Absent(reason) => return support::skipped(&reason),
+    };
+    let mut left: Vec<_> = PUBLISHED.to_vec();
+    for case in cases.iter().filter(|case| case.id.starts_with("tron-")) {
+        let mutation = case.line.split("\"mutation\":\"").nth(1).and_then(|rest| rest.split('"').next()).ok_or("no mutation")?;
+        let refusal = outcome(case).expect_err(mutation);
+        let index = left.iter().position(|(known, _)| *known == mutation).ok_or_else(|| format!("{mutation}: not in the list"))?;
+        assert_eq!(refusal.code(), left.swap_remove(index).1, "{mutation}: {refusal}");
+    }
+    assert_eq!(left, [], "not among the published cases");
+    Ok(())
+}

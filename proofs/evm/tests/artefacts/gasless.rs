@@ -1,0 +1,153 @@
+//! The typed-data signature: the contract takes exactly it.
+
+use alloy_primitives::{Signature, keccak256};
+use alloy_sol_types::SolValue;
+use countersign::json::{self, Node};
+
+use super::*;
+
+/// The call by which anyone brings the owner's signature.
+fn bring(stage: &Stage, signature: impl Into<Bytes>) -> Htlc::initiateWithSignatureCall {
+    let Entry { initiator, redeemer, timelock, amount, secretHash, .. } = stage.entry();
+    Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash, signature: signature.into() }
+}
+
+/// What the wallet sends to the service.
+fn submission(signed: &AnySigned) -> Result<Vec<u8>, Box<dyn Error>> {
+    let json = serde_json::to_value(signed)?;
+    let printed = json["typed_data"]["signature"].as_str().ok_or("a signed message")?;
+    let AnySigned::Evm(signed) = signed else { return Err("an order of another family".into()) };
+    assert_eq!(signed.artefacts().submission().ok_or("a signed message")?.signature, printed);
+    Ok(hex::decode(printed)?)
+}
+
+fn refused(stage: &mut Stage, signature: Vec<u8>) -> TestResult {
+    let call = bring(stage, signature);
+    let receipt = stage.relay(WBTC, &call)?;
+    assert_eq!(receipt.reverted_with(), Some(Htlc::InvalidSignature { initiator: call.initiator }), "{}", call.signature);
+    Ok(())
+}
+
+/// Attaches one signature of the message from outside.
+fn attach(stage: &Stage, signature: &[u8]) -> Result<AnySigned, countersign::Refusal> {
+    let text = json!({ "typed_data": hex::encode_prefixed(signature) }).to_string();
+    let value = json::parse(text.as_bytes())?;
+    let unsigned = unsigned(&stage.order(WBTC).case(&stage.wallet(&stage.owner)), &Policy::default())?;
+    unsigned.attach_json(Node::root(&value, "/signatures"))
+}
+
+fn flipped(signature: &[u8], bit: usize) -> Vec<u8> {
+    let mut bytes = signature.to_vec();
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    bytes
+}
+
+/// A few bits of every byte of r and s, and all of v.
+fn sample() -> impl Iterator<Item = usize> {
+    (0..512).step_by(3).chain(512..520)
+}
+
+#[test]
+fn the_digest_is_the_contract_s() -> TestResult {
+    for version in ["1", "2", "3", "2.1 (beta)"] {
+        let stage = Stage::new()?;
+        let mut there = World::new(WBTC.chain_id, START);
+        there.deploy_at(WBTC.htlc, &Contract::Htlc { token: Address::with_last_byte(1), version })?;
+
+        let signed = stage.sign(&Order { domain: Some(version), ..stage.order(WBTC) })?;
+        let AnySigned::Evm(signed) = &signed else { return Err("an order of another family".into()) };
+        let hashes = signed.artefacts().typed_data.as_ref().ok_or("a signed message")?.message.hashes;
+        assert_eq!(hashes.domain_separator, there.read(WBTC.htlc, &Htlc::domainSeparatorCall {})?);
+        let kind = there.read(WBTC.htlc, &Htlc::INITIATE_TYPEHASHCall {})?;
+        let Entry { redeemer, timelock, amount, secretHash, .. } = stage.entry();
+        assert_eq!(hashes.struct_hash, keccak256((kind, redeemer, timelock, amount, secretHash).abi_encode()));
+        assert_eq!(hashes.digest, keccak256([&[0x19, 0x01], hashes.domain_separator.as_slice(), hashes.struct_hash.as_slice()].concat()));
+    }
+    Ok(())
+}
+
+#[test]
+fn the_signature_locks_what_the_call_would_have_locked() -> TestResult {
+    let mut direct = Stage::new()?;
+    let signed = direct.sign(&direct.order(WBTC))?;
+    let id = direct.execute(&signed, WBTC)?;
+
+    let mut stage = Stage::new()?;
+    stage.approved_before(WBTC, stage.owner.address(), AMOUNT)?;
+    let receipt = stage.relay(WBTC, &bring(&stage, submission(&signed)?))?;
+    assert_eq!(receipt.event(WBTC.htlc).map(|event: Htlc::Initiated| event.orderId), Some(id));
+    assert_eq!(stage.world.order(WBTC.htlc, id)?, stage.entry());
+    assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, 0, AMOUNT]));
+    assert_eq!(stage.world.native_balance_of(stage.owner.address()), ETHER);
+    Ok(())
+}
+
+/// The answer holds two ways to fund one order, and the wallet may have signed both.
+#[test]
+fn call_and_signature_cannot_both_lock_funds() -> TestResult {
+    let mut stage = Stage::new()?;
+    let signed = stage.sign(&stage.order(WBTC))?;
+    let message = bring(&stage, submission(&signed)?);
+
+    let mut gasless_first = Stage { world: stage.world.clone(), ..Stage::new()? };
+    gasless_first.approved_before(WBTC, stage.owner.address(), AMOUNT)?;
+    assert!(gasless_first.relay(WBTC, &message)?.is_success());
+    let receipts = gasless_first.broadcast(&signed)?;
+    assert!(receipts[1].reverted_with::<Htlc::DuplicateOrder>().is_some(), "{:?}", receipts[1].outcome);
+
+    let id = stage.execute(&signed, WBTC)?;
+    assert_eq!(stage.relay(WBTC, &message)?.reverted_with(), Some(Htlc::DuplicateOrder { orderId: id }));
+    for stage in [&stage, &gasless_first] {
+        assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, 0, AMOUNT]));
+    }
+    Ok(())
+}
+
+#[test]
+fn no_bit_of_the_signature_can_change() -> TestResult {
+    let mut stage = Stage::new()?;
+    stage.approved_before(WBTC, stage.owner.address(), AMOUNT)?;
+    let good = submission(&stage.sign(&stage.order(WBTC))?)?;
+    for bit in sample() {
+        refused(&mut stage, flipped(&good, bit))?;
+    }
+    assert!(stage.relay(WBTC, &bring(&stage, good))?.is_success());
+    Ok(())
+}
+
+/// The contract takes r, s and v of 27 or 28 only. What else means the same comes out as that.
+#[test]
+fn every_spelling_of_the_signature_comes_out_as_the_contract_s() -> TestResult {
+    let mut stage = Stage::new()?;
+    stage.approved_before(WBTC, stage.owner.address(), AMOUNT)?;
+    let good = submission(&stage.sign(&stage.order(WBTC))?)?;
+    let signature = Signature::from_raw(&good)?;
+    let compact = signature.as_erc2098().to_vec();
+    let parity = [&good[..64], &[u8::from(signature.v())]].concat();
+    for spelling in [&compact, &parity] {
+        refused(&mut stage, spelling.clone())?;
+        assert_eq!(submission(&attach(&stage, spelling)?)?, good);
+    }
+    let attached = submission(&attach(&stage, &compact)?)?;
+    assert!(stage.relay(WBTC, &bring(&stage, attached))?.is_success());
+    Ok(())
+}
+
+#[test]
+fn what_the_contract_would_refuse_is_not_attached() -> TestResult {
+    let stage = Stage::new()?;
+    let good = submission(&stage.sign(&stage.order(WBTC))?)?;
+    let by_another = stage.thief.sign_digest(keccak256("another digest")).as_bytes().to_vec();
+    let high = Signature::from_raw(&good)?;
+    let high = Signature::new(high.r(), CURVE_ORDER - high.s(), !high.v()).as_bytes().to_vec();
+    for bad in sample().step_by(7).map(|bit| flipped(&good, bit)).chain([by_another, high]) {
+        let refusal = attach(&stage, &bad).expect_err("not the owner's signature");
+        let codes = [Code::SignatureMismatch, Code::SignatureMalformed, Code::SignatureHighS];
+        assert!(codes.contains(&refusal.code()), "{refusal}");
+        assert_eq!(refusal.at(), "/signatures/typed_data");
+    }
+    Ok(())
+}
+
+/// Order of the group of secp256k1 (SEC 2, section 2.4.1).
+const CURVE_ORDER: U256 = U256::from_be_bytes(hex!("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141"));
