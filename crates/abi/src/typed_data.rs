@@ -49,6 +49,8 @@ const INITIATE_TYPE_HASH: B256 = b256!("de5278e8c85ac4e57ea69f40f594c328916a0c84
 pub struct Rules {
     /// Reads an address in the family's spellings.
     pub address: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+    /// Writes an address as the family's users do.
+    pub shown: fn(Address) -> String,
     /// Whether the message that is signed leaves the destination data out (Tron).
     pub drops_destination_data: bool,
 }
@@ -195,7 +197,7 @@ fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: Rules) -
     }
     let contract = members.need("verifyingContract")?;
     if (rules.address)(contract)? != htlc {
-        return Err(contract.refuse(Code::UnknownContract).expected(htlc));
+        return Err(contract.refuse(Code::UnknownContract).expected((rules.shown)(htlc)));
     }
     let domain = eip712_domain! { name: DOMAIN_NAME, version: version.to_owned(), chain_id: chain_id, verifying_contract: htlc, };
     Ok((domain, version.to_owned()))
@@ -270,7 +272,7 @@ fn check_twin(message: &Initiate, call: &Initiate, carries_data: bool, at: &At<'
         Err(at.key(member).refuse(Code::TwinsDiffer).expected(format!("{wanted}, as in the call")).got(got))
     };
     if message.redeemer != call.redeemer {
-        return differs("redeemer", &call.redeemer, &message.redeemer);
+        return differs("redeemer", &(rules.shown)(call.redeemer), &(rules.shown)(message.redeemer));
     }
     if message.timelock != call.timelock {
         return differs("timelock", &call.timelock, &message.timelock);

@@ -14,12 +14,20 @@ use crate::{OK, show};
 const REGISTRY: &str = include_str!("../../../fixtures/registry.json");
 
 /// Each family's fixtures, the case that is shown, and a change that an attacker would make to it.
-const SHOWN: &[Shown] = &[Shown {
-    family: Family::Evm,
-    cases: include_str!("../../../fixtures/accept/evm.jsonl"),
-    id: "evm-record-bitcoin-v3",
-    tamper: "approval_transaction",
-}];
+const SHOWN: &[Shown] = &[
+    Shown {
+        family: Family::Evm,
+        cases: include_str!("../../../fixtures/accept/evm.jsonl"),
+        id: "evm-record-bitcoin-v3",
+        tamper: "approval_transaction",
+    },
+    Shown {
+        family: Family::Tron,
+        cases: include_str!("../../../fixtures/accept/tron.jsonl"),
+        id: "tron-record-bitcoin-v1",
+        tamper: "approval_transaction",
+    },
+];
 
 /// Times are medians of so many rounds.
 const ROUNDS: usize = 201;

@@ -131,6 +131,7 @@ codes! {
     RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund; create a new order";
 
     // ---- the wallet's side
+    ExpirationPassed = "expiration_passed", "the transaction would expire before it is made", "take the expiration from a recent block, in milliseconds";
     WalletChainMismatch = "wallet_chain_mismatch", "the wallet is set to another chain than the asset's", "switch the wallet's network";
     NonceLimit = "nonce_limit", "the nonce is at its limit", "read the account's nonce again";
     PriorityFeeAboveCap = "priority_fee_above_cap", "the priority fee is above the fee cap", "raise the cap or lower the priority fee";
@@ -155,6 +156,7 @@ codes! {
     DestinationTimelockClose = "destination_timelock_close", "the destination's timelock is more than half of the source's", "redeem promptly";
     AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not asked for", "ask whoever embeds this wallet";
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
+    GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
 }

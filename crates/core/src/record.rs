@@ -11,24 +11,9 @@ use crate::code::Code;
 use crate::order::{Order, Terms};
 use crate::refusal::Refusal;
 use crate::registry::Asset;
+use crate::side::Leg;
 use crate::summary::Warnings;
 use crate::wire::{OrderRecord, SwapRecord};
-
-/// Which side of the order a rule looks at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Leg {
-    Source,
-    Destination,
-}
-
-impl Leg {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Source => "source_swap",
-            Self::Destination => "destination_swap",
-        }
-    }
-}
 
 /// The two parties of a swap record as the HTLC knows them.
 struct Parties {

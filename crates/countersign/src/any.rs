@@ -7,7 +7,7 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
-#[cfg(not(any(feature = "evm")))]
+#[cfg(not(any(feature = "evm", feature = "tron")))]
 compile_error!("countersign needs at least one family: enable a feature");
 
 macro_rules! families {
@@ -220,4 +220,5 @@ macro_rules! families {
 
 families! {
     "evm" Evm = countersign_evm::Evm;
+    "tron" Tron = countersign_tron::Tron;
 }

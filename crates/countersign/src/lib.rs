@@ -17,3 +17,5 @@ pub use countersign_core::{
 };
 #[cfg(feature = "evm")]
 pub use countersign_evm as evm;
+#[cfg(feature = "tron")]
+pub use countersign_tron as tron;

@@ -10,7 +10,7 @@ use countersign_abi::typed_data::{Rules, Struct, preimage};
 
 use crate::address;
 
-pub(crate) const RULES: Rules = Rules { address: address::read, drops_destination_data: false };
+pub(crate) const RULES: Rules = Rules { address: address::read, shown: |address| address.to_string(), drops_destination_data: false };
 
 /// A message with its hashes, ready to be signed by the owner.
 #[derive(Debug, Clone)]

@@ -2,16 +2,19 @@
 
 use alloy_primitives::{Address, Bytes, U256};
 use countersign_abi::call::{Approve, Forms, Initiate, MAX_CALLDATA};
+use countersign_abi::rules::{self, Spelling};
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
-use countersign_core::json::{At, Node};
-use countersign_core::{Approvals, Code, Order, Refusal, SecretHash, Terms, Warnings};
+use countersign_core::json::Node;
+use countersign_core::{Code, Order, Refusal, SecretHash, Terms, Warnings};
 
 use crate::message::RULES;
 use crate::{address, wire};
 
 /// Gas of the cheapest transaction there is: a limit below it can never be mined.
 const LEAST_GAS: u64 = 21_000;
+
+const SPELLING: Spelling = Spelling { account: address::account, shown: |address| address.to_string() };
 
 /// What an order locks, rebuilt from its terms.
 #[derive(Debug)]
@@ -64,7 +67,7 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
     let response = wire::Response::read(&result)?;
     let (initiate, call) = check_initiate(order, &pins, response.initiate, warnings)?;
     let approval = check_approval(order, &pins, response.approval, warnings)?;
-    let typed_data = check_typed_data(order, &pins, response.typed_data, &call)?;
+    let typed_data = check_typed_data(order, &pins, response.typed_data, &call, warnings)?;
     let terms = Terms {
         initiator: address::account(pins.owner)?,
         redeemer: address::account(call.redeemer)?,
@@ -145,26 +148,8 @@ fn check_initiate(order: &Order<'_>, pins: &Pins, node: Node<'_, '_>, warnings: 
     let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), value)?;
     let at = node.at().key("data");
     let terms = Initiate::decode(&call.data, pins.on_behalf, Forms::All, &at)?;
-    check_terms(order, pins, &terms, &at, warnings)?;
+    rules::check_arguments(order, &terms, SPELLING, &at, warnings)?;
     Ok((call, terms))
-}
-
-/// Each argument against the request, the registry or the policy, at its own bytes.
-fn check_terms(order: &Order<'_>, pins: &Pins, terms: &Initiate, at: &At<'_>, warnings: &mut Warnings) -> Result<(), Refusal> {
-    let mut start = 4_usize;
-    let mut next = || {
-        let from = start;
-        start = start.saturating_add(32);
-        move |code| at.refuse_bytes(code, from, from.saturating_add(32))
-    };
-    if pins.on_behalf {
-        let initiator = terms.initiator.unwrap_or_default();
-        order.check_initiator(&address::account(initiator)?, &next())?;
-    }
-    order.check_redeemer(&address::account(terms.redeemer)?, warnings, &next())?;
-    order.check_timelock(terms.timelock, &next())?;
-    order.check_amount(terms.amount, &next())?;
-    order.check_secret_hash(SecretHash(terms.secret_hash.0), &next())
 }
 
 fn check_approval(
@@ -178,45 +163,28 @@ fn check_approval(
     let mut call = check_transaction(order, pins, &node, (token, Code::UnknownToken), U256::ZERO)?;
     let at = node.at().key("data");
     let proposed = Approve::decode(&call.data, &at)?;
-    if proposed.spender != pins.htlc {
-        return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).expected(pins.htlc).got(proposed.spender));
-    }
-    let amount = order.request.source.amount;
-    let mut signed = proposed;
-    if proposed.amount < amount {
-        return Err(at.refuse_bytes(Code::ApprovalBelowAmount, 36, 68).expected(format!("at least {amount}")).got(proposed.amount));
-    }
-    if proposed.amount > amount || proposed.amount == U256::MAX {
-        match order.policy.approvals {
-            Approvals::Exact => {
-                signed.amount = amount;
-                call.data = signed.encode().into();
-            }
-            Approvals::RefuseInexact => return Err(at.refuse_bytes(Code::ApprovalNotExact, 36, 68).expected(amount).got(proposed.amount)),
-            _ if proposed.amount == U256::MAX => warnings.warn(Code::UnlimitedApproval),
-            _ => warnings.about(Code::ApprovalAboveAmount, format!("{} base units for {amount}", proposed.amount)),
-        }
+    let signed = rules::check_approval(order, proposed, pins.htlc, SPELLING, &at, warnings)?;
+    if signed != proposed {
+        call.data = signed.encode().into();
     }
     Ok(Some(Approval { call, proposed, signed }))
 }
 
-fn check_typed_data(order: &Order<'_>, pins: &Pins, node: Option<Node<'_, '_>>, call: &Initiate) -> Result<Option<Message>, Refusal> {
+fn check_typed_data(
+    order: &Order<'_>,
+    pins: &Pins,
+    node: Option<Node<'_, '_>>,
+    call: &Initiate,
+    warnings: &mut Warnings,
+) -> Result<Option<Message>, Refusal> {
     let Some(node) = node else { return Ok(None) };
     if pins.on_behalf {
         return Err(node.at().refuse(Code::TypedDataWithDelegate));
     }
     let message = Message::read(node, pins.chain_id, pins.htlc, call, RULES)?;
-    check_pinned_domain(order, &node, &message)?;
-    Ok(Some(message))
-}
-
-/// Where the registry pins the contract's domain version, the message carries it.
-fn check_pinned_domain(order: &Order<'_>, node: &Node<'_, '_>, message: &Message) -> Result<(), Refusal> {
-    let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).and_then(|domain| domain.get("version"));
-    match pinned {
-        Some(version) if *version != message.version => {
-            Err(node.at().key("domain").key("version").refuse(Code::TypedDataDomain).expected(version).got(&message.version))
-        }
-        _ => Ok(()),
+    rules::check_pinned_version(order, &node, &message)?;
+    if message.terms.destination_data.is_some() {
+        warnings.warn(Code::GaslessFormUnproven);
     }
+    Ok(Some(message))
 }

@@ -16,8 +16,11 @@ mod tip712;
 
 pub use tip712::hash;
 
-pub(crate) const RULES: Rules =
-    Rules { address: |node| address::read_any(node).map(Address::bytes), drops_destination_data: true };
+pub(crate) const RULES: Rules = Rules {
+    address: |node| address::read_any(node).map(Address::bytes),
+    shown: |address| Address::from(address).to_string(),
+    drops_destination_data: true,
+};
 
 /// A message with its hashes, ready to be signed by the owner.
 #[derive(Debug, Clone)]

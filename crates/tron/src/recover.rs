@@ -7,26 +7,16 @@
 //! record's own id, and say whether the formula gives the same.
 
 use alloy_primitives::U256;
-use countersign_core::chains::swap_id::{self, Swap, Version};
-use countersign_core::chains::{Network, address as spelling};
+pub use countersign_core::Leg;
+use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
-use countersign_core::wire::{OrderRecord, SwapRecord};
-use countersign_core::{Asset, Code, Refusal, Registry, SecretHash};
+use countersign_core::wire::OrderRecord;
+use countersign_core::{Account, Code, Family, Refusal, Registry, Side};
 
 use crate::address::Address;
 use crate::htlc;
 use crate::transaction::{Payload, Wallet};
 use crate::verify::Call;
-
-/// Which side of an order to leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Leg {
-    /// Where the owner paid: refund it.
-    Source,
-    /// Where the owner is paid: redeem it.
-    Destination,
-}
 
 /// Fee limit that these calls are given, in sun: 100 TRX, enough for the contract's storage writes and one token transfer
 /// at the energy prices of the last years.
@@ -68,92 +58,51 @@ impl Recovery {
 ///
 /// # Errors
 ///
-/// [`Code::RecordVersion`], [`Code::RecordMismatch`] for a member that is no address of the chain, and
-/// [`Code::RecordSwapId`] if the id is not 64 hex digits.
+/// [`Code::RecordSwapId`] if the id is not 64 hex digits, and what [`Side::of`] refuses.
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([u8; 32], bool), Refusal> {
-    Side::of(record, leg, registry)?.swap_id(record)
+    recompute(&Side::of(record, leg, registry, Family::Tron)?)
 }
 
 /// The call that redeems a side with the secret.
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`swap_id`].
+/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry)?;
-    if SecretHash::of(secret) != side.swap.secret_hash {
-        return Err(side.refuse(Code::SecretWrong, "secret_hash").expected(side.swap.secret_hash));
-    }
-    let (swap_id, recomputed) = side.swap_id(record)?;
-    let to = side.address("redeemer", &side.swap.redeemer)?;
-    Ok(side.recovery(htlc::redeem(swap_id, secret), swap_id, recomputed, to))
+    let side = Side::of(record, leg, registry, Family::Tron)?;
+    side.check_secret(secret)?;
+    let id = recompute(&side)?;
+    recovery(&side, htlc::redeem(id.0, secret), id, &side.redeemer)
 }
 
 /// The call that refunds a side after its timelock.
 ///
 /// # Errors
 ///
-/// As [`swap_id`].
+/// As [`fn@swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry)?;
-    let (swap_id, recomputed) = side.swap_id(record)?;
-    let to = side.address("initiator", &side.swap.initiator)?;
-    Ok(side.recovery(htlc::refund(swap_id), swap_id, recomputed, to))
+    let side = Side::of(record, leg, registry, Family::Tron)?;
+    let id = recompute(&side)?;
+    recovery(&side, htlc::refund(id.0), id, &side.initiator)
 }
 
-struct Side<'r> {
-    swap: &'r SwapRecord,
-    name: &'static str,
-    asset: &'r Asset,
-    chain_id: u64,
-    htlc: Address,
+fn chain_id(side: &Side<'_>) -> Result<u64, Refusal> {
+    match side.asset.chain.network {
+        Network::Tron(chain_id) => Ok(chain_id),
+        _ => Err(side.refuse(Code::Internal, "chain")),
+    }
 }
 
-impl<'r> Side<'r> {
-    fn of(record: &'r OrderRecord, leg: Leg, registry: &'r Registry) -> Result<Self, Refusal> {
-        let (swap, name) = match leg {
-            Leg::Source => (&record.source_swap, "source_swap"),
-            Leg::Destination => (&record.destination_swap, "destination_swap"),
-        };
-        let at = || format!("/order/{name}/asset");
-        let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| Refusal::new(Code::UnknownAsset, at()).got(&swap.asset))?;
-        let Network::Tron(chain_id) = asset.chain.network else {
-            return Err(Refusal::new(Code::UnsupportedFamily, at()).expected("tron").got(asset.chain.family()));
-        };
-        let htlc = asset.htlc.as_ref().and_then(Address::of).ok_or_else(|| Refusal::new(Code::UnknownAsset, at()))?;
-        Ok(Self { swap, name, asset, chain_id, htlc })
-    }
+fn recompute(side: &Side<'_>) -> Result<([u8; 32], bool), Refusal> {
+    let recomputed = formula::evm(side.version, chain_id(side)?, &side.terms(), side.htlc()?.bytes());
+    let id = bare_hex_array(&side.swap.swap_id)
+        .map_err(|code| side.refuse(Code::RecordSwapId, "swap_id").because(code.meaning()).got(&side.swap.swap_id))?;
+    Ok((id, id == recomputed))
+}
 
-    fn refuse(&self, code: Code, member: &str) -> Refusal {
-        Refusal::new(code, format!("/order/{}/{member}", self.name))
-    }
-
-    fn address(&self, member: &str, text: &str) -> Result<Address, Refusal> {
-        let account = spelling::parse(&self.asset.chain.network, text)
-            .map_err(|error| self.refuse(Code::RecordMismatch, member).because(error.to_string()).got(text))?;
-        Address::of(&account).ok_or_else(|| self.refuse(Code::Internal, member))
-    }
-
-    fn swap_id(&self, record: &OrderRecord) -> Result<([u8; 32], bool), Refusal> {
-        let version = Version::parse(&record.version)
-            .ok_or_else(|| Refusal::new(Code::RecordVersion, "/order/version").expected("v1, v2 or v3").got(&record.version))?;
-        let initiator = self.address("initiator", &self.swap.initiator)?.bytes();
-        let redeemer = self.address("redeemer", &self.swap.redeemer)?.bytes();
-        let swap = Swap {
-            secret_hash: &self.swap.secret_hash.0,
-            initiator: initiator.as_slice(),
-            redeemer: redeemer.as_slice(),
-            timelock: self.swap.timelock,
-            amount: self.swap.amount,
-        };
-        let recomputed = swap_id::evm(version, self.chain_id, &swap, self.htlc.bytes().as_slice());
-        let id = bare_hex_array(&self.swap.swap_id)
-            .map_err(|code| self.refuse(Code::RecordSwapId, "swap_id").because(code.meaning()).got(&self.swap.swap_id))?;
-        Ok((id, id == recomputed))
-    }
-
-    fn recovery(&self, data: Vec<u8>, swap_id: [u8; 32], swap_id_recomputed: bool, to: Address) -> Recovery {
-        let call = Call { to: self.htlc, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
-        Recovery { chain_id: self.chain_id, call, swap_id, swap_id_recomputed, to, amount: self.swap.amount }
-    }
+fn recovery(side: &Side<'_>, data: Vec<u8>, id: ([u8; 32], bool), to: &Account) -> Result<Recovery, Refusal> {
+    let address = |account: &Account| Address::of(account).ok_or_else(|| side.refuse(Code::Internal, "chain"));
+    let call = Call { to: address(side.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
+    let (swap_id, swap_id_recomputed) = id;
+    Ok(Recovery { chain_id: chain_id(side)?, call, swap_id, swap_id_recomputed, to: address(to)?, amount: side.swap.amount })
 }

@@ -16,9 +16,6 @@ pub mod protocol;
 
 use protocol::{Raw, TriggerSmartContract};
 
-/// Longest that nodes take a transaction for: java-tron's `MAXIMUM_TIME_UNTIL_EXPIRATION`, one day.
-const MAX_LIFETIME_MILLIS: i64 = 86_400_000;
-
 /// What only the wallet knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,27 +41,20 @@ impl Wallet {
         Self { ref_block_bytes, ref_block_hash, expiration, timestamp, chain_id: None, reset_approval: false }
     }
 
-    /// The wallet is set to the asset's chain, and its transactions live for some time, at most a day.
+    /// The wallet is set to the asset's chain, and its transactions live for some time. How long nodes take them for they
+    /// measure from the head block, which only the wallet sees.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
         {
             return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").expected(asset_chain).got(chain_id));
         }
-        let refuse = |detail, expected| {
-            Err(Refusal::new(Code::NumberTooLarge, "/wallet/expiration").because(detail).expected(expected).got(self.expiration))
-        };
-        match self.expiration.checked_sub(self.timestamp) {
-            _ if self.timestamp < 0 => {
-                Err(Refusal::new(Code::NumberTooLarge, "/wallet/timestamp").because("a time before 1970").got(self.timestamp))
-            }
-            Some(..=0) => refuse("the transaction expires before it is made", format!("above {}", self.timestamp)),
-            Some(1..=MAX_LIFETIME_MILLIS) => Ok(()),
-            _ => refuse(
-                "nodes take no transaction that lives longer than a day",
-                format!("at most {}", self.timestamp.saturating_add(MAX_LIFETIME_MILLIS)),
-            ),
+        if self.expiration <= self.timestamp {
+            return Err(Refusal::new(Code::ExpirationPassed, "/wallet/expiration")
+                .expected(format!("above {}", self.timestamp))
+                .got(self.expiration));
         }
+        Ok(())
     }
 
     pub(crate) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
@@ -199,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_transaction_lives_for_at_most_a_day() {
-        let wallet = |expiration, timestamp| Wallet::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.at().to_owned());
+        let wallet =
+            |expiration, timestamp| Wallet::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.at().to_owned());
         assert_eq!(wallet(86_400_001, 1), Ok(()));
         assert_eq!(wallet(2, 1), Ok(()));
         assert_eq!(wallet(1, 0), Ok(()));

@@ -13,7 +13,8 @@ use crate::address::{self, Address};
 use crate::message::RULES;
 use crate::wire;
 
-const SPELLING: Spelling = Spelling { account: |address| Address::from(address).account(), shown: |address| Address::from(address).to_string() };
+const SPELLING: Spelling =
+    Spelling { account: |address| Address::from(address).account(), shown: |address| Address::from(address).to_string() };
 
 /// TIP-712 domains carry these bits of the genesis-derived chain id.
 const DOMAIN_CHAIN_ID: u64 = 0xffff_ffff;
@@ -113,9 +114,8 @@ fn check_native_amount(order: &Order<'_>) -> Result<i64, Refusal> {
         return Ok(0);
     }
     let amount = order.request.source.amount;
-    i64::try_from(amount).map_err(|_| {
-        Refusal::new(Code::NumberTooLarge, "/request/source/amount").expected(format!("at most {} sun", i64::MAX)).got(amount)
-    })
+    i64::try_from(amount)
+        .map_err(|_| Refusal::new(Code::NumberTooLarge, "/request/source/amount").expected(format!("at most {} sun", i64::MAX)).got(amount))
 }
 
 /// Chain, contract, fee limit and value of a transaction object; answers the call with its data still to be judged.

@@ -1,5 +1,13 @@
 //! Cases with one change that a wallet must refuse, and the code that names the change.
 
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
 mod support;
 
 use countersign_core::Code;

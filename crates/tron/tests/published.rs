@@ -1,5 +1,13 @@
 //! The 1,025 TIP-712 cases that TronWeb publishes (`test/testcases/eip712.json.gz`), and the orders' own typed data.
 
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
 mod support;
 
 use std::borrow::Cow;
@@ -34,7 +42,8 @@ fn published_vectors_hash_alike() -> TestResult {
     let mut refused = Vec::new();
     for case in &cases {
         let name = case["name"].as_str().ok_or("no name")?;
-        let typed_data = json!({ "types": case["types"], "domain": case["domain"], "primaryType": case["primaryType"], "message": case["data"] });
+        let typed_data =
+            json!({ "types": case["types"], "domain": case["domain"], "primaryType": case["primaryType"], "message": case["data"] });
         match hash(&typed_data.to_string()) {
             Ok(hashes) => {
                 assert_eq!(hashes.digest, digest(&case["digest"])?, "{name}");

@@ -71,15 +71,14 @@ type DomainMember = (&'static str, &'static str);
 /// Reads the domain, and which members it has.
 fn read_domain(node: Node<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), Refusal> {
     let members = node.object()?;
-    members.only(&DOMAIN.map(|(name, _)| name)).map_err(|refusal| {
-        Refusal::new(Code::TypedDataDomain, refusal.at()).because("a member that no domain has")
-    })?;
+    members
+        .only(&DOMAIN.map(|(name, _)| name))
+        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.at()).because("a member that no domain has"))?;
     let text = |key: &'static str| members.get(key).map(|node| node.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
     let chain_id = members.get("chainId").map(|node| Ok(node.any_number()? & U256::from(CHAIN_ID_BITS)));
     let contract = members.get("verifyingContract").map(|node| address::read_any(node).map(address::Address::bytes));
     let salt = members.get("salt").map(|node| node.hex_array::<32>().map(B256::from));
     let domain = Eip712Domain::new(text("name")?, text("version")?, chain_id.transpose()?, contract.transpose()?, salt.transpose()?);
-    eprintln!("{domain:?}");
     Ok((domain, DOMAIN.into_iter().filter(|(name, _)| members.get(name).is_some()).collect()))
 }
 
@@ -367,14 +366,19 @@ mod tests {
     #[test]
     fn every_spelling_of_an_address_hashes_alike() {
         let base58 = one("address", "\"TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t\"").unwrap();
-        for form in ["41a614f803b6fd780986a42c78ec9c7f77e6ded13c", "0x41a614f803b6fd780986a42c78ec9c7f77e6ded13c", "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"] {
+        for form in [
+            "41a614f803b6fd780986a42c78ec9c7f77e6ded13c",
+            "0x41a614f803b6fd780986a42c78ec9c7f77e6ded13c",
+            "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c",
+        ] {
             assert_eq!(one("address", &format!("\"{form}\"")), Ok(base58), "{form}");
         }
     }
 
     #[test]
     fn the_domain_carries_the_low_half_of_a_chain_id() {
-        let with = |id: &str| hashed(&format!(r#"{{"types":{{"M":[]}},"primaryType":"M","domain":{{"chainId":{id}}},"message":{{}}}}"#)).unwrap();
+        let with =
+            |id: &str| hashed(&format!(r#"{{"types":{{"M":[]}},"primaryType":"M","domain":{{"chainId":{id}}},"message":{{}}}}"#)).unwrap();
         assert_eq!(with("728126428"), with("\"0x2b6653dc\""));
         // The id of the main network's genesis block ends with the same 32 bits.
         assert_eq!(with("\"0x00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc\""), with("728126428"));
@@ -414,7 +418,22 @@ mod tests {
 
     #[test]
     fn types_are_of_the_language_declared_and_used() {
-        for kind in ["uint", "int7", "uint264", "uint08", "bytes0", "bytes33", "function", "uint8[", "uint8[01]", "uint8]", "N", "uint8 x", "", "tuple(bool)"] {
+        for kind in [
+            "uint",
+            "int7",
+            "uint264",
+            "uint08",
+            "bytes0",
+            "bytes33",
+            "function",
+            "uint8[",
+            "uint8[01]",
+            "uint8]",
+            "N",
+            "uint8 x",
+            "",
+            "tuple(bool)",
+        ] {
             assert_eq!(one(kind, "1").map_err(|(code, _)| code), Err(Code::TypedDataTypes), "{kind}");
         }
         for types in [

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Holds the dependency graph to deny.toml where cargo-deny is not installed: licences, bans and sources.
+
+Reads the tree that cargo itself resolves. A licence expression is satisfied if the allow-list satisfies it: one side of
+an OR, both sides of an AND.
+"""
+import re
+import subprocess
+import sys
+import tomllib
+
+
+def satisfied(expression: str, allowed: set[str]) -> bool:
+    """Evaluates an SPDX expression; the old spelling `A/B` means `A OR B`."""
+    tokens = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
+
+    def any_of() -> bool:
+        value = all_of()
+        while tokens and tokens[0] == "OR":
+            tokens.pop(0)
+            value = all_of() or value
+        return value
+
+    def all_of() -> bool:
+        value = one()
+        while tokens and tokens[0] == "AND":
+            tokens.pop(0)
+            value = one() and value
+        return value
+
+    def one() -> bool:
+        token = tokens.pop(0)
+        if token == "(":
+            value = any_of()
+            tokens.pop(0)
+            return value
+        if tokens and tokens[0] == "WITH":
+            tokens.pop(0)
+            token = f"{token} WITH {tokens.pop(0)}"
+        return token in allowed
+
+    return any_of()
+
+
+def main() -> int:
+    with open("deny.toml", "rb") as file:
+        rules = tomllib.load(file)
+    command = ["cargo", "tree", "--workspace", "--all-features", "--edges", "all", "--target", "all", "--locked"]
+    command += ["--prefix", "none", "--format", "{p}\t{l}"]
+    tree = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    allowed = set(rules["licenses"]["allow"])
+    banned = {ban["crate"] for ban in rules["bans"]["deny"]}
+    packages = sorted({line.replace(" (*)", "") for line in tree.splitlines() if "\t" in line})
+    faults = []
+    for line in packages:
+        package, licence = line.split("\t")
+        name, _, source = package.partition(" ")
+        if "://" in source:
+            faults.append(f"{package}: not from the registry")
+        if name in banned:
+            faults.append(f"{package}: banned")
+        if not licence or not satisfied(licence, allowed):
+            faults.append(f"{package}: licence {licence}")
+    print("\n".join(faults) or f"{len(packages)} packages: licences, bans and sources are as deny.toml says")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+//! One side of an order record by itself: what a way out starts from.
+
+use countersign_chains::swap_id::{Swap, Version};
+use countersign_chains::{Account, Family, address};
+
+use crate::code::Code;
+use crate::refusal::Refusal;
+use crate::registry::{Asset, Registry};
+use crate::secret_hash::SecretHash;
+use crate::wire::{OrderRecord, SwapRecord};
+
+/// Which side of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Leg {
+    /// Where the owner pays: the side that the owner refunds.
+    Source,
+    /// Where the owner is paid: the side that the owner redeems.
+    Destination,
+}
+
+impl Leg {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source_swap",
+            Self::Destination => "destination_swap",
+        }
+    }
+}
+
+/// One side of a record on an account chain, its asset pinned and its parties read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Side<'r> {
+    /// The swap record.
+    pub swap: &'r SwapRecord,
+    /// The pinned asset.
+    pub asset: &'r Asset,
+    /// Which fields an EVM swap id binds.
+    pub version: Version,
+    /// Who funded, and gets a refund.
+    pub initiator: Account,
+    /// Who redeems.
+    pub redeemer: Account,
+    leg: Leg,
+}
+
+impl<'r> Side<'r> {
+    /// Reads one side, which must be on a chain of `family`.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], or [`Code::RecordMismatch`] for a
+    /// party that is no account of the chain.
+    pub fn of(record: &'r OrderRecord, leg: Leg, registry: &'r Registry, family: Family) -> Result<Self, Refusal> {
+        let swap = match leg {
+            Leg::Source => &record.source_swap,
+            Leg::Destination => &record.destination_swap,
+        };
+        let refuse = |code, member: &str| Refusal::new(code, format!("/order/{}/{member}", leg.name()));
+        let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| refuse(Code::UnknownAsset, "asset").got(&swap.asset))?;
+        if asset.chain.family() != family {
+            return Err(refuse(Code::UnsupportedFamily, "asset").expected(family).got(asset.chain.family()));
+        }
+        let version = Version::parse(&record.version)
+            .ok_or_else(|| Refusal::new(Code::RecordVersion, "/order/version").expected("v1, v2 or v3").got(&record.version))?;
+        let party = |member, text: &str| {
+            address::parse(&asset.chain.network, text)
+                .map_err(|error| refuse(Code::RecordMismatch, member).because(error.to_string()).got(text))
+        };
+        let (initiator, redeemer) = (party("initiator", &swap.initiator)?, party("redeemer", &swap.redeemer)?);
+        Ok(Self { swap, asset, version, initiator, redeemer, leg })
+    }
+
+    /// A refusal at a member of this side.
+    #[must_use]
+    pub fn refuse(&self, code: Code, member: &str) -> Refusal {
+        Refusal::new(code, format!("/order/{}/{member}", self.leg.name()))
+    }
+
+    /// What the swap-id formulas draw from.
+    #[must_use]
+    pub fn terms(&self) -> Swap<'_> {
+        Swap {
+            secret_hash: &self.swap.secret_hash.0,
+            initiator: self.initiator.bytes(),
+            redeemer: self.redeemer.bytes(),
+            timelock: self.swap.timelock,
+            amount: self.swap.amount,
+        }
+    }
+
+    /// The pinned HTLC.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnknownAsset`] if none is pinned.
+    pub fn htlc(&self) -> Result<&Account, Refusal> {
+        self.asset.htlc.as_ref().ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").because("no HTLC is pinned for the asset"))
+    }
+
+    /// The secret is that of this side's hash.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SecretWrong`], without the secret.
+    pub fn check_secret(&self, secret: &[u8; 32]) -> Result<(), Refusal> {
+        if SecretHash::of(secret) == self.swap.secret_hash {
+            return Ok(());
+        }
+        Err(self.refuse(Code::SecretWrong, "secret_hash").expected(self.swap.secret_hash))
+    }
+}

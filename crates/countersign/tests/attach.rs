@@ -1,0 +1,360 @@
+//! Signatures from outside: the ones that ethers and viem made are taken in every spelling and give the same artefacts;
+//! any other is refused at the request that it was given for.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+#![cfg(feature = "evm")]
+
+mod fixture;
+
+use countersign::case::Case;
+use countersign::json::{Node, parse};
+use countersign::{AnyUnsigned, Code, Family, Policy, Refusal};
+use fixture::{Good, REGISTRY, accepted, accepted_case, difference};
+use serde_json::{Map, Value, json};
+
+/// Order of the group of secp256k1 (SEC 2, version 2.0, section 2.4.1), big-endian.
+const ORDER: &str = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+
+fn prepared<T>(case: &Good, then: impl FnOnce(AnyUnsigned) -> T) -> T {
+    let value = parse(case.input.as_bytes()).unwrap();
+    then(Case::of(&value).unwrap().prepare(&REGISTRY, &Policy::default()).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id)))
+}
+
+/// Attaches what a signer answered; the artefacts and the codes of the warnings, or the refusal.
+fn attach(case: &Good, signatures: &Value) -> Result<(Value, Vec<&'static str>), Refusal> {
+    let text = signatures.to_string();
+    let signatures = parse(text.as_bytes()).unwrap();
+    prepared(case, |unsigned| {
+        let signed = unsigned.attach_json(Node::root(&signatures, "/signatures"))?;
+        let warnings = signed.warnings().list().iter().map(|warning| warning.code.name()).collect();
+        Ok((serde_json::to_value(&signed).unwrap(), warnings))
+    })
+}
+
+fn refused(case: &Good, signatures: &Value) -> (Code, String) {
+    match attach(case, signatures) {
+        Ok(_) => panic!("{}: accepted {signatures}", case.id),
+        Err(refusal) => (refusal.code(), refusal.at().to_owned()),
+    }
+}
+
+/// r, s and whether y is odd.
+#[derive(Clone, Copy)]
+struct Ecdsa {
+    r: [u8; 32],
+    s: [u8; 32],
+    odd: bool,
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    hex::decode(text.trim_start_matches("0x")).unwrap()
+}
+
+/// A big-endian integer without leading zeros, as RLP has it, as a word.
+fn word(short: &[u8]) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[32 - short.len()..].copy_from_slice(short);
+    word
+}
+
+/// The last three items of an RLP list: y parity (or EIP-155 v), r, s. Each is a byte below 0x80, or a short string.
+fn last_three(signed: &[u8]) -> (Vec<u8>, [u8; 32], [u8; 32]) {
+    let start = usize::from(signed[0] == 0x02);
+    let mut at = start + 1 + if signed[start] > 0xf7 { usize::from(signed[start] - 0xf7) } else { 0 };
+    let mut items = Vec::new();
+    while at < signed.len() {
+        let (skip, len) = match signed[at] {
+            0..=0x7f => (0, 1),
+            short @ 0x80..=0xb7 => (1, usize::from(short - 0x80)),
+            long @ 0xb8..=0xbf => {
+                let width = usize::from(long - 0xb7);
+                (1 + width, signed[at + 1..=at + width].iter().fold(0, |len, byte| len << 8 | usize::from(*byte)))
+            }
+            // The access list is empty.
+            list => (1, usize::from(list - 0xc0)),
+        };
+        items.push(signed[at + skip..at + skip + len].to_vec());
+        at += skip + len;
+    }
+    let [v, r, s] = items.last_chunk().unwrap();
+    (v.clone(), word(r), word(s))
+}
+
+impl Ecdsa {
+    /// The signature inside what an outside library signed.
+    fn of(part: &Value) -> Option<Self> {
+        if let Some(text) = part["signature"].as_str() {
+            let bytes = bytes(text);
+            return Some(Self { r: bytes[..32].try_into().unwrap(), s: bytes[32..64].try_into().unwrap(), odd: bytes[64] == 28 });
+        }
+        let (v, r, s) = last_three(&bytes(part["signed"].as_str()?));
+        // EIP-1559: 0 or 1, zero as the empty string; EIP-155: 35 or 36 and twice the chain id.
+        let odd = match v.as_slice() {
+            [] => false,
+            [1] => true,
+            v => v[v.len() - 1] % 2 == 0,
+        };
+        Some(Self { r, s, odd })
+    }
+
+    fn joined(&self, v: u8) -> String {
+        format!("{}{}{v:02x}", hex::encode(self.r), hex::encode(self.s))
+    }
+
+    /// EIP-2098: the parity in the highest bit of s.
+    fn compact(&self) -> String {
+        let mut s = self.s;
+        assert!(s[0] < 0x80, "s is low");
+        s[0] |= u8::from(self.odd) << 7;
+        format!("{}{}", hex::encode(self.r), hex::encode(s))
+    }
+
+    fn spellings(&self) -> [String; 5] {
+        let odd = u8::from(self.odd);
+        [
+            format!("0x{}", self.joined(27 + odd)),
+            format!("0x{}", self.joined(odd)),
+            self.joined(27 + odd).to_uppercase(),
+            format!("0x{}", self.compact()),
+            self.compact(),
+        ]
+    }
+
+    /// The other signature of the same message: n - s, and the other parity.
+    fn high(&self) -> Self {
+        let order = bytes(ORDER);
+        let mut s = [0; 32];
+        let mut borrow = 0;
+        for index in (0..32).rev() {
+            let digit = i16::from(order[index]) - i16::from(self.s[index]) - borrow;
+            borrow = i16::from(digit < 0);
+            s[index] = u8::try_from(digit.rem_euclid(256)).unwrap();
+        }
+        Self { s, odd: !self.odd, ..*self }
+    }
+}
+
+/// The signatures of a case, by the names of the requests.
+fn signatures(case: &Good) -> Vec<(String, Ecdsa)> {
+    let parts = case.expect["artefacts"].as_object().unwrap();
+    parts.iter().filter_map(|(name, part)| Ecdsa::of(part).map(|signature| (name.clone(), signature))).collect()
+}
+
+fn object(signatures: &[(String, Ecdsa)], spelling: usize) -> Value {
+    Value::Object(signatures.iter().map(|(name, signature)| (name.clone(), Value::from(signature.spellings()[spelling].clone()))).collect())
+}
+
+#[test]
+fn outside_signatures_in_every_spelling_give_the_same_artefacts() {
+    let mut signed = 0;
+    for case in accepted(Family::Evm) {
+        let signatures = signatures(&case);
+        if signatures.is_empty() {
+            continue;
+        }
+        signed += 1;
+        for spelling in 0..5 {
+            let (artefacts, warnings) =
+                attach(&case, &object(&signatures, spelling)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id));
+            assert_eq!(difference(&case.expect["artefacts"], &artefacts, ""), None, "{}", case.id);
+            assert!(!warnings.contains(&"contract_signature_unverified"), "{}", case.id);
+        }
+    }
+    assert!(signed > 80, "only {signed} signed cases");
+}
+
+/// A signer is asked for exactly the digests and payloads that the outside tools signed.
+#[test]
+fn requests_carry_the_digests_of_the_outside_tools() {
+    for case in accepted(Family::Evm) {
+        let requests = prepared(&case, |unsigned| unsigned.requests());
+        let parts: Map<String, Value> = case.expect["artefacts"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(_, part)| !part.is_null())
+            .map(|(name, part)| (name.clone(), part.clone()))
+            .collect();
+        assert_eq!(requests.len(), parts.len(), "{}", case.id);
+        for request in requests {
+            let part = &parts[request.name];
+            let digest = part["digest"].as_str().or(part["signing_hash"].as_str()).unwrap();
+            assert_eq!(request.digest.to_string(), digest, "{}: {}", case.id, request.name);
+            let payload = match part["signing_payload"].as_str() {
+                Some(payload) => payload.to_owned(),
+                None => {
+                    format!("0x1901{}{}", &part["domain_separator"].as_str().unwrap()[2..], &part["struct_hash"].as_str().unwrap()[2..])
+                }
+            };
+            assert_eq!(request.payload.to_string(), payload, "{}: {}", case.id, request.name);
+        }
+    }
+}
+
+const CASE: &str = "evm-token-approval-exact";
+
+/// One signature at a time is enough: a hardware signer answers one by one.
+#[test]
+fn what_has_no_signature_stays_unsigned() {
+    let case = accepted_case(CASE);
+    for (name, signature) in signatures(&case) {
+        let (artefacts, _) = attach(&case, &json!({ name.as_str(): signature.spellings()[0] })).unwrap();
+        for (part, expected) in case.expect["artefacts"].as_object().unwrap() {
+            let has = artefacts[part].get("signed").or(artefacts[part].get("signature")).is_some();
+            assert_eq!(has, *part == name, "{part} with a signature for {name}");
+            if *part == name {
+                assert_eq!(difference(expected, &artefacts[part], ""), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn refuses_a_signature_that_is_not_the_senders_over_this_digest() {
+    let case = accepted_case(CASE);
+    // Sound signatures of another owner over another order.
+    let stranger = signatures(&accepted_case("evm-token-approval-unlimited"));
+    let own = signatures(&case);
+    let signature = |list: &[(String, Ecdsa)], name: &str| list.iter().find(|(found, _)| found == name).unwrap().1;
+    for name in ["approval", "initiate", "typed_data"] {
+        let at = format!("/signatures/{name}");
+        let theirs = signature(&stranger, name);
+        assert_eq!(refused(&case, &json!({ name: theirs.spellings()[0] })), (Code::SignatureMismatch, at.clone()));
+        // The owner's own, over another digest of the same order.
+        let other = if name == "initiate" { "approval" } else { "initiate" };
+        assert_eq!(refused(&case, &json!({ name: signature(&own, other).spellings()[0] })), (Code::SignatureMismatch, at.clone()));
+        // The other parity recovers another account, or none.
+        let mine = signature(&own, name);
+        let flipped = Ecdsa { odd: !mine.odd, ..mine };
+        for spelling in flipped.spellings() {
+            assert_eq!(refused(&case, &json!({ name: spelling })), (Code::SignatureMismatch, at.clone()));
+        }
+        for zeros in ["00".repeat(65), "00".repeat(64), format!("{}00", "00".repeat(32) + &"01".repeat(32))] {
+            assert_eq!(refused(&case, &json!({ name: zeros })), (Code::SignatureMismatch, at.clone()));
+        }
+    }
+}
+
+#[test]
+fn refuses_high_s() {
+    let case = accepted_case(CASE);
+    for (name, signature) in signatures(&case) {
+        let high = signature.high();
+        assert!(high.s[0] >= 0x7f, "the order was subtracted");
+        for v in [high.odd.into(), 27 + u8::from(high.odd)] {
+            assert_eq!(refused(&case, &json!({ name.as_str(): high.joined(v) })), (Code::SignatureHighS, format!("/signatures/{name}")));
+        }
+    }
+}
+
+#[test]
+fn refuses_another_form_or_length() {
+    let case = accepted_case(CASE);
+    let (_, signature) = signatures(&case).into_iter().find(|(name, _)| name == "initiate").unwrap();
+    let odd = u8::from(signature.odd);
+    let whole = signature.joined(27 + odd);
+    let at = "/signatures/initiate".to_owned();
+    for (text, code) in [
+        (String::new(), Code::SignatureMalformed),
+        ("0x".to_owned(), Code::SignatureMalformed),
+        (whole[..128].to_owned() + "0", Code::SignatureMalformed),
+        (whole[..126].to_owned(), Code::SignatureMalformed),
+        (format!("{whole}00"), Code::SignatureMalformed),
+        (format!("0X{whole}"), Code::SignatureMalformed),
+        (format!("{} ", &whole[..129]), Code::HexDigit),
+        (format!("0x{}g", &whole[..129]), Code::HexDigit),
+        (signature.joined(2), Code::SignatureMalformed),
+        (signature.joined(26), Code::SignatureMalformed),
+        (signature.joined(29), Code::SignatureMalformed),
+        // EIP-155 puts the chain id into v of a transaction, never of a signature that a signer answers here.
+        (signature.joined(37 + odd), Code::SignatureMalformed),
+        (signature.joined(255), Code::SignatureMalformed),
+    ] {
+        assert_eq!(refused(&case, &json!({ "initiate": text })), (code, at.clone()), "{text}");
+    }
+    for value in [json!(null), json!(1), json!(true), json!([1, 2])] {
+        assert_eq!(refused(&case, &json!({ "initiate": value })), (Code::WrongType, at.clone()), "{value}");
+    }
+}
+
+#[test]
+fn refuses_a_signature_that_nobody_asked_for() {
+    let case = accepted_case(CASE);
+    let (_, signature) = signatures(&case).swap_remove(0);
+    let spelling = &signature.spellings()[0];
+    for name in ["permit", "Initiate", "", "approval_reset", "a/b"] {
+        let at = format!("/signatures/{}", name.replace('/', "~1"));
+        assert_eq!(refused(&case, &json!({ name: spelling })), (Code::NothingToSign, at), "{name}");
+    }
+    // An order without approval and typed data.
+    let bare = accepted_case("evm-native-typed-data-null");
+    for name in ["approval", "typed_data"] {
+        assert_eq!(refused(&bare, &json!({ name: spelling })), (Code::NothingToSign, format!("/signatures/{name}")));
+    }
+    // Beside a good one as well.
+    let good = signatures(&bare).swap_remove(0).1;
+    assert_eq!(
+        refused(&bare, &json!({ "initiate": good.spellings()[0], "typed_data": spelling })),
+        (Code::NothingToSign, "/signatures/typed_data".into())
+    );
+}
+
+#[test]
+fn refuses_no_signature_at_all() {
+    let case = accepted_case(CASE);
+    assert_eq!(refused(&case, &json!({})), (Code::SignatureCount, "/signatures".into()));
+    assert_eq!(refused(&case, &json!([])), (Code::WrongType, "/signatures".into()));
+    assert_eq!(refused(&case, &json!("0x")), (Code::WrongType, "/signatures".into()));
+}
+
+/// Only the chain can check what a contract wallet signs, and a transaction is never signed by a contract.
+#[test]
+fn a_contract_wallets_signature_is_taken_for_the_message_with_a_warning() {
+    let case = accepted_case(CASE);
+    let (artefacts, warnings) = attach(&case, &json!({ "typed_data": { "contract": "0xAbcdef" } })).unwrap();
+    assert_eq!(artefacts["typed_data"]["signature"], "0xabcdef");
+    assert!(warnings.contains(&"contract_signature_unverified"));
+    for name in ["approval", "initiate"] {
+        assert_eq!(refused(&case, &json!({ name: { "contract": "0xabcdef" } })), (Code::SignatureMalformed, format!("/signatures/{name}")));
+    }
+    let at = |rest: &str| format!("/signatures/typed_data{rest}");
+    for (value, code, place) in [
+        (json!({ "contract": "0x" }), Code::SignatureMalformed, at("")),
+        (json!({ "contract": "abcd" }), Code::HexPrefix, at("/contract")),
+        (json!({ "contract": "0xabc" }), Code::HexOddLength, at("/contract")),
+        (json!({ "contract": 5 }), Code::WrongType, at("/contract")),
+        (json!({ "contract": null }), Code::MissingField, at("/contract")),
+        (json!({ "contract": "0xab", "signer": "0x" }), Code::UnexpectedField, at("/signer")),
+        (json!({ "contract": format!("0x{}", "ab".repeat(64 * 1024 + 1)) }), Code::HexLength, at("/contract")),
+        (json!({}), Code::MissingField, at("/contract")),
+    ] {
+        assert_eq!(
+            refused(&case, &json!({ "typed_data": value })),
+            (code, place),
+            "{}",
+            value.to_string().chars().take(80).collect::<String>()
+        );
+    }
+}
+
+/// A reset of the allowance is one more transaction, first in line and with the first nonce.
+#[test]
+fn a_reset_of_the_allowance_shifts_the_nonces_by_one() {
+    let case = accepted_case(CASE);
+    let mut line = fixture::Tree::parse(&case.input);
+    line.set("/wallet/reset_approval", fixture::Tree::parse("true"));
+    let nonce: u64 = line.scalar("/wallet/nonce").unwrap().parse().unwrap();
+    line.set("/wallet/nonce", fixture::Tree::parse(&(nonce - 1).to_string()));
+    let reset = Good { input: line.text(), ..case.clone() };
+    // With the nonce one lower, approval and initiate are again what the outside tools signed.
+    let (artefacts, _) = attach(&reset, &object(&signatures(&case), 0)).unwrap();
+    assert_eq!(difference(&case.expect["artefacts"], &artefacts, ""), None);
+    let names: Vec<_> = prepared(&reset, |unsigned| unsigned.requests()).iter().map(|request| request.name).collect();
+    assert_eq!(names, ["approval_reset", "approval", "initiate", "typed_data"]);
+}

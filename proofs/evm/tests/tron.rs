@@ -1,0 +1,246 @@
+//! What the library signs on Tron, executed: every accepted fixture of the family goes through every check, is signed, and
+//! its calls run against the swap contracts of this crate, at the addresses that the fixture pins.
+//!
+//! The machine is the EVM. For these calls that is no approximation: the TVM took over the EVM's ABI, its 20-byte
+//! addresses in words, `msg.value` (in sun), SHA-256, `ecrecover` and `chainid`, which answers the low 32 bits that TIP-712
+//! domains carry. Tron's envelope, energy and fee limit are not executed; the envelope's bytes are compared with TronWeb's
+//! where the fixtures are tested, and here the calls are taken out of the broadcast bytes again.
+
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of the tests, where a panic is a failed test")]
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use alloy_primitives::{Address, B256, Bytes, Signature, U256};
+use countersign_core::json::{self, Node};
+use countersign_core::wire::{OrderRecord, Read};
+use countersign_core::{ChainFamily, Documents, Order, Policy, Proposed, Registry, Signed};
+use countersign_proofs_evm::abi::{Erc20, Htlc, Order as Entry};
+use countersign_proofs_evm::{Account, Contract, Receipt, World};
+use countersign_tron::prost::Message;
+use countersign_tron::recover::{self, Leg};
+use countersign_tron::transaction::protocol::{Transaction, TriggerSmartContract};
+use countersign_tron::{Artefacts, SignedCall, Tron};
+
+type TestResult = Result<(), Box<dyn Error>>;
+
+const START: u64 = 60_000_000;
+
+/// A verified and signed fixture, with what it says beside the artefacts.
+struct Case {
+    id: String,
+    signed: Signed<Tron>,
+    owner: Address,
+    chain_id: u64,
+    htlc: Address,
+    token: Option<Address>,
+    version: String,
+    /// What the contract should hold.
+    entry: Entry,
+    destination_data: Bytes,
+    record: Option<OrderRecord>,
+}
+
+fn fixtures() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
+fn registry() -> Result<Registry, Box<dyn Error>> {
+    Ok(Registry::from_json(&fs::read(fixtures().join("registry.json"))?)?)
+}
+
+fn account(account: &countersign_core::Account) -> Address {
+    account.array::<20>().expect("an account of 20 bytes").into()
+}
+
+impl Case {
+    /// Takes a fixture through every check and signs it; `None` where its wallet has no key.
+    fn of(line: &str, registry: &Registry) -> Result<Option<Self>, Box<dyn Error>> {
+        let input = format!("{}}}", line.split_once(",\"note\":").ok_or("a line without a note")?.0);
+        let value = json::parse(input.as_bytes())?;
+        let root = Node::root(&value, "");
+        let members = root.object()?;
+        let wallet = members.need("wallet")?;
+        let Some(key) = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()? else { return Ok(None) };
+        let record = members.get("order").map(OrderRecord::read).transpose()?;
+        let documents = Documents {
+            request: members.need("request")?.value(),
+            response: members.need("response")?.value(),
+            order: members.get("order").map(|node| node.value()),
+        };
+        let policy = Policy::default();
+        let order = Order::open(documents, registry, &policy)?;
+        let owner = order.owner.as_ref().map(account).ok_or("no owner")?;
+        let (asset, amount) = (order.source, order.request.source.amount);
+        let htlc = asset.htlc.as_ref().map(account).ok_or("no HTLC")?;
+        let token = asset.token.as_ref().and_then(|token| token.account.as_ref()).map(account);
+        let verified = Proposed::<Tron>::new(order)?.verify()?;
+        let deposit = verified.deposit();
+        let (chain_id, terms) = (deposit.chain_id, deposit.terms.clone());
+        let version = deposit.typed_data.as_ref().map_or_else(|| "3".to_owned(), |message| message.version.clone());
+        let key = Tron::read_key(key).map_err(|code| code.name())?;
+        let signed = verified.prepare_json(wallet)?.sign(&key)?;
+        let entry = Entry {
+            initiator: owner,
+            redeemer: terms.redeemer,
+            initiatedAt: U256::from(START),
+            timelock: terms.timelock,
+            amount,
+            secretHash: terms.secret_hash,
+            closedAt: U256::ZERO,
+        };
+        let id = members.need("id")?.text()?.to_owned();
+        let destination_data = terms.destination_data.unwrap_or_default();
+        Ok(Some(Self { id, signed, owner, chain_id, htlc, token, version, entry, destination_data, record }))
+    }
+
+    fn all() -> Result<Vec<Self>, Box<dyn Error>> {
+        let (registry, text) = (registry()?, fs::read_to_string(fixtures().join("accept/tron.jsonl"))?);
+        let cases = text.lines().map(|line| Self::of(line, &registry)).collect::<Result<Vec<_>, _>>()?;
+        let cases: Vec<_> = cases.into_iter().flatten().collect();
+        assert!(cases.len() > 40, "{} signed fixtures", cases.len());
+        Ok(cases)
+    }
+
+    /// The chain with the contracts that the fixture pins, and an owner who has the amount and has approved nothing.
+    fn world(&self) -> Result<World, Box<dyn Error>> {
+        let mut world = World::new(self.chain_id, START);
+        match self.token {
+            Some(token) => {
+                world.deploy_at(token, &Contract::Token { symbol: "TRC20", decimals: 6 })?;
+                world.deploy_at(self.htlc, &Contract::Htlc { token, version: &self.version })?;
+                let mint = Erc20::mintCall { to: self.owner, value: self.entry.amount };
+                assert!(world.call(self.owner, token, alloy_sol_types::SolCall::abi_encode(&mint), U256::ZERO)?.is_success());
+            }
+            None => {
+                world.deploy_at(self.htlc, &Contract::NativeHtlc)?;
+                world.fund(self.owner, self.entry.amount);
+            }
+        }
+        Ok(world)
+    }
+
+    fn artefacts(&self) -> &Artefacts {
+        self.signed.artefacts()
+    }
+
+    /// What the owner and the HTLC hold.
+    fn holdings(&self, world: &World) -> Result<[U256; 2], Box<dyn Error>> {
+        let of = |account| match self.token {
+            Some(token) => world.balance_of(token, account),
+            None => Ok(world.native_balance_of(account)),
+        };
+        Ok([of(self.owner)?, of(self.htlc)?])
+    }
+
+    fn opened(&self, world: &World, receipt: &Receipt) -> Result<B256, Box<dyn Error>> {
+        assert!(receipt.is_success(), "{}: {:?}", self.id, receipt.outcome);
+        let event: Htlc::Initiated = receipt.event(self.htlc).ok_or("no event")?;
+        assert_eq!(world.order(self.htlc, event.orderId)?, self.entry, "{}", self.id);
+        assert_eq!(self.holdings(world)?, [U256::ZERO, self.entry.amount], "{}", self.id);
+        Ok(event.orderId)
+    }
+}
+
+/// Executes what a node would take: the call of the broadcast bytes, in the name of whoever signed its id.
+fn execute(world: &mut World, call: &SignedCall) -> Result<Receipt, Box<dyn Error>> {
+    let transaction = Transaction::decode(call.broadcast_bytes().ok_or("not signed")?.as_slice())?;
+    let raw = transaction.raw_data.ok_or("no call")?;
+    let contract = raw.contract.first().ok_or("no call")?;
+    let trigger = TriggerSmartContract::decode(contract.parameter.as_ref().ok_or("no call")?.value.as_slice())?;
+    let signature = Signature::from_raw(transaction.signature.first().ok_or("no signature")?)?;
+    let sender = signature.recover_address_from_prehash(&call.payload.tx_id)?;
+    assert_eq!(trigger.owner_address, [&[0x41], sender.as_slice()].concat());
+    let to = Address::from_slice(&trigger.contract_address[1..]);
+    Ok(world.call(sender, to, trigger.data, U256::try_from(trigger.call_value)?)?)
+}
+
+#[test]
+fn the_calls_lock_exactly_the_amount() -> TestResult {
+    for case in Case::all()? {
+        let mut world = case.world()?;
+        match (&case.artefacts().approval, case.token) {
+            (Some(approval), Some(token)) => {
+                assert!(execute(&mut world, approval)?.is_success(), "{}", case.id);
+                assert!(world.allowance(token, case.owner, case.htlc)? >= case.entry.amount, "{}", case.id);
+            }
+            // Approved long ago.
+            (None, Some(token)) => {
+                let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
+                assert!(world.call(case.owner, token, alloy_sol_types::SolCall::abi_encode(&approve), U256::ZERO)?.is_success());
+            }
+            _ => {}
+        }
+        let receipt = execute(&mut world, &case.artefacts().initiate)?;
+        case.opened(&world, &receipt)?;
+        let event: Htlc::InitiatedWithData = receipt.event(case.htlc).ok_or("no event")?;
+        assert_eq!(event.destinationData, case.destination_data, "{}", case.id);
+
+        let again = execute(&mut world, &case.artefacts().initiate);
+        assert!(!again.is_ok_and(|receipt| receipt.is_success()), "{}: opened twice", case.id);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_signature_locks_the_same_when_a_stranger_brings_it() -> TestResult {
+    let relayer = Account::from_phrase("countersign proofs: relayer").address();
+    let mut brought = 0;
+    for case in Case::all()? {
+        let (Some(token), Some(message)) = (case.token, &case.artefacts().typed_data) else { continue };
+        let mut world = case.world()?;
+        assert_eq!(message.message.hashes.domain_separator, world.read(case.htlc, &Htlc::domainSeparatorCall {})?, "{}", case.id);
+        let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
+        assert!(world.call(case.owner, token, alloy_sol_types::SolCall::abi_encode(&approve), U256::ZERO)?.is_success());
+        let Entry { initiator, redeemer, timelock, amount, secretHash, .. } = case.entry.clone();
+        let signature: Bytes = message.signature.clone().ok_or("not signed")?.into();
+        let bring = |signature, timelock| {
+            let call = Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash, signature };
+            alloy_sol_types::SolCall::abi_encode(&call)
+        };
+        let longer = world.call(relayer, case.htlc, bring(signature.clone(), timelock + U256::ONE), U256::ZERO)?;
+        assert_eq!(longer.reverted_with(), Some(Htlc::InvalidSignature { initiator }), "{}", case.id);
+        let receipt = world.call(relayer, case.htlc, bring(signature, timelock), U256::ZERO)?;
+        case.opened(&world, &receipt)?;
+        brought += 1;
+    }
+    assert!(brought > 30, "{brought}");
+    Ok(())
+}
+
+#[test]
+fn the_record_alone_leads_back_to_the_funds() -> TestResult {
+    let registry = registry()?;
+    let mut refunded = 0;
+    for case in Case::all()? {
+        let Some(record) = case.record.as_ref().filter(|record| record.version == "v3") else { continue };
+        let mut world = case.world()?;
+        match (&case.artefacts().approval, case.token) {
+            (None, Some(token)) => {
+                let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
+                assert!(world.call(case.owner, token, alloy_sol_types::SolCall::abi_encode(&approve), U256::ZERO)?.is_success());
+            }
+            (Some(approval), _) => assert!(execute(&mut world, approval)?.is_success()),
+            _ => {}
+        }
+        let receipt = execute(&mut world, &case.artefacts().initiate)?;
+        let id = case.opened(&world, &receipt)?;
+        let way_out = recover::refund(record, Leg::Source, &registry)?;
+        assert_eq!(way_out.swap_id == id.0, way_out.swap_id_recomputed, "{}", case.id);
+        if !way_out.swap_id_recomputed {
+            continue;
+        }
+        let relayer = Account::from_phrase("countersign proofs: relayer").address();
+        let refund = |world: &mut World| world.call(relayer, way_out.call.to.bytes(), way_out.call.data.clone(), U256::ZERO);
+        world.advance_blocks(u64::try_from(case.entry.timelock)?);
+        let early: Option<Htlc::NotExpired> = refund(&mut world)?.reverted_with();
+        assert!(early.is_some(), "{}", case.id);
+        world.advance_blocks(1);
+        assert!(refund(&mut world)?.is_success(), "{}", case.id);
+        assert_eq!(case.holdings(&world)?, [case.entry.amount, U256::ZERO], "{}", case.id);
+        refunded += 1;
+    }
+    assert!(refunded >= 2, "{refunded}");
+    Ok(())
+}
