@@ -43,7 +43,8 @@ fn main() {
     });
     group.bench_function("verify and prepare", |b| {
         b.iter(|| {
-            let verified = open(documents(&request_value, black_box(&response_value)), &registry, &policy).expect("open").verify().expect("verify");
+            let verified =
+                open(documents(&request_value, black_box(&response_value)), &registry, &policy).expect("open").verify().expect("verify");
             verified.prepare_json(wallet_node()).expect("prepare")
         })
     });
@@ -54,7 +55,14 @@ fn main() {
             verified.prepare_json(wallet_node()).expect("prepare")
         })
     });
-    let unsigned = || open(documents(&request_value, &response_value), &registry, &policy).expect("open").verify().expect("verify").prepare_json(wallet_node()).expect("prepare");
+    let unsigned = || {
+        open(documents(&request_value, &response_value), &registry, &policy)
+            .expect("open")
+            .verify()
+            .expect("verify")
+            .prepare_json(wallet_node())
+            .expect("prepare")
+    };
     group.bench_function("summary", |b| {
         let unsigned = unsigned();
         b.iter(|| black_box(&unsigned).summary())

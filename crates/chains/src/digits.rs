@@ -24,7 +24,7 @@ pub fn array<const N: usize>(digits: &str) -> Result<[u8; N], FromHexError> {
     Ok(bytes)
 }
 
-/// As [`array`], into memory of the caller's: for secrets, which are wiped where they stand.
+/// As [`array()`], into memory of the caller's: for secrets, which are wiped where they stand.
 ///
 /// # Errors
 ///

@@ -64,7 +64,7 @@ codes! {
     HexLength = "hex_length", "hex bytes are of another length", "check where the text was cut";
 
     // ---- the request
-    AssetIdMalformed = "asset_id_malformed", "an asset id is not <chain>:<symbol> in lower case", "take it from the list of assets";
+    AssetIdMalformed = "asset_id_malformed", "an asset id is not chain:symbol in lower case", "take it from the list of assets";
     AddressMalformed = "address_malformed", "this is no address of the chain", "check where it was copied from";
     AddressChecksum = "address_checksum", "the checksum of an address is wrong", "check every character; do not sign";
     AddressNetwork = "address_network", "an address belongs to another chain or network", "use one of the asset's own chain";

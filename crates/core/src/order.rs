@@ -70,7 +70,7 @@ pub struct Order<'d> {
     /// The source delegate: an account, or an x-only key on Bitcoin-like chains.
     pub delegate: Option<Account>,
     /// Where the destination pays out.
-    pub(crate) payout: Option<Account>,
+    pub(crate) payout: Account,
     /// What is pinned.
     pub registry: &'d Registry,
     /// What is allowed.
@@ -111,7 +111,7 @@ impl<'d> Order<'d> {
         let owner = owner(source, &request.source, "/request/source/owner")?;
         let payout = owner_of_payout(destination, &request.destination)?;
         let delegate = match &request.source.delegate {
-            Some(text) => Some(party(source, text, "/request/source/delegate")?),
+            Some(text) => Some(somebody(party(source, text, "/request/source/delegate")?, text, "/request/source/delegate")?),
             None => None,
         };
 
@@ -196,25 +196,36 @@ pub(crate) fn bad_address(error: address::AddressError, text: &str, at: &str) ->
     Refusal::new(code, at).because(error.to_string()).got(text)
 }
 
+/// Nobody has the zero address: what is refunded or paid there is lost.
+fn somebody(account: Account, text: &str, at: &str) -> Result<Account, Refusal> {
+    if account.is_zero() {
+        return Err(Refusal::new(Code::AddressMalformed, at).because("nobody owns the zero address").got(text));
+    }
+    Ok(account)
+}
+
+fn address_of(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
+    let account = address::parse(&asset.chain.network, text).map_err(|error| bad_address(error, text, at))?;
+    somebody(account, text, at)
+}
+
+/// Optional on Bitcoin-like chains, where the refund goes to a key.
 fn owner(asset: &Asset, side: &Side, at: &str) -> Result<Option<Account>, Refusal> {
     match &side.owner {
-        Some(text) => {
-            let account = address::parse(&asset.chain.network, text).map_err(|error| bad_address(error, text, at))?;
-            if account.is_zero() {
-                return Err(Refusal::new(Code::AddressMalformed, at).because("nobody owns the zero address").got(text));
-            }
-            Ok(Some(account))
-        }
+        Some(text) => address_of(asset, text, at).map(Some),
         None if asset.chain.family() == Family::Bitcoin => Ok(None),
         None => Err(Refusal::new(Code::MissingField, at)),
     }
 }
 
-fn owner_of_payout(asset: &Asset, side: &Side) -> Result<Option<Account>, Refusal> {
+/// Never optional: without it nothing would tell where the order pays out.
+fn owner_of_payout(asset: &Asset, side: &Side) -> Result<Account, Refusal> {
+    const AT: &str = "/request/destination/owner";
     if let Some(delegate) = &side.delegate {
         party(asset, delegate, "/request/destination/delegate")?;
     }
-    owner(asset, side, "/request/destination/owner")
+    let text = side.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, AT))?;
+    address_of(asset, text, AT)
 }
 
 /// Reads the record, bare or in its envelope.

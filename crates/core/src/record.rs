@@ -98,18 +98,18 @@ impl Check<'_, '_> {
             if !swap.secret.is_empty() {
                 return Err(self.refuse_leg(Code::RecordSecretKnown, leg, "secret"));
             }
-            if swap.is_redeemed() {
-                return Err(self.refuse_leg(Code::RecordRedeemed, leg, "redeem_tx_hash").got(&swap.redeem_tx_hash));
-            }
-            if swap.is_refunded() {
-                return Err(self.refuse_leg(Code::RecordRefunded, leg, "refund_tx_hash").got(&swap.refund_tx_hash));
-            }
+            self.refuse_if(Code::RecordRedeemed, leg, &swap.signs_of_redemption())?;
+            self.refuse_if(Code::RecordRefunded, leg, &swap.signs_of_refund())?;
         }
-        let source = self.swap(Leg::Source);
-        if source.is_funded() {
-            return Err(self.refuse_leg(Code::RecordFunded, Leg::Source, "initiate_tx_hash").got(&source.initiate_tx_hash));
+        self.refuse_if(Code::RecordFunded, Leg::Source, &self.swap(Leg::Source).signs_of_funding())
+    }
+
+    /// Refuses at the first member that says so.
+    fn refuse_if(&self, code: Code, leg: Leg, signs: &[(&'static str, Option<String>)]) -> Result<(), Refusal> {
+        match signs.iter().find_map(|(member, sign)| Some((member, sign.as_ref()?))) {
+            Some((member, sign)) => Err(self.refuse_leg(code, leg, member).got(sign)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn account(&self, leg: Leg, member: &str, text: &str) -> Result<Account, Refusal> {
@@ -188,9 +188,7 @@ impl Check<'_, '_> {
         let (leg, wanted) = (Leg::Destination, &self.order.request.destination);
         let swap = self.swap(leg);
         let redeemer = self.account(leg, "redeemer", &swap.redeemer)?;
-        if let Some(payout) = &self.order.payout
-            && redeemer != *payout
-        {
+        if redeemer != self.order.payout {
             return Err(self
                 .refuse_leg(Code::RecordPaysElsewhere, leg, "redeemer")
                 .expected(wanted.owner.as_deref().unwrap_or_default())
@@ -228,13 +226,14 @@ impl Check<'_, '_> {
             }
             _ => return Err(self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator").got(got)),
         }
-        for (named, at) in [(&self.record.solver_id, "solver_id"), (&order.request.solver_id, "solver_id")] {
-            if let (Some(named), Some(paid)) = (named, paid)
-                && !named.eq_ignore_ascii_case(&paid.solver_id)
-            {
-                return Err(self.refuse(Code::RecordSolver, at).expected(&paid.solver_id).got(named));
+        let named = |named: &Option<String>, refusal: &dyn Fn() -> Refusal| match (named, paid) {
+            (Some(named), Some(paid)) if !named.eq_ignore_ascii_case(&paid.solver_id) => {
+                Err(refusal().expected(&paid.solver_id).got(named))
             }
-        }
+            _ => Ok(()),
+        };
+        named(&self.record.solver_id, &|| self.refuse(Code::RecordSolver, "solver_id"))?;
+        named(&order.request.solver_id, &|| Refusal::new(Code::RecordSolver, "/request/solver_id"))?;
         Ok(())
     }
 
@@ -301,17 +300,20 @@ impl Check<'_, '_> {
     }
 
     fn extras(&self, warnings: &mut Warnings) {
-        let requested = &self.order.request.affiliate_fees;
+        // Each fee that was asked for covers one of the record's; an entry of unknown shape covers nothing.
+        let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().collect();
         for fee in &self.record.affiliate_fees {
-            let same = |text: &Option<String>, wanted: &str| text.as_deref().is_none_or(|text| text.eq_ignore_ascii_case(wanted));
-            let asked_for = requested.iter().any(|wanted| {
+            let same = |text: &Option<String>, wanted: &str| text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(wanted));
+            let asked_for = requested.iter().position(|wanted| {
                 same(&fee.asset, wanted.asset.as_str()) && same(&fee.address, &wanted.address) && same(&fee.fee, &wanted.fee.to_string())
             });
-            if !asked_for {
-                let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
-                let detail = format!("{} basis points of {} to {}", member(&fee.fee), member(&fee.asset), member(&fee.address));
-                warnings.about(Code::AffiliateFeesNotRequested, detail);
+            if let Some(index) = asked_for {
+                requested.swap_remove(index);
+                continue;
             }
+            let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
+            let detail = format!("{} basis points of {} to {}", member(&fee.fee), member(&fee.asset), member(&fee.address));
+            warnings.about(Code::AffiliateFeesNotRequested, detail);
         }
         if let (Some(wanted), Some(got)) = (&self.order.request.nonce, &self.record.nonce)
             && wanted != got

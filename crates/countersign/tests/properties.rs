@@ -267,7 +267,8 @@ fn every_member_of_the_record_is_refused_shown_or_only_informs() {
     let mut runs = 0;
     for case in cases(TELLING_RECORDS) {
         let tree = unsigned(&case);
-        if tree.at("/order").is_none() {
+        // Unknown members of a record pass, because the interface grows.
+        if tree.at("/order").is_none() || case.id.ends_with("-unknown-fields") {
             continue;
         }
         let before = run(&tree.text());

@@ -213,14 +213,12 @@ fn refusals_can_be_shown() {
     }
 }
 
-/// Codes that no change of a line of this family can show, and where they are tested instead. A code that gets a case
-/// leaves this list.
-const EVM: &[(Code, &str)] = &[
+/// Codes that no change of a line can show, and where they are tested instead. A code that gets a case leaves this list.
+const ELSEWHERE: &[(Code, &str)] = &[
     (Code::JsonNotUtf8, "a JSON file of cases cannot hold it: refuses_bytes_that_are_not_utf_8"),
     (Code::JsonTooLarge, "16 MiB do not belong into a file of cases: refuses_a_line_above_16_mib"),
     (Code::RegistryMalformed, "the registry is read before any line: api.rs"),
     (Code::UnsupportedFamily, "depends on which families are built: api.rs"),
-    (Code::DelegateNotSupported, "EVM has delegates"),
     (Code::SignatureMalformed, "signatures from outside: attach.rs"),
     (Code::SignatureHighS, "signatures from outside: attach.rs"),
     (Code::SignatureMismatch, "signatures from outside: attach.rs"),
@@ -231,33 +229,27 @@ const EVM: &[(Code, &str)] = &[
     (Code::Internal, "no input is known that gives it; properties.rs looks for one"),
 ];
 
-const fn exceptions(family: Family) -> Option<&'static [(Code, &'static str)]> {
-    match family {
-        Family::Evm => Some(EVM),
-        _ => None,
-    }
-}
-
 #[test]
 fn every_code_has_a_case_or_a_reason() {
-    for family in families() {
-        let Some(exceptions) = exceptions(family) else { continue };
-        let shown: BTreeSet<_> = changes(family)
-            .into_iter()
-            .map(|change| match change.verdict {
-                Verdict::Refused { code, .. } => code,
-                Verdict::Warned(code) => code,
-            })
-            .collect();
-        let excepted: BTreeSet<_> = exceptions.iter().map(|(code, _)| code.name().to_owned()).collect();
-        let all: BTreeSet<_> = Code::ALL.iter().map(|code| code.name().to_owned()).collect();
-        let missing: Vec<_> = all.iter().filter(|code| !shown.contains(*code) && !excepted.contains(*code)).collect();
-        assert!(missing.is_empty(), "{family}: no case shows {missing:?}");
-        let stale: Vec<_> = shown.intersection(&excepted).collect();
-        assert!(stale.is_empty(), "{family}: {stale:?} have cases and need no exception");
-        let unknown: Vec<_> = shown.difference(&all).collect();
-        assert!(unknown.is_empty(), "{family}: {unknown:?} are no codes");
+    // A build of some families alone shows only their codes.
+    if [Family::Evm, Family::Tron].iter().any(|family| !FAMILIES.contains(family)) {
+        return;
     }
+    let shown: BTreeSet<_> = families()
+        .flat_map(changes)
+        .map(|change| match change.verdict {
+            Verdict::Refused { code, .. } => code,
+            Verdict::Warned(code) => code,
+        })
+        .collect();
+    let excepted: BTreeSet<_> = ELSEWHERE.iter().map(|(code, _)| code.name().to_owned()).collect();
+    let all: BTreeSet<_> = Code::ALL.iter().map(|code| code.name().to_owned()).collect();
+    let missing: Vec<_> = all.iter().filter(|code| !shown.contains(*code) && !excepted.contains(*code)).collect();
+    assert!(missing.is_empty(), "no case shows {missing:?}");
+    let stale: Vec<_> = shown.intersection(&excepted).collect();
+    assert!(stale.is_empty(), "{stale:?} have cases and need no exception");
+    let unknown: Vec<_> = shown.difference(&all).collect();
+    assert!(unknown.is_empty(), "{unknown:?} are no codes");
 }
 
 /// Members that only inform: nothing is decided by them and nothing of them is signed.
@@ -273,13 +265,12 @@ fn general(at: &str) -> String {
         .join("/")
 }
 
-/// Every member that a base has is changed by some case of its own.
+/// Every member that a base has is changed by some case of its own. Request, envelope and record are read by the same code
+/// for every family: EVM's cases stand for all.
 #[test]
 fn every_member_has_a_case() {
+    let own = |at: &str| (at.starts_with("/response/result/") && !at.ends_with("/order_id")) || at.starts_with("/wallet/");
     for family in families() {
-        if exceptions(family).is_none() {
-            continue;
-        }
         let (bases, changes) = (bases(family), changes(family));
         let mut touched = BTreeSet::new();
         for change in &changes {
@@ -293,7 +284,8 @@ fn every_member_has_a_case() {
             used.iter().flat_map(|base| Tree::parse(&bases[base].input).scalars("")).map(|(at, _)| general(&at)).collect();
         let missing: Vec<_> =
             members.iter().filter(|at| !touched.contains(*at) && !INFORMS.iter().any(|informs| at.ends_with(informs))).collect();
-        assert!(members.len() > 60, "{family}: only {} members", members.len());
+        let missing: Vec<_> = missing.into_iter().filter(|at| family == Family::Evm || own(at)).collect();
+        assert!(members.len() > 15, "{family}: only {} members", members.len());
         assert!(missing.is_empty(), "{family}: no case changes {missing:#?}");
     }
 }

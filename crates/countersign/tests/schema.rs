@@ -17,6 +17,8 @@ use fixture::{fixtures, read};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+type Change = fn(&mut Value);
+
 fn schema(name: &str) -> Validator {
     let schema: Value = serde_json::from_str(&read(&fixtures().join(name))).unwrap();
     jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{name} is no schema: {error}"))
@@ -65,7 +67,7 @@ fn a_broken_accept_line_does_not_pass() {
     let text = read(&fixtures().join("accept/evm.jsonl"));
     let good: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert!(schema.is_valid(&good));
-    let breaks: [(&str, fn(&mut Value)); 9] = [
+    let breaks: [(&str, Change); 9] = [
         ("no source", |case| drop(case.as_object_mut().unwrap().remove("source"))),
         ("no note", |case| drop(case.as_object_mut().unwrap().remove("note"))),
         ("unknown member", |case| case["expected"] = json!({})),
@@ -91,7 +93,7 @@ fn a_broken_reject_file_does_not_pass() {
     let valid = |case: &Value| schema.is_valid(&json!({ "cases": [case] }));
     assert!(valid(&good) && valid(&warned));
     assert!(!schema.is_valid(&json!({ "cases": [] })));
-    let breaks: [(&str, &Value, fn(&mut Value)); 11] = [
+    let breaks: [(&str, &Value, Change); 11] = [
         ("nothing changes", &good, |case| drop(case.as_object_mut().unwrap().remove("remove"))),
         ("no reason", &good, |case| case["why"] = json!("")),
         ("no code", &good, |case| drop(case.as_object_mut().unwrap().remove("code"))),

@@ -188,17 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_lives_for_at_most_a_day() {
-        let wallet =
-            |expiration, timestamp| Wallet::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.at().to_owned());
-        assert_eq!(wallet(86_400_001, 1), Ok(()));
+    fn a_transaction_lives_for_some_time() {
+        let wallet = |expiration, timestamp| Wallet::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.code());
         assert_eq!(wallet(2, 1), Ok(()));
-        assert_eq!(wallet(1, 0), Ok(()));
-        for (expiration, timestamp) in [(1, 1), (0, 1), (86_400_002, 1), (i64::MAX, 0), (i64::MIN, i64::MAX)] {
-            assert_eq!(wallet(expiration, timestamp), Err("/wallet/expiration".to_owned()), "{expiration} {timestamp}");
+        for (expiration, timestamp) in [(1, 1), (0, 1), (i64::MIN, i64::MAX)] {
+            assert_eq!(wallet(expiration, timestamp), Err(Code::ExpirationPassed), "{expiration} {timestamp}");
         }
-        assert_eq!(wallet(1, -1), Err("/wallet/timestamp".to_owned()));
-        assert_eq!(wallet(i64::MAX, i64::MIN), Err("/wallet/timestamp".to_owned()));
     }
 
     #[test]

@@ -97,23 +97,48 @@ impl SwapRecord {
     /// Whether anything says that funds have arrived or are on their way.
     #[must_use]
     pub fn is_funded(&self) -> bool {
-        !self.initiate_tx_hash.is_empty()
-            || self.initiate_block_number != 0
-            || !self.filled_amount.is_zero()
-            || self.current_confirmations != 0
+        self.signs_of_funding().iter().any(|(_, sign)| sign.is_some())
     }
 
     /// Whether anything says that the swap is redeemed.
     #[must_use]
     pub fn is_redeemed(&self) -> bool {
-        !self.redeem_tx_hash.is_empty() || self.redeem_block_number != 0
+        self.signs_of_redemption().iter().any(|(_, sign)| sign.is_some())
     }
 
     /// Whether anything says that the swap is refunded.
     #[must_use]
     pub fn is_refunded(&self) -> bool {
-        !self.refund_tx_hash.is_empty() || self.refund_block_number != 0
+        self.signs_of_refund().iter().any(|(_, sign)| sign.is_some())
     }
+
+    /// Members that would say that funds have arrived, and what they say.
+    pub(crate) fn signs_of_funding(&self) -> [(&'static str, Option<String>); 4] {
+        [
+            ("initiate_tx_hash", hash(&self.initiate_tx_hash)),
+            ("initiate_block_number", number(self.initiate_block_number)),
+            ("filled_amount", Some(self.filled_amount.to_string()).filter(|_| !self.filled_amount.is_zero())),
+            ("current_confirmations", number(self.current_confirmations)),
+        ]
+    }
+
+    /// Members that would say that the swap is redeemed, and what they say.
+    pub(crate) fn signs_of_redemption(&self) -> [(&'static str, Option<String>); 2] {
+        [("redeem_tx_hash", hash(&self.redeem_tx_hash)), ("redeem_block_number", number(self.redeem_block_number))]
+    }
+
+    /// Members that would say that the swap is refunded, and what they say.
+    pub(crate) fn signs_of_refund(&self) -> [(&'static str, Option<String>); 2] {
+        [("refund_tx_hash", hash(&self.refund_tx_hash)), ("refund_block_number", number(self.refund_block_number))]
+    }
+}
+
+fn hash(text: &str) -> Option<String> {
+    Some(text.to_owned()).filter(|text| !text.is_empty())
+}
+
+fn number(number: u64) -> Option<String> {
+    Some(number.to_string()).filter(|_| number != 0)
 }
 
 impl Read for OrderRecord {

@@ -1,0 +1,83 @@
+//! The documents say what the code does: the list of codes, and the tests that docs/threats.md names.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use countersign::Code;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn the_list_of_codes_is_the_code() {
+    let mut text = String::from(
+        "# Codes\n\nRefusals and warnings are one flat list; the names never change once released. Written by\n\
+         `UPDATE=1 cargo test -p countersign --test docs`.\n\n| code | what it says | what to do |\n|---|---|---|\n",
+    );
+    for code in Code::ALL {
+        writeln!(text, "| `{code}` | {} | {} |", code.meaning(), code.remedy()).unwrap();
+    }
+    let path = root().join("docs/codes.md");
+    if env::var_os("UPDATE").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == text, "docs/codes.md is behind crates/core/src/code.rs: run with UPDATE=1");
+}
+
+/// Every file of a kind below a folder, as one text.
+fn all(folder: &Path, extension: &str, into: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all(&path, extension, into);
+        } else if path.extension().is_some_and(|found| found == extension) {
+            into.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_test_that_the_threats_name_exists() {
+    let (mut fixtures, mut sources) = (String::new(), String::new());
+    all(&root().join("fixtures/reject"), "json", &mut fixtures);
+    all(&root().join("crates"), "rs", &mut sources);
+    let threats = fs::read_to_string(root().join("docs/threats.md")).unwrap();
+    let (mut named, mut missing) = (0, Vec::new());
+    for row in threats.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| attack")) {
+        let columns: Vec<_> = row.trim_matches('|').split(" | ").collect();
+        let [.., codes, tests] = columns.as_slice() else { panic!("{row}") };
+        for code in ticked(codes) {
+            assert!(Code::ALL.iter().any(|known| known.name() == code), "no code {code}: {row}");
+        }
+        for test in ticked(tests) {
+            named += 1;
+            let function = sources.contains(&format!("fn {test}(")) || root().join(format!("crates/countersign/tests/{test}.rs")).exists();
+            if !function && !has_case(&fixtures, test) {
+                missing.push(test);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/threats.md names tests that do not exist: {missing:?}");
+    assert!(named > 80, "{named}");
+}
+
+fn ticked(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Whether a fixture has this id; `*` stands for any characters.
+fn has_case(fixtures: &str, pattern: &str) -> bool {
+    fixtures.split("\"id\": \"").skip(1).filter_map(|rest| rest.split('"').next()).any(|id| {
+        let mut rest = Some(id);
+        for (index, part) in pattern.split('*').enumerate() {
+            rest = rest.and_then(|rest| match index {
+                0 => rest.strip_prefix(part),
+                _ => rest.split_once(part).map(|(_, rest)| rest),
+            });
+        }
+        rest.is_some_and(|rest| rest.is_empty() || pattern.ends_with('*'))
+    })
+}

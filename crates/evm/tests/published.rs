@@ -1,0 +1,412 @@
+//! Values that others have published: the EIPs' own examples, a live service's documented answers, and what a general
+//! EIP-712 hasher makes of every fixture.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and one that checks nothing says so"
+)]
+
+#[allow(dead_code, reason = "the facade's tests use the rest of it")]
+#[path = "../../countersign/tests/fixture/tree.rs"]
+mod tree;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alloy_eips::eip2718::Encodable2718;
+use countersign_core::json::{Node, parse};
+use countersign_core::wire::{OrderRecord, Read};
+use countersign_core::{Code, Documents, Hex, Order, Policy, Proposed, Refusal, Registry, Verified};
+use countersign_evm::alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
+use countersign_evm::alloy_dyn_abi::TypedData;
+use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};
+use countersign_evm::recover::{self, Leg};
+use countersign_evm::{Evm, Key, Outside, Payload, Wallet};
+use serde_json::{Value, json};
+use tree::Tree;
+
+fn project(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn shared(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: {} does not stand beside the project", path.display());
+    None
+}
+
+/// Input line and expectation of every accept case.
+fn accepted() -> Vec<(Tree, Value)> {
+    let cases = project("fixtures/accept/evm.jsonl");
+    cases
+        .lines()
+        .map(|line| {
+            let (input, rest) = line.split_at(line.find(",\"note\":").unwrap());
+            let mut rest: Value = serde_json::from_str(&format!("{{{}", &rest[1..])).unwrap();
+            (Tree::parse(&format!("{input}}}")), rest["expect"].take())
+        })
+        .collect()
+}
+
+fn accepted_case(id: &str) -> Tree {
+    accepted().into_iter().map(|(line, _)| line).find(|line| line.scalar("/id").as_deref() == Some(id)).unwrap()
+}
+
+fn registry() -> Registry {
+    Registry::from_json(project("fixtures/registry.json").as_bytes()).unwrap()
+}
+
+/// Verifies a line by this crate alone.
+fn verify(line: &Tree, registry: &Registry) -> Result<Verified<Evm>, Refusal> {
+    let texts = ["/request", "/response", "/order"].map(|at| line.at(at).map_or_else(|| "null".to_owned(), Tree::text));
+    let [request, response, order] = texts.each_ref().map(|text| parse(text.as_bytes()).unwrap());
+    let documents = Documents { request: &request, response: &response, order: Some(&order) };
+    let policy = Policy::default();
+    Proposed::<Evm>::new(Order::open(documents, registry, &policy)?)?.verify()
+}
+
+fn record(text: &str) -> OrderRecord {
+    OrderRecord::read(Node::root(&parse(text.as_bytes()).unwrap(), "/order")).unwrap()
+}
+
+fn hex(bytes: impl AsRef<[u8]>) -> String {
+    Hex(bytes.as_ref().to_vec()).to_string()
+}
+
+/// A transaction of an EIP through the same path as every call: a refund that is given the example's fields.
+fn example(chain_id: u64, to: &str, value: u64, gas_limit: u64, wallet: &Wallet) -> Payload {
+    let line = accepted_case("evm-record-evm-v1");
+    let mut refund = recover::refund(&record(&line.at("/order").unwrap().text()), Leg::Source, &registry()).unwrap();
+    refund.chain_id = chain_id;
+    refund.call.to = to.parse().unwrap();
+    refund.call.value = U256::from(value);
+    refund.call.gas_limit = gas_limit;
+    refund.call.data = Default::default();
+    refund.prepare(wallet).unwrap()
+}
+
+fn signed(payload: &Payload, key: &str) -> Vec<u8> {
+    let signature = Key::parse(key).unwrap().sign(&payload.signing_hash, "").unwrap();
+    let envelope: TxEnvelope = match payload.transaction.clone() {
+        TypedTransaction::Eip1559(tx) => tx.into_signed(signature).into(),
+        TypedTransaction::Legacy(tx) => tx.into_signed(signature).into(),
+        other => panic!("{other:?} is never prepared"),
+    };
+    envelope.encoded_2718()
+}
+
+/// <https://eips.ethereum.org/EIPS/eip-155>, "Example".
+#[test]
+fn the_example_of_eip_155() {
+    let payload =
+        example(1, "0x3535353535353535353535353535353535353535", 1_000_000_000_000_000_000, 21_000, &Wallet::legacy(9, 20_000_000_000));
+    assert_eq!(
+        hex(&payload.signing_payload),
+        "0xec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080"
+    );
+    assert_eq!(hex(payload.signing_hash), "0xdaf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53");
+    assert_eq!(
+        hex(signed(&payload, "0x4646464646464646464646464646464646464646464646464646464646464646")),
+        "0xf86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe53756\
+         7866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83"
+    );
+}
+
+/// ethereumjs, `packages/tx/test/json/eip1559.json` at 052242cc, first, fourth and last: an empty access list, nonces and
+/// fees of one to three bytes, both parities. (The list wraps each transaction in one more RLP string, left out here.)
+#[test]
+fn the_eip_1559_vectors_of_ethereumjs() {
+    for (nonce, value, gas_limit, priority, cap, raw) in [
+        (
+            819,
+            43_203_529,
+            35_552,
+            75_853,
+            121_212,
+            "02f870821e8e8203338301284d8301d97c828ae094000000000000000000000000000000000000aaaa8402933bc980c080a0d067f2167008c592196\
+             52f91cbf8788dbca5f771f6e91e2b7657e85b78b472e0a01d305af9fe81fdba43f0dfcd400ed24dcace0a7e30d4e85701dcaaf484cd079e",
+        ),
+        (
+            623,
+            21_649_799,
+            57_725,
+            74_140,
+            81_173,
+            "02f870821e8e82026f8301219c83013d1582e17d94000000000000000000000000000000000000aaaa84014a598780c080a0b107893e4590e177e24\
+             4493a3f2b59d63619ddd82772105d8c96b7fc85ff683da07dc9b9dc054d2f69f9cc540688f6c0da3b54dd8bd8323f06d0ca26b546a480f1",
+        ),
+        (
+            119,
+            65_456_115,
+            62_341,
+            24_721,
+            107_729,
+            "02f86d821e8e778260918301a4d182f38594000000000000000000000000000000000000aaaa8403e6c7f380c001a0e38e239770801eb995498c821\
+             e55ac9c19ae09184bb27b34be105e02fe3b7615a067c64ca6bd6d9107e85fd581ab2e70a14b637eb36505bb40861ef9d6e800cab6",
+        ),
+    ] {
+        let payload = example(0x1e8e, "0x000000000000000000000000000000000000aaaa", value, gas_limit, &Wallet::new(nonce, cap, priority));
+        let key = "0x8f2a55949038a9610f50fb23b5883af3b4ecb3c3bb792cbcefbd1542c692be63";
+        assert_eq!(hex(signed(&payload, key)), format!("0x{raw}"), "nonce {nonce}");
+    }
+}
+
+fn outside(text: &str) -> Result<Outside, Refusal> {
+    let json = json!(text).to_string();
+    Outside::read(Node::root(&parse(json.as_bytes()).unwrap(), "/signatures/x"))
+}
+
+/// <https://eips.ethereum.org/EIPS/eip-2098>, "Test Cases": both spellings are one signature, the key's own.
+#[test]
+fn the_vectors_of_eip_2098() {
+    let key = Key::parse("0x1234567890123456789012345678901234567890123456789012345678901234").unwrap();
+    for (message, r, s, v, compact) in [
+        (
+            "Hello World",
+            "68a020a209d3d56c46f38cc50a33f704f4a9a10a59377f8dd762ac66910e9b90",
+            "7e865ad05c4035ab5792787d4a0297a43617ae897930a6fe4d822b8faea52064",
+            27_u8,
+            "7e865ad05c4035ab5792787d4a0297a43617ae897930a6fe4d822b8faea52064",
+        ),
+        (
+            "It's a small(er) world",
+            "9328da16089fcba9bececa81663203989f2df5fe1faa6291a45381c81bd17f76",
+            "139c6d6b623b42da56557e5e734a43dc83345ddfadec52cbe24d0cc64f550793",
+            28,
+            "939c6d6b623b42da56557e5e734a43dc83345ddfadec52cbe24d0cc64f550793",
+        ),
+    ] {
+        let digest = eip191_hash_message(message);
+        let Outside::Ecdsa(whole) = outside(&format!("0x{r}{s}{v:02x}")).unwrap() else { panic!("no contract signed this") };
+        assert_eq!(Outside::Ecdsa(whole), outside(&format!("0x{r}{compact}")).unwrap(), "{message}");
+        assert_eq!(Outside::Ecdsa(whole), outside(&format!("{r}{s}{:02x}", v - 27)).unwrap(), "{message}");
+        assert_eq!(whole.recover_address_from_prehash(&digest).unwrap(), key.address(), "{message}");
+        // ethers signs by RFC 6979 as well, so the local signer gives the very same one.
+        assert_eq!(key.sign(&digest, "").unwrap(), whole, "{message}");
+    }
+}
+
+/// EIP-2: n/2 (SEC 2, section 2.4.1, halved) is the largest s that a node takes.
+#[test]
+fn s_up_to_half_the_order_is_low() {
+    let half = "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0";
+    let above = "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a1";
+    let one = format!("{:064x}", 1);
+    assert!(outside(&format!("{one}{half}1b")).is_ok());
+    for signature in [format!("{one}{above}1b"), format!("{one}{above}1c"), format!("{one}{above}")] {
+        assert_eq!(outside(&signature).unwrap_err().code(), Code::SignatureHighS, "{signature}");
+    }
+}
+
+/// <https://eips.ethereum.org/EIPS/eip-712>: the account of the example, whose key is Keccak-256 of `cow`.
+#[test]
+fn keys_control_the_accounts_of_the_examples() {
+    for (key, address) in [
+        ("0xc85ef7d79691fe79573b1a7064c19c1a9819ebdbd1faaab1a8ec92344438aaf4", "0xCD2a3d9F938E13CD947Ec05AbC7FE734Df8DD826"),
+        ("0x4646464646464646464646464646464646464646464646464646464646464646", "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F"),
+    ] {
+        assert_eq!(Key::parse(key).unwrap().address(), address.parse::<Address>().unwrap());
+        assert_eq!(Key::parse(&key[2..].to_uppercase()).unwrap().address(), address.parse::<Address>().unwrap());
+    }
+}
+
+/// Integers as decimal text, which a general reader takes at any width.
+fn numbers_as_text(tree: &Tree) -> Tree {
+    match tree {
+        Tree::Scalar(token) if token.bytes().all(|byte| byte.is_ascii_digit()) => Tree::Scalar(tree::quoted(token)),
+        Tree::Scalar(token) => Tree::Scalar(token.clone()),
+        Tree::Array(items) => Tree::Array(items.iter().map(numbers_as_text).collect()),
+        Tree::Object(members) => Tree::Object(members.iter().map(|(key, value)| (key.clone(), numbers_as_text(value))).collect()),
+    }
+}
+
+/// What a hasher that knows nothing of swaps makes of typed data.
+fn general_digest(typed_data: &Tree) -> B256 {
+    let typed_data: TypedData = serde_json::from_str(&numbers_as_text(typed_data).text()).unwrap();
+    typed_data.eip712_signing_hash().unwrap()
+}
+
+fn our_digest(verified: &Verified<Evm>) -> B256 {
+    verified.deposit().typed_data.as_ref().expect("typed data").hashes().digest
+}
+
+#[test]
+fn a_general_hasher_agrees_on_every_fixture() {
+    let registry = registry();
+    let mut seen = 0;
+    for (line, expect) in accepted() {
+        let typed_data = line.at("/response/result/typed_data").filter(|typed_data| typed_data.text() != "null");
+        let Some(typed_data) = typed_data else { continue };
+        let id = line.scalar("/id").unwrap();
+        let verified = verify(&line, &registry).unwrap_or_else(|refusal| panic!("{id}: {refusal}"));
+        let general = general_digest(typed_data);
+        assert_eq!(our_digest(&verified), general, "{id}");
+        assert_eq!(hex(general), expect["artefacts"]["typed_data"]["digest"], "{id}");
+        // What a wallet that takes typed data is given says the same.
+        let unsigned = verified.prepare(&Wallet::new(0, 0, 0)).unwrap();
+        let message = unsigned.payloads().typed_data.as_ref().unwrap();
+        assert_eq!(message.to_typed_data().eip712_signing_hash().unwrap(), general, "{id}");
+        assert_eq!(
+            hex(message.payload()),
+            format!("0x1901{}{}", &hex(message.hashes.domain_separator)[2..], &hex(message.hashes.struct_hash)[2..])
+        );
+        seen += 1;
+    }
+    assert!(seen > 60, "only {seen} fixtures have typed data");
+}
+
+/// A message of five members, for which no fixture exists: the general hasher is the only outside voice.
+#[test]
+fn a_general_hasher_agrees_on_a_message_with_destination_data() {
+    let mut line = accepted_case("evm-destination-data");
+    let call = line.scalar("/response/result/initiate_transaction/data").unwrap();
+    let word = |index: usize| &call[10 + 64 * index..74 + 64 * index];
+    let data = format!("0x{}", &word(6)[..40]);
+    let mut typed_data = accepted_case("evm-token-approval-unlimited").at("/response/result/typed_data").unwrap().clone();
+    let text = |text: &str| Tree::Scalar(tree::quoted(text));
+    typed_data.set("/message/redeemer", text(&format!("0x{}", &word(0)[24..])));
+    typed_data.set("/message/timelock", text(&format!("0x{}", word(1))));
+    typed_data.set("/message/amount", text(&format!("0x{}", word(2))));
+    typed_data.set("/message/secretHash", text(&format!("0x{}", word(3))));
+    typed_data.set("/message/destinationData", text(&data));
+    typed_data.set("/types/Initiate/-", Tree::parse(r#"{"name":"destinationData","type":"bytes"}"#));
+    line.set("/response/result/typed_data", typed_data.clone());
+    let verified = verify(&line, &registry()).unwrap();
+    assert_eq!(our_digest(&verified), general_digest(&typed_data));
+    let unsigned = verified.prepare(&Wallet::new(0, 0, 0)).unwrap();
+    let message = unsigned.payloads().typed_data.as_ref().unwrap();
+    assert_eq!(message.to_typed_data().eip712_signing_hash().unwrap(), general_digest(&typed_data));
+}
+
+/// What the service answered on its test networks, as its documentation shows it.
+struct Capture {
+    line: Tree,
+    registry: Registry,
+}
+
+fn capture(number: u8) -> Option<Capture> {
+    let folder = shared("captures")?;
+    let text = |what: &str| fs::read_to_string(folder.join(format!("evm-{what}-{number}.json"))).unwrap();
+    let [request, response, order] = ["create-request", "create-response", "order-record"].map(|what| Tree::parse(&text(what)));
+    let call = if number == 1 { "/result/initiate_transaction" } else { "/result/transaction" };
+    let htlc = response.scalar(&format!("{call}/to")).unwrap();
+    // The second capture names no token; its approval is not part of it.
+    let token =
+        response.scalar("/result/approval_transaction/to").unwrap_or_else(|| "0xe918a5a47b8e0afac2382bc5d1e981613e63fb07".to_owned());
+    let record = |at: &str| order.scalar(&format!("/result{at}")).unwrap();
+    let registry = json!({
+        "chains": [
+            { "chain": "ethereum_sepolia", "id": "evm:11155111", "name": "", "native_asset_id": "ethereum_sepolia:eth" },
+            { "chain": "bitcoin_testnet", "id": "bitcoin:testnet", "name": "", "native_asset_id": "bitcoin_testnet:btc" },
+        ],
+        "assets": [
+            { "id": "ethereum_sepolia:wbtc", "chain": "ethereum_sepolia", "chain_id": 11_155_111, "decimals": 8,
+              "htlc": { "address": htlc, "schema": "evm:htlc_erc20" }, "token": { "address": token, "schema": "evm:erc20" } },
+            { "id": "bitcoin_testnet:btc", "chain": "bitcoin_testnet", "decimals": 8,
+              "htlc": { "address": internal_key()?, "schema": "bitcoin:htlc" }, "token": null },
+        ],
+        "solvers": [
+            { "solver_id": "docs", "chain": "ethereum_sepolia", "address": record("/source_swap/redeemer") },
+            { "solver_id": "docs", "chain": "bitcoin_testnet", "address": record("/destination_swap/initiator") },
+        ],
+    });
+    let line = Tree::Object(vec![("\"request\"".into(), request), ("\"response\"".into(), response), ("\"order\"".into(), order)]);
+    Some(Capture { line, registry: Registry::from_json(registry.to_string().as_bytes()).unwrap() })
+}
+
+fn known_answers() -> Option<Value> {
+    Some(serde_json::from_str(&fs::read_to_string(shared("known_answers.json")?).unwrap()).unwrap())
+}
+
+/// The internal key of the taproot HTLC, from the known answers.
+fn internal_key() -> Option<String> {
+    Some(known_answers()?["bitcoin_internal_key"]["x_only"].as_str().unwrap().to_owned())
+}
+
+fn known_swap_id(known: &Value, secret_hash: &str) -> String {
+    let ids = known["evm_swap_id"].as_array().unwrap();
+    ids.iter().find(|id| id["secret_hash"] == secret_hash).unwrap()["swap_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_services_documented_orders_are_accepted() {
+    for number in [1, 2] {
+        let (Some(Capture { line, registry }), Some(known)) = (capture(number), known_answers()) else { return };
+        let verified = verify(&line, &registry).unwrap_or_else(|refusal| panic!("capture {number}: {refusal}"));
+        assert_eq!(Some(verified.order_id()), line.scalar("/response/result/order_id").as_deref());
+        let codes: Vec<_> = verified.warnings().list().iter().map(|warning| warning.code).collect();
+        // The requests of the documentation name no secret hash; the first order's approval is unlimited.
+        let expected = if number == 1 { vec![Code::SecretNotYours, Code::UnlimitedApproval] } else { vec![Code::SecretNotYours] };
+        assert_eq!(codes, expected, "capture {number}");
+        // Digest and domain separator by ethers 6 and eth-account.
+        let hashes = verified.deposit().typed_data.as_ref().unwrap().hashes();
+        let known = &known["evm_typed_data"][usize::from(number) - 1];
+        assert_eq!(hex(hashes.digest)[2..], *known["digest"].as_str().unwrap());
+        assert_eq!(hex(hashes.domain_separator)[2..], *known["domain_separator"].as_str().unwrap());
+        assert_eq!(hashes.digest, general_digest(line.at("/response/result/typed_data").unwrap()));
+    }
+}
+
+/// The ids that the service itself computed, over both orders' records.
+#[test]
+fn swap_ids_are_the_services() {
+    for number in [1, 2] {
+        let (Some(Capture { line, registry }), Some(known)) = (capture(number), known_answers()) else { return };
+        let record = record(&line.at("/order/result").unwrap().text());
+        let expected = known_swap_id(&known, &record.source_swap.secret_hash.to_string());
+        assert_eq!(hex(recover::swap_id(&record, Leg::Source, &registry).unwrap())[2..], expected);
+        let bitcoin = recover::swap_id(&record, Leg::Destination, &registry).unwrap_err();
+        assert_eq!((bitcoin.code(), bitcoin.at()), (Code::UnsupportedFamily, "/order/destination_swap/asset"));
+    }
+}
+
+/// The destination side of an order whose secret is public: redeemed with that secret and with no other.
+#[test]
+fn the_way_out_of_a_documented_order() {
+    let (Some(folder), Some(known)) = (shared("captures"), known_answers()) else { return };
+    let order = Tree::parse(&fs::read_to_string(folder.join("bitcoin-order-record-1.json")).unwrap());
+    let record = record(&order.at("/result").unwrap().text());
+    let registry = json!({
+        "chains": [{ "chain": "base_sepolia", "id": "evm:84532", "name": "", "native_asset_id": "base_sepolia:eth" }],
+        "assets": [{ "id": "base_sepolia:wbtc", "chain": "base_sepolia", "chain_id": 84_532, "decimals": 8,
+            "htlc": { "address": "0x3535353535353535353535353535353535353535", "schema": "evm:htlc_erc20" },
+            "token": { "address": "0x3636363636363636363636363636363636363636", "schema": "evm:erc20" } }],
+    });
+    let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
+    let id = known_swap_id(&known, &record.destination_swap.secret_hash.to_string());
+    assert_eq!(hex(recover::swap_id(&record, Leg::Destination, &registry).unwrap())[2..], id);
+
+    let secret: [u8; 32] = hex::decode(&record.destination_swap.secret).unwrap().try_into().unwrap();
+    let redeem = recover::redeem(&record, Leg::Destination, &secret, &registry).unwrap();
+    // redeem(bytes32,bytes): selector, id, offset 0x40, length 0x20, secret.
+    let calldata = format!("0xf7ff7207{id}{:064x}{:064x}{}", 0x40, 0x20, record.destination_swap.secret);
+    assert_eq!(hex(&redeem.call.data), calldata);
+    assert_eq!(redeem.to, "0x004Cc75ACF4132Fc08cB6a252E767804F303F729".parse::<Address>().unwrap());
+    assert_eq!((redeem.chain_id, redeem.amount, redeem.call.value), (84_532, U256::from(498_500), U256::ZERO));
+
+    let mut wrong = secret;
+    wrong[31] ^= 1;
+    let refusal = recover::redeem(&record, Leg::Destination, &wrong, &registry).unwrap_err();
+    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/destination_swap/secret_hash"));
+    assert!(!refusal.to_string().contains(&hex::encode(wrong)), "a secret is never shown");
+
+    let refund = recover::refund(&record, Leg::Destination, &registry).unwrap();
+    assert_eq!(hex(&refund.call.data), format!("0x7249fbb6{id}"));
+    assert_eq!(refund.to, "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd".parse::<Address>().unwrap());
+
+    // Another id than the record's fields give.
+    let mut forged = record.clone();
+    forged.destination_swap.timelock += 1;
+    let refusal = recover::refund(&forged, Leg::Destination, &registry).unwrap_err();
+    assert_eq!((refusal.code(), refusal.at()), (Code::RecordSwapId, "/order/destination_swap/swap_id"));
+    forged.version = "v9".to_owned();
+    assert_eq!(recover::refund(&forged, Leg::Destination, &registry).unwrap_err().code(), Code::RecordVersion);
+}
