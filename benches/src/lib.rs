@@ -1,9 +1,14 @@
 //! What the benches of all families share: their cases, and the table of ratios that ends a run.
 
 use std::fs;
+use std::hint::black_box;
 use std::path::Path;
 
-use criterion::Criterion;
+use countersign::case::Case;
+use countersign::json::{self, Node};
+use countersign::{Documents, Policy, Registry, open};
+use criterion::measurement::WallTime;
+use criterion::{BatchSize, BenchmarkGroup, Criterion};
 use serde_json::Value;
 
 /// The registry that all fixtures are judged by.
@@ -34,6 +39,51 @@ pub fn member(case: &str, name: &str) -> String {
 /// Benches of one family.
 pub fn criterion() -> Criterion {
     Criterion::default().configure_from_args()
+}
+
+/// The steps that every family's path has, in the order of [`whole_path`].
+pub const STEPS: [&str; 7] =
+    ["parse", "verify", "verify and prepare", "parse, verify and prepare", "summary", "sign every payload", "whole path, signed"];
+
+/// Benches the steps from the answer's text to its signatures.
+///
+/// # Panics
+///
+/// If the case is not accepted: the bench would measure a refusal.
+pub fn whole_path(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
+    let policy = Policy::default();
+    let (request, response, wallet) = (member(line, "request"), member(line, "response"), member(line, "wallet"));
+    println!("{}: a response of {} bytes", member(line, "id"), response.len());
+    let request = json::parse(request.as_bytes()).expect("JSON");
+    let wallet = json::parse(wallet.as_bytes()).expect("JSON");
+    let wallet = || Node::root(&wallet, "/wallet");
+    let secret = wallet().object().expect("object").need("secret_key").expect("a key").text().expect("text").to_owned();
+    let value = json::parse(response.as_bytes()).expect("JSON");
+    fn documents<'d>(request: &'d json::Value<'d>, response: &'d json::Value<'d>) -> Documents<'d> {
+        Documents { request, response, order: None }
+    }
+    let verify =
+        |response: &json::Value<'_>| open(documents(&request, response), registry, &policy).expect("open").verify().expect("verify");
+    let prepare = || verify(&value).prepare_json(wallet()).expect("prepare");
+    let [parse, verified, prepared, parsed_prepared, summary, sign, whole] = STEPS;
+    group.bench_function(parse, |b| b.iter(|| json::parse(black_box(response.as_bytes())).expect("JSON")));
+    group.bench_function(verified, |b| b.iter(|| verify(black_box(&value))));
+    group.bench_function(prepared, |b| b.iter(|| verify(black_box(&value)).prepare_json(wallet()).expect("prepare")));
+    group.bench_function(parsed_prepared, |b| {
+        b.iter(|| {
+            let value = json::parse(black_box(response.as_bytes())).expect("JSON");
+            verify(&value).prepare_json(wallet()).expect("prepare")
+        })
+    });
+    let unsigned = prepare();
+    group.bench_function(summary, |b| b.iter(|| black_box(&unsigned).summary()));
+    group.bench_function(sign, |b| b.iter_batched(prepare, |unsigned| unsigned.sign(&secret).expect("sign"), BatchSize::SmallInput));
+    group.bench_function(whole, |b| {
+        b.iter(|| {
+            let value = json::parse(black_box(line.as_bytes())).expect("JSON");
+            Case::of(&value).expect("case").run(registry, &policy).expect("run")
+        })
+    });
 }
 
 /// Prints the medians of this run as a table, each beside its ratio to the family's signature.

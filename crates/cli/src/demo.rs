@@ -19,13 +19,25 @@ const SHOWN: &[Shown] = &[
         family: Family::Evm,
         cases: include_str!("../../../fixtures/accept/evm.jsonl"),
         id: "evm-record-bitcoin-v3",
-        tamper: "approval_transaction",
+        tamper: |line| one_digit(line, "approval_transaction"),
     },
     Shown {
         family: Family::Tron,
         cases: include_str!("../../../fixtures/accept/tron.jsonl"),
         id: "tron-record-bitcoin-v1",
-        tamper: "approval_transaction",
+        tamper: |line| one_digit(line, "approval_transaction"),
+    },
+    Shown {
+        family: Family::Starknet,
+        cases: include_str!("../../../fixtures/accept/starknet.jsonl"),
+        id: "starknet-approval-unlimited",
+        tamper: |line| one_digit(line, "approval_transaction"),
+    },
+    Shown {
+        family: Family::Sui,
+        cases: include_str!("../../../fixtures/accept/sui.jsonl"),
+        id: "sui-native",
+        tamper: |line| one_byte(line, "ptb_bytes"),
     },
 ];
 
@@ -36,8 +48,8 @@ struct Shown {
     family: Family,
     cases: &'static str,
     id: &'static str,
-    /// The payload in which one hex digit is changed.
-    tamper: &'static str,
+    /// Changes one digit or byte of a payload.
+    tamper: fn(&str) -> String,
 }
 
 #[derive(Serialize)]
@@ -68,7 +80,7 @@ pub(crate) fn run(json: bool) -> Result<u8, Failure> {
             case: shown.id,
             signed: signed(&line, &registry, &policy)?,
             micros: measure(&line, &registry, &policy)?,
-            tampered: Outcome::of_line(tamper(&line, shown.tamper).as_bytes(), &registry, &policy),
+            tampered: Outcome::of_line((shown.tamper)(&line).as_bytes(), &registry, &policy),
         });
     }
     if json {
@@ -135,7 +147,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
 }
 
 /// Changes the last letter or digit of the payload's first long text: another spender, program, package or address.
-fn tamper(line: &str, payload: &str) -> String {
+fn one_digit(line: &str, payload: &str) -> String {
     let Some(start) = line.find(&format!("\"{payload}\"")) else { return line.to_owned() };
     let (head, tail) = line.split_at(start);
     let mut digits = 0_u32;
@@ -152,4 +164,18 @@ fn tamper(line: &str, payload: &str) -> String {
         })
         .collect();
     format!("{head}{tail}")
+}
+
+/// Changes the fifth byte of a payload that is written as integers: of a transaction kind, the first input's value.
+fn one_byte(line: &str, payload: &str) -> String {
+    let Some((head, tail)) = line.split_once(&format!("\"{payload}\":[")) else { return line.to_owned() };
+    let changed: Vec<_> = tail
+        .split(',')
+        .enumerate()
+        .map(|(index, byte)| match (index, byte.parse::<u8>()) {
+            (4, Ok(byte)) => (byte ^ 1).to_string(),
+            _ => byte.to_owned(),
+        })
+        .collect();
+    format!("{head}\"{payload}\":[{}", changed.join(","))
 }

@@ -145,6 +145,24 @@ codes! {
     SecretWrong = "secret_wrong", "this is not the secret of the secret hash", "check which order the secret belongs to";
     Internal = "internal", "this library made a mistake", "report it with the input that caused it";
 
+    // ---- Sui
+    KindMalformed = "kind_malformed", "the bytes are not one canonical transaction kind", "do not sign; report the service";
+    KindNotProgrammable = "kind_not_programmable", "the kind is not a programmable transaction", "do not sign; report the service";
+    UnexpectedCommand = "unexpected_command", "a command stands where the order needs another, or none", "do not sign; report the service";
+    UnexpectedArgument = "unexpected_argument", "a command takes something else than the order needs", "do not sign; report the service";
+    UnexpectedInput = "unexpected_input", "an input is unused, has two roles, or does not have the form of its role", "do not sign; report the service";
+    UnknownRegistry = "unknown_registry", "the call changes another object than the pinned orders registry", "do not sign; if the service moved, pin again and read the difference";
+    CoinTypeMismatch = "coin_type_mismatch", "the call is for another coin than the asset's", "do not sign; report the service";
+    ObjectDigestMalformed = "object_digest_malformed", "an object digest is not base58 of 32 bytes", "take the coin's reference from the node again";
+    GasCoinCount = "gas_coin_count", "there are no gas coins, or more than one transaction may carry", "give 1 to 256 coins, merging dust first";
+    GasCoinTwice = "gas_coin_twice", "a gas coin is listed twice", "list each coin once";
+    GasCoinIsInput = "gas_coin_is_input", "a gas coin is also an input of the transaction", "pay the gas with another coin";
+    InsufficientFunds = "insufficient_funds", "the coins do not cover the amount and the fees", "add coins, or lower the amount or the fees";
+
+    // ---- Starknet
+    FeltOutOfRange = "felt_out_of_range", "a number is not below Starknet's field prime: libraries would reduce it to another one", "do not sign; report the service";
+    TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
+
     // ---- warnings
     UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "rewrite it to exactly the amount";
     ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "rewrite it to exactly the amount";
@@ -159,6 +177,8 @@ codes! {
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
+    SignatureUnverified = "signature_unverified", "only the network can prove a signature of this scheme", "simulate the transaction before relying on it";
+    KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 
 impl fmt::Display for Code {

@@ -138,8 +138,9 @@ impl<'v> Reader<'v> {
     }
 
     fn object(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
-        let mut members: Vec<(Cow<'v, str>, Value<'v>)> = Vec::new();
-        let mut seen = HashSet::new();
+        // Most objects of an answer have up to five members: room for eight spares a second allocation.
+        let mut members: Vec<(Cow<'v, str>, Value<'v>)> = Vec::with_capacity(8);
+        let mut seen: Option<HashSet<Cow<'v, str>>> = None;
         let mut from = self.jiter.current_index();
         let mut next = self.jiter.known_object().map_err(syntax)?.map(|key| borrow(self.text, from, key));
         while let Some(key) = next {
@@ -147,10 +148,7 @@ impl<'v> Reader<'v> {
             let twice = if members.len() < 32 {
                 members.iter().any(|(known, _)| *known == key)
             } else {
-                if seen.is_empty() {
-                    seen.extend(members.iter().map(|(known, _)| known.clone()));
-                }
-                !seen.insert(key.clone())
+                !seen.get_or_insert_with(|| members.iter().map(|(known, _)| known.clone()).collect()).insert(key.clone())
             };
             if twice {
                 return Err(Refusal::new(Code::JsonDuplicateKey, self.here()).got(key));

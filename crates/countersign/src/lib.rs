@@ -17,5 +17,9 @@ pub use countersign_core::{
 };
 #[cfg(feature = "evm")]
 pub use countersign_evm as evm;
+#[cfg(feature = "starknet")]
+pub use countersign_starknet as starknet;
+#[cfg(feature = "sui")]
+pub use countersign_sui as sui;
 #[cfg(feature = "tron")]
 pub use countersign_tron as tron;

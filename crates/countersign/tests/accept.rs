@@ -84,6 +84,10 @@ fn a_key_in_the_wallet_signs_everything_and_none_signs_nothing() {
         assert_eq!(got["ok"], Value::Bool(true), "{}: {}", case.id, got["error"]);
         let text = got["artefacts"].to_string();
         for signed in ["\"signed\"", "\"tx_hash\"", "\"signature\"", "\"submission\""] {
+            // Starknet's hash is that of the unsigned transaction: it is what is signed.
+            if signed == "\"tx_hash\"" && !case.id.starts_with("evm") {
+                continue;
+            }
             assert!(!text.contains(signed), "{}: {signed} without a key", case.id);
         }
         for digest in ["signing_hash", "digest"] {

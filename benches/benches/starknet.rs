@@ -1,0 +1,86 @@
+//! Starknet: what verification and the two hashes cost beside the signature that they precede, and beside the general
+//! libraries.
+
+use std::hint::black_box;
+
+use countersign::case::Case;
+use countersign::json;
+use countersign::{Policy, Registry};
+use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use serde_json::Value;
+use starknet_core::types::typed_data::TypedData;
+use starknet_crypto::{Felt, poseidon_hash_many, rfc6979_generate_k, sign};
+
+const CASES: &str = include_str!("../../fixtures/accept/starknet.jsonl");
+
+const GROUP: &str = "starknet";
+const SIGNATURE: &str = "starknet-crypto signature";
+const OTHERS: &str = "verify and prepare, each time another account's order";
+const PEER: &str = "peer, serde_json, general SNIP-12 and starknet-crypto hashes";
+
+fn main() {
+    let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
+    let policy = Policy::default();
+    // Approval, initiate and typed data: the fullest answer.
+    let line = case(CASES, "starknet-approval-unlimited");
+    let mut criterion = criterion();
+    let mut group = criterion.benchmark_group(GROUP);
+    whole_path(&mut group, &line, &registry);
+
+    // The steps above repeat one account's order, so what orders share is hashed once. Here account, fees and asset change
+    // each time, and more of them come by than are kept.
+    let lines: Vec<_> = (0..64_u32)
+        .map(|other| {
+            line.replace("0x00a2b9", &format!("0x00{other:04x}"))
+                .replace("\"l1_gas\":{\"max_amount\":\"0x", &format!("\"l1_gas\":{{\"max_amount\":\"0x{other:x}"))
+        })
+        .collect();
+    let values: Vec<_> = lines.iter().map(|line| json::parse(line.as_bytes()).expect("JSON")).collect();
+    let mut next = values.iter().cycle();
+    group.bench_function(OTHERS, |b| {
+        b.iter(|| {
+            let value = next.next().expect("a cycle");
+            Case::of(value).expect("case").prepare(&registry, &policy).expect("prepare")
+        })
+    });
+
+    // What wallets do today, without any verification.
+    let (request, response) = (member(&line, "request"), member(&line, "response"));
+    let request: Value = serde_json::from_str(&request).expect("JSON");
+    let owner = felt(&request["source"]["owner"]);
+    group.bench_function(PEER, |b| b.iter(|| by_hand(black_box(&response), owner)));
+
+    let (key, hash) = (Felt::from(7_u64), by_hand(&response, owner)[0]);
+    group.bench_function(SIGNATURE, |b| {
+        b.iter(|| {
+            let k = rfc6979_generate_k(black_box(&hash), &key, None);
+            sign(&key, &hash, &k).expect("signature")
+        })
+    });
+    group.finish();
+    criterion.final_summary();
+    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[OTHERS, PEER, SIGNATURE]].concat());
+}
+
+fn felt(value: &Value) -> Felt {
+    Felt::from_hex(value.as_str().expect("text")).expect("a felt")
+}
+
+/// Transaction and message hash as a wallet makes them of the answer, unchecked.
+fn by_hand(response: &str, sender: Felt) -> [Felt; 2] {
+    let body: Value = serde_json::from_str(response).expect("JSON");
+    let result = &body["result"];
+    let mut calldata = vec![Felt::TWO];
+    for call in ["approval_transaction", "initiate_transaction"].map(|name| &result[name]) {
+        let felts: Vec<_> = call["calldata"].as_array().expect("calldata").iter().map(felt).collect();
+        calldata.extend([felt(&call["to"]), felt(&call["selector"]), Felt::from(felts.len())]);
+        calldata.extend(felts);
+    }
+    let [nothing, calldata] = [&[][..], &calldata].map(poseidon_hash_many);
+    let fees = poseidon_hash_many(&[Felt::ZERO, Felt::from(1_u64), Felt::from(2_u64), Felt::from(3_u64)]);
+    let chain = Felt::from_bytes_be_slice(b"SN_MAIN");
+    let invoke = Felt::from_bytes_be_slice(b"invoke");
+    let transaction = [invoke, Felt::THREE, sender, fees, nothing, chain, Felt::ONE, Felt::ZERO, nothing, calldata];
+    let typed_data: TypedData = serde_json::from_value(result["typed_data"].clone()).expect("typed data");
+    [poseidon_hash_many(&transaction), typed_data.message_hash(sender).expect("a hash")]
+}

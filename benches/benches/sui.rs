@@ -1,0 +1,44 @@
+//! Sui: what verification costs beside the signature that it precedes.
+
+use std::hint::black_box;
+
+use countersign::Registry;
+use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use ed25519_dalek::Signer;
+use serde_json::Value;
+use sui_sdk_types::{Address, Digest, GasPayment, ObjectReference, Transaction, TransactionExpiration};
+
+const CASES: &str = include_str!("../../fixtures/accept/sui.jsonl");
+
+const GROUP: &str = "sui";
+const SIGNATURE: &str = "ed25519-dalek signature";
+const PEER: &str = "peer: serde_json, sui-sdk-types, digest";
+
+fn main() {
+    let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
+    let line = case(CASES, "sui-native");
+    let mut criterion = criterion();
+    let mut group = criterion.benchmark_group(GROUP);
+    whole_path(&mut group, &line, &registry);
+    // What wallets do today: read the bytes, add the gas, hash. Nothing is checked.
+    let response = member(&line, "response");
+    group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response)).signing_digest()));
+    let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
+    group.bench_function(SIGNATURE, |b| b.iter(|| key.sign(black_box(&[9; 32]))));
+    group.finish();
+    criterion.final_summary();
+    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[PEER, SIGNATURE]].concat());
+}
+
+fn unverified(response: &str) -> Transaction {
+    let body: Value = serde_json::from_str(response).expect("JSON");
+    let bytes: Vec<u8> = serde_json::from_value(body["result"]["ptb_bytes"].clone()).expect("bytes");
+    let sender = Address::new([1; 32]);
+    let coin = ObjectReference::new(Address::new([2; 32]), 3, Digest::new([4; 32]));
+    Transaction {
+        kind: bcs::from_bytes(&bytes).expect("a kind"),
+        sender,
+        gas_payment: GasPayment { objects: vec![coin], owner: sender, price: 1_000, budget: 10_000_000 },
+        expiration: TransactionExpiration::None,
+    }
+}

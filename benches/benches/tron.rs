@@ -1,0 +1,25 @@
+//! Tron: what verification costs beside the signature that it precedes.
+
+use std::hint::black_box;
+
+use countersign::Registry;
+use countersign_benches::{REGISTRY, STEPS, case, criterion, print_ratios, whole_path};
+
+const CASES: &str = include_str!("../../fixtures/accept/tron.jsonl");
+
+const GROUP: &str = "tron";
+const SIGNATURE: &str = "k256 prehash signature";
+
+fn main() {
+    let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
+    // Approval, initiate and typed data: the fullest answer.
+    let line = case(CASES, "tron-token-approval-unlimited");
+    let mut criterion = criterion();
+    let mut group = criterion.benchmark_group(GROUP);
+    whole_path(&mut group, &line, &registry);
+    let key = k256::ecdsa::SigningKey::from_slice(&[7; 32]).expect("key");
+    group.bench_function(SIGNATURE, |b| b.iter(|| key.sign_prehash_recoverable(black_box(&[9; 32])).expect("signature")));
+    group.finish();
+    criterion.final_summary();
+    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[SIGNATURE]].concat());
+}

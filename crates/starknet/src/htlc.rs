@@ -1,0 +1,242 @@
+//! The swap contract's functions and the token's `approve`: selectors, arguments, strict decoding.
+//!
+//! A selector is the Keccak-256 hash of the function's name, cut to 250 bits; the tests recompute each.
+
+use countersign_core::json::{At, Node};
+use countersign_core::{Code, Refusal, SecretHash, Span, Topic, U256};
+use starknet_crypto::Felt;
+
+use crate::felt;
+
+macro_rules! selectors {
+    ($($(#[$doc:meta])* $constant:ident = $name:literal, $felt:literal;)*) => {
+        $($(#[$doc])* pub const $constant: Felt = Felt::from_hex_unchecked($felt);)*
+
+        /// The functions of the swap contract and those of tokens that an attacker would choose, by name.
+        const NAMED: &[(&str, Felt)] = &[$(($name, $constant),)*];
+    };
+}
+
+selectors! {
+    /// `initiate(redeemer, timelock, amount, secret_hash)`
+    INITIATE = "initiate", "0x2aed25fcd0101fcece997d93f9d0643dfa3fbd4118cae16bf7d6cd533577c28";
+    /// `initiate_on_behalf(initiator, redeemer, timelock, amount, secret_hash)`
+    INITIATE_ON_BEHALF = "initiate_on_behalf", "0x956733def9e3752de1404e5ae4ad7812408463fc642c2441862123ebb25be0";
+    /// `approve(spender, amount)` of the token
+    APPROVE = "approve", "0x219209e083275171774dab1df80982e9df2096516f06319c5c6d71ae0a8480c";
+    /// `redeem(order_id, secret)`
+    REDEEM = "redeem", "0x2ef0a97332ad048ac544d8dfacdd43e128b9816d599fdd0310960904fa18609";
+    /// `refund(order_id)`
+    REFUND = "refund", "0x3d967966e6b0ea40f78dff297fed3b472763137dac6cf564d7263e918f425ef";
+    /// `initiate_with_signature(initiator, redeemer, timelock, amount, secret_hash, signature)`
+    INITIATE_WITH_SIGNATURE = "initiate_with_signature", "0x2c60217fd51b8f5bd95a93f9f94ee41df971da97676bc59ae5514ebdd67ca11";
+    /// `instant_refund(order_id, signature)`
+    INSTANT_REFUND = "instant_refund", "0x3a93336d54677c29514ed25b5b8de2b5331441a3f487944cab39f12f14e8060";
+    /// `transfer(recipient, amount)` of a token
+    TRANSFER = "transfer", "0x83afd3f4caedc6eebf44246fe54e38c95e3179a5ec9ea81740eca5b482d12e";
+    /// `transfer_from(sender, recipient, amount)` of a token
+    TRANSFER_FROM = "transfer_from", "0x3704ffe8fba161be0e994951751a5033b1462b918ff785c0a636be718dfdb68";
+    /// `increase_allowance(spender, added_value)` of a token
+    INCREASE_ALLOWANCE = "increase_allowance", "0x1d13ab0a76d7407b1d5faccd4b3d8a9efe42f3d3c21766431d4fafb30f45bd4";
+    /// `upgrade(new_class_hash)` of an account
+    UPGRADE = "upgrade", "0xf2f7c15cbe06c8d94597cd91fd7f3369eae842359235712def5584f8d270cd";
+}
+
+/// A selector with its function's name, where that is known.
+pub(crate) fn named(selector: Felt) -> String {
+    match NAMED.iter().find(|(_, known)| *known == selector) {
+        Some((name, _)) => format!("{selector:#x} {name}"),
+        None => format!("{selector:#x}"),
+    }
+}
+
+/// The arguments of `initiate` and `initiate_on_behalf`.
+///
+/// | felts | argument | unit |
+/// |---|---|---|
+/// | 1, on behalf only | initiator | address |
+/// | 1 | redeemer | address |
+/// | 1 | timelock | blocks |
+/// | 2 | amount, low and high 128 bits | base units of the token |
+/// | 8 | secret hash, 32 bits each, the most significant first | |
+///
+/// Source: protocol.md section 6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Initiate {
+    /// Who gets refunds, where another account sends.
+    pub initiator: Option<Felt>,
+    /// Who redeems with the secret.
+    pub redeemer: Felt,
+    /// In blocks.
+    pub timelock: u128,
+    /// Base units.
+    pub amount: U256,
+    /// SHA-256 of the secret.
+    pub secret_hash: SecretHash,
+}
+
+/// How many felts the arguments of `initiate` are.
+const ARGUMENTS: usize = 12;
+
+impl Initiate {
+    /// Decodes the arguments. Each felt must be canonical: encoding gives the same felts again.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::CalldataLength`], [`Code::NumberTooLarge`] for a felt wider than its argument, or a felt's own codes.
+    pub(crate) fn decode(calldata: &Arguments<'_, '_>, on_behalf: bool) -> Result<Self, Refusal> {
+        let (initiator, arguments) = match calldata.nodes.as_slice() {
+            [initiator, arguments @ ..] if on_behalf => (Some(felt::read(*initiator)?), arguments),
+            arguments => (None, arguments),
+        };
+        let [redeemer, timelock, low, high, words @ ..] = arguments else { return Err(calldata.wrong_length(ARGUMENTS)) };
+        let words: &[Node<'_, '_>; 8] = words.try_into().map_err(|_| calldata.wrong_length(arguments_of(on_behalf)))?;
+        let redeemer = felt::read(*redeemer)?;
+        let timelock = felt::read_u128(*timelock)?;
+        let amount = felt::number(felt::read_u128(*low)?, felt::read_u128(*high)?);
+        let mut secret_hash = [0; 32];
+        for (bytes, word) in secret_hash.chunks_exact_mut(4).zip(words) {
+            let word = u32::try_from(felt::read_u128(*word)?).map_err(|_| word.refuse(Code::NumberTooLarge).expected("32 bits"))?;
+            bytes.copy_from_slice(&word.to_be_bytes());
+        }
+        Ok(Self { initiator, redeemer, timelock, amount, secret_hash: SecretHash(secret_hash) })
+    }
+
+    /// The function's selector.
+    #[must_use]
+    pub const fn selector(&self) -> Felt {
+        if self.initiator.is_some() { INITIATE_ON_BEHALF } else { INITIATE }
+    }
+
+    /// The arguments as felts.
+    #[must_use]
+    pub fn encode(&self) -> Vec<Felt> {
+        let mut felts = Vec::with_capacity(arguments_of(true));
+        felts.extend(self.initiator);
+        felts.extend([self.redeemer, Felt::from(self.timelock)]);
+        felts.extend(felt::halves(self.amount));
+        felts.extend(words(&self.secret_hash.0));
+        felts
+    }
+
+    /// What each argument of the call at `at` says.
+    pub(crate) fn spans(&self, at: &str) -> Vec<Span> {
+        let mut arguments = Vec::new();
+        if self.initiator.is_some() {
+            arguments.push((Topic::Owner, "initiator"));
+        }
+        arguments.extend([
+            (Topic::Redeemer, "redeemer"),
+            (Topic::Timelock, "timelock"),
+            (Topic::Pay, "low half of the amount"),
+            (Topic::Pay, "high half of the amount"),
+        ]);
+        arguments.extend([(Topic::SecretHash, "word of the secret hash"); 8]);
+        spans(at, (Topic::Contract, "contract"), (Topic::Contract, "selector of the initiate function"), arguments)
+    }
+}
+
+pub(crate) const fn arguments_of(on_behalf: bool) -> usize {
+    if on_behalf { ARGUMENTS.saturating_add(1) } else { ARGUMENTS }
+}
+
+/// 32 bytes as eight numbers of 32 bits, the most significant first.
+pub(crate) fn words(bytes: &[u8; 32]) -> impl Iterator<Item = Felt> {
+    bytes.chunks_exact(4).map(Felt::from_bytes_be_slice)
+}
+
+/// A token approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Approve {
+    /// Who may take the tokens.
+    pub spender: Felt,
+    /// Base units.
+    pub amount: U256,
+}
+
+impl Approve {
+    /// How many felts the arguments are: spender, low and high half of the amount.
+    pub(crate) const ARGUMENTS: usize = 3;
+
+    pub(crate) fn decode(calldata: &Arguments<'_, '_>) -> Result<Self, Refusal> {
+        let [spender, low, high] = calldata.nodes.as_slice() else { return Err(calldata.wrong_length(Self::ARGUMENTS)) };
+        Ok(Self { spender: felt::read(*spender)?, amount: felt::number(felt::read_u128(*low)?, felt::read_u128(*high)?) })
+    }
+
+    /// The arguments as felts.
+    #[must_use]
+    pub fn encode(&self) -> Vec<Felt> {
+        let [low, high] = felt::halves(self.amount);
+        vec![self.spender, low, high]
+    }
+
+    pub(crate) fn spans(at: &str) -> Vec<Span> {
+        let arguments = vec![
+            (Topic::Contract, "spender"),
+            (Topic::Approval, "low half of the approved amount"),
+            (Topic::Approval, "high half of the approved amount"),
+        ];
+        spans(at, (Topic::Token, "token"), (Topic::Approval, "selector of the approve function"), arguments)
+    }
+}
+
+fn spans(at: &str, to: (Topic, &'static str), selector: (Topic, &'static str), arguments: Vec<(Topic, &'static str)>) -> Vec<Span> {
+    let members = [(to, "to"), (selector, "selector")].map(|((topic, what), member)| Span::member(topic, format!("{at}/{member}"), what));
+    let arguments =
+        arguments.into_iter().enumerate().map(|(index, (topic, what))| Span::member(topic, format!("{at}/calldata/{index}"), what));
+    members.into_iter().chain(arguments).collect()
+}
+
+/// Calldata that has not been read yet.
+pub(crate) struct Arguments<'n, 'v> {
+    pub(crate) at: &'n At<'n>,
+    pub(crate) nodes: Vec<Node<'n, 'v>>,
+}
+
+impl<'n, 'v> Arguments<'n, 'v> {
+    /// # Errors
+    ///
+    /// [`Code::CalldataLength`] if there are more or fewer than `count`.
+    pub(crate) fn read(node: &'n Node<'n, 'v>, count: usize) -> Result<Self, Refusal> {
+        let nodes: Vec<_> = node.array()?.collect();
+        let arguments = Self { at: node.at(), nodes };
+        if arguments.nodes.len() == count { Ok(arguments) } else { Err(arguments.wrong_length(count)) }
+    }
+
+    fn wrong_length(&self, count: usize) -> Refusal {
+        self.at.refuse(Code::CalldataLength).expected(format!("{count} felts")).got(format!("{} felts", self.nodes.len()))
+    }
+
+    /// A refusal at one argument.
+    pub(crate) fn refuse(&self, index: usize, code: Code) -> Refusal {
+        self.nodes.get(index).map_or_else(|| self.at.refuse(code), |node| node.at().refuse(code))
+    }
+}
+
+/// Calldata of `redeem`: the swap id and the secret as an array of eight words.
+#[must_use]
+pub fn redeem(swap_id: Felt, secret: &[u8; 32]) -> Vec<Felt> {
+    [swap_id, Felt::from(8)].into_iter().chain(words(secret)).collect()
+}
+
+/// Calldata of `refund`: the swap id.
+#[must_use]
+pub fn refund(swap_id: Felt) -> Vec<Felt> {
+    vec![swap_id]
+}
+
+#[cfg(test)]
+mod tests {
+    use starknet_core::utils::get_selector_from_name;
+
+    use super::*;
+
+    #[test]
+    fn selectors_are_the_hashes_of_the_names() {
+        for (name, selector) in NAMED {
+            assert_eq!(get_selector_from_name(name).unwrap(), *selector, "{name}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The published captures of live orders, and the answers that are known for them.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use countersign_core::json::{self, Node};
+use countersign_core::wire::{OrderRecord, Read};
+use countersign_core::{Code, Policy};
+use countersign_starknet::recover::{self, Leg};
+use countersign_starknet::{Felt, htlc};
+use serde_json::{Value as Json, json};
+use support::{Case, TestResult, outcome, shared, shared_registry, with_unsigned};
+
+/// A capture with request 1, whose order both responses answer.
+fn capture(number: u8) -> Result<Case, String> {
+    let read = |name: String| Ok::<Json, String>(serde_json::from_slice(&shared(&format!("captures/{name}.json"))?).expect("JSON"));
+    let bound = json!({ "max_amount": "0x1", "max_price_per_unit": "0x1" });
+    let line = json!({
+        "id": format!("capture {number}"),
+        "request": read("starknet-create-request-1".to_owned())?,
+        "response": read(format!("starknet-create-response-{number}"))?,
+        "order": read(format!("starknet-order-record-{number}"))?,
+        "wallet": { "nonce": "0x1", "resource_bounds": { "l1_gas": bound, "l2_gas": bound, "l1_data_gas": bound } },
+    });
+    Ok(Case { id: format!("capture {number}"), input: line.to_string(), line: String::new(), registry: shared_registry()? })
+}
+
+fn known(list: &str) -> Result<Json, String> {
+    let answers: Json = serde_json::from_slice(&shared("known_answers.json")?).expect("JSON");
+    Ok(answers[list].clone())
+}
+
+fn swap_id(case: &Case) -> Felt {
+    let text = case.json()["order"]["result"].to_string();
+    let value = json::parse(text.as_bytes()).expect("JSON");
+    let record = OrderRecord::read(Node::root(&value, "/order")).expect("a record");
+    recover::swap_id(&record, Leg::Source, case.registry).expect("the record's swap id")
+}
+
+#[test]
+fn the_first_capture_verifies_with_its_record() -> TestResult {
+    let (case, answers, ids) = match (capture(1), known("starknet_typed_data"), known("starknet_swap_id")) {
+        (Ok(case), Ok(answers), Ok(ids)) => (case, answers, ids),
+        (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return support::skipped(&reason),
+    };
+    let domain = with_unsigned(&case, &Policy::default(), |unsigned, _| {
+        Ok(unsigned.payloads().typed_data.as_ref().map(|message| format!("{:#x}", message.domain_hash)))
+    })?;
+    assert_eq!(json!(domain), answers[0]["domain_hash"]);
+    let outcome = outcome(&case)?;
+    assert_eq!(outcome["artefacts"]["typed_data"]["message_hash"], answers[0]["message_hash"]);
+    assert_eq!(format!("{:x}", swap_id(&case)), ids[0]["swap_id"].as_str().ok_or("no id")?);
+    Ok(())
+}
+
+#[test]
+fn the_second_captures_domain_is_not_the_contracts() -> TestResult {
+    let (case, answers, ids) = match (capture(2), known("starknet_typed_data"), known("starknet_swap_id")) {
+        (Ok(case), Ok(answers), Ok(ids)) => (case, answers, ids),
+        (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return support::skipped(&reason),
+    };
+    let refusal = outcome(&case).expect_err("version 1 is a number");
+    assert_eq!((refusal.code(), refusal.at()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
+    assert_eq!((refusal.wanted(), refusal.found()), (Some("\"1\" (0x31)"), Some("0x1")));
+    assert!(refusal.message().contains("would refuse the signature"), "{refusal}");
+
+    // Everything else of it is sound.
+    let mut line = case.json();
+    line["response"]["result"]["typed_data"]["domain"]["version"] = json!("0x31");
+    let mended = outcome(&case.with_input(line.to_string()))?;
+    assert_eq!(mended["artefacts"]["typed_data"]["message_hash"], answers[1]["message_hash_if_version_felt_is_0x31"]);
+    assert_eq!(format!("{:x}", swap_id(&case)), ids[1]["swap_id"].as_str().ok_or("no id")?);
+    Ok(())
+}
+
+#[test]
+fn selectors_are_the_known_ones() -> TestResult {
+    let selectors = match known("selectors") {
+        Ok(selectors) => selectors["starknet"].clone(),
+        Err(reason) => return support::skipped(&reason),
+    };
+    for (name, selector) in [
+        ("initiate", htlc::INITIATE),
+        ("approve", htlc::APPROVE),
+        ("initiate_on_behalf", htlc::INITIATE_ON_BEHALF),
+        ("initiate_with_signature", htlc::INITIATE_WITH_SIGNATURE),
+        ("redeem", htlc::REDEEM),
+        ("refund", htlc::REFUND),
+        ("instant_refund", htlc::INSTANT_REFUND),
+    ] {
+        assert_eq!(selectors[name], format!("{selector:#x}"), "{name}");
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Cases with one change that a wallet must refuse, and the code that names the change.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use countersign_core::Code;
+use support::{Beside, TestResult, outcome};
+
+/// The published cases, each with the code that it must meet.
+const PUBLISHED: [(&str, Code); 10] = [
+    ("selector_changed", Code::UnexpectedSelector),
+    ("calldata_too_long", Code::CalldataLength),
+    ("felt_not_below_prime", Code::FeltOutOfRange),
+    ("initiate_other_contract", Code::UnknownContract),
+    ("approve_spender_not_htlc", Code::UnknownSpender),
+    ("amount_words_swapped", Code::AmountMismatch),
+    ("typed_data_chain", Code::ChainMismatch),
+    ("amount_not_request", Code::AmountMismatch),
+    ("secret_hash_word_overflow", Code::NumberTooLarge),
+    ("missing_order_id", Code::MissingField),
+];
+
+#[test]
+fn published_hostile_cases_are_refused() -> TestResult {
+    let cases = match support::beside("vectors/hostile-public.jsonl")? {
+        Beside::Cases(cases) => cases,
+        Beside::Absent(reason) => return support::skipped(&reason),
+    };
+    let mut left: Vec<_> = PUBLISHED.to_vec();
+    for case in cases.iter().filter(|case| case.id.starts_with("starknet-")) {
+        let mutation = case.line.split("\"mutation\":\"").nth(1).and_then(|rest| rest.split('"').next()).ok_or("no mutation")?;
+        let refusal = outcome(case).expect_err(mutation);
+        let index = left.iter().position(|(known, _)| *known == mutation).ok_or_else(|| format!("{mutation}: not in the list"))?;
+        assert_eq!(refusal.code(), left.swap_remove(index).1, "{mutation}: {refusal}");
+    }
+    assert_eq!(left, [], "not among the published cases");
+    Ok(())
+}

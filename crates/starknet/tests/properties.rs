@@ -1,0 +1,333 @@
+//! Rules over many inputs: whatever changes in a response is refused, shown, or without effect on what is signed; and no
+//! bytes make the library panic.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use countersign_core::json::{self, Node};
+use countersign_core::{ChainFamily, Code, Policy, Proposed, U256};
+use countersign_starknet::{Felt, Starknet, felt};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use support::{Case, fixture, fixtures, outcome, with_unsigned};
+
+/// What a person sees, without the digests: those show every change, but nobody can read them.
+fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
+    let lines = outcome["summary"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    (lines.filter(|line| !line.starts_with("to sign:")).collect(), &outcome["warnings"])
+}
+
+/// A changed response is refused, is seen to be another, or gives the same artefacts.
+fn account_for(case: &Case, base: &Json, changed: Json, what: &str) -> Result<(), String> {
+    match outcome(&case.with_input(changed.to_string())) {
+        Err(refusal) if refusal.code() == Code::Internal => Err(format!("{what}: {refusal}")),
+        Err(_) => Ok(()),
+        Ok(other) if seen(&other) != seen(base) || other["artefacts"] == base["artefacts"] => Ok(()),
+        Ok(_) => Err(format!("{what}: accepted, unseen")),
+    }
+}
+
+/// Pointers to every scalar below a value.
+fn scalars(value: &Json, at: &str, found: &mut Vec<String>) {
+    match value {
+        Json::Object(members) => members.iter().for_each(|(key, value)| scalars(value, &format!("{at}/{key}"), found)),
+        Json::Array(items) => items.iter().enumerate().for_each(|(index, value)| scalars(value, &format!("{at}/{index}"), found)),
+        _ => found.push(at.to_owned()),
+    }
+}
+
+const EVERY_KIND: [&str; 6] = [
+    "starknet-approval-unlimited",
+    "starknet-older-shape",
+    "starknet-delegate",
+    "starknet-message-hex",
+    "starknet-record-testnets",
+    "starknet-amount-near-u256",
+];
+
+#[test]
+fn every_bit_of_every_felt_is_accounted_for() {
+    let mut faults = Vec::new();
+    for id in EVERY_KIND {
+        let case = fixture(id);
+        let base = outcome(&case).expect(id);
+        let line = case.json();
+        let mut pointers = Vec::new();
+        scalars(&line["response"]["result"], "/response/result", &mut pointers);
+        for pointer in pointers {
+            let Some(digits) = line.pointer(&pointer).and_then(Json::as_str).and_then(|text| text.strip_prefix("0x")) else { continue };
+            let felt = U256::from_str_radix(digits, 16).expect("hex");
+            for bit in 0..256 {
+                let mut changed = line.clone();
+                *changed.pointer_mut(&pointer).expect("a felt") = json!(format!("{:#x}", felt ^ (U256::ONE << bit)));
+                faults.extend(account_for(&case, &base, changed, &format!("{id} {pointer} bit {bit}")).err());
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_scalar_of_a_response_is_accounted_for() {
+    let mut faults = Vec::new();
+    for id in EVERY_KIND {
+        let case = fixture(id);
+        let base = outcome(&case).expect(id);
+        let line = case.json();
+        let mut pointers = Vec::new();
+        scalars(&line["response"], "/response", &mut pointers);
+        if !line["order"].is_null() {
+            scalars(&line["order"], "/order", &mut pointers);
+        }
+        for pointer in pointers {
+            let mut others =
+                vec![json!(null), json!(true), json!(""), json!(0), json!(-1), json!(1), json!("0"), json!("1"), json!([]), json!({})];
+            if let Some(text) = line.pointer(&pointer).and_then(Json::as_str) {
+                let (head, last) = text.split_at(text.len().saturating_sub(1));
+                let other_last = if last == "1" { "2" } else { "1" };
+                others.extend(
+                    [format!("{text}0"), format!("{text} "), format!("{head}{other_last}"), head.to_owned(), text.to_uppercase()]
+                        .map(Json::from),
+                );
+            }
+            if let Some(number) = line.pointer(&pointer).and_then(Json::as_u64) {
+                others.extend([json!(number + 1), json!(number.wrapping_sub(1)), json!(number.to_string())]);
+            }
+            for other in others {
+                let mut changed = line.clone();
+                let what = format!("{id} {pointer} = {other}");
+                *changed.pointer_mut(&pointer).expect("a scalar") = other;
+                faults.extend(account_for(&case, &base, changed, &what).err());
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_member_of_a_response_is_needed_or_without_effect() {
+    let mut faults = Vec::new();
+    for id in EVERY_KIND {
+        let case = fixture(id);
+        let base = outcome(&case).expect(id);
+        let line = case.json();
+        let mut pointers = Vec::new();
+        scalars(&line["response"]["result"], "/response/result", &mut pointers);
+        let parents: std::collections::BTreeSet<_> =
+            pointers.iter().flat_map(|at| at.match_indices('/').skip(3).map(|(end, _)| at[..end].to_owned()).chain([at.clone()])).collect();
+        for pointer in parents {
+            let (parent, key) = pointer.rsplit_once('/').expect("below the root");
+            let mut changed = line.clone();
+            match changed.pointer_mut(parent).expect("a parent") {
+                Json::Object(members) => drop(members.remove(key)),
+                Json::Array(items) => drop(items.remove(key.parse::<usize>().expect("an index"))),
+                _ => panic!("no container"),
+            }
+            faults.extend(account_for(&case, &base, changed, &format!("{id} without {pointer}")).err());
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn spans_cover_every_byte_and_every_scalar() {
+    for case in fixtures().expect("fixtures") {
+        let value = json::parse(case.input.as_bytes()).expect("JSON");
+        let root = Node::root(&value, "");
+        let members = root.object().expect("an object");
+        let need = |key: &'static str| members.need(key).expect(key).value();
+        let documents = countersign_core::Documents {
+            request: need("request"),
+            response: need("response"),
+            order: members.get("order").map(|node| node.value()),
+        };
+        let policy = Policy::default();
+        let order = countersign_core::Order::open(documents, case.registry, &policy).expect("opens");
+        let verified = Proposed::<Starknet>::new(order).expect("is Starknet's").verify().expect("verifies");
+        let (covers, summary) = (verified.covers(), verified.summary());
+        for span in &covers {
+            assert!(summary.lines().iter().any(|line| line.topic == span.topic), "{}: no line for {span:?}", case.id);
+        }
+
+        let line = case.json();
+        let result = &line["response"]["result"];
+        let mut pointers = Vec::new();
+        for key in ["approval_transaction", "initiate_transaction", "transaction", "typed_data", "order_id"] {
+            if !result[key].is_null() {
+                scalars(&result[key], &format!("/response/result/{key}"), &mut pointers);
+            }
+        }
+        for pointer in pointers {
+            let covered = covers.iter().any(|span| pointer == span.at || pointer.starts_with(&format!("{}/", span.at)));
+            assert!(covered, "{}: {pointer}", case.id);
+        }
+    }
+}
+
+/// Terms that any honest service could answer with.
+#[derive(Debug, Clone)]
+struct Terms {
+    amount: U256,
+    timelock: u64,
+    secret_hash: [u8; 32],
+    unlimited: bool,
+    delegate: bool,
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    let amount = prop_oneof![any::<u64>().prop_map(U256::from), any::<[u8; 32]>().prop_map(U256::from_be_bytes)];
+    (amount, 1..=14_400_u64, any::<[u8; 32]>(), any::<bool>(), any::<bool>()).prop_map(
+        |(amount, timelock, secret_hash, unlimited, delegate)| Terms {
+            amount: amount.max(U256::ONE),
+            timelock,
+            secret_hash,
+            unlimited,
+            delegate,
+        },
+    )
+}
+
+/// An honest answer to a request for these terms, and the felts of its calls.
+fn honest(terms: &Terms) -> (Case, Vec<String>) {
+    let case = fixture(if terms.delegate { "starknet-delegate" } else { "starknet-approval-unlimited" });
+    let mut line = case.json();
+    let hex = |number: U256| format!("{number:#x}");
+    let halves = |amount: U256| [amount & U256::from(u128::MAX), amount >> 128].map(hex);
+    let words: Vec<_> = terms.secret_hash.chunks(4).map(|word| u32::from_be_bytes(word.try_into().expect("four bytes"))).collect();
+    line["request"]["source"]["amount"] = json!(terms.amount.to_string());
+    let digits: String = words.iter().map(|word| format!("{word:08x}")).collect();
+    line["request"]["secret_hash"] = json!(digits);
+
+    let result = &mut line["response"]["result"];
+    let [low, high] = halves(terms.amount);
+    let mut arguments: Vec<_> = [hex(U256::from(terms.timelock)), low.clone(), high.clone()].into();
+    arguments.extend(words.iter().map(|word| format!("{word:#x}")));
+    let calldata = result["initiate_transaction"]["calldata"].as_array_mut().expect("calldata");
+    for (felt, argument) in calldata.iter_mut().rev().zip(arguments.iter().rev()) {
+        *felt = json!(argument);
+    }
+    let [approved_low, approved_high] = halves(if terms.unlimited { U256::MAX } else { terms.amount });
+    result["approval_transaction"]["calldata"][1] = json!(approved_low);
+    result["approval_transaction"]["calldata"][2] = json!(approved_high);
+    if !terms.delegate {
+        let message = &mut result["typed_data"]["message"];
+        message["timelock"] = json!(terms.timelock);
+        message["amount"] = json!({ "low": low, "high": high });
+        message["secretHash"] = json!(words);
+    }
+    let felts = ["approval_transaction", "initiate_transaction"].map(|name| {
+        let call = &result[name];
+        let felts = call["calldata"].as_array().expect("calldata").clone();
+        [vec![call["to"].clone(), call["selector"].clone(), json!(format!("{:#x}", felts.len()))], felts].concat()
+    });
+    let felts = felts.concat().iter().map(|felt| felt.as_str().expect("a felt").to_owned()).collect();
+    (case.with_input(line.to_string()), felts)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn honest_terms_come_out_as_they_went_in(terms in terms()) {
+        let (case, felts) = honest(&terms);
+        let (calldata, gasless) = with_unsigned(&case, &Policy::default(), |unsigned, _| {
+            let payloads = unsigned.payloads();
+            Ok((payloads.invoke.calldata.clone(), payloads.typed_data.is_some()))
+        }).map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+        let shown: Vec<_> = calldata.iter().map(|felt| format!("{felt:#x}")).collect();
+        prop_assert_eq!(&shown[..1], &["0x2".to_owned()]);
+        let stripped: Vec<_> = felts.iter().map(|felt| format!("{:#x}", felt::parse(felt).expect("a felt"))).collect();
+        prop_assert_eq!(&shown[1..], &stripped[..]);
+        prop_assert_eq!(gasless, !terms.delegate);
+    }
+
+    #[test]
+    fn a_changed_felt_of_honest_calldata_is_accounted_for(terms in terms(), at in any::<prop::sample::Index>(), other in any::<[u8; 32]>()) {
+        let (case, _) = honest(&terms);
+        let base = outcome(&case).expect("honest");
+        let mut line = case.json();
+        let calldata = line["response"]["result"]["initiate_transaction"]["calldata"].as_array_mut().expect("calldata");
+        let at = at.index(calldata.len());
+        calldata[at] = json!(format!("{:#x}", U256::from_be_bytes(other) >> 5));
+        prop_assert_eq!(account_for(&case, &base, line, &format!("felt {at}")), Ok(()));
+    }
+
+    #[test]
+    fn felts_read_back(bytes in any::<[u8; 32]>(), zeros in 0..64_usize) {
+        let number = U256::from_be_bytes(bytes) >> 4;
+        let text = format!("0x{}{number:x}", "0".repeat(zeros));
+        match felt::parse(&text) {
+            Ok(felt) => prop_assert_eq!(U256::from_be_bytes(felt.to_bytes_be()), number),
+            Err(Code::NumberTooLarge) => prop_assert!(text.len() > 66),
+            Err(code) => {
+                prop_assert_eq!(code, Code::FeltOutOfRange);
+                prop_assert!(number > U256::from_be_bytes(Felt::MAX.to_bytes_be()));
+            }
+        }
+        prop_assert_eq!(felt::of_number(number).is_some(), number <= U256::from_be_bytes(Felt::MAX.to_bytes_be()));
+    }
+
+    #[test]
+    fn no_text_makes_a_felt_or_a_key_panic(text in prop_oneof![any::<String>(), "0x.{0,70}", "0x[0-9a-fA-F]{0,70}"]) {
+        let _ = (felt::parse(&text), felt::of_short_string(&text), Starknet::read_key(&text).is_ok());
+    }
+
+    #[test]
+    fn no_signature_makes_the_library_panic(value in values(), named in any::<bool>()) {
+        let text = value.to_string();
+        let value = json::parse(text.as_bytes()).expect("JSON");
+        let case = fixture("starknet-public-key");
+        if let Ok(signature) = Starknet::read_signature(Node::root(&value, "/signatures/x")) {
+            let name = if named { "invoke" } else { "typed_data" };
+            let _ = with_unsigned(&case, &Policy::default(), |unsigned, _| unsigned.attach(vec![(name.to_owned(), signature)]));
+        }
+    }
+
+    #[test]
+    fn no_typed_data_makes_the_library_panic(place in any::<prop::sample::Index>(), value in values()) {
+        let case = fixture("starknet-approval-unlimited");
+        let base = outcome(&case).expect("honest");
+        let mut line = case.json();
+        let mut pointers = Vec::new();
+        scalars(&line["response"], "/response", &mut pointers);
+        let pointer = place.get(&pointers);
+        *line.pointer_mut(pointer).expect("a scalar") = value;
+        prop_assert_eq!(account_for(&case, &base, line, pointer), Ok(()));
+    }
+
+    #[test]
+    fn no_wallet_makes_the_library_panic(member in any::<prop::sample::Index>(), value in values()) {
+        const MEMBERS: [&str; 10] = [
+            "nonce", "chain_id", "resource_bounds", "tip", "public_key", "cairo_version", "paymaster_data", "account_deployment_data",
+            "nonce_data_availability_mode", "fee_data_availability_mode",
+        ];
+        let case = fixture("starknet-approval-exact");
+        let mut line = case.json();
+        line["wallet"][*member.get(&MEMBERS)] = value;
+        if let Err(refusal) = outcome(&case.with_input(line.to_string())) {
+            prop_assert!(refusal.at().starts_with("/wallet"), "{}", refusal);
+        }
+    }
+}
+
+fn values() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        any::<i64>().prop_map(Json::from),
+        any::<u64>().prop_map(Json::from),
+        any::<String>().prop_map(Json::from),
+        "-?[0-9]{1,80}".prop_map(Json::from),
+        "0x[0-9a-f]{0,70}".prop_map(Json::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from), inner.prop_map(|value| json!({ "x": value })),]
+    })
+}

@@ -1,0 +1,323 @@
+//! What a signer is asked for, what it may answer, and what goes to nodes and to the service.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use countersign_core::json::{self, Node};
+use countersign_core::{ChainFamily, Code, Policy, Refusal, Registry, Signed, U256};
+use countersign_starknet::starknet_crypto::poseidon_hash_many;
+use countersign_starknet::{Felt, Key, Starknet, felt};
+use serde_json::{Value as Json, json};
+use support::{Case, TestResult, fixture, outcome, with_unsigned};
+
+/// The wallet names its public key.
+const CASE: &str = "starknet-public-key";
+
+fn key_of(case: &Case) -> Key {
+    Starknet::read_key(case.json()["wallet"]["secret_key"].as_str().expect("a key")).expect("a key")
+}
+
+fn attach(case: &Case, given: &[(&str, Json)]) -> Result<Signed<Starknet>, Refusal> {
+    with_unsigned(case, &Policy::default(), |unsigned, _| {
+        let read = |signature: &Json| {
+            let text = signature.to_string();
+            Starknet::read_signature(Node::root(&json::parse(text.as_bytes())?, "/signatures/x"))
+        };
+        let given = given.iter().map(|(name, text)| Ok(((*name).to_owned(), read(text)?))).collect::<Result<_, Refusal>>()?;
+        unsigned.attach(given)
+    })
+}
+
+fn signed(case: &Case) -> Signed<Starknet> {
+    with_unsigned(case, &Policy::default(), |unsigned, _| unsigned.sign(&key_of(case))).expect("signs")
+}
+
+fn artefacts(case: &Case) -> Json {
+    case.whole().expect("JSON")["expect"]["artefacts"].clone()
+}
+
+/// r and s that the fixture expects, as numbers.
+fn expected(case: &Case, name: &str) -> [U256; 2] {
+    let signature = artefacts(case)[name]["signature"].clone();
+    [0, 1].map(|index| U256::from_str_radix(&signature[index].as_str().expect("a felt")[2..], 16).expect("hex"))
+}
+
+fn codes(signed: &Signed<Starknet>) -> Vec<Code> {
+    signed.warnings().list().iter().map(|warning| warning.code).collect()
+}
+
+#[test]
+fn requests_name_signer_payload_and_digest() -> TestResult {
+    let case = fixture(CASE);
+    let requests = with_unsigned(&case, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
+    let artefacts = artefacts(&case);
+    for (request, (name, hash)) in requests.iter().zip([("invoke", "tx_hash"), ("typed_data", "message_hash")]) {
+        assert_eq!(request.name, name);
+        assert_eq!(request.signer, case.json()["request"]["source"]["owner"]);
+        // The payload is what the digest is taken of, felt by felt.
+        let felts: Vec<_> = request.payload.0.chunks(32).map(Felt::from_bytes_be_slice).collect();
+        let digest = poseidon_hash_many(&felts);
+        assert_eq!(request.digest.0, digest.to_bytes_be());
+        assert_eq!(artefacts[name][hash], format!("{digest:#x}"));
+    }
+    assert_eq!(requests.len(), 2);
+    let delegate = fixture("starknet-delegate");
+    let requests = with_unsigned(&delegate, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
+    assert_eq!(
+        requests.iter().map(|request| (request.name, request.signer.as_str())).collect::<Vec<_>>(),
+        [("invoke", delegate.json()["request"]["source"]["delegate"].as_str().ok_or("no delegate")?)]
+    );
+    Ok(())
+}
+
+#[test]
+fn takes_every_spelling_of_a_signature() -> TestResult {
+    let case = fixture(CASE);
+    let spellings: [fn([U256; 2]) -> Json; 5] = [
+        |[r, s]| json!([format!("{r:#x}"), format!("{s:#x}")]),
+        |[r, s]| json!([format!("{r:#066x}"), s.to_string()]),
+        |[r, s]| json!({ "r": format!("{r:#x}"), "s": s.to_string() }),
+        |[r, s]| json!(format!("{r},{s}")),
+        |[r, s]| json!(format!("{r:#x},{s:#x}")),
+    ];
+    for spell in spellings {
+        let given = ["invoke", "typed_data"].map(|name| (name, spell(expected(&case, name))));
+        let signed = attach(&case, &given)?;
+        assert_eq!(serde_json::to_value(signed.artefacts())?, artefacts(&case));
+        assert_eq!(codes(&signed), [Code::NoOrderRecord]);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_not_signed_stays_unsigned() -> TestResult {
+    let case = fixture(CASE);
+    let [r, s] = expected(&case, "typed_data");
+    let signed = attach(&case, &[("typed_data", json!([format!("{r:#x}"), format!("{s:#x}")]))])?;
+    assert!(signed.artefacts().invoke.signature.is_none() && signed.artefacts().invoke.broadcast().is_none());
+    assert_eq!(serde_json::to_value(signed.artefacts().submission())?, json!({ "signature": format!("{r},{s}") }));
+    Ok(())
+}
+
+#[test]
+fn accounts_with_longer_signatures_pass_whole() -> TestResult {
+    let case = fixture(CASE);
+    let felts = json!(["0x1", "2", 3, "0x4", "0x5"]);
+    let signed = attach(&case, &[("typed_data", felts.clone()), ("invoke", felts)])?;
+    assert_eq!(codes(&signed), [Code::NoOrderRecord, Code::ContractSignatureUnverified]);
+    let artefacts = serde_json::to_value(signed.artefacts())?;
+    assert_eq!(artefacts["typed_data"]["signature"], json!(["0x1", "0x2", "0x3", "0x4", "0x5"]));
+    assert_eq!(signed.artefacts().submission().map(|body| body.signature).as_deref(), Some("1,2,3,4,5"));
+    assert_eq!(serde_json::to_value(signed.artefacts().invoke.broadcast())?["signature"], artefacts["invoke"]["signature"]);
+
+    // Without the public key nobody can prove r and s either.
+    let unknown = fixture("starknet-approval-exact");
+    let signed = attach(&unknown, &[("invoke", json!(["0x1", "0x2"]))])?;
+    assert_eq!(codes(&signed), [Code::NoOrderRecord, Code::ContractSignatureUnverified]);
+    Ok(())
+}
+
+#[test]
+fn refuses_signatures_that_prove_nothing() {
+    let case = fixture(CASE);
+    let pair = |[r, s]: [U256; 2]| json!([format!("{r:#x}"), format!("{s:#x}")]);
+    let (invoke, typed) = (expected(&case, "invoke"), expected(&case, "typed_data"));
+    let other = expected(&fixture("starknet-approval-exact"), "invoke");
+    let prime = "0x800000000000011000000000000000000000000000000000000000000000001";
+    for (name, signature, code) in [
+        ("invoke", pair(typed), Code::SignatureMismatch),
+        ("typed_data", pair(invoke), Code::SignatureMismatch),
+        ("invoke", pair(other), Code::SignatureMismatch),
+        ("invoke", pair([invoke[1], invoke[0]]), Code::SignatureMismatch),
+        ("invoke", json!(["0x0", "0x0"]), Code::SignatureMismatch),
+        ("invoke", json!(["0x1", "0x0"]), Code::SignatureMismatch),
+        ("invoke", json!([]), Code::SignatureMalformed),
+        ("invoke", json!(null), Code::SignatureMalformed),
+        ("invoke", json!(true), Code::SignatureMalformed),
+        ("invoke", json!(vec!["0x1"; 1025]), Code::SignatureMalformed),
+        ("invoke", json!(vec!["1"; 1025].join(",")), Code::SignatureMalformed),
+        ("invoke", json!(""), Code::DecimalEmpty),
+        ("invoke", json!("1,"), Code::DecimalEmpty),
+        ("invoke", json!("1, 2"), Code::DecimalSpace),
+        ("invoke", json!([prime, "0x1"]), Code::FeltOutOfRange),
+        ("invoke", json!(format!("{prime},0x1")), Code::FeltOutOfRange),
+        ("invoke", json!({ "r": "0x1" }), Code::MissingField),
+        ("invoke", json!({ "r": "0x1", "s": "0x1", "v": "0x1" }), Code::UnexpectedField),
+        ("approval", pair(invoke), Code::NothingToSign),
+    ] {
+        let refusal = attach(&case, &[(name, signature.clone())]).expect_err(name);
+        assert_eq!(refusal.code(), code, "{name} {signature}: {refusal}");
+    }
+    for bit in 0..251 {
+        for half in 0..2 {
+            let mut changed = typed;
+            changed[half] ^= U256::ONE << bit;
+            assert!(attach(&case, &[("typed_data", pair(changed))]).is_err(), "{half} {bit}");
+        }
+    }
+}
+
+/// The owner of a key can choose r so that the curve library's verification meets the point at infinity, where it panics.
+#[test]
+fn a_signature_at_infinity_is_a_mismatch() {
+    let case = fixture(CASE);
+    let order = "0800000000000010ffffffffffffffffb781126dcae7b2321e66a241adc64d2f";
+    let order = U256::from_str_radix(order, 16).expect("hex");
+    let number = |text: &Json| U256::from_str_radix(&text.as_str().expect("hex")[2..], 16).expect("hex");
+    let secret = number(&case.json()["wallet"]["secret_key"]);
+    let inverse = secret.inv_mod(order).expect("a prime order");
+    let hash = number(&artefacts(&case)["invoke"]["tx_hash"]);
+    let r = hash.mul_mod(inverse, order);
+    for r in [r, order - r] {
+        let refusal = attach(&case, &[("invoke", json!([format!("{r:#x}"), "0x5"]))]).expect_err("infinity");
+        assert_eq!(refusal.code(), Code::SignatureMismatch);
+    }
+}
+
+#[test]
+fn a_public_key_that_is_none_proves_nothing() {
+    let case = fixture(CASE);
+    let [r, s] = expected(&case, "invoke");
+    let mut line = case.json();
+    line["wallet"]["public_key"] = json!("0x5");
+    let refusal = attach(&case.with_input(line.to_string()), &[("invoke", json!(format!("{r},{s}")))]).expect_err("another key");
+    assert_eq!(refusal.code(), Code::SignatureMismatch);
+}
+
+#[test]
+fn nodes_take_the_transaction() -> TestResult {
+    let case = fixture("starknet-paymaster-and-deployment");
+    let (artefacts, input) = (artefacts(&case), case.json());
+    let broadcast = serde_json::to_value(signed(&case).artefacts().invoke.broadcast())?;
+    let bounds = &input["wallet"]["resource_bounds"];
+    assert_eq!(
+        broadcast,
+        json!({
+            "type": "INVOKE",
+            "version": "0x3",
+            "sender_address": format!("0x{}", input["request"]["source"]["owner"].as_str().ok_or("no owner")?[2..].trim_start_matches('0')),
+            "calldata": artefacts["invoke"]["calldata"],
+            "signature": artefacts["invoke"]["signature"],
+            "nonce": input["wallet"]["nonce"],
+            "resource_bounds": bounds,
+            "tip": "0x0",
+            "paymaster_data": ["0x1", "0x2", "0x3"],
+            "account_deployment_data": ["0xabc", "0x5", "0x0"],
+            "nonce_data_availability_mode": "L2",
+            "fee_data_availability_mode": "L2",
+        })
+    );
+    Ok(())
+}
+
+#[test]
+fn a_policy_rewrites_unlimited_approvals() -> TestResult {
+    let case = fixture("starknet-approval-unlimited");
+    let policy = Policy::from_json(br#"{"approvals":"exact"}"#)?;
+    let (calldata, summary, warnings) = with_unsigned(&case, &policy, |unsigned, _| {
+        let calldata = unsigned.payloads().invoke.calldata.clone();
+        Ok((calldata, serde_json::to_string(&unsigned.summary()), unsigned.warnings().list().len()))
+    })?;
+    assert_eq!(calldata[5..7], [Felt::from(1_250_000), Felt::ZERO]);
+    assert!(summary?.contains("rewritten from every token"));
+    assert_eq!(warnings, 1, "only that there is no record");
+    let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
+    let refusal = support::outcome_under(&case, &strict).expect_err("not exact");
+    assert_eq!((refusal.code(), refusal.at()), (Code::ApprovalNotExact, "/response/result/approval_transaction/calldata/1"));
+    Ok(())
+}
+
+#[test]
+fn keys_are_below_the_curve_order() {
+    let order = "0x800000000000010ffffffffffffffffb781126dcae7b2321e66a241adc64d2f";
+    let below = "0x0800000000000010ffffffffffffffffb781126dcae7b2321e66a241adc64d2e";
+    for text in
+        [order, "0x0", "0x", "", "0", "0x1g", " 0x1", "0x+1", "0X1", &format!("0x{}", "0".repeat(65)), &format!("0x{}", "f".repeat(64))]
+    {
+        assert_eq!(Starknet::read_key(text).expect_err(text), Code::KeyMalformed, "{text}");
+    }
+    for text in [below, "0x1", "1", "01", &below[2..]] {
+        assert!(Starknet::read_key(text).is_ok(), "{text}");
+    }
+    let one = Starknet::read_key("0x1").expect("a key").public_key();
+    assert_eq!(format!("{one:#x}"), "0x1ef15c18599971b7beced415a40f0c7deacfd9b0d1819e03d723d8bc943cfca");
+}
+
+#[test]
+fn a_wrong_key_is_found_where_the_public_key_is_known() {
+    let case = fixture(CASE);
+    let mut line = case.json();
+    line["wallet"]["secret_key"] = json!("0x1");
+    let refusal = outcome(&case.with_input(line.to_string())).expect_err("another key");
+    assert_eq!((refusal.code(), refusal.at()), (Code::KeyMismatch, "/wallet/secret_key"));
+    line["wallet"].as_object_mut().expect("a wallet").remove("public_key");
+    let unchecked = outcome(&case.with_input(line.to_string())).expect("nobody can tell");
+    assert!(unchecked["warnings"].to_string().contains("key_not_checked"));
+}
+
+#[test]
+fn neither_key_nor_secret_is_ever_printed() {
+    let case = fixture(CASE);
+    let secret = case.json()["wallet"]["secret_key"].as_str().expect("a key").to_owned();
+    let shown = format!("{:?} {:?}", key_of(&case), signed(&case));
+    assert!(!shown.contains(&secret[2..]));
+}
+
+/// A wallet that pins a contract's domain takes what that contract hashes: another version, and the contract as a member.
+#[test]
+fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/registry.json"))?;
+    let mut registry: Json = serde_json::from_str(&text)?;
+    let asset = registry["assets"].as_array_mut().and_then(|assets| assets.iter_mut().find(|asset| asset["id"] == "starknet:wbtc"));
+    asset.ok_or("no asset")?["htlc"]["domain"] = json!({ "name": "HTLC", "version": "0x32" });
+    let registry: &'static Registry = Box::leak(Box::new(Registry::from_json(registry.to_string().as_bytes())?));
+
+    let case = fixture("starknet-public-key");
+    let pinned = |change: &dyn Fn(&mut Json)| {
+        let mut line = case.json();
+        line["response"]["result"]["typed_data"]["domain"]["version"] = json!("0x32");
+        change(&mut line["response"]["result"]);
+        Case { registry, ..case.with_input(line.to_string()) }
+    };
+    let name_contract = |result: &mut Json| {
+        let htlc = result["initiate_transaction"]["to"].clone();
+        let typed_data = &mut result["typed_data"];
+        let members = typed_data["types"]["Initiate"].as_array_mut().expect("members");
+        members.push(json!({ "name": "verifyingContract", "type": "ContractAddress" }));
+        typed_data["message"]["verifyingContract"] = htlc;
+    };
+    for (case, names_contract) in [(pinned(&|_| {}), false), (pinned(&name_contract), true)] {
+        let line = case.json();
+        let hash = with_unsigned(&case, &Policy::default(), |unsigned, _| {
+            let message = unsigned.payloads().typed_data.as_ref();
+            Ok(message.map(|message| (message.message_hash, message.message.contract.is_some())))
+        })?;
+        let general: starknet_core::types::typed_data::TypedData =
+            serde_json::from_value(line["response"]["result"]["typed_data"].clone())?;
+        let owner = felt::parse(line["request"]["source"]["owner"].as_str().ok_or("no owner")?).map_err(|code| code.name())?;
+        assert_eq!(hash, Some((general.message_hash(owner)?, names_contract)));
+    }
+
+    let other_contract = |result: &mut Json| {
+        name_contract(result);
+        result["typed_data"]["message"]["verifyingContract"] = json!("0x1");
+    };
+    let refusal = outcome(&pinned(&other_contract)).expect_err("another contract");
+    assert_eq!((refusal.code(), refusal.at()), (Code::UnknownContract, "/response/result/typed_data/message/verifyingContract"));
+    let refusal = outcome(&Case { registry, ..fixture("starknet-public-key") }).expect_err("the deployed version is not the pinned one");
+    assert_eq!((refusal.code(), refusal.at()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
+
+    // Where nothing is pinned, the contract is no member.
+    let mut line = case.json();
+    name_contract(&mut line["response"]["result"]);
+    let refusal = outcome(&case.with_input(line.to_string())).expect_err("not pinned");
+    assert_eq!((refusal.code(), refusal.at()), (Code::TypedDataTypes, "/response/result/typed_data/types/Initiate"));
+    Ok(())
+}

@@ -1,0 +1,596 @@
+//! The swap contract's calls as programmable transactions (protocol.md section 8).
+//!
+//! A deposit is two or three commands: where the coin is not SUI, `MergeCoins` of the owner's coins where one is not enough;
+//! `SplitCoins` of exactly the amount; `MoveCall` of `AtomicSwap::initiate`. Its nine arguments, in the order of the Move
+//! function:
+//!
+//! | argument | input |
+//! |---|---|
+//! | `&mut OrdersRegistry<T>` | shared object, mutable |
+//! | initiator, redeemer | pure `address`, 32 bytes |
+//! | secret hash | pure `vector<u8>`: `20` and 32 bytes |
+//! | amount | pure `u64`, little-endian; the same input as the split's amount, or another of the same value |
+//! | timelock | pure `u256`, little-endian, milliseconds |
+//! | destination data | pure `vector<u8>` |
+//! | `Coin<T>` | the split's result |
+//! | `&Clock` | shared object `0x6`, version 1, immutable |
+//!
+//! Source: `sui/sources/main.move` of the contract's public audit, commit 229a6d6a; BCS: bcs 0.1, sui-sdk-types 0.4.
+
+use std::fmt;
+
+use countersign_core::json::At;
+use countersign_core::{Code, Refusal, U256};
+use serde::Serialize;
+use sui_sdk_types::{
+    Address, Argument, Command, Identifier, Input, MergeCoins, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
+    SplitCoins, StructTag, TypeTag,
+};
+
+/// The contract's module.
+pub const MODULE: &str = "AtomicSwap";
+/// The function that locks the funds.
+pub const INITIATE: &str = "initiate";
+/// The chain's clock, an object that every network has.
+pub const CLOCK: Address = Address::from_static("0x6");
+/// The version at which the clock became shared.
+pub const CLOCK_VERSION: u64 = 1;
+/// Most bytes of destination data (batch-contract.md, "What the service may choose freely").
+pub const MAX_DESTINATION_DATA: usize = 1024;
+
+/// The clock as an input.
+#[must_use]
+pub fn clock() -> SharedInput {
+    SharedInput::new(CLOCK, CLOCK_VERSION, Mutability::Immutable)
+}
+
+/// The chain's own coin, `0x2::sui::SUI`.
+#[must_use]
+pub fn sui() -> TypeTag {
+    StructTag::sui().into()
+}
+
+/// What an `initiate` call says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Initiate {
+    /// The contract's package.
+    pub package: Address,
+    /// The coin, without its `Coin<..>`.
+    pub coin_type: TypeTag,
+    /// The orders registry.
+    pub registry: SharedInput,
+    /// Who gets refunds.
+    pub initiator: Address,
+    /// Who may redeem.
+    pub redeemer: Address,
+    /// SHA-256 of the secret.
+    pub secret_hash: [u8; 32],
+    /// Base units.
+    pub amount: u64,
+    /// Milliseconds.
+    pub timelock: U256,
+    /// Bytes that go on to the destination.
+    pub destination_data: Vec<u8>,
+}
+
+/// What an input is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// The orders registry.
+    Registry,
+    /// Who gets refunds.
+    Initiator,
+    /// Who may redeem.
+    Redeemer,
+    /// The secret hash.
+    SecretHash,
+    /// The amount: of the split, of the call, or of both.
+    Amount,
+    /// The timelock.
+    Timelock,
+    /// The destination data.
+    DestinationData,
+    /// The clock.
+    Clock,
+    /// One of the owner's coins.
+    Coin(ObjectReference),
+}
+
+impl Role {
+    /// What the input is called in summaries and refusals.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Registry => "orders registry",
+            Self::Initiator => "initiator",
+            Self::Redeemer => "redeemer",
+            Self::SecretHash => "secret hash",
+            Self::Amount => "amount",
+            Self::Timelock => "timelock",
+            Self::DestinationData => "destination data",
+            Self::Clock => "clock",
+            Self::Coin(_) => "coin",
+        }
+    }
+}
+
+/// What the service chose freely about the transaction's form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shape {
+    /// The role of each input, in order.
+    pub roles: Vec<Role>,
+    /// The input that holds the split's amount.
+    pub split_amount: u16,
+    /// The input that holds the call's amount.
+    pub call_amount: u16,
+    /// The owner's coins, `None` where the gas coin is split.
+    pub coins: Option<Coins>,
+    /// Whether the call takes `NestedResult(_, 0)` instead of `Result(_)`, which is the same coin.
+    pub nested: bool,
+}
+
+/// The inputs that are the owner's coins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Coins {
+    /// The coin that is split.
+    pub split: u16,
+    /// The coins that are merged into it first.
+    pub merged: Vec<u16>,
+}
+
+impl Shape {
+    /// Index of the `SplitCoins` command.
+    fn split_index(&self) -> u16 {
+        u16::from(self.coins.as_ref().is_some_and(|coins| !coins.merged.is_empty()))
+    }
+
+    /// The input with a role; the first where two hold the amount.
+    fn index(&self, role: &Role) -> Argument {
+        let index = self.roles.iter().position(|other| other == role).and_then(|index| u16::try_from(index).ok());
+        // A decoded shape has every role. An index that no transaction has would make the rebuilt one differ.
+        Argument::Input(index.unwrap_or(u16::MAX))
+    }
+}
+
+impl Initiate {
+    /// Builds the transaction that makes this call, in a given form.
+    #[must_use]
+    pub fn encode(&self, shape: &Shape) -> ProgrammableTransaction {
+        let split = Argument::Result(shape.split_index());
+        let mut commands = Vec::new();
+        let coin = match &shape.coins {
+            None => Argument::Gas,
+            Some(coins) => {
+                let coin = Argument::Input(coins.split);
+                if !coins.merged.is_empty() {
+                    let coins_to_merge = coins.merged.iter().copied().map(Argument::Input).collect();
+                    commands.push(Command::MergeCoins(MergeCoins { coin, coins_to_merge }));
+                }
+                coin
+            }
+        };
+        commands.push(Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(shape.split_amount)] }));
+        commands.push(Command::MoveCall(MoveCall {
+            package: self.package,
+            module: Identifier::from_static(MODULE),
+            function: Identifier::from_static(INITIATE),
+            type_arguments: vec![self.coin_type.clone()],
+            arguments: vec![
+                shape.index(&Role::Registry),
+                shape.index(&Role::Initiator),
+                shape.index(&Role::Redeemer),
+                shape.index(&Role::SecretHash),
+                Argument::Input(shape.call_amount),
+                shape.index(&Role::Timelock),
+                shape.index(&Role::DestinationData),
+                if shape.nested { split.nested(0).unwrap_or(split) } else { split },
+                shape.index(&Role::Clock),
+            ],
+        }));
+        ProgrammableTransaction { inputs: shape.roles.iter().map(|role| self.input(role)).collect(), commands }
+    }
+
+    fn input(&self, role: &Role) -> Input {
+        match role {
+            Role::Registry => Input::Shared(self.registry.clone()),
+            Role::Initiator => Input::Pure(self.initiator.as_bytes().to_vec()),
+            Role::Redeemer => Input::Pure(self.redeemer.as_bytes().to_vec()),
+            Role::SecretHash => Input::Pure(byte_vector(&self.secret_hash)),
+            Role::Amount => Input::Pure(self.amount.to_le_bytes().to_vec()),
+            Role::Timelock => Input::Pure(self.timelock.to_le_bytes::<32>().to_vec()),
+            Role::DestinationData => Input::Pure(byte_vector(&self.destination_data)),
+            Role::Clock => Input::Shared(clock()),
+            Role::Coin(coin) => Input::ImmutableOrOwned(coin.clone()),
+        }
+    }
+
+    /// Reads a transaction that makes this call and nothing else; `native` where the gas coin is to be split.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnexpectedCommand`], [`Code::UnexpectedSelector`], [`Code::UnexpectedArgument`], [`Code::UnexpectedInput`],
+    /// [`Code::DestinationDataTooLong`], or [`Code::AmountMismatch`] where the split is not of the call's amount; at the
+    /// bytes that are meant.
+    pub fn decode(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Self, Shape), Refusal> {
+        Reader { transaction, layout: Layout(transaction), at, roles: vec![None; transaction.inputs.len()] }.read(native)
+    }
+}
+
+/// A Move `vector<u8>` in BCS: the length as ULEB128, then the bytes.
+pub(crate) fn byte_vector(bytes: &[u8]) -> Vec<u8> {
+    let mut encoded = Vec::with_capacity(bytes.len().saturating_add(2));
+    let mut rest = bytes.len();
+    loop {
+        let [low, ..] = rest.to_le_bytes();
+        rest >>= 7;
+        if rest == 0 {
+            encoded.push(low & 0x7f);
+            break;
+        }
+        encoded.push(low | 0x80);
+    }
+    encoded.extend_from_slice(bytes);
+    encoded
+}
+
+/// What a command is called in Sui's documentation.
+const fn command_name(command: &Command) -> &'static str {
+    match command {
+        Command::MoveCall(_) => "MoveCall",
+        Command::TransferObjects(_) => "TransferObjects",
+        Command::SplitCoins(_) => "SplitCoins",
+        Command::MergeCoins(_) => "MergeCoins",
+        Command::Publish(_) => "Publish",
+        Command::MakeMoveVector(_) => "MakeMoveVec",
+        Command::Upgrade(_) => "Upgrade",
+        _ => "an unknown command",
+    }
+}
+
+struct Shown<'a>(&'a Argument);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Argument::Gas => f.write_str("GasCoin"),
+            Argument::Input(index) => write!(f, "Input({index})"),
+            Argument::Result(index) => write!(f, "Result({index})"),
+            Argument::NestedResult(index, part) => write!(f, "NestedResult({index}, {part})"),
+        }
+    }
+}
+
+/// Bytes of a payload, half-open.
+pub(crate) type Range = (usize, usize);
+
+/// Where the parts of a transaction kind stand in its bytes. BCS has one form of a value, so sizes tell.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout<'k>(pub(crate) &'k ProgrammableTransaction);
+
+fn size<T: Serialize>(value: &T) -> usize {
+    // What was decoded can be encoded.
+    bcs::serialized_size(value).unwrap_or_default()
+}
+
+/// Size of a sequence's length.
+const fn length_size(length: usize) -> usize {
+    match length {
+        0..0x80 => 1,
+        0x80..0x4000 => 2,
+        _ => 3,
+    }
+}
+
+impl Layout<'_> {
+    /// The kind's tag and the number of inputs.
+    pub(crate) fn head(self) -> Range {
+        (0, length_size(self.0.inputs.len()).saturating_add(1))
+    }
+
+    fn inputs_end(self) -> usize {
+        self.0.inputs.iter().map(size).fold(self.head().1, usize::saturating_add)
+    }
+
+    pub(crate) fn input(self, index: usize) -> Range {
+        let start = self.0.inputs.iter().take(index).map(size).fold(self.head().1, usize::saturating_add);
+        (start, start.saturating_add(self.0.inputs.get(index).map_or(0, size)))
+    }
+
+    /// The number of commands.
+    pub(crate) fn commands_head(self) -> Range {
+        let start = self.inputs_end();
+        (start, start.saturating_add(length_size(self.0.commands.len())))
+    }
+
+    pub(crate) fn command(self, index: usize) -> Range {
+        let start = self.0.commands.iter().take(index).map(size).fold(self.commands_head().1, usize::saturating_add);
+        (start, start.saturating_add(self.0.commands.get(index).map_or(0, size)))
+    }
+
+    /// Tag and package, module, function, type arguments, arguments of a call at the end.
+    pub(crate) fn call(self) -> [Range; 5] {
+        let index = self.0.commands.len().saturating_sub(1);
+        let (start, _) = self.command(index);
+        let Some(Command::MoveCall(call)) = self.0.commands.get(index) else { return [(start, start); 5] };
+        let mut from = start;
+        [Address::LENGTH.saturating_add(1), size(&call.module), size(&call.function), size(&call.type_arguments), size(&call.arguments)]
+            .map(|size| {
+                let to = from.saturating_add(size);
+                (std::mem::replace(&mut from, to), to)
+            })
+    }
+
+    /// One argument of the call at the end.
+    fn argument(self, index: usize) -> Range {
+        let [.., (start, end)] = self.call();
+        let Some(Command::MoveCall(call)) = self.0.commands.last() else { return (start, end) };
+        let from = call
+            .arguments
+            .iter()
+            .take(index)
+            .map(size)
+            .fold(start.saturating_add(length_size(call.arguments.len())), usize::saturating_add);
+        (from, from.saturating_add(call.arguments.get(index).map_or(0, size)))
+    }
+}
+
+struct Reader<'r, 'p> {
+    transaction: &'r ProgrammableTransaction,
+    layout: Layout<'r>,
+    at: &'r At<'p>,
+    roles: Vec<Option<Role>>,
+}
+
+impl<'r> Reader<'r, '_> {
+    fn refuse(&self, code: Code, (start, end): Range) -> Refusal {
+        self.at.refuse_bytes(code, start, end)
+    }
+
+    fn read(mut self, native: bool) -> Result<(Initiate, Shape), Refusal> {
+        let (merge, split, call) = self.commands(native)?;
+        self.function(call)?;
+        let coin_type = self.type_argument(call)?;
+        let [registry, initiator, redeemer, secret_hash, amount, timelock, data, coin, clock] = call.arguments.as_slice() else {
+            let [.., arguments] = self.layout.call();
+            return Err(self.refuse(Code::UnexpectedArgument, arguments).expected("9 arguments").got(call.arguments.len()));
+        };
+
+        let coins = match native {
+            true => self.gas_coin(split).map(|()| None)?,
+            false => Some(self.coins(merge, split)?),
+        };
+        let split_index = usize::from(merge.is_some());
+        let [split_amount] = split.amounts.as_slice() else {
+            let range = self.layout.command(split_index);
+            return Err(self.refuse(Code::UnexpectedArgument, range).expected("one amount").got(split.amounts.len()));
+        };
+        let (split_amount, split_value) = self.amount(split_amount, |layout| layout.command(split_index))?;
+
+        let registry = self.shared(registry, 0, Role::Registry)?;
+        let initiator = Address::new(self.pure(initiator, 1, Role::Initiator)?);
+        let redeemer = Address::new(self.pure(redeemer, 2, Role::Redeemer)?);
+        let secret_hash = match self.pure::<33>(secret_hash, 3, Role::SecretHash)? {
+            [32, hash @ ..] => hash,
+            _ => return Err(self.unlike(&Role::SecretHash, "a vector of 32 bytes")),
+        };
+        let (call_amount, amount) = self.amount(amount, |layout| layout.argument(4))?;
+        let timelock = U256::from_le_bytes::<32>(self.pure(timelock, 5, Role::Timelock)?);
+        let destination_data = self.destination_data(data)?;
+        let nested = self.split_result(coin, split_index)?;
+        if self.shared(clock, 8, Role::Clock)? != self::clock() {
+            return Err(self.unlike(&Role::Clock, "0x6, shared since version 1, not changed by the call"));
+        }
+        if split_value != amount {
+            let range = self.layout.input(usize::from(split_amount));
+            return Err(self.refuse(Code::AmountMismatch, range).expected(format!("{amount}, as in the call")).got(split_value));
+        }
+
+        let initiate =
+            Initiate { package: call.package, coin_type, registry, initiator, redeemer, secret_hash, amount, timelock, destination_data };
+        let roles = self.every_input_used()?;
+        Ok((initiate, Shape { roles, split_amount, call_amount, coins, nested }))
+    }
+
+    /// The commands that the coin needs, and no others.
+    fn commands(&self, native: bool) -> Result<(Option<&'r MergeCoins>, &'r SplitCoins, &'r MoveCall), Refusal> {
+        let commands = self.transaction.commands.as_slice();
+        match commands {
+            [Command::SplitCoins(split), Command::MoveCall(call)] => return Ok((None, split, call)),
+            [Command::MergeCoins(merge), Command::SplitCoins(split), Command::MoveCall(call)] if !native => {
+                return Ok((Some(merge), split, call));
+            }
+            _ => {}
+        }
+        let merges = !native && matches!(commands, [Command::MergeCoins(_), ..]);
+        let plan: &[_] = if merges { &["MergeCoins", "SplitCoins", "MoveCall"] } else { &["SplitCoins", "MoveCall"] };
+        let names = commands.iter().map(command_name);
+        let index = names.clone().zip(plan).take_while(|(name, wanted)| name == *wanted).count();
+        let range = if index < commands.len() { self.layout.command(index) } else { self.layout.commands_head() };
+        Err(self
+            .refuse(Code::UnexpectedCommand, range)
+            .expected(plan.get(index).copied().unwrap_or("no further command"))
+            .got(names.clone().nth(index).unwrap_or("no further command")))
+    }
+
+    fn function(&self, call: &MoveCall) -> Result<(), Refusal> {
+        let other = |got: &Identifier, wanted, range| Err(self.refuse(Code::UnexpectedSelector, range).expected(wanted).got(got));
+        if call.module.as_str() != MODULE {
+            let [_, module, ..] = self.layout.call();
+            return other(&call.module, MODULE, module);
+        }
+        if call.function.as_str() != INITIATE {
+            let [_, _, function, ..] = self.layout.call();
+            return other(&call.function, INITIATE, function);
+        }
+        Ok(())
+    }
+
+    fn type_argument(&self, call: &MoveCall) -> Result<TypeTag, Refusal> {
+        match call.type_arguments.as_slice() {
+            [coin] => Ok(coin.clone()),
+            other => {
+                let [_, _, _, types, _] = self.layout.call();
+                Err(self.refuse(Code::CoinTypeMismatch, types).expected("one type argument").got(other.len()))
+            }
+        }
+    }
+
+    fn gas_coin(&self, split: &SplitCoins) -> Result<(), Refusal> {
+        match &split.coin {
+            Argument::Gas => Ok(()),
+            other => Err(self.refuse(Code::UnexpectedArgument, self.layout.command(0)).expected(Shown(&Argument::Gas)).got(Shown(other))),
+        }
+    }
+
+    fn coins(&mut self, merge: Option<&MergeCoins>, split: &SplitCoins) -> Result<Coins, Refusal> {
+        let index = usize::from(merge.is_some());
+        let coin = self.coin(&split.coin, index)?;
+        let mut merged = Vec::new();
+        if let Some(merge) = merge {
+            if merge.coin != split.coin {
+                let range = self.layout.command(0);
+                return Err(self.refuse(Code::UnexpectedArgument, range).expected(Shown(&split.coin)).got(Shown(&merge.coin)));
+            }
+            if merge.coins_to_merge.is_empty() {
+                let range = self.layout.command(0);
+                return Err(self.refuse(Code::UnexpectedArgument, range).expected("at least one coin to merge").got(0));
+            }
+            for other in &merge.coins_to_merge {
+                merged.push(self.coin(other, 0)?);
+            }
+        }
+        Ok(Coins { split: coin, merged })
+    }
+
+    fn coin(&mut self, argument: &Argument, command: usize) -> Result<u16, Refusal> {
+        let input = match argument {
+            Argument::Input(index) => self.transaction.inputs.get(usize::from(*index)),
+            _ => None,
+        };
+        match (argument, input) {
+            (Argument::Input(index), Some(Input::ImmutableOrOwned(coin))) => {
+                if self.roles.iter().flatten().any(|role| matches!(role, Role::Coin(other) if other.object_id() == coin.object_id())) {
+                    let range = self.layout.input(usize::from(*index));
+                    return Err(self.refuse(Code::UnexpectedInput, range).because("a coin stands twice").got(coin.object_id()));
+                }
+                self.take(argument, Role::Coin(coin.clone()), |layout| layout.command(command))
+            }
+            (Argument::Input(index), Some(_)) => {
+                Err(self.refuse(Code::UnexpectedInput, self.layout.input(usize::from(*index))).expected("a coin of the owner"))
+            }
+            _ => {
+                let range = self.layout.command(command);
+                Err(self.refuse(Code::UnexpectedArgument, range).expected("a coin of the owner").got(Shown(argument)))
+            }
+        }
+    }
+
+    /// Gives an input its role. Only the amount may have it twice.
+    fn take(&mut self, argument: &Argument, role: Role, range: impl Fn(Layout<'r>) -> Range) -> Result<u16, Refusal> {
+        let refuse = |code, range: Range| self.at.refuse_bytes(code, range.0, range.1);
+        let unexpected =
+            || refuse(Code::UnexpectedArgument, range(self.layout)).expected(format!("an input: the {}", role.name())).got(Shown(argument));
+        let Argument::Input(index) = argument else { return Err(unexpected()) };
+        let position = usize::from(*index);
+        match self.roles.get_mut(position) {
+            None => Err(unexpected()),
+            Some(Some(Role::Amount)) if role == Role::Amount => Ok(*index),
+            Some(Some(other)) => {
+                let range = self.layout.input(position);
+                Err(refuse(Code::UnexpectedInput, range).because(format!("one input is both {} and {}", other.name(), role.name())))
+            }
+            Some(slot) => {
+                *slot = Some(role);
+                Ok(*index)
+            }
+        }
+    }
+
+    /// A refusal of the input that has just been given a role.
+    fn unlike(&self, role: &Role, expected: &'static str) -> Refusal {
+        self.refuse(Code::UnexpectedInput, self.range_of(role)).expected(format!("{}: {expected}", role.name()))
+    }
+
+    fn range_of(&self, role: &Role) -> Range {
+        self.layout.input(self.roles.iter().position(|other| other.as_ref() == Some(role)).unwrap_or_default())
+    }
+
+    fn input(&mut self, argument: &Argument, position: usize, role: Role) -> Result<&'r Input, Refusal> {
+        let index = self.take(argument, role, |layout| layout.argument(position))?;
+        self.transaction.inputs.get(usize::from(index)).ok_or_else(|| self.at.refuse(Code::Internal))
+    }
+
+    fn shared(&mut self, argument: &Argument, position: usize, role: Role) -> Result<SharedInput, Refusal> {
+        match self.input(argument, position, role.clone())? {
+            Input::Shared(shared) => Ok(shared.clone()),
+            _ => Err(self.unlike(&role, "a shared object")),
+        }
+    }
+
+    fn pure<const N: usize>(&mut self, argument: &Argument, position: usize, role: Role) -> Result<[u8; N], Refusal> {
+        let input = self.input(argument, position, role.clone())?;
+        let bytes = match input {
+            Input::Pure(bytes) => bytes.as_slice().try_into().ok(),
+            _ => None,
+        };
+        bytes.ok_or_else(|| {
+            self.unlike(
+                &role,
+                match role {
+                    Role::Timelock => "a u256 of 32 bytes",
+                    Role::SecretHash => "a vector of 32 bytes",
+                    _ => "an address of 32 bytes",
+                },
+            )
+        })
+    }
+
+    /// The amount's input and value. It may stand twice, so it is found by its index.
+    fn amount(&mut self, argument: &Argument, range: impl Fn(Layout<'r>) -> Range) -> Result<(u16, u64), Refusal> {
+        let index = self.take(argument, Role::Amount, range)?;
+        let position = usize::from(index);
+        if let Some(Input::Pure(bytes)) = self.transaction.inputs.get(position)
+            && let Ok(bytes) = bytes.as_slice().try_into()
+        {
+            return Ok((index, u64::from_le_bytes(bytes)));
+        }
+        Err(self.refuse(Code::UnexpectedInput, self.layout.input(position)).expected("amount: a u64 of 8 bytes"))
+    }
+
+    fn destination_data(&mut self, argument: &Argument) -> Result<Vec<u8>, Refusal> {
+        let role = Role::DestinationData;
+        let Input::Pure(bytes) = self.input(argument, 6, role.clone())? else {
+            return Err(self.unlike(&role, "a vector of bytes"));
+        };
+        let data: &[u8] = bcs::from_bytes(bytes).map_err(|_| self.unlike(&role, "a vector of bytes"))?;
+        if data.len() > MAX_DESTINATION_DATA {
+            let range = self.range_of(&role);
+            let refusal = self.refuse(Code::DestinationDataTooLong, range);
+            return Err(refusal.expected(format!("at most {MAX_DESTINATION_DATA} bytes")).got(data.len()));
+        }
+        Ok(data.to_vec())
+    }
+
+    /// Whether the coin is written as a nested result; another coin than the split's is refused.
+    fn split_result(&self, argument: &Argument, split: usize) -> Result<bool, Refusal> {
+        match argument {
+            Argument::Result(index) if usize::from(*index) == split => Ok(false),
+            Argument::NestedResult(index, 0) if usize::from(*index) == split => Ok(true),
+            other => Err(self
+                .refuse(Code::UnexpectedArgument, self.layout.argument(7))
+                .expected(format!("Result({split}), the coin that was split off"))
+                .got(Shown(other))),
+        }
+    }
+
+    fn every_input_used(self) -> Result<Vec<Role>, Refusal> {
+        if let Some(unused) = self.roles.iter().position(Option::is_none) {
+            return Err(self.refuse(Code::UnexpectedInput, self.layout.input(unused)).because("an input is used by no command"));
+        }
+        Ok(self.roles.into_iter().flatten().collect())
+    }
+}

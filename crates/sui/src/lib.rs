@@ -1,0 +1,80 @@
+#![doc = include_str!("../README.md")]
+
+pub mod address;
+pub mod htlc;
+pub mod message;
+pub mod recover;
+mod sign;
+mod summary;
+pub mod transaction;
+mod verify;
+mod wire;
+
+pub use sign::{Artefacts, Execution, Key};
+pub use sui_sdk_types;
+pub use transaction::{Coin, Unsigned, Wallet, choose_gas};
+pub use verify::Deposit;
+
+use countersign_core::json::Node;
+use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, Span, Summary, Terms, Warnings};
+use sui_sdk_types::UserSignature;
+
+/// The Sui family: see the crate's documentation.
+#[derive(Debug, Clone, Copy)]
+pub enum Sui {}
+
+impl ChainFamily for Sui {
+    const FAMILY: Family = Family::Sui;
+    const PAYLOAD_KEYS: &'static [&'static str] = &[wire::KEY];
+
+    type Deposit = Deposit;
+    type Wallet = Wallet;
+    type Unsigned = Unsigned;
+    type Key = Key;
+    type Signature = UserSignature;
+    type Artefacts = Artefacts;
+
+    fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
+        verify::check(order, warnings).map(|(deposit, terms)| (deposit, Some(terms)))
+    }
+
+    fn describe(deposit: &Deposit, summary: &mut Summary) {
+        summary::describe(deposit, summary);
+    }
+
+    fn covers(deposit: &Deposit) -> Vec<Span> {
+        summary::covers(deposit)
+    }
+
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
+        Wallet::read(wallet)
+    }
+
+    fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
+        transaction::prepare(deposit, wallet)
+    }
+
+    fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
+        summary::describe_unsigned(unsigned, summary);
+    }
+
+    fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
+        sign::requests(unsigned)
+    }
+
+    fn read_key(text: &str) -> Result<Key, Code> {
+        Key::parse(text)
+    }
+
+    fn sign(unsigned: Unsigned, key: &Key, _: &mut Warnings) -> Result<Artefacts, Refusal> {
+        sign::sign(unsigned, key)
+    }
+
+    fn read_signature(signature: Node<'_, '_>) -> Result<UserSignature, Refusal> {
+        sign::read(signature)
+    }
+
+    fn attach(unsigned: Unsigned, signatures: Vec<(String, UserSignature)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
+        sign::attach(unsigned, signatures, warnings)
+    }
+}

@@ -1,0 +1,194 @@
+//! The only file that accepts or refuses: each rule on a Sui result (batch-contract.md, attacks.md).
+
+use std::io::{self, Read};
+
+use countersign_core::json::At;
+use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
+use sui_sdk_types::{Address, Mutability, ProgrammableTransaction, SharedInput, TransactionKind, TypeTag};
+
+use crate::htlc::{self, Initiate, Layout, Range, Role, Shape};
+use crate::{address, wire};
+
+/// What an order locks, rebuilt from its terms.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Deposit {
+    /// Who sends: the owner.
+    pub sender: Address,
+    /// The rebuilt transaction kind; its bytes are those that came.
+    pub kind: TransactionKind,
+    /// What the call says.
+    pub terms: Initiate,
+    /// What the service chose about its form.
+    pub shape: Shape,
+}
+
+impl Deposit {
+    /// The rebuilt kind's inputs and commands.
+    pub(crate) const fn programmable(&self) -> Option<&ProgrammableTransaction> {
+        match &self.kind {
+            TransactionKind::ProgrammableTransaction(transaction) => Some(transaction),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
+    order.check_no_delegate()?;
+    let pins = Pins::of(order)?;
+    let result = order.result.object()?;
+    let bytes = wire::kind_bytes(&result)?;
+    let at = result.at().key(wire::KEY);
+    let transaction = decode(&bytes, &at)?;
+    let (terms, shape) = Initiate::decode(&transaction, pins.coin_type == htlc::sui(), &at)?;
+    let timelock = Rules { order, pins: &pins, layout: Layout(&transaction), shape: &shape, at: &at }.check(&terms, warnings)?;
+    let kind = rebuild(&terms, &shape, &bytes, &at)?;
+    let stated = Terms {
+        initiator: address::account(terms.initiator)?,
+        redeemer: address::account(terms.redeemer)?,
+        timelock,
+        secret_hash: SecretHash(terms.secret_hash),
+    };
+    Ok((Deposit { sender: pins.owner, kind, terms, shape }, stated))
+}
+
+/// What the wallet knows already.
+struct Pins {
+    package: Address,
+    registry: Address,
+    registry_version: Option<u64>,
+    coin_type: TypeTag,
+    owner: Address,
+}
+
+impl Pins {
+    fn of(order: &Order<'_>) -> Result<Self, Refusal> {
+        let asset = order.source;
+        let unpinned =
+            |what: &'static str| move || Refusal::new(Code::UnknownAsset, "/request/source/asset").because(what).got(&asset.record.id);
+        let package = asset.htlc.as_ref().and_then(address::of).ok_or_else(unpinned("no HTLC is pinned for the asset"))?;
+        let registry = asset.htlc_registry.as_ref().and_then(address::of).ok_or_else(unpinned("no orders registry is pinned"))?;
+        let version = asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
+        let malformed = |what: &'static str| move || Refusal::new(Code::RegistryMalformed, "/request/source/asset").because(what);
+        let registry_version = match version {
+            Some(text) => Some(text.parse().map_err(|_| malformed("the pinned version of the orders registry is no number")())?),
+            None => None,
+        };
+        let coin_type = match &asset.token {
+            Some(token) => token.text.parse().map_err(|_| malformed("the pinned coin is no Move type")())?,
+            None => htlc::sui(),
+        };
+        let owner = order.owner.as_ref().and_then(address::of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))?;
+        Ok(Self { package, registry, registry_version, coin_type, owner })
+    }
+}
+
+/// One canonical programmable transaction, to the last byte.
+fn decode(bytes: &[u8], at: &At<'_>) -> Result<ProgrammableTransaction, Refusal> {
+    let named = |range: Range, got: &'static str| at.refuse_bytes(Code::KindNotProgrammable, range.0, range.1).got(got);
+    match bytes.first() {
+        Some(0) => {}
+        Some(_) => return Err(named((0, 1), "another kind")),
+        None => return Err(at.refuse_bytes(Code::KindMalformed, 0, 0).because("there are no bytes")),
+    }
+    match bcs::from_bytes(bytes) {
+        Ok(TransactionKind::ProgrammableTransaction(transaction)) => Ok(transaction),
+        Ok(_) => Err(named((0, 1), "another kind")),
+        Err(error) => Err(malformed(bytes, &error, at)),
+    }
+}
+
+/// Says where decoding stopped: BCS itself does not.
+fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
+    struct Counting<'b>(&'b [u8]);
+    impl Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+    let mut rest = Counting(bytes);
+    let _ = bcs::from_reader::<TransactionKind>(&mut rest);
+    // A reader is also asked for one byte behind the end, which a trailing byte is.
+    let behind = usize::from(matches!(error, bcs::Error::RemainingInput));
+    let start = bytes.len().saturating_sub(rest.0.len()).saturating_sub(behind);
+    at.refuse_bytes(Code::KindMalformed, start, bytes.len()).because(format!("not a canonical transaction kind: {error}"))
+}
+
+/// The kind that the terms give in the form that came; byte for byte what came.
+fn rebuild(terms: &Initiate, shape: &Shape, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
+    let kind = TransactionKind::ProgrammableTransaction(terms.encode(shape));
+    let rebuilt = bcs::to_bytes(&kind).map_err(|_| at.refuse(Code::Internal))?;
+    if rebuilt == bytes {
+        return Ok(kind);
+    }
+    let start = rebuilt.iter().zip(bytes).take_while(|(ours, theirs)| ours == theirs).count();
+    Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).because("the bytes are not those that the terms give"))
+}
+
+struct Rules<'c, 'd> {
+    order: &'c Order<'d>,
+    pins: &'c Pins,
+    layout: Layout<'c>,
+    shape: &'c Shape,
+    at: &'c At<'c>,
+}
+
+impl Rules<'_, '_> {
+    /// Each value against the request, the registry or the policy, at its own bytes; answers the timelock.
+    fn check(&self, terms: &Initiate, warnings: &mut Warnings) -> Result<u64, Refusal> {
+        self.package(terms)?;
+        self.coin_type(terms)?;
+        self.registry(terms)?;
+        self.order.check_initiator(&address::account(terms.initiator)?, &|code| self.refuse(code, &Role::Initiator))?;
+        self.order.check_redeemer(&address::account(terms.redeemer)?, warnings, &|code| self.refuse(code, &Role::Redeemer))?;
+        self.order.check_secret_hash(SecretHash(terms.secret_hash), &|code| self.refuse(code, &Role::SecretHash))?;
+        self.order.check_amount(U256::from(terms.amount), &|code| self.refuse_input(code, usize::from(self.shape.call_amount)))?;
+        self.order.check_timelock(terms.timelock, &|code| self.refuse(code, &Role::Timelock))
+    }
+
+    fn package(&self, terms: &Initiate) -> Result<(), Refusal> {
+        if terms.package == self.pins.package {
+            return Ok(());
+        }
+        let [(_, end), ..] = self.layout.call();
+        let start = end.saturating_sub(Address::LENGTH);
+        Err(self.at.refuse_bytes(Code::UnknownContract, start, end).expected(self.pins.package).got(terms.package))
+    }
+
+    fn coin_type(&self, terms: &Initiate) -> Result<(), Refusal> {
+        if terms.coin_type == self.pins.coin_type {
+            return Ok(());
+        }
+        let [_, _, _, (start, end), _] = self.layout.call();
+        Err(self.at.refuse_bytes(Code::CoinTypeMismatch, start, end).expected(&self.pins.coin_type).got(&terms.coin_type))
+    }
+
+    /// The pinned object, shared since the pinned version, changed by the call.
+    fn registry(&self, terms: &Initiate) -> Result<(), Refusal> {
+        let version = self.pins.registry_version.unwrap_or_else(|| terms.registry.version());
+        let pinned = SharedInput::new(self.pins.registry, version, Mutability::Mutable);
+        if terms.registry == pinned {
+            return Ok(());
+        }
+        Err(self.refuse(Code::UnknownRegistry, &Role::Registry).expected(shared(&pinned)).got(shared(&terms.registry)))
+    }
+
+    fn refuse(&self, code: Code, role: &Role) -> Refusal {
+        self.refuse_input(code, self.shape.roles.iter().position(|other| other == role).unwrap_or_default())
+    }
+
+    fn refuse_input(&self, code: Code, index: usize) -> Refusal {
+        let (start, end) = self.layout.input(index);
+        self.at.refuse_bytes(code, start, end)
+    }
+}
+
+/// A shared object as text.
+pub(crate) fn shared(object: &SharedInput) -> String {
+    let access = match object.mutability() {
+        Mutability::Mutable => "changed by the call",
+        Mutability::Immutable => "only read",
+        Mutability::NonExclusiveWrite => "written without exclusion",
+    };
+    format!("{}, shared since version {}, {access}", object.object_id(), object.version())
+}

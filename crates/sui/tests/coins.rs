@@ -1,0 +1,216 @@
+//! Coins: those that a deposit of another coin than SUI is made of, and those that pay the gas.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use countersign_core::{Code, Policy, Refusal};
+use countersign_sui::htlc::{Role, Shape};
+use countersign_sui::sui_sdk_types::{
+    Address, Argument, Command, Digest, Input, MergeCoins, ObjectReference, ProgrammableTransaction, TransactionKind,
+};
+use countersign_sui::transaction::MAX_GAS_COINS;
+use countersign_sui::{Coin, choose_gas};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use support::{TestResult, asset_index, outside, registry_with, with_verified};
+
+fn token_registry(coin_type: &Json) -> countersign_core::Registry {
+    let token = format!("/assets/{}/token", asset_index("sui_testnet:sui"));
+    registry_with(&[(&token, json!({ "address": coin_type }))])
+}
+
+fn shape(line: &Json, coin_type: &Json) -> Result<Shape, Refusal> {
+    with_verified(line.to_string().as_bytes(), &token_registry(coin_type), &Policy::default(), |verified, _| {
+        assert_eq!(
+            bcs::to_bytes(&verified.deposit().kind).expect("encodes"),
+            serde_json::from_value::<Vec<u8>>(line["response"]["result"]["ptb_bytes"].clone()).expect("bytes")
+        );
+        let lines = serde_json::to_string(&verified.summary()).expect("JSON");
+        for role in &verified.deposit().shape.roles {
+            if let Role::Coin(coin) = role {
+                assert!(lines.contains(&coin.object_id().to_string()) && lines.contains(&coin.digest().to_string()), "{lines}");
+            }
+        }
+        Ok(verified.deposit().shape.clone())
+    })
+}
+
+#[test]
+fn other_coins_are_merged_and_split() -> TestResult {
+    let outside = outside();
+    let tokens = &outside["tokens"];
+    for (case, merged) in tokens["cases"].as_array().into_iter().flatten().zip([0, 1, 4]) {
+        let coins = shape(&case["line"], &tokens["coin_type"])?.coins.ok_or("split from the gas coin")?;
+        assert_eq!(coins.merged.len(), merged);
+    }
+    Ok(())
+}
+
+/// Changes a token deposit, encodes it again, and expects a refusal.
+fn refused(number: usize, change: impl FnOnce(&mut ProgrammableTransaction)) -> Refusal {
+    let outside = outside();
+    let tokens = &outside["tokens"];
+    let mut line = tokens["cases"][number]["line"].clone();
+    let bytes = &mut line["response"]["result"]["ptb_bytes"];
+    let kind = bcs::from_bytes(&serde_json::from_value::<Vec<u8>>(bytes.clone()).expect("bytes")).expect("a kind");
+    let TransactionKind::ProgrammableTransaction(mut transaction) = kind else { panic!("another kind") };
+    change(&mut transaction);
+    *bytes = json!(bcs::to_bytes(&TransactionKind::ProgrammableTransaction(transaction)).expect("encodes"));
+    shape(&line, &tokens["coin_type"]).expect_err("a changed deposit")
+}
+
+#[test]
+fn a_coin_that_does_not_belong_there_is_refused() {
+    let split_gas = refused(0, |transaction| {
+        if let Command::SplitCoins(split) = &mut transaction.commands[0] {
+            split.coin = Argument::Gas;
+        }
+    });
+    assert_eq!(split_gas.code(), Code::UnexpectedArgument, "{split_gas}");
+
+    let merge_gas = refused(1, |transaction| {
+        if let Command::MergeCoins(merge) = &mut transaction.commands[0] {
+            merge.coins_to_merge = vec![Argument::Gas];
+        }
+    });
+    assert_eq!(merge_gas.code(), Code::UnexpectedArgument, "{merge_gas}");
+
+    let merges_nothing = refused(1, |transaction| {
+        if let Command::MergeCoins(merge) = &mut transaction.commands[0] {
+            merge.coins_to_merge.clear();
+        }
+    });
+    assert_eq!(merges_nothing.code(), Code::UnexpectedArgument, "{merges_nothing}");
+
+    let merges_elsewhere = refused(2, |transaction| {
+        if let Command::MergeCoins(merge) = &mut transaction.commands[0] {
+            (merge.coin, merge.coins_to_merge[0]) = (merge.coins_to_merge[0], merge.coin);
+        }
+    });
+    assert_eq!(merges_elsewhere.code(), Code::UnexpectedArgument, "{merges_elsewhere}");
+
+    let twice = refused(1, |transaction| {
+        if let Command::MergeCoins(merge) = &mut transaction.commands[0] {
+            merge.coins_to_merge.push(merge.coins_to_merge[0]);
+        }
+    });
+    assert_eq!(twice.code(), Code::UnexpectedInput, "{twice}");
+
+    let unused = refused(2, |transaction| {
+        if let Command::MergeCoins(merge) = &mut transaction.commands[0] {
+            merge.coins_to_merge.pop();
+        }
+    });
+    assert_eq!(unused.code(), Code::UnexpectedInput, "{unused}");
+
+    let merged_after = refused(1, |transaction| transaction.commands.swap(0, 1));
+    assert_eq!(merged_after.code(), Code::UnexpectedCommand, "{merged_after}");
+
+    let merged_again = refused(1, |transaction| {
+        let again = MergeCoins { coin: Argument::Input(0), coins_to_merge: vec![Argument::Input(1)] };
+        transaction.commands.insert(1, Command::MergeCoins(again));
+    });
+    assert_eq!(merged_again.code(), Code::UnexpectedCommand, "{merged_again}");
+
+    let pure = refused(0, |transaction| {
+        let coin = transaction.inputs.iter_mut().find(|input| matches!(input, Input::ImmutableOrOwned(_)));
+        *coin.expect("a coin") = Input::Pure(vec![1; 32]);
+    });
+    assert_eq!(pure.code(), Code::UnexpectedInput, "{pure}");
+}
+
+#[test]
+fn a_pinned_version_that_is_no_number_is_refused() {
+    let version = format!("/assets/{}/htlc/registry_initial_shared_version", asset_index("sui_testnet:sui"));
+    let registry = registry_with(&[(&version, json!("latest"))]);
+    let case = support::fixture("sui-native");
+    let refusal = with_verified(case.input.as_bytes(), &registry, &Policy::default(), |_, _| Ok(())).expect_err("no number");
+    assert_eq!((refusal.code(), refusal.at()), (Code::RegistryMalformed, "/request/source/asset"));
+}
+
+#[test]
+fn a_version_that_is_not_pinned_is_taken_and_shown() -> TestResult {
+    let version = format!("/assets/{}/htlc/registry_initial_shared_version", asset_index("sui_testnet:sui"));
+    let registry = registry_with(&[(&version, Json::Null)]);
+    let case = support::fixture("sui-native");
+    let lines =
+        with_verified(case.input.as_bytes(), &registry, &Policy::default(), |verified, _| Ok(serde_json::to_string(&verified.summary())))??;
+    assert!(lines.contains("shared since version 117440512"), "{lines}");
+    Ok(())
+}
+
+#[test]
+fn another_coin_type_is_refused() {
+    let outside = outside();
+    let line = &outside["tokens"]["cases"][0]["line"];
+    let refusal = shape(line, &json!("0x2::sui::SUI")).expect_err("SUI is split from the gas coin");
+    assert_eq!(refusal.code(), Code::UnexpectedArgument, "{refusal}");
+    let refusal = shape(line, &json!("0x3::usdc::USDC")).expect_err("another coin");
+    assert_eq!(refusal.code(), Code::CoinTypeMismatch, "{refusal}");
+    let refusal = shape(line, &json!("USDC")).expect_err("no type");
+    assert_eq!(refusal.code(), Code::RegistryMalformed, "{refusal}");
+}
+
+fn coin(id: u16, balance: u64) -> Coin {
+    let mut bytes = [0; 32];
+    bytes[30..].copy_from_slice(&id.to_be_bytes());
+    Coin::new(ObjectReference::new(Address::new(bytes), 1, Digest::new(bytes)), balance)
+}
+
+fn ids(chosen: &[ObjectReference]) -> Vec<u8> {
+    chosen.iter().map(|coin| coin.object_id().inner()[31]).collect()
+}
+
+#[test]
+fn the_largest_coins_cover_and_dust_is_swept() -> TestResult {
+    let coins = [coin(1, 10), coin(2, 500), coin(3, 3), coin(4, 700), coin(5, 100), coin(6, 700)];
+    assert_eq!(ids(&choose_gas(&coins, 1_000, 50)?), [4, 6, 3, 1], "5 could pay by itself");
+    assert_eq!(ids(&choose_gas(&coins, 0, 50)?), [4, 3, 1]);
+    assert_eq!(ids(&choose_gas(&[coin(1, 0)], 0, 0)?), [1], "even nothing is paid by a coin");
+    assert_eq!(ids(&choose_gas(&[coin(1, u64::MAX), coin(2, u64::MAX)], u64::MAX, u64::MAX)?), [1, 2]);
+    assert_eq!(ids(&choose_gas(&[coin(1, 5), coin(1, 5), coin(2, 1)], 5, 1)?), [1, 2], "a coin listed twice is one");
+    for (coins, split, budget) in [(&coins[..], 2_000, 50), (&[], 0, 0)] {
+        let refusal = choose_gas(coins, split, budget).expect_err("too little");
+        assert_eq!((refusal.code(), refusal.at()), (Code::InsufficientFunds, "/wallet/gas_payment"));
+    }
+    let many: Vec<_> = (0..300).map(|id| coin(id, 1)).collect();
+    assert_eq!(choose_gas(&many, 100, 156)?.len(), MAX_GAS_COINS);
+    assert_eq!(choose_gas(&many, 100, 157).expect_err("more coins than fit").code(), Code::InsufficientFunds);
+    assert_eq!(choose_gas(&many, 0, 2)?.len(), MAX_GAS_COINS);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_choice_covers_and_does_not_depend_on_order(
+        balances in proptest::collection::vec(0..1_000_u64, 1..300),
+        split in 0..50_000_u64,
+        budget in 1..2_000_u64,
+        seed in any::<u64>(),
+    ) {
+        let coins: Vec<_> = balances.iter().enumerate().map(|(id, balance)| coin(u16::try_from(id).unwrap_or(0), *balance)).collect();
+        let mut shuffled = coins.clone();
+        for index in (1..shuffled.len()).rev() {
+            shuffled.swap(index, usize::try_from(seed.rotate_left(u32::try_from(index).unwrap_or(0)) % 1_000).unwrap_or(0) % (index + 1));
+        }
+        let chosen = choose_gas(&coins, split, budget);
+        prop_assert_eq!(&chosen, &choose_gas(&shuffled, split, budget));
+        if let Ok(chosen) = chosen {
+            let held: u64 = chosen.iter().map(|reference| coins.iter().find(|coin| coin.reference == *reference).map_or(0, |coin| coin.balance)).sum();
+            prop_assert!(held >= split + budget && chosen.len() <= MAX_GAS_COINS);
+            let mut distinct = chosen.clone();
+            distinct.sort_by_key(|coin| *coin.object_id());
+            distinct.dedup();
+            prop_assert_eq!(distinct.len(), chosen.len());
+        }
+    }
+}
