@@ -15,7 +15,7 @@ mod wire;
 pub use sign::{Artefacts, Broadcast, Key, Signature, SignedInvoke, SignedMessage, Submission};
 pub use starknet_crypto;
 pub use starknet_crypto::Felt;
-pub use transaction::{Bound, Cairo, Call, Invoke, ResourceBounds, Unsigned, Wallet};
+pub use transaction::{Availability, Bound, Cairo, Call, Invoke, ResourceBounds, Unsigned, Wallet};
 pub use verify::{Approval, Deposit};
 
 use countersign_core::json::Node;

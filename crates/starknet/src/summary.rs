@@ -62,7 +62,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     let invoke = &unsigned.invoke;
     let wallet = &invoke.wallet;
     let most = number::in_whole_units(wallet.resource_bounds.most(wallet.tip), COIN);
-    summary.say(Topic::Wallet, format!("sent and paid by {:#x}, nonce {:#x}, at most {most} STRK", invoke.sender, wallet.nonce));
+    summary.say(Topic::Wallet, format!("sent and paid by {:#066x}, nonce {:#x}, at most {most} STRK", invoke.sender, wallet.nonce));
     let bounds = &wallet.resource_bounds;
     for (name, bound) in [("L1 gas", bounds.l1_gas), ("L2 gas", bounds.l2_gas), ("L1 data gas", bounds.l1_data_gas)] {
         summary.say(Topic::Gas, format!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit));
