@@ -27,12 +27,14 @@ fn main() {
     let mut group = criterion.benchmark_group(GROUP);
     whole_path(&mut group, &line, &registry);
 
-    // The steps above repeat one account's order, so what orders share is hashed once. Here account, fees and asset change
-    // each time, and more of them come by than are kept.
-    let lines: Vec<_> = (0..64_u32)
-        .map(|other| {
-            line.replace("0x00a2b9", &format!("0x00{other:04x}"))
-                .replace("\"l1_gas\":{\"max_amount\":\"0x", &format!("\"l1_gas\":{{\"max_amount\":\"0x{other:x}"))
+    // The steps above repeat one account's order, so what its orders share is hashed once. Here another account with other
+    // fees comes each time, and more of them than are kept.
+    let mut other: Value = serde_json::from_str(&line).expect("JSON");
+    let lines: Vec<_> = (1..=64)
+        .map(|number| {
+            other["request"]["source"]["owner"] = format!("{number:#x}").into();
+            other["wallet"]["resource_bounds"]["l1_gas"]["max_amount"] = number.into();
+            other.to_string()
         })
         .collect();
     let values: Vec<_> = lines.iter().map(|line| json::parse(line.as_bytes()).expect("JSON")).collect();

@@ -159,6 +159,27 @@ codes! {
     GasCoinIsInput = "gas_coin_is_input", "a gas coin is also an input of the transaction", "pay the gas with another coin";
     InsufficientFunds = "insufficient_funds", "the coins do not cover the amount and the fees", "add coins, or lower the amount or the fees";
 
+    // ---- Solana
+    TransactionEncoding = "transaction_encoding", "the transaction is neither canonical base64 nor hex", "do not sign; report the service";
+    TransactionTooLarge = "transaction_too_large", "the transaction is larger than a packet of the network", "do not sign; report the service";
+    TransactionMalformed = "transaction_malformed", "these bytes are no transaction", "do not sign; report the service";
+    TransactionTrailing = "transaction_trailing", "bytes follow the transaction", "do not sign; report the service";
+    MessageVersion = "message_version", "the message is of a version that this library does not build", "update this library before signing";
+    LookupTable = "lookup_table", "the message takes accounts from an address lookup table, which nobody can check offline", "do not sign; report the service";
+    SignatureSlots = "signature_slots", "there are more or fewer signature slots than signers", "do not sign; report the service";
+    UnexpectedSigner = "unexpected_signer", "the transaction asks for other signers than this order needs", "do not sign; report the service";
+    FeePayerMismatch = "fee_payer_mismatch", "the fee payer is not the one who pays in this way of funding", "do not sign; report the service";
+    SponsorInvalid = "sponsor_invalid", "the sponsor cannot be the service's own account", "do not sign; report the service";
+    SponsorSignature = "sponsor_signature", "the other signer's slot holds no valid signature of this message", "do not sign; report the service";
+    UnexpectedInstruction = "unexpected_instruction", "the transaction does something else than locking the funds", "do not sign; report the service";
+    InstructionData = "instruction_data", "the instruction's data is not exactly its arguments", "do not sign; report the service";
+    AccountMismatch = "account_mismatch", "an account of the instruction is not the one that this order needs", "do not sign; report the service";
+    AccountFlags = "account_flags", "an account may sign or be written to where this order needs it otherwise", "do not sign; report the service";
+    AccountUnused = "account_unused", "the message names an account that nothing uses, or one twice", "do not sign; report the service";
+    GaslessNative = "gasless_native", "a native asset has no gasless way", "do not sign; report the service";
+    BlockhashMalformed = "blockhash_malformed", "a blockhash is not base58 of 32 bytes", "take it from a recent block";
+    BlockhashExpired = "blockhash_expired", "the blockhash is no longer valid", "take a recent one, or ask for a new order";
+
     // ---- Starknet
     FeltOutOfRange = "felt_out_of_range", "a number is not below Starknet's field prime: libraries would reduce it to another one", "do not sign; report the service";
     TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
@@ -178,6 +199,7 @@ codes! {
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
     SignatureUnverified = "signature_unverified", "only the network can prove a signature of this scheme", "simulate the transaction before relying on it";
+    OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already holds bytes; they are overwritten", "ask why, if it repeats";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 

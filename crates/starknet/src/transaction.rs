@@ -302,7 +302,7 @@ impl Invoke {
         let fee_hash = poseidon::hash_known(&fees);
         let mut invoke = Self { sender, chain_id, calldata, wallet: wallet.clone(), fee_hash, calldata_hash, tx_hash: Felt::ZERO };
         let preimage = invoke.preimage();
-        let (shared, own) = preimage.split_at(4);
+        let (shared, own) = preimage.split_at(6);
         invoke.tx_hash = poseidon::hash_after(shared, own);
         Ok(invoke)
     }

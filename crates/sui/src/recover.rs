@@ -50,7 +50,8 @@ impl Recovery {
     ///
     /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`].
     pub fn prepare(&self, sender: Address, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-        Unsigned::new(self.kind.clone(), sender, wallet)
+        let bytes = bcs::to_bytes(&self.kind).map_err(|_| Refusal::new(Code::Internal, "/order"))?;
+        Unsigned::new(self.kind.clone(), &bytes, sender, wallet)
     }
 }
 

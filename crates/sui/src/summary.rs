@@ -111,7 +111,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     if let Some(more @ 1..) = gas.objects.len().checked_sub(SHOWN_COINS) {
         summary.say(Topic::Wallet, format!("and {more} gas coins more"));
     }
-    summary.say(Topic::Digest, format!("transaction {}", unsigned.digest));
+    summary.say(Topic::Digest, format!("transaction {}", unsigned.digest()));
     summary.say(Topic::Digest, format!("signing digest {}", hex::encode(unsigned.signing_digest)));
 }
 

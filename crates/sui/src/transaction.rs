@@ -182,32 +182,36 @@ pub struct Unsigned {
     pub bytes: Vec<u8>,
     /// What is signed: Blake2b-256 of the intent and the bytes.
     pub signing_digest: [u8; 32],
-    /// How the network names the transaction.
-    pub digest: Digest,
 }
 
 pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-    Unsigned::new(deposit.kind.clone(), deposit.sender, wallet)
+    Unsigned::new(deposit.kind.clone(), &deposit.kind_bytes, deposit.sender, wallet)
 }
 
 impl Unsigned {
-    pub(crate) fn new(kind: TransactionKind, sender: Address, wallet: &Wallet) -> Result<Self, Refusal> {
+    /// `kind_bytes` are the kind's own, which stand in the transaction as they are.
+    pub(crate) fn new(kind: TransactionKind, kind_bytes: &[u8], sender: Address, wallet: &Wallet) -> Result<Self, Refusal> {
         wallet.check(&kind)?;
-        let transaction = Transaction {
-            kind,
-            sender,
-            gas_payment: GasPayment {
-                objects: wallet.gas_payment.clone(),
-                owner: wallet.sponsor.unwrap_or(sender),
-                price: wallet.gas_price,
-                budget: wallet.gas_budget,
-            },
-            expiration: wallet.expiration_epoch.map_or(TransactionExpiration::None, TransactionExpiration::Epoch),
+        let gas_payment = GasPayment {
+            objects: wallet.gas_payment.clone(),
+            owner: wallet.sponsor.unwrap_or(sender),
+            price: wallet.gas_price,
+            budget: wallet.gas_budget,
         };
-        let bytes = bcs::to_bytes(&transaction).map_err(|_| Refusal::new(Code::Internal, "/wallet"))?;
+        let expiration = wallet.expiration_epoch.map_or(TransactionExpiration::None, TransactionExpiration::Epoch);
+        // Version 1, kind, sender, gas, expiration; BCS writes members one after the other.
+        let mut bytes = Vec::with_capacity(kind_bytes.len().saturating_add(256));
+        bytes.push(0);
+        bytes.extend_from_slice(kind_bytes);
+        bcs::serialize_into(&mut bytes, &(sender, &gas_payment, &expiration)).map_err(|_| Refusal::new(Code::Internal, "/wallet"))?;
         let signing_digest = blake2b(&INTENT, &bytes).into_inner();
-        let digest = blake2b(DIGEST_SALT, &bytes);
-        Ok(Self { transaction, bytes, signing_digest, digest })
+        Ok(Self { transaction: Transaction { kind, sender, gas_payment, expiration }, bytes, signing_digest })
+    }
+
+    /// How the network names the transaction.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        blake2b(DIGEST_SALT, &self.bytes)
     }
 
     /// The account that pays for the sender, where it is another one.
@@ -231,7 +235,7 @@ impl Unsigned {
     pub(crate) fn serialize_members<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         map.serialize_entry("transaction_data", &self.base64())?;
         map.serialize_entry("signing_digest", &hex::encode(self.signing_digest))?;
-        map.serialize_entry("tx_digest", &self.digest.to_base58())
+        map.serialize_entry("tx_digest", &self.digest().to_base58())
     }
 }
 

@@ -21,6 +21,7 @@ pub struct Deposit {
     pub terms: Initiate,
     /// What the service chose about its form.
     pub shape: Shape,
+    pub(crate) kind_bytes: Vec<u8>,
 }
 
 impl Deposit {
@@ -43,13 +44,14 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
     let (terms, shape) = Initiate::decode(&transaction, pins.coin_type == htlc::sui(), &at)?;
     let timelock = Rules { order, pins: &pins, layout: Layout(&transaction), shape: &shape, at: &at }.check(&terms, warnings)?;
     let kind = rebuild(&terms, &shape, &bytes, &at)?;
+    let kind_bytes = bytes;
     let stated = Terms {
         initiator: address::account(terms.initiator)?,
         redeemer: address::account(terms.redeemer)?,
         timelock,
         secret_hash: SecretHash(terms.secret_hash),
     };
-    Ok((Deposit { sender: pins.owner, kind, terms, shape }, stated))
+    Ok((Deposit { sender: pins.owner, kind, terms, shape, kind_bytes }, stated))
 }
 
 /// What the wallet knows already.

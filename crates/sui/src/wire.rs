@@ -16,7 +16,11 @@ pub(crate) fn kind_bytes(result: &Members<'_, '_>) -> Result<Vec<u8>, Refusal> {
     if items.len() > MAX_KIND {
         return Err(node.at().refuse(Code::KindMalformed).expected(format!("at most {MAX_KIND} bytes")).got(items.len()));
     }
-    items.map(|item| byte(&item)).collect()
+    let mut bytes = Vec::with_capacity(items.len());
+    for item in items {
+        bytes.push(byte(&item)?);
+    }
+    Ok(bytes)
 }
 
 fn byte(node: &Node<'_, '_>) -> Result<u8, Refusal> {

@@ -1,0 +1,86 @@
+//! Accounts: 32 bytes in base58, the well-known programs, and associated token accounts.
+
+use countersign_core::chains::address::parse_solana;
+use countersign_core::{Account, Code, Family, Refusal};
+pub use solana_address::Address;
+
+/// Creates accounts and moves lamports.
+pub const SYSTEM_PROGRAM: Address = Address::from_str_const("11111111111111111111111111111111");
+/// The classic token program.
+pub const TOKEN_PROGRAM: Address = Address::from_str_const("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA");
+/// Token-2022.
+pub const TOKEN_2022_PROGRAM: Address = Address::from_str_const("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb");
+/// Derives and creates token accounts for owner and mint.
+pub const ASSOCIATED_TOKEN_PROGRAM: Address = Address::from_str_const("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL");
+
+/// Reads base58 of exactly 32 bytes.
+///
+/// # Errors
+///
+/// [`Code::AddressMalformed`].
+pub fn parse(text: &str) -> Result<Address, Code> {
+    parse_solana(text).map(Address::from).map_err(|_| Code::AddressMalformed)
+}
+
+/// The address of an account of this family; `None` for another family's.
+#[must_use]
+pub fn of(account: &Account) -> Option<Address> {
+    if account.family() == Family::Solana { account.array::<32>().map(Address::from) } else { None }
+}
+
+/// Whether this is a program of the network itself or of its token standards: nobody's account.
+pub(crate) fn is_well_known(address: &Address) -> bool {
+    const OTHERS: [Address; 6] = [
+        Address::from_str_const("ComputeBudget111111111111111111111111111111"),
+        Address::from_str_const("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"),
+        Address::from_str_const("Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"),
+        Address::from_str_const("Stake11111111111111111111111111111111111111"),
+        Address::from_str_const("Vote111111111111111111111111111111111111111"),
+        Address::from_str_const("BPFLoaderUpgradeab1e11111111111111111111111"),
+    ];
+    [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM, ASSOCIATED_TOKEN_PROGRAM].contains(address) || OTHERS.contains(address)
+}
+
+pub(crate) fn account(address: Address) -> Result<Account, Refusal> {
+    Account::new(Family::Solana, address.as_ref()).ok_or_else(|| Refusal::new(Code::Internal, ""))
+}
+
+/// The token account of `owner` for `mint` that wallets and programs agree on.
+///
+/// `None` if no bump gives an address off the curve, which happens for no account that can be found.
+#[must_use]
+pub fn associated_token_account(owner: Address, mint: Address, token_program: Address) -> Option<Address> {
+    derive(&[owner.as_ref(), token_program.as_ref(), mint.as_ref()], &ASSOCIATED_TOKEN_PROGRAM)
+}
+
+/// The program-derived address of these seeds; the ordinary function panics where there is none.
+pub(crate) fn derive(seeds: &[&[u8]], program: &Address) -> Option<Address> {
+    Address::try_find_program_address(seeds, program).map(|(address, _)| address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_accounts_differ_by_program_and_lie_off_the_curve() {
+        let (owner, mint) = (Address::from([1; 32]), Address::from([2; 32]));
+        let account = associated_token_account(owner, mint, TOKEN_PROGRAM).unwrap();
+        assert_ne!(account, associated_token_account(owner, mint, TOKEN_2022_PROGRAM).unwrap());
+        assert!(!account.is_on_curve());
+    }
+
+    #[test]
+    fn refuses_other_lengths_and_alphabets() {
+        for text in ["", "0", "111", "O1111111111111111111111111111111", "1111111111111111111111111111111111111111111111111"] {
+            assert_eq!(parse(text), Err(Code::AddressMalformed), "{text}");
+        }
+        assert_eq!(parse("11111111111111111111111111111111"), Ok(SYSTEM_PROGRAM));
+    }
+
+    #[test]
+    fn accounts_of_other_families_are_no_solana_addresses() {
+        assert_eq!(of(&Account::new(Family::Sui, &[7; 32]).unwrap()), None);
+        assert_eq!(account(SYSTEM_PROGRAM).ok().as_ref().and_then(of), Some(SYSTEM_PROGRAM));
+    }
+}

@@ -1,0 +1,253 @@
+//! Transactions and their messages, decoded to the last byte. Solana has no typed data: the gasless way is a second
+//! transaction, which owner and service sign both.
+//!
+//! | bytes | |
+//! |---|---|
+//! | count, 64 each | signature slots, in the order of the first keys |
+//! | `80`, if version 0 | begins the message, which is what is signed |
+//! | 3 | required signatures, read-only ones of them, read-only keys without signature |
+//! | count, 32 each | account keys: signers that are written to, that are read, the others likewise |
+//! | 32 | recent blockhash |
+//! | count | instructions: program index, count and account indexes, count and data |
+//! | count, if version 0 | lookup tables |
+//!
+//! Counts are compact-u16. Layout: <https://solana.com/docs/core/transactions>
+
+use std::ops::Range;
+
+use countersign_core::json::At;
+use countersign_core::{Code, Refusal};
+use solana_message::VersionedMessage;
+use solana_transaction::versioned::VersionedTransaction;
+
+use crate::address::Address;
+
+/// A transaction that came, and where its parts stand.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Decoded {
+    /// The transaction.
+    pub transaction: VersionedTransaction,
+    /// The bytes that are signed.
+    pub message: Vec<u8>,
+    pub(crate) layout: Layout,
+}
+
+/// Where the parts of a transaction stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// First byte of the message.
+    pub(crate) message: usize,
+    /// The three counts.
+    pub(crate) header: Range<usize>,
+    /// First byte of the first key.
+    pub(crate) keys: usize,
+    pub(crate) blockhash: Range<usize>,
+    pub(crate) instructions: Vec<InstructionLayout>,
+    /// The count of lookup tables and the tables; empty in a legacy message.
+    pub(crate) lookups: Range<usize>,
+    pub(crate) end: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InstructionLayout {
+    /// The program index is its first byte.
+    pub(crate) whole: Range<usize>,
+    pub(crate) accounts: Range<usize>,
+    pub(crate) data: Range<usize>,
+}
+
+impl Layout {
+    /// The bytes of a key.
+    pub(crate) const fn key(&self, index: usize) -> Range<usize> {
+        let start = self.keys.saturating_add(index.saturating_mul(32));
+        start..start.saturating_add(32)
+    }
+
+    /// The bytes of a signature slot.
+    pub(crate) const fn slot(index: usize) -> Range<usize> {
+        let start = index.saturating_mul(64).saturating_add(1);
+        start..start.saturating_add(64)
+    }
+}
+
+/// A refusal at a range of bytes.
+pub(crate) fn refuse(at: &At<'_>, code: Code, range: &Range<usize>) -> Refusal {
+    at.refuse_bytes(code, range.start, range.end)
+}
+
+/// Decodes a transaction. The library reads some lengths leniently and leaves bytes over, so its own encoding of what it
+/// read must be the bytes that came.
+pub(crate) fn decode(bytes: &[u8], at: &At<'_>) -> Result<Decoded, Refusal> {
+    let malformed = |start, end| at.refuse_bytes(Code::TransactionMalformed, start, end);
+    let count = *bytes.first().ok_or_else(|| malformed(0, 0))?;
+    // Message version 1 stands before its signatures.
+    let version = |code, place: usize| at.refuse_bytes(code, place, place.saturating_add(1)).expected("a legacy or version 0 message");
+    if count & 0x80 != 0 {
+        return Err(version(Code::MessageVersion, 0).got(format!("first byte {count:#04x}")));
+    }
+    let start = usize::from(count).saturating_mul(64).saturating_add(1);
+    let prefix = *bytes.get(start).ok_or_else(|| malformed(0, bytes.len()))?;
+    if prefix & 0x80 != 0 && prefix != 0x80 {
+        return Err(version(Code::MessageVersion, start).got(format!("version {}", prefix & 0x7f)));
+    }
+    let transaction: VersionedTransaction = wincode::deserialize(bytes).map_err(|_| malformed(0, bytes.len()))?;
+    let again = wincode::serialize(&transaction).map_err(|_| malformed(0, bytes.len()))?;
+    if again != bytes {
+        let same = again.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+        return Err(if same == again.len() {
+            at.refuse_bytes(Code::TransactionTrailing, same, bytes.len())
+        } else {
+            at.refuse_bytes(Code::TransactionMalformed, same, same.saturating_add(1))
+                .because("a length is not written in its shortest form")
+        });
+    }
+    let message = bytes.get(start..).unwrap_or_default().to_vec();
+    let layout = layout(&transaction.message, start, bytes.len()).ok_or_else(|| version(Code::MessageVersion, start))?;
+    Ok(Decoded { transaction, message, layout })
+}
+
+/// Where the parts stand: the encoding is canonical, so each count's own width follows from its value.
+fn layout(message: &VersionedMessage, start: usize, end: usize) -> Option<Layout> {
+    let mut position = match message {
+        VersionedMessage::Legacy(_) => start,
+        VersionedMessage::V0(_) => start.saturating_add(1),
+        VersionedMessage::V1(_) => return None,
+    };
+    let mut take = |len: usize| {
+        let from = position;
+        position = position.saturating_add(len);
+        from..position
+    };
+    let header = take(3);
+    let count = message.static_account_keys().len();
+    take(width(count));
+    let keys = take(count.saturating_mul(32)).start;
+    let blockhash = take(32);
+    take(width(message.instructions().len()));
+    let mut instructions = Vec::with_capacity(message.instructions().len());
+    for instruction in message.instructions() {
+        let program = take(1);
+        take(width(instruction.accounts.len()));
+        let accounts = take(instruction.accounts.len());
+        take(width(instruction.data.len()));
+        let data = take(instruction.data.len());
+        instructions.push(InstructionLayout { whole: program.start..data.end, accounts, data });
+    }
+    let lookups = position..end;
+    Some(Layout { message: start, header, keys, blockhash, instructions, lookups, end })
+}
+
+/// Bytes of a compact-u16.
+const fn width(count: usize) -> usize {
+    match count {
+        0..0x80 => 1,
+        0x80..0x4000 => 2,
+        _ => 3,
+    }
+}
+
+/// What a key of a message may do.
+pub(crate) fn flags(message: &VersionedMessage, index: usize) -> (bool, bool) {
+    let header = message.header();
+    let [signers, read_signers, read_others] =
+        [header.num_required_signatures, header.num_readonly_signed_accounts, header.num_readonly_unsigned_accounts].map(usize::from);
+    let signer = index < signers;
+    let written =
+        if signer { signers.saturating_sub(read_signers) } else { message.static_account_keys().len().saturating_sub(read_others) };
+    (signer, index < written)
+}
+
+/// What an instruction that does not belong here would do, for the refusal.
+pub(crate) fn name(program: &Address, data: &[u8]) -> String {
+    let text = program.to_string();
+    let tag = data.get(..4).and_then(|tag| tag.try_into().ok()).map(u32::from_le_bytes);
+    let first = data.first().copied();
+    let (program, what) = match text.as_str() {
+        "11111111111111111111111111111111" => (
+            "System",
+            match tag {
+                Some(0) => "CreateAccount",
+                Some(1) => "Assign",
+                Some(2) => "Transfer",
+                Some(3) => "CreateAccountWithSeed",
+                Some(4) => "AdvanceNonceAccount",
+                Some(5) => "WithdrawNonceAccount",
+                Some(6) => "InitializeNonceAccount",
+                Some(7) => "AuthorizeNonceAccount",
+                Some(8) => "Allocate",
+                Some(9) => "AllocateWithSeed",
+                Some(10) => "AssignWithSeed",
+                Some(11) => "TransferWithSeed",
+                Some(12) => "UpgradeNonceAccount",
+                _ => "an unknown instruction",
+            },
+        ),
+        "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" | "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb" => (
+            "Token",
+            match first {
+                Some(3) => "Transfer",
+                Some(4) => "Approve",
+                Some(5) => "Revoke",
+                Some(6) => "SetAuthority",
+                Some(7) => "MintTo",
+                Some(8) => "Burn",
+                Some(9) => "CloseAccount",
+                Some(10) => "FreezeAccount",
+                Some(11) => "ThawAccount",
+                Some(12) => "TransferChecked",
+                Some(13) => "ApproveChecked",
+                Some(15) => "BurnChecked",
+                Some(17) => "SyncNative",
+                _ => "another instruction",
+            },
+        ),
+        "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL" => (
+            "AssociatedToken",
+            match first {
+                None | Some(0) => "Create",
+                Some(1) => "CreateIdempotent",
+                Some(2) => "RecoverNested",
+                _ => "an unknown instruction",
+            },
+        ),
+        "ComputeBudget111111111111111111111111111111" => (
+            "ComputeBudget",
+            match first {
+                Some(1) => "RequestHeapFrame",
+                Some(2) => "SetComputeUnitLimit",
+                Some(3) => "SetComputeUnitPrice",
+                Some(4) => "SetLoadedAccountsDataSizeLimit",
+                _ => "an unknown instruction",
+            },
+        ),
+        "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr" | "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo" => ("Memo", "a memo"),
+        "Stake11111111111111111111111111111111111111" => ("Stake", "an instruction"),
+        "Vote111111111111111111111111111111111111111" => ("Vote", "an instruction"),
+        "BPFLoaderUpgradeab1e11111111111111111111111" => ("BPF loader", "an instruction"),
+        other => (other, "an instruction"),
+    };
+    format!("{what} of the program {program}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_those_of_compact_u16() {
+        assert_eq!([0, 0x7f, 0x80, 0x3fff, 0x4000, 0xffff].map(width), [1, 1, 2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn newer_messages_are_refused_by_their_own_code() {
+        let code = |bytes: &[u8]| decode(bytes, &At::root("")).unwrap_err().code();
+        assert_eq!(code(&[0x81, 1, 0, 0]), Code::MessageVersion);
+        let mut newer = [0; 80];
+        newer[0] = 1;
+        newer[65] = 0x81;
+        assert_eq!(code(&newer), Code::MessageVersion);
+        assert_eq!(code(&[]), Code::TransactionMalformed);
+        assert_eq!(code(&[1, 2, 3]), Code::TransactionMalformed);
+    }
+}

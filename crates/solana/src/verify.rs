@@ -1,0 +1,364 @@
+//! The only file that accepts or refuses: each rule on a Solana result (batch-contract.md, attacks.md).
+
+use std::ops::Range;
+
+use countersign_core::json::{At, Node};
+use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
+use solana_message::compiled_instruction::CompiledInstruction;
+
+use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
+use crate::htlc::{Fields, Htlc, Initiate, Role, SPONSOR, SWAP_ACCOUNT, Token};
+use crate::message::{self, Decoded, InstructionLayout, Layout, refuse};
+use crate::wire::{self, Encoding};
+
+/// What an order locks, rebuilt from its terms.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Deposit {
+    /// The pinned program and token.
+    pub htlc: Htlc,
+    /// Who locks the funds, and gets refunds.
+    pub owner: Address,
+    /// What the instruction says.
+    pub terms: Initiate,
+    /// Holds the swap's state, and the lamports of a native one.
+    pub swap_account: Address,
+    /// The transaction that the owner sends.
+    pub transaction: Proposal,
+    /// The transaction that the service sends, `None` where there is no gasless way.
+    pub gasless: Option<Proposal>,
+}
+
+/// A transaction as it came.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Proposal {
+    /// The transaction, decoded.
+    pub decoded: Decoded,
+    /// How it was written.
+    pub encoding: Encoding,
+    /// Who pays fees and rent: the owner, or the sponsor.
+    pub fee_payer: Address,
+    /// Index of the owner's signature slot.
+    pub(crate) owner_slot: usize,
+    /// Whether the owner's slot held the owner's own signature of this message: then the message must stay.
+    pub owner_signed: bool,
+    /// What each account of the message is there for.
+    pub(crate) roles: Vec<Role>,
+}
+
+impl Proposal {
+    /// The account with this role.
+    pub(crate) fn account(&self, what: &str) -> Option<Address> {
+        self.roles.iter().find(|role| role.what == what).map(|role| role.address)
+    }
+}
+
+pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
+    order.check_no_delegate()?;
+    let pins = Pins::of(order)?;
+    let result = order.result.object()?;
+    let response = wire::Response::read(&result)?;
+    let (transaction, terms) = pins.check_transaction(order, &response.transaction, Way::Ordinary, warnings)?;
+    let gasless = match response.gasless {
+        Some(node) if pins.htlc.token.is_none() => return Err(node.at().refuse(Code::GaslessNative)),
+        Some(node) => {
+            let way = Way::Gasless { twin: &terms, roles: &transaction.roles };
+            Some(pins.check_transaction(order, &node, way, warnings)?.0)
+        }
+        None => None,
+    };
+    let shared = Terms {
+        initiator: address::account(pins.owner)?,
+        redeemer: address::account(terms.redeemer)?,
+        timelock: terms.timelock,
+        secret_hash: SecretHash(terms.secret_hash),
+    };
+    let swap_account = transaction.account(SWAP_ACCOUNT).ok_or_else(|| order.result.refuse(Code::Internal))?;
+    Ok((Deposit { htlc: pins.htlc, owner: pins.owner, terms, swap_account, transaction, gasless }, shared))
+}
+
+/// Which of the two transactions.
+#[derive(Clone, Copy)]
+enum Way<'t> {
+    /// The owner pays and is the only signer.
+    Ordinary,
+    /// The service pays and signs first; all else is as in the ordinary transaction.
+    Gasless { twin: &'t Initiate, roles: &'t [Role] },
+}
+
+/// What the wallet knows already.
+struct Pins {
+    htlc: Htlc,
+    owner: Address,
+}
+
+impl Pins {
+    fn of(order: &Order<'_>) -> Result<Self, Refusal> {
+        let asset = order.source;
+        let internal = || Refusal::new(Code::Internal, "/request/source/asset");
+        let unpinned =
+            || Refusal::new(Code::UnknownAsset, "/request/source/asset").because("no HTLC is pinned for the asset").got(&asset.record.id);
+        let program = asset.htlc.as_ref().and_then(address::of).ok_or_else(unpinned)?;
+        let token = match &asset.token {
+            Some(token) => Some(Token {
+                mint: token.account.as_ref().and_then(address::of).ok_or_else(internal)?,
+                program: token_program(asset.record.token.as_ref().and_then(|token| token.schema.as_deref())),
+            }),
+            None => None,
+        };
+        let owner = order.owner.as_ref().and_then(address::of).ok_or_else(internal)?;
+        Ok(Self { htlc: Htlc { program, token }, owner })
+    }
+
+    fn check_transaction(
+        &self,
+        order: &Order<'_>,
+        node: &Node<'_, '_>,
+        way: Way<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<(Proposal, Initiate), Refusal> {
+        let at = node.at();
+        let (bytes, encoding) = wire::transaction(node)?;
+        let decoded = message::decode(&bytes, at)?;
+        check_lookup_tables(&decoded, at)?;
+        let instruction = self.check_instructions(&decoded, at)?;
+        check_signers(&decoded, way, at)?;
+        let fee_payer = self.check_fee_payer(&decoded, way, at)?;
+        let terms = self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
+        let roles = match way {
+            Way::Ordinary => self
+                .htlc
+                .initiate_accounts(self.owner, fee_payer, &terms.secret_hash)
+                .ok_or_else(|| at.refuse(Code::Internal).because("no program-derived address for the terms"))?,
+            Way::Gasless { twin, .. } if *twin != terms => return Err(refuse(at, Code::TwinsDiffer, &instruction.1.data)),
+            // The derived accounts are those of the ordinary transaction: deriving costs more than all else here.
+            Way::Gasless { roles, .. } => {
+                roles.iter().map(|role| if role.what == SPONSOR { Role { address: fee_payer, ..*role } } else { *role }).collect()
+            }
+        };
+        check_accounts(&decoded, instruction.0, instruction.1, &roles, at)?;
+        self.check_sponsor(fee_payer, &roles, &decoded.layout, way, at)?;
+        self.check_keys(&decoded, fee_payer, &roles, at)?;
+        let owner_slot = usize::from(matches!(way, Way::Gasless { .. }));
+        let owner_signed = self.check_slots(&decoded, owner_slot, warnings, at)?;
+        Ok((Proposal { decoded, encoding, fee_payer, owner_slot, owner_signed, roles }, terms))
+    }
+
+    /// Exactly one instruction, the HTLC's. The position of a foreign one does not matter: before or after, it is refused.
+    fn check_instructions<'d>(
+        &self,
+        decoded: &'d Decoded,
+        at: &At<'_>,
+    ) -> Result<(&'d CompiledInstruction, &'d InstructionLayout), Refusal> {
+        let message = &decoded.transaction.message;
+        let layout = &decoded.layout;
+        let keys = message.static_account_keys();
+        let mut own = None;
+        let single = message.instructions().len() == 1;
+        for (instruction, place) in message.instructions().iter().zip(&layout.instructions) {
+            let program = keys
+                .get(usize::from(instruction.program_id_index))
+                .ok_or_else(|| refuse(at, Code::TransactionMalformed, &place.whole).because("the program index is beyond the keys"))?;
+            if *program == self.htlc.program && own.is_none() {
+                own = Some((instruction, place));
+                continue;
+            }
+            let known = address::is_well_known(program);
+            return Err(if single && !known {
+                refuse(at, Code::UnknownContract, &place.whole).expected(self.htlc.program).got(program)
+            } else {
+                refuse(at, Code::UnexpectedInstruction, &place.whole)
+                    .expected("initiate of the pinned HTLC alone")
+                    .got(message::name(program, &instruction.data))
+            });
+        }
+        own.ok_or_else(|| {
+            let place = layout.blockhash.end..layout.lookups.start;
+            refuse(at, Code::UnexpectedInstruction, &place).because("the transaction has no instruction").expected("initiate")
+        })
+    }
+
+    /// Who pays stands first and signs. The gasless transaction is never at the owner's expense.
+    fn check_fee_payer(&self, decoded: &Decoded, way: Way<'_>, at: &At<'_>) -> Result<Address, Refusal> {
+        let keys = decoded.transaction.message.static_account_keys();
+        let layout = &decoded.layout;
+        let [payer, rest @ ..] = keys else {
+            return Err(refuse(at, Code::TransactionMalformed, &layout.header).because("the message has no keys"));
+        };
+        let place = layout.key(0);
+        match way {
+            Way::Ordinary if *payer == self.owner => Ok(*payer),
+            Way::Ordinary => Err(refuse(at, Code::FeePayerMismatch, &place).expected(self.owner).got(payer)),
+            Way::Gasless { .. } if *payer == self.owner => {
+                Err(refuse(at, Code::FeePayerMismatch, &place).because("the owner would pay for the gasless transaction").got(payer))
+            }
+            Way::Gasless { .. } => match rest.first() {
+                Some(owner) if *owner == self.owner => Ok(*payer),
+                other => {
+                    let got = other.map_or_else(|| "nobody".to_owned(), ToString::to_string);
+                    Err(refuse(at, Code::UnexpectedSigner, &layout.key(1)).expected(self.owner).got(got))
+                }
+            },
+        }
+    }
+
+    fn check_arguments(
+        &self,
+        order: &Order<'_>,
+        instruction: &CompiledInstruction,
+        place: &InstructionLayout,
+        warnings: &mut Warnings,
+        at: &At<'_>,
+    ) -> Result<Initiate, Refusal> {
+        let start = place.data.start;
+        let call = Initiate::decode(&instruction.data, &self.htlc, at, start)?;
+        let fields = Fields::of(&self.htlc);
+        let refuse_at =
+            |range: Range<usize>| move |code| refuse(at, code, &(start.saturating_add(range.start)..start.saturating_add(range.end)));
+        order.check_amount(U256::from(call.amount), &refuse_at(fields.amount))?;
+        order.check_redeemer(&address::account(call.redeemer)?, warnings, &refuse_at(fields.redeemer.clone()))?;
+        order.check_timelock(U256::from(call.timelock), &refuse_at(fields.timelock))?;
+        order.check_secret_hash(SecretHash(call.secret_hash), &refuse_at(fields.secret_hash))?;
+        // The redeemer must be able to be one: a derived account or a program cannot take the funds out.
+        if self.htlc.token.is_some_and(|token| token.program == call.redeemer) || address::is_well_known(&call.redeemer) {
+            return Err(refuse_at(fields.redeemer)(Code::RedeemerInvalid).because("the redeemer is a program").got(call.redeemer));
+        }
+        if call.encode(&self.htlc) != instruction.data {
+            return Err(refuse(at, Code::InstructionData, &place.data));
+        }
+        Ok(call)
+    }
+
+    /// Nobody can pin the sponsor; but it is an account of its own, not one that has another role.
+    fn check_sponsor(&self, sponsor: Address, roles: &[Role], layout: &Layout, way: Way<'_>, at: &At<'_>) -> Result<(), Refusal> {
+        let other_role = roles.iter().find(|role| role.address == sponsor && role.what != SPONSOR);
+        match (way, other_role) {
+            (Way::Gasless { .. }, Some(role)) => {
+                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).because(format!("the sponsor is {}", role.what)).got(sponsor))
+            }
+            (Way::Gasless { .. }, None) if sponsor == self.htlc.program => {
+                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).because("the sponsor is the HTLC itself").got(sponsor))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Each key is needed, once, and may do exactly what it is needed for.
+    fn check_keys(&self, decoded: &Decoded, fee_payer: Address, roles: &[Role], at: &At<'_>) -> Result<(), Refusal> {
+        let message = &decoded.transaction.message;
+        let keys = message.static_account_keys();
+        for (index, key) in keys.iter().enumerate() {
+            let place = decoded.layout.key(index);
+            let mut needed = roles.iter().filter(|role| role.address == *key).peekable();
+            if keys.iter().take(index).any(|earlier| earlier == key) || (needed.peek().is_none() && *key != self.htlc.program) {
+                return Err(refuse(at, Code::AccountUnused, &place).got(key));
+            }
+            let pays = *key == fee_payer;
+            let wanted = needed.fold((pays, pays), |(signer, writable), role| (signer || role.signer, writable || role.writable));
+            let got = message::flags(message, index);
+            if got != wanted {
+                return Err(refuse(at, Code::AccountFlags, &place).expected(flags(wanted)).got(format!("{key}, {}", flags(got))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes in the owner's slot do not matter: they are overwritten. Another signer's slot is empty or proven. Answers
+    /// whether the owner has signed this very message.
+    fn check_slots(&self, decoded: &Decoded, owner_slot: usize, warnings: &mut Warnings, at: &At<'_>) -> Result<bool, Refusal> {
+        let transaction = &decoded.transaction;
+        let mut owner_signed = false;
+        for (index, (signature, key)) in transaction.signatures.iter().zip(transaction.message.static_account_keys()).enumerate() {
+            if signature.as_ref().iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let valid = signature.verify(key.as_ref(), &decoded.message);
+            if index == owner_slot {
+                warnings
+                    .about(Code::OwnSignatureOverwritten, if valid { "the owner's own signature" } else { "no signature of the owner" });
+                owner_signed = valid;
+            } else if !valid {
+                return Err(refuse(at, Code::SponsorSignature, &Layout::slot(index)).expected(format!("a signature of {key}, or zeros")));
+            }
+        }
+        Ok(owner_signed)
+    }
+}
+
+/// The classic token program, unless the pinned schema says Token-2022.
+pub(crate) fn token_program(schema: Option<&str>) -> Address {
+    if schema.is_some_and(|schema| schema.contains("2022")) { TOKEN_2022_PROGRAM } else { TOKEN_PROGRAM }
+}
+
+fn flags((signer, writable): (bool, bool)) -> &'static str {
+    match (signer, writable) {
+        (true, true) => "signs and is written to",
+        (true, false) => "signs and is only read",
+        (false, true) => "is written to",
+        (false, false) => "is only read",
+    }
+}
+
+fn check_lookup_tables(decoded: &Decoded, at: &At<'_>) -> Result<(), Refusal> {
+    match decoded.transaction.message.address_table_lookups() {
+        None | Some([]) => Ok(()),
+        Some([table, ..]) => Err(refuse(at, Code::LookupTable, &decoded.layout.lookups).got(table.account_key)),
+    }
+}
+
+/// One slot for each signer, and no other signers than the order needs.
+fn check_signers(decoded: &Decoded, way: Way<'_>, at: &At<'_>) -> Result<(), Refusal> {
+    let header = decoded.transaction.message.header();
+    let layout = &decoded.layout;
+    let slots = decoded.transaction.signatures.len();
+    if slots != usize::from(header.num_required_signatures) {
+        return Err(at.refuse_bytes(Code::SignatureSlots, 0, 1).expected(header.num_required_signatures).got(slots));
+    }
+    let wanted = match way {
+        Way::Ordinary => 1,
+        Way::Gasless { .. } => 2,
+    };
+    if slots != wanted {
+        return Err(refuse(at, Code::UnexpectedSigner, &layout.header).expected(format!("{wanted} signers")).got(slots));
+    }
+    let others = decoded.transaction.message.static_account_keys().len().saturating_sub(slots);
+    if header.num_readonly_signed_accounts >= header.num_required_signatures || usize::from(header.num_readonly_unsigned_accounts) > others
+    {
+        return Err(refuse(at, Code::TransactionMalformed, &layout.header).because("the header counts more keys than there are"));
+    }
+    Ok(())
+}
+
+/// The instruction's accounts are those of the order, one by one.
+fn check_accounts(
+    decoded: &Decoded,
+    instruction: &CompiledInstruction,
+    place: &InstructionLayout,
+    roles: &[Role],
+    at: &At<'_>,
+) -> Result<(), Refusal> {
+    if instruction.accounts.len() != roles.len() {
+        return Err(refuse(at, Code::AccountMismatch, &place.accounts)
+            .expected(format!("{} accounts", roles.len()))
+            .got(instruction.accounts.len()));
+    }
+    let keys = decoded.transaction.message.static_account_keys();
+    for ((index, role), byte) in instruction.accounts.iter().zip(roles).zip(place.accounts.start..) {
+        match keys.get(usize::from(*index)) {
+            Some(key) if *key == role.address => {}
+            Some(key) => {
+                return Err(refuse(at, Code::AccountMismatch, &decoded.layout.key(usize::from(*index)))
+                    .because(format!("{} is another account", role.what))
+                    .expected(role.address)
+                    .got(key));
+            }
+            None => {
+                return Err(at
+                    .refuse_bytes(Code::AccountMismatch, byte, byte.saturating_add(1))
+                    .because(format!("the index of {} is beyond the keys", role.what)));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Answers that the live service gave, with their order records, and what it computed itself.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use countersign_core::chains::swap_id;
+use countersign_core::json::{self, Node};
+use countersign_core::wire::{OrderRecord, Read};
+use countersign_core::{Code, Registry};
+use countersign_solana::address;
+use countersign_solana::htlc::Htlc;
+use countersign_solana::recover::{self, Leg};
+use serde_json::{Value as Json, json};
+use support::{Case, TestResult, outcome, shared, shared_registry, skipped};
+
+fn capture(name: &str) -> Result<Json, String> {
+    serde_json::from_slice(&shared(&format!("captures/{name}.json"))?).map_err(|error| format!("{name}: {error}"))
+}
+
+fn case(number: u8, registry: &'static Registry) -> Result<Case, String> {
+    let line = json!({
+        "id": format!("capture-{number}"),
+        "request": capture(&format!("solana-create-request-{number}"))?,
+        "response": capture(&format!("solana-create-response-{number}"))?,
+        "order": capture(&format!("solana-order-record-{number}"))?,
+        "wallet": {},
+    });
+    Ok(Case { id: format!("capture-{number}"), input: line.to_string(), line: line.to_string(), registry })
+}
+
+#[test]
+fn captured_answers_verify_with_their_records() -> TestResult {
+    let registry = match shared_registry() {
+        Ok(registry) => registry,
+        Err(reason) => return skipped(&reason),
+    };
+    let answers: Json = serde_json::from_slice(&shared("known_answers.json")?)?;
+    for (index, number) in [1_u8, 2].into_iter().enumerate() {
+        let case = case(number, registry)?;
+        let got = outcome(&case).map_err(|refusal| format!("{}: {refusal}", case.id))?;
+        let summary = got["summary"].to_string();
+        assert!(summary.contains("hex, as older answers write it"), "{summary}");
+        let account = answers["solana_pda"][index]["address"].as_str().ok_or("no account")?;
+        assert!(summary.contains(account), "{summary}");
+        assert!(
+            got["warnings"].as_array().is_some_and(|warnings| warnings.iter().all(|w| w["code"] == "secret_not_yours")),
+            "{}",
+            got["warnings"]
+        );
+
+        let record = case.json()["order"]["result"].to_string();
+        let record = OrderRecord::read(Node::root(&json::parse(record.as_bytes())?, "/order"))?;
+        let (id, recomputed) = recover::swap_id(&record, Leg::Source, registry)?;
+        assert!(recomputed);
+        let way_out = recover::refund(&record, Leg::Source, None, registry)?;
+        assert_eq!((way_out.swap_account.to_string().as_str(), way_out.swap_id), (account, id));
+    }
+    Ok(())
+}
+
+#[test]
+fn known_answers_are_met() -> TestResult {
+    let answers: Json = match shared("known_answers.json") {
+        Ok(text) => serde_json::from_slice(&text)?,
+        Err(reason) => return skipped(&reason),
+    };
+    let text = |value: &Json| value.as_str().map(str::to_owned).ok_or("no text");
+    let hash = |value: &Json| countersign_core::SecretHash::parse(value.as_str().unwrap_or_default()).map_err(Code::name);
+    let key = |value: &Json| address::parse(value.as_str().unwrap_or_default()).map_err(Code::name);
+    let ids = answers["solana_swap_id"].as_array().ok_or("no ids")?;
+    assert_eq!(ids.len(), 2);
+    for answer in ids {
+        let chain = answer["chain_id"].as_u64().ok_or("no chain")?;
+        let id = swap_id::solana(chain, &hash(&answer["secret_hash"])?.0, key(&answer["initiator"])?.as_ref());
+        assert_eq!(countersign_core::SecretHash(id).to_string(), text(&answer["swap_id"])?);
+    }
+    for answer in answers["solana_pda"].as_array().ok_or("no accounts")? {
+        let htlc = Htlc::new(key(&answer["program"])?, None);
+        let account = htlc.swap_account(key(&answer["initiator"])?, &hash(&answer["secret_hash"])?.0).ok_or("no account")?;
+        assert_eq!(account.to_string(), text(&answer["address"])?);
+    }
+    Ok(())
+}
