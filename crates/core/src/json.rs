@@ -206,25 +206,27 @@ fn borrow<'v>(text: &'v str, decoded: &str) -> Cow<'v, str> {
 /// The array that the text begins with, if it holds integers 0 to 255 only, and its length in the text. Anything else,
 /// wrong spellings among it, is left to the general reading.
 fn byte_array(text: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let mut rest = text.strip_prefix(b"[")?;
     let mut bytes = Vec::with_capacity(32);
-    loop {
-        rest = rest.trim_ascii_start();
-        let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).filter(|digits| (1..=3).contains(digits))?;
-        let (number, after) = rest.split_at_checked(digits)?;
-        if digits > 1 && number.starts_with(b"0") {
-            return None;
-        }
-        let number = number.iter().fold(0_u16, |number, digit| number.wrapping_mul(10).wrapping_add(u16::from(digit.wrapping_sub(b'0'))));
-        bytes.push(u8::try_from(number).ok()?);
-        let (next, after) = after.trim_ascii_start().split_first()?;
-        rest = after;
-        match next {
-            b',' => {}
-            b']' => return Some((bytes, text.len().checked_sub(rest.len())?)),
+    // The number that is being read, and whether white space has ended it.
+    let (mut number, mut ended) = (None::<u8>, false);
+    for (index, byte) in text.iter().enumerate().skip(1) {
+        match (byte, number) {
+            (b'0'..=b'9', None) => number = Some(byte.wrapping_sub(b'0')),
+            // A zero before other digits is no JSON.
+            (b'0'..=b'9', Some(1..)) if !ended => number = Some(number?.checked_mul(10)?.checked_add(byte.wrapping_sub(b'0'))?),
+            (b',', Some(byte)) => {
+                bytes.push(byte);
+                (number, ended) = (None, false);
+            }
+            (b']', Some(byte)) => {
+                bytes.push(byte);
+                return Some((bytes, index.checked_add(1)?));
+            }
+            (b' ' | b'\n' | b'\r' | b'\t', _) => ended = number.is_some(),
             _ => return None,
         }
     }
+    None
 }
 
 #[cfg(test)]
