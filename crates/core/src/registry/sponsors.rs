@@ -86,7 +86,9 @@ mod tests {
 
     #[test]
     fn refuses_a_sponsor_that_would_not_hold() {
-        for sponsors in [r#"[{"chain":"sol","address":"4JVH1tK1mDB5HmmcLCyVQZ5iK2iCK4kBCoj5nsStEBoG"}]"#, r#"[{"chain":"solana","address":"4J"}]"#] {
+        for sponsors in
+            [r#"[{"chain":"sol","address":"4JVH1tK1mDB5HmmcLCyVQZ5iK2iCK4kBCoj5nsStEBoG"}]"#, r#"[{"chain":"solana","address":"4J"}]"#]
+        {
             let refusal = read(sponsors).unwrap_err();
             assert_eq!((refusal.code(), refusal.at()), (Code::RegistryMalformed, "/sponsors/0"));
         }
