@@ -108,7 +108,9 @@ pub(crate) fn of_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse: 
         if address::is_key(text) {
             return read(member, text);
         }
-        chain.script(text, "").map_err(|_| refuse(Code::RecordMismatch, member).expected("an x-only key or an address of this chain").got(text))?;
+        chain
+            .script(text, "")
+            .map_err(|_| refuse(Code::RecordMismatch, member).expected("an x-only key or an address of this chain").got(text))?;
         // One delegate stands for one party.
         let key = delegate.take().ok_or_else(|| refuse(Code::MissingField, "delegate"))?;
         read("delegate", key)
@@ -125,7 +127,8 @@ pub(crate) fn search(order: &Order<'_>, output_key: &[u8; 32], initiator: [u8; 3
     const USUAL: [u16; 2] = [144, 576];
     let internal_key = internal_key(order.source)?;
     let longest = u16::try_from(order.policy.bitcoin_timelock).unwrap_or(u16::MAX);
-    let timelocks = || USUAL.into_iter().filter(|usual| *usual <= longest).chain((1..=longest).filter(|timelock| !USUAL.contains(timelock)));
+    let timelocks =
+        || USUAL.into_iter().filter(|usual| *usual <= longest).chain((1..=longest).filter(|timelock| !USUAL.contains(timelock)));
     let solvers = order.registry.solvers_of(&order.source.chain.record.chain);
     let keys: Vec<[u8; 32]> = solvers.iter().filter_map(|solver| solver.account.array()).filter(|key| *key != initiator).collect();
     timelocks()

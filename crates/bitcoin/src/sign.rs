@@ -6,8 +6,8 @@ mod outside;
 use bitcoin::consensus::encode;
 use bitcoin::key::Secp256k1;
 use bitcoin::psbt::Psbt;
-use bitcoin::secp256k1::{All, Message};
 use bitcoin::script::{Builder, PushBytesBuf};
+use bitcoin::secp256k1::{All, Message};
 use bitcoin::sighash::TapSighashType;
 use bitcoin::{EcdsaSighashType, PublicKey, ScriptBuf, Transaction, Witness, XOnlyPublicKey, ecdsa, taproot};
 use countersign_core::json::At;
@@ -65,10 +65,14 @@ impl Signed {
                     known.tap_script_sigs.insert((signer, tree.leaf_hash(*leaf)), *signature);
                 }
                 (Some(Proof::Schnorr(signature)), Kind::Wallet(_)) => known.tap_key_sig = Some(*signature),
-                (None, _) => {}
+                (Some(Proof::Schnorr(_)), Kind::Done(_)) | (None, _) => {}
             }
         }
-        let done: Option<Vec<_>> = payment.inputs.iter().zip(proofs).map(|(input, proof)| finalize(input, proof.as_ref()?)).collect();
+        let opened = payment.inputs.iter().zip(proofs).map(|(input, proof)| match &input.kind {
+            Kind::Done(witness) => Some((ScriptBuf::new(), witness.clone())),
+            _ => finalize(input, proof.as_ref()?),
+        });
+        let done: Option<Vec<_>> = opened.collect();
         Ok(Self { psbt, transaction: done.map(|done| payment.complete(done)) })
     }
 }
@@ -93,13 +97,21 @@ fn finalize(input: &Input, proof: &Proof) -> Option<(ScriptBuf, Witness)> {
             let mut witness = Witness::new();
             witness.push(signature.to_vec());
             if let Some(secret) = secret {
-                witness.push(secret);
+                witness.push(secret.0);
             }
             witness.push(script);
             witness.push(control);
             Some((ScriptBuf::new(), witness))
         }
         _ => None,
+    }
+}
+
+/// Whose signature an input needs.
+fn signer(input: &Input, chain: Chain) -> String {
+    match &input.kind {
+        Kind::Htlc { signer, .. } => hex::encode(signer),
+        _ => chain.shown(&input.prevout.script_pubkey),
     }
 }
 
@@ -112,12 +124,9 @@ impl Payment {
     /// What a signer outside is asked for, one request for each input; a hardware signer takes [`Payment::psbt`] instead.
     #[must_use]
     pub fn requests(&self, chain: Chain) -> Vec<SigningRequest> {
-        let requests = self.inputs.iter().enumerate().map(|(index, input)| {
-            let signer = match &input.kind {
-                Kind::Htlc { signer, .. } => hex::encode(signer),
-                Kind::Wallet(_) => chain.shown(&input.prevout.script_pubkey),
-            };
-            SigningRequest::new(name(index), signer, self.payload(index).unwrap_or_default(), input.digest.to_vec())
+        let open = self.inputs.iter().enumerate().filter(|(_, input)| !matches!(input.kind, Kind::Done(_)));
+        let requests = open.map(|(index, input)| {
+            SigningRequest::new(name(index), signer(input, chain), self.payload(index).unwrap_or_default(), input.digest.to_vec())
         });
         requests.collect()
     }
@@ -128,14 +137,11 @@ impl Payment {
     ///
     /// [`Code::KeyMismatch`] if none of the keys opens an input.
     pub fn sign(&self, key: &Key, chain: Chain) -> Result<Signed, Refusal> {
-        let proofs = self.inputs.iter().map(|input| {
-            key.sign(input).map(Some).ok_or_else(|| {
-                let wanted = match &input.kind {
-                    Kind::Htlc { signer, .. } => hex::encode(signer),
-                    Kind::Wallet(_) => chain.shown(&input.prevout.script_pubkey),
-                };
-                Refusal::new(Code::KeyMismatch, "/wallet/secret_key").expected(format!("the key of {wanted}"))
-            })
+        let proofs = self.inputs.iter().map(|input| match &input.kind {
+            Kind::Done(_) => Ok(None),
+            _ => key.sign(input).map(Some).ok_or_else(|| {
+                Refusal::new(Code::KeyMismatch, "/wallet/secret_key").expected(format!("the key of {}", signer(input, chain)))
+            }),
         });
         Signed::new(self, &proofs.collect::<Result<Vec<_>, _>>()?)
     }
@@ -179,6 +185,7 @@ fn prove(input: &Input, signature: &Signature, at: &At<'_>) -> Result<Proof, Ref
     let schnorr_key = match &input.kind {
         Kind::Htlc { signer, .. } => Some(*signer),
         Kind::Wallet(Spend::P2tr) => taproot_key(&input.prevout.script_pubkey),
+        Kind::Done(_) => return Err(at.refuse(Code::NothingToSign).because("the input is signed already")),
         Kind::Wallet(_) => None,
     };
     match (signature, schnorr_key) {
@@ -214,7 +221,7 @@ pub(crate) fn owns(public_key: &PublicKey, input: &Input) -> bool {
         Kind::Wallet(Spend::P2wpkh) => witness.as_ref() == Some(script),
         Kind::Wallet(Spend::P2shP2wpkh { redeem_script }) => witness.as_ref() == Some(redeem_script),
         Kind::Wallet(Spend::P2pkh { .. }) => key_hash(script) == Some(public_key.pubkey_hash()),
-        Kind::Wallet(Spend::P2tr) | Kind::Htlc { .. } => false,
+        Kind::Wallet(Spend::P2tr) | Kind::Htlc { .. } | Kind::Done(_) => false,
     }
 }
 

@@ -18,9 +18,9 @@ use countersign_core::{Code, Refusal, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 pub use fee_rate::FeeRate;
+pub(crate) use payment::{Input, Kind, Secret};
 pub use payment::{MAX_WEIGHT, Payment};
-pub(crate) use payment::{Input, Kind};
-pub(crate) use utxo::{read_txid, txid};
+pub(crate) use utxo::txid;
 pub use utxo::{Spend, Utxo};
 
 use crate::address::Chain;
@@ -108,7 +108,9 @@ impl Wallet {
             (1, None) => Order::Bip69,
             (2, Some(seed)) => Order::Shuffled(number::bare_hex_array(seed.text()?).map_err(|code| seed.at().refuse(code))?),
             (2, None) => return Err(members.at().key("seed").refuse(Code::MissingField)),
-            (_, Some(seed)) => return Err(seed.at().refuse(Code::UnexpectedField).because("a seed shuffles: give the order shuffled beside it")),
+            (_, Some(seed)) => {
+                return Err(seed.at().refuse(Code::UnexpectedField).because("a seed shuffles: give the order shuffled beside it"));
+            }
             (_, None) => Order::Given,
         };
         Ok(Self {

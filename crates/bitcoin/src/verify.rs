@@ -80,7 +80,9 @@ impl Rules<'_, '_> {
         }
         match taproot_key(&script) {
             Some(key) => Ok((script, key)),
-            None => Err(self.to.refuse(Code::NotTaproot).because("the address holds no point of the curve: nobody could ever spend from it")),
+            None => {
+                Err(self.to.refuse(Code::NotTaproot).because("the address holds no point of the curve: nobody could ever spend from it"))
+            }
         }
     }
 
@@ -127,7 +129,8 @@ impl Rules<'_, '_> {
         order.check_redeemer(&redeemer, warnings, &|code| at(code, "redeemer"))?;
         order.check_secret_hash(swap.secret_hash, &|code| at(code, "secret_hash"))?;
         order.check_timelock(U256::from(swap.timelock), &|code| at(code, "timelock"))?;
-        let tree = Tree::new(htlc).ok_or_else(|| at(Code::UnknownAsset, "asset").because("the pinned internal key is no point of the curve"))?;
+        let tree =
+            Tree::new(htlc).ok_or_else(|| at(Code::UnknownAsset, "asset").because("the pinned internal key is no point of the curve"))?;
         if tree.output.key == *output_key {
             return Ok(tree);
         }

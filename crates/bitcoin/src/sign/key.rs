@@ -65,6 +65,7 @@ impl Key {
                     signature
                 })?))
             }
+            Kind::Done(_) => None,
             Kind::Wallet(_) => {
                 let held = self.0.iter().find(|held| owns(&held.public_key, input))?;
                 let mut secret = SecretKey::from_slice(held.secret.as_slice()).ok()?;

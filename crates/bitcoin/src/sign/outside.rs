@@ -94,13 +94,16 @@ pub(crate) fn of_psbt(input: &Input, known: &psbt::Input) -> Result<Option<Signa
         Kind::Htlc { tree, leaf, signer, .. } => {
             let Ok(signer) = XOnlyPublicKey::from_slice(signer) else { return Ok(None) };
             let found = known.tap_script_sigs.get(&(signer, tree.leaf_hash(*leaf))).copied();
-            let last = item(0).map(|bytes| bitcoin::taproot::Signature::from_slice(bytes).map_err(|_| Code::SignatureMalformed)).transpose()?;
+            let last =
+                item(0).map(|bytes| bitcoin::taproot::Signature::from_slice(bytes).map_err(|_| Code::SignatureMalformed)).transpose()?;
             found.or(last).map(schnorr).transpose()
         }
         Kind::Wallet(Spend::P2tr) => {
-            let last = item(0).map(|bytes| bitcoin::taproot::Signature::from_slice(bytes).map_err(|_| Code::SignatureMalformed)).transpose()?;
+            let last =
+                item(0).map(|bytes| bitcoin::taproot::Signature::from_slice(bytes).map_err(|_| Code::SignatureMalformed)).transpose()?;
             known.tap_key_sig.or(last).map(schnorr).transpose()
         }
+        Kind::Done(_) => Ok(None),
         Kind::Wallet(spend) => {
             if let Some((public_key, found)) = known.partial_sigs.iter().find(|(key, _)| super::owns(key, input)) {
                 return plain(*found, *public_key).map(Some);

@@ -40,10 +40,7 @@ pub(crate) fn choose(utxos: &[Utxo], goal: &Goal, enough: impl Fn(&[usize]) -> b
         })
         .collect();
     let rate = Rough::from_sat_per_vb(goal.rate.to_string().parse().ok()?);
-    let target = Target {
-        fee: TargetFee::from_feerate(rate),
-        outputs: TargetOutputs::fund_outputs([(goal.output_weight, goal.amount)]),
-    };
+    let target = Target { fee: TargetFee::from_feerate(rate), outputs: TargetOutputs::fund_outputs([(goal.output_weight, goal.amount)]) };
     let drain = DrainWeights { output_weight: goal.change_weight, spend_weight: SPEND_CHANGE, n_outputs: 1 };
     let change_policy = ChangePolicy::min_value(drain, goal.dust);
     let mut selector = CoinSelector::new(&candidates);

@@ -1,5 +1,7 @@
 //! A transaction that waits for signatures: its PSBT, and for each input what is signed and how.
 
+use std::fmt;
+
 use bitcoin::consensus::encode;
 use bitcoin::hashes::{Hash, sha256, sha256d};
 use bitcoin::psbt::Psbt;
@@ -7,6 +9,7 @@ use bitcoin::sighash::{EncodeSigningDataResult, Prevouts, SighashCache};
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
 use bitcoin::{EcdsaSighashType, ScriptBuf, TapSighash, TapSighashType, Transaction, TxOut, Witness, io};
 use countersign_core::{Code, Refusal};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::{BASE_WEIGHT, FeeRate, Spend, output_weight};
 use crate::htlc::{Leaf, Tree};
@@ -39,6 +42,16 @@ pub(crate) struct Input {
     pub(crate) digest: [u8; 32],
 }
 
+/// The secret of an HTLC: public once the transaction is sent, not before. Wiped on drop, never printed.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Secret(pub(crate) [u8; 32]);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
 /// What an input is spent by.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
@@ -51,8 +64,10 @@ pub(crate) enum Kind {
         /// Who signs.
         signer: [u8; 32],
         /// What stands on the stack between signature and script.
-        secret: Option<[u8; 32]>,
+        secret: Option<Secret>,
     },
+    /// An input whose witness is there already.
+    Done(Witness),
 }
 
 impl Kind {
@@ -60,7 +75,7 @@ impl Kind {
     pub(crate) fn leaf(&self) -> Option<(ScriptBuf, Vec<u8>)> {
         match self {
             Self::Htlc { tree, leaf, .. } => Some((tree.script(*leaf), tree.control_block(*leaf))),
-            Self::Wallet(_) => None,
+            Self::Wallet(_) | Self::Done(_) => None,
         }
     }
 
@@ -69,6 +84,7 @@ impl Kind {
     pub(crate) fn weight(&self) -> u64 {
         match self {
             Self::Wallet(spend) => spend.weight(),
+            Self::Done(witness) => u64::try_from(witness.size()).unwrap_or(u64::MAX).saturating_add(164),
             Self::Htlc { secret, .. } => {
                 let (script, control) = self.leaf().unwrap_or_default();
                 let witness = [1, 65, if secret.is_some() { 33 } else { 0 }, 1, script.len(), 1, control.len()];
@@ -109,6 +125,7 @@ impl Payment {
                     known.tap_merkle_root = Some(bitcoin::TapNodeHash::from_byte_array(tree.output.merkle_root));
                     known.tap_scripts.insert(control, (tree.script(*leaf), LeafVersion::TapScript));
                 }
+                Kind::Done(witness) => known.final_script_witness = Some(witness.clone()),
                 Kind::Wallet(_) => {}
             }
         }
@@ -166,6 +183,7 @@ impl Payment {
 /// The digest of an input.
 fn digest(cache: &mut SighashCache<&Transaction>, index: usize, input: &Input, prevouts: &[&TxOut]) -> Option<[u8; 32]> {
     match input.kind {
+        Kind::Done(_) => Some([0; 32]),
         Kind::Wallet(Spend::P2tr) | Kind::Htlc { .. } => {
             let mut engine = TapSighash::engine();
             write(cache, index, input, prevouts, &mut engine)?;
@@ -193,6 +211,7 @@ fn write(
         cache.segwit_v0_encode_signing_data_to(to, index, &code, input.prevout.value, all).ok()
     };
     match &input.kind {
+        Kind::Done(_) => Some(()),
         Kind::Wallet(Spend::P2wpkh) => segwit(to, &input.prevout.script_pubkey),
         Kind::Wallet(Spend::P2shP2wpkh { redeem_script }) => segwit(to, redeem_script),
         Kind::Wallet(Spend::P2pkh { .. }) => {
@@ -201,10 +220,8 @@ fn write(
         }
         Kind::Wallet(Spend::P2tr) | Kind::Htlc { .. } => {
             let leaf = match &input.kind {
-                Kind::Htlc { tree, leaf, .. } => {
-                    Some((TapLeafHash::from_script(&tree.script(*leaf), LeafVersion::TapScript), 0xffff_ffff))
-                }
-                Kind::Wallet(_) => None,
+                Kind::Htlc { tree, leaf, .. } => Some((TapLeafHash::from_script(&tree.script(*leaf), LeafVersion::TapScript), 0xffff_ffff)),
+                Kind::Wallet(_) | Kind::Done(_) => None,
             };
             let sighash = TapSighashType::Default;
             cache.taproot_encode_signing_data_to(to, index, &Prevouts::All(prevouts), None, leaf, sighash).ok()

@@ -141,7 +141,7 @@ impl Utxo {
 }
 
 /// A transaction id as it is written: the hash's bytes in the opposite order.
-pub(crate) fn read_txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
+fn read_txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
     txid(node.text()?).map_err(|code| node.refuse(code))
 }
 
@@ -164,5 +164,6 @@ fn script(node: &Node<'_, '_>) -> Result<ScriptBuf, Refusal> {
 }
 
 fn transaction(node: &Node<'_, '_>) -> Result<Transaction, Refusal> {
-    encode::deserialize(&bytes(node, MAX_TRANSACTION)?).map_err(|_| node.at().refuse(Code::UtxoMismatch).because("these bytes are no transaction"))
+    encode::deserialize(&bytes(node, MAX_TRANSACTION)?)
+        .map_err(|_| node.at().refuse(Code::UtxoMismatch).because("these bytes are no transaction"))
 }
