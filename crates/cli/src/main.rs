@@ -6,6 +6,7 @@ mod demo;
 mod explain;
 mod input;
 mod prepare;
+mod refund;
 mod registry;
 mod show;
 mod sign;
@@ -61,6 +62,9 @@ enum Command {
     /// Proves and attaches signatures that a signer outside has made.
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
+    /// Takes Bitcoin or Litecoin back from an order record: refund, redemption, instant refund.
+    #[command(after_help = refund::EXAMPLES)]
+    Refund(refund::Args),
     /// Judges one case a line, in order, in bounded memory: the contract for other languages.
     #[command(after_help = batch::EXAMPLES)]
     Batch(batch::Args),
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         Command::Prepare(args) => prepare::run(&args, cli.json),
         Command::Sign(args) => sign::run(&args, cli.json),
         Command::Attach(args) => attach::run(&args, cli.json),
+        Command::Refund(args) => refund::run(&args, cli.json),
         Command::Batch(args) => batch::command(&args),
         Command::Registry(command) => registry::run(&command, cli.json),
         Command::Demo => demo::run(cli.json),
