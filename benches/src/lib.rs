@@ -62,7 +62,8 @@ pub fn whole_path(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry
     fn documents<'d>(request: &'d json::Value<'d>, response: &'d json::Value<'d>) -> Documents<'d> {
         Documents { request, response, order: None }
     }
-    let verify = |response: &json::Value<'_>| open(documents(&request, response), registry, &policy).expect("open").verify().expect("verify");
+    let verify =
+        |response: &json::Value<'_>| open(documents(&request, response), registry, &policy).expect("open").verify().expect("verify");
     let prepare = || verify(&value).prepare_json(wallet()).expect("prepare");
     let [parse, verified, prepared, parsed_prepared, summary, sign, whole] = STEPS;
     group.bench_function(parse, |b| b.iter(|| json::parse(black_box(response.as_bytes())).expect("JSON")));
@@ -103,7 +104,8 @@ pub fn print_ratios(group: &str, baseline: &str, rows: &[&str]) {
     }
 }
 
-fn median(group: &str, name: &str) -> Option<f64> {
+/// The median of this run's row, nanoseconds.
+pub fn median(group: &str, name: &str) -> Option<f64> {
     let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/target").to_owned());
     let path = Path::new(&target).join("criterion").join(group).join(name).join("new/estimates.json");
     let estimates: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
