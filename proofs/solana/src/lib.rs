@@ -149,7 +149,7 @@ struct Swap {
 
 impl Swap {
     fn opened_by(&self, secret: [u8; 32]) -> bool {
-        Sha256::digest(secret).as_slice() == self.hash
+        <[u8; 32]>::from(Sha256::digest(secret)) == self.hash
     }
 
     fn store(&self, context: &InvokeContext<'_, '_>, index: u16) -> Result<(), InstructionError> {

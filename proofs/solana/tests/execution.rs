@@ -31,8 +31,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sha3::Keccak256;
 use solana_account::Account;
+use solana_clock::Clock;
 
-const SECRET: [u8; 32] = [0x5a; 32];
+const SECRET: [u8; 32] = *b"a secret that nobody would guess";
 /// Lamports that the programs of this proof put beside the amount.
 const RENT: u64 = 3_000_000;
 /// Lamports for one signature: <https://solana.com/docs/core/fees>
@@ -212,9 +213,19 @@ impl Scene {
         // protocol.md section 7, chain 103.
         let mut chain = [0; 32];
         chain[31] = 103;
-        order["source_swap"]["swap_id"] = json!(hex(&Sha256::digest([&chain, &hash(), &self.owner.to_bytes()].concat())));
+        order["source_swap"]["swap_id"] = json!(hex(&Sha256::digest([chain, hash(), self.owner.to_bytes()].concat())));
         let text = order.to_string();
         OrderRecord::read(Node::root(&json::parse(text.as_bytes()).unwrap(), "/order")).unwrap()
+    }
+
+    /// The slot that the timelock ends with refuses a refund, the next one takes it.
+    fn outlive_the_timelock(&mut self, way_out: &Recovery) {
+        let expiry = self.svm.get_sysvar::<Clock>().slot + self.record().source_swap.timelock;
+        assert!(!self.send(way_out));
+        self.svm.warp_to_slot(expiry);
+        assert!(!self.send(way_out), "not yet");
+        self.svm.warp_to_slot(expiry + 1);
+        assert!(self.send(way_out));
     }
 
     /// Somebody who has nothing to do with the order sends a way out.
@@ -273,9 +284,7 @@ fn the_ways_out_pay_lamports() {
     let mut refunded = scene("solana-record-testnet");
     refunded.initiate();
     let way_out = recover::refund(&refunded.record(), Leg::Source, None, &PINNED).unwrap();
-    assert!(!refunded.send(&way_out), "before the timelock");
-    refunded.svm.warp_to_slot(refunded.record().source_swap.timelock + 1_000);
-    assert!(refunded.send(&way_out));
+    refunded.outlive_the_timelock(&way_out);
     assert_eq!(refunded.lamports(refunded.owner), FUNDS - FEE);
 }
 
@@ -293,9 +302,7 @@ fn the_ways_out_pay_tokens() {
     refunded.initiate();
     // The owner sent the ordinary transaction and was its own sponsor.
     let way_out = recover::refund(&refunded.record(), Leg::Source, None, &PINNED).unwrap();
-    assert!(!refunded.send(&way_out), "before the timelock");
-    refunded.svm.warp_to_slot(refunded.record().source_swap.timelock + 1_000);
-    assert!(refunded.send(&way_out));
+    refunded.outlive_the_timelock(&way_out);
     assert_eq!((refunded.tokens(refunded.owner), refunded.tokens_in(refunded.vault())), (2 * refunded.amount, 0));
 }
 
