@@ -36,6 +36,14 @@ const TELLING: &[&str] = &[
     "evm-legacy",
     "evm-record-bitcoin-v1",
     "evm-record-evm-v3",
+    "bitcoin-address",
+    "bitcoin-address-litecoin",
+    "bitcoin-without-record",
+    "bitcoin-delegate",
+    "bitcoin-delegate-search",
+    "bitcoin-upper-case",
+    "bitcoin-every-kind",
+    "bitcoin-shuffled",
 ];
 
 /// One case for each kind of record: to each family, in each version, with each optional member.
@@ -53,6 +61,12 @@ const TELLING_RECORDS: &[&str] = &[
     "evm-record-sui-testnet",
     "evm-record-starknet",
     "evm-record-tron",
+    "bitcoin-address",
+    "bitcoin-delegate-litecoin",
+    "bitcoin-owner-left-out",
+    "bitcoin-record-v1",
+    "bitcoin-record-solana",
+    "bitcoin-record-litecoin",
 ];
 
 fn all() -> bool {
