@@ -29,6 +29,9 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     if let Some(Tree { htlc, .. }) = tree {
         summary.say(Topic::Owner, format!("refund key {}", hex::encode(htlc.initiator)));
     }
+    if let Some(today) = &deposit.owner_today {
+        summary.say(Topic::Owner, format!("the owner's address is in an old form that Bitcoin has too; today it is written {today}"));
+    }
     summary.say(Topic::Pay, format!("exactly {}, in one payment, cannot be undone", coins(Amount::from_sat(*amount), *chain)));
     summary.say(Topic::Message, format!("payment URI {}", deposit.uri()));
 }

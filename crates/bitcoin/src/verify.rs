@@ -23,6 +23,8 @@ pub struct Deposit {
     pub amount: u64,
     /// The HTLC that the address was recomputed from; `None` where it is taken on trust.
     pub tree: Option<Tree>,
+    /// The owner's address as it is written today, where the request has Litecoin's old `3…` form, which is Bitcoin's too.
+    pub owner_today: Option<String>,
     /// The policy's ceiling for the wallet's fee rate, sat/vB.
     pub(crate) fee_rate_limit: u64,
 }
@@ -53,7 +55,15 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
         warnings.warn(Code::RefundKeyNotYours);
     }
     let fee_rate_limit = order.policy.bitcoin_fee_rate;
-    Ok((Deposit { chain, address, script_pubkey, amount, tree, fee_rate_limit }, terms))
+    let owner_today = owner_today(order, chain);
+    Ok((Deposit { chain, address, script_pubkey, amount, tree, owner_today, fee_rate_limit }, terms))
+}
+
+fn owner_today(order: &Order<'_>, chain: Chain) -> Option<String> {
+    let script = ScriptBuf::from_bytes(order.owner.as_ref()?.bytes().to_vec());
+    let today = chain.address(&script)?;
+    let written = order.request.source.owner.as_deref()?;
+    (!written.eq_ignore_ascii_case(&today)).then_some(today)
 }
 
 fn terms(tree: &Tree) -> Result<Terms, Refusal> {

@@ -48,6 +48,18 @@ fn a_deposit_with_coins_shows_what_is_spent_paid_and_signed() -> TestResult {
     Ok(())
 }
 
+/// One script, written as Litecoin's software did until 2018 and does since (the example of litecoin-project/p2sh-convert).
+#[test]
+fn an_old_address_of_litecoin_is_named_in_its_new_form() -> TestResult {
+    let (old, today) = ("3MSvaVbVFFLML86rt5eqgA9SvW23upaXdY", "MTf4tP1TCNBn8dNkyxeBVoPrFCcVzxJvvh");
+    let case = fixture("bitcoin-without-record-litecoin");
+    let owner = case.json()["request"]["source"]["owner"].as_str().ok_or("no owner")?.to_owned();
+    let lines = |owner_now: &str| outcome(&case.replaced(&owner, owner_now)).map(|got| got["summary"].to_string());
+    assert!(lines(old)?.contains(&format!("today it is written {today}")), "{}", lines(old)?);
+    assert!(!lines(today)?.contains("today it is written"));
+    Ok(())
+}
+
 #[test]
 fn many_coins_are_counted() {
     let lines = lines("bitcoin-many-coins");
