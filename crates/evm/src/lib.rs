@@ -79,4 +79,8 @@ impl ChainFamily for Evm {
     fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
         sign::attach(unsigned, signatures, warnings)
     }
+
+    fn submission(artefacts: &Artefacts) -> Option<String> {
+        artefacts.submission().map(|submission| submission.signature)
+    }
 }

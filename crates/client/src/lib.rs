@@ -1,0 +1,42 @@
+//! Client of the swap service: every endpoint of its interface, and the way of an order from quote to redemption.
+//!
+//! [`Client`] has a method for each endpoint; [`Flow`] leads an order through its steps, and lets nothing be signed and no
+//! secret leave before the facade has judged answer and record by what the wallet has pinned. [`Api`] and [`response`] map
+//! requests and answers apart from any HTTP stack; [`Transport`] is what a stack must offer, [`Http`] the one over reqwest.
+//!
+//! The application id and secrets are wiped, and stand in no Debug output, log or error.
+
+mod affiliate;
+mod client;
+mod error;
+mod flow;
+#[cfg(feature = "http")]
+mod http;
+pub mod release;
+mod request;
+pub mod response;
+mod retry;
+pub mod route;
+mod secret;
+pub mod status;
+mod swap;
+mod track;
+mod transport;
+
+pub use client::Client;
+pub use countersign;
+pub use error::{Error, TransportError, TransportErrorKind};
+pub use flow::Flow;
+pub use futures_util::{Stream, StreamExt};
+#[cfg(feature = "http")]
+pub use http::{Http, Timeouts};
+pub use release::Hold;
+pub use request::{Action, Api, Extra, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
+pub use response::Answer;
+pub use retry::Retry;
+pub use secret::{AppId, Secret};
+pub use status::{State, Status};
+pub use swap::Swap;
+pub use track::{Pace, Progress, track};
+pub use transport::{MAX_BODY, Method, Request, Response, Transport};
+pub use url;
