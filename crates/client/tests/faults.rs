@@ -223,7 +223,7 @@ async fn shapes_of_records() {
     assert_eq!(read.destination_swap.amount.to_string(), wide);
     for (at, value, code) in [
         ("/source_swap/amount", serde_json::json!(50_000), "wrong_type"),
-        ("/source_swap/amount", serde_json::json!("5e4"), "decimal_malformed"),
+        ("/source_swap/amount", serde_json::json!("5e4"), "decimal_exponent"),
         ("/source_swap/timelock", serde_json::json!(7200.5), "integer_not_exact"),
         ("/source_swap/timelock", serde_json::json!("7200"), "wrong_type"),
         ("/source_swap/secret_hash", serde_json::json!("00"), "hex_length"),

@@ -13,6 +13,8 @@
     reason = "a test ends by panicking, and uses the parts it needs"
 )]
 
+pub mod memory;
+
 use std::collections::HashMap;
 use std::fs;
 use std::io::{Read, Write};
