@@ -34,6 +34,18 @@ const SHOWN: &[Shown] = &[
         tamper: |line| one_digit(line, "approval_transaction"),
     },
     Shown {
+        family: Family::Solana,
+        cases: include_str!("../../../fixtures/accept/solana.jsonl"),
+        id: "solana-native-legacy",
+        tamper: |line| one_letter(line, "versioned_tx"),
+    },
+    Shown {
+        family: Family::Solana,
+        cases: include_str!("../../../fixtures/accept/solana.jsonl"),
+        id: "solana-token-sponsor-signed",
+        tamper: |line| one_letter(line, "versioned_tx"),
+    },
+    Shown {
         family: Family::Sui,
         cases: include_str!("../../../fixtures/accept/sui.jsonl"),
         id: "sui-native",
@@ -164,6 +176,17 @@ fn one_digit(line: &str, payload: &str) -> String {
         })
         .collect();
     format!("{head}{tail}")
+}
+
+/// Changes one letter of a payload in base64, a hundred before its end: an argument of the last instruction. At the start
+/// stands the owner's signature slot, which is overwritten whatever it holds.
+fn one_letter(line: &str, payload: &str) -> String {
+    let Some((head, tail)) = line.split_once(&format!("\"{payload}\":\"")) else { return line.to_owned() };
+    let Some((text, rest)) = tail.split_once('"') else { return line.to_owned() };
+    let place = text.len().saturating_sub(100);
+    let changed: String =
+        text.chars().enumerate().map(|(index, letter)| if index != place { letter } else if letter == 'B' { 'C' } else { 'B' }).collect();
+    format!("{head}\"{payload}\":\"{changed}\"{rest}")
 }
 
 /// Changes the fifth byte of a payload that is written as integers: of a transaction kind, the first input's value.

@@ -8,7 +8,7 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
-#[cfg(not(any(feature = "evm", feature = "starknet", feature = "sui", feature = "tron")))]
+#[cfg(not(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron")))]
 compile_error!("countersign needs at least one family: enable a feature");
 
 macro_rules! families {
@@ -237,6 +237,7 @@ macro_rules! families {
 families! {
     "evm" Evm = countersign_evm::Evm;
     "tron" Tron = countersign_tron::Tron;
+    "solana" Solana = countersign_solana::Solana;
     "starknet" Starknet = countersign_starknet::Starknet;
     "sui" Sui = countersign_sui::Sui;
 }

@@ -17,6 +17,8 @@ pub use countersign_core::{
 };
 #[cfg(feature = "evm")]
 pub use countersign_evm as evm;
+#[cfg(feature = "solana")]
+pub use countersign_solana as solana;
 #[cfg(feature = "starknet")]
 pub use countersign_starknet as starknet;
 #[cfg(feature = "sui")]

@@ -36,6 +36,12 @@ const TELLING: &[&str] = &[
     "evm-legacy",
     "evm-record-bitcoin-v1",
     "evm-record-evm-v3",
+    "solana-native-legacy",
+    "solana-native-v0-blockhash-replaced",
+    "solana-native-hex",
+    "solana-token-v0-sponsor-signed",
+    "solana-token-destination-data",
+    "solana-token-gasless-null",
 ];
 
 /// One case for each kind of record: to each family, in each version, with each optional member.
@@ -53,6 +59,9 @@ const TELLING_RECORDS: &[&str] = &[
     "evm-record-sui-testnet",
     "evm-record-starknet",
     "evm-record-tron",
+    "solana-record-testnet",
+    "solana-record-token",
+    "solana-record-other-id",
 ];
 
 fn all() -> bool {
