@@ -184,7 +184,26 @@ codes! {
     FeltOutOfRange = "felt_out_of_range", "a number is not below Starknet's field prime: libraries would reduce it to another one", "do not sign; report the service";
     TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
 
+    // ---- Bitcoin and Litecoin
+    NotTaproot = "not_taproot", "the deposit address is no taproot address, which an HTLC always is", "do not pay; report the service";
+    AddressNotDerived = "address_not_derived", "the deposit address is not that of the HTLC that the order's own terms give", "do not pay; report the service";
+    AmountAboveSupply = "amount_above_supply", "the amount is more than the chain will ever have", "check the unit: amounts are in base units";
+    FeeRateZero = "fee_rate_zero", "a fee rate of zero would never be relayed", "give a rate in sat/vB";
+    FeeRateTooHigh = "fee_rate_too_high", "the fee rate is above the policy's", "check the unit, sat/vB, or raise the policy's limit knowingly";
+    UtxoTwice = "utxo_twice", "an unspent output is listed twice", "list each output once";
+    UtxoUnsupported = "utxo_unsupported", "an unspent output is of a kind that this library does not spend", "pay from p2pkh, p2sh-p2wpkh, p2wpkh or p2tr outputs";
+    UtxoMismatch = "utxo_mismatch", "the previous transaction or redeem script does not belong to the unspent output", "read the output again from your node";
+    ChangeToDeposit = "change_to_deposit", "the change would go to the deposit address", "give an address of your own";
+    TransactionAboveStandard = "transaction_above_standard", "the transaction is larger than nodes relay", "use fewer coins";
+    PsbtMismatch = "psbt_mismatch", "the signed PSBT is of another transaction", "sign the PSBT that was prepared";
+    FundingMismatch = "funding_mismatch", "a funding output is not one of the record's, or not as large as it says", "read the funding transactions from your node";
+    InstantRefundMismatch = "instant_refund_mismatch", "the presigned instant refund is not that of this HTLC", "do not rely on it; refund after the timelock";
+    SighashMismatch = "sighash_mismatch", "the hash to sign is not that of the owner's own instant refund", "do not sign; report the service";
+
     // ---- warnings
+    AddressOnTrust = "address_on_trust", "the deposit address is taken on trust: nothing tells which keys it is made of", "fetch the order record and check again before paying";
+    RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: the owner cannot refund alone", "send your own x-only key as source delegate";
+    AmountBelowDust = "amount_below_dust", "nodes do not relay an output as small as this", "ask for a larger amount";
     UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "rewrite it to exactly the amount";
     ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "rewrite it to exactly the amount";
     UnpinnedSolver = "unpinned_solver", "no solver is pinned for this chain: nobody vouches for the redeemer", "pin the solvers of the liquidity list";

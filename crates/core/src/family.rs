@@ -1,5 +1,6 @@
 //! What a chain family adds to the common flow.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use countersign_chains::Family;
@@ -16,8 +17,9 @@ use crate::summary::{Span, Summary, Warnings};
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SigningRequest {
-    /// Which payload of the order this is: `approval`, `initiate`, `typed_data`, ...
-    pub name: &'static str,
+    /// Which payload of the order this is: `approval`, `initiate`, `typed_data`, ...; `input_0` and on, where a family signs
+    /// each input by itself.
+    pub name: Cow<'static, str>,
     /// The account whose signature is needed, as its network's users write it.
     pub signer: String,
     /// The bytes that the digest is taken of.
@@ -29,8 +31,8 @@ pub struct SigningRequest {
 impl SigningRequest {
     /// A request for `signer`.
     #[must_use]
-    pub const fn new(name: &'static str, signer: String, payload: Vec<u8>, digest: Vec<u8>) -> Self {
-        Self { name, signer, payload: Hex(payload), digest: Hex(digest) }
+    pub fn new(name: impl Into<Cow<'static, str>>, signer: String, payload: Vec<u8>, digest: Vec<u8>) -> Self {
+        Self { name: name.into(), signer, payload: Hex(payload), digest: Hex(digest) }
     }
 }
 

@@ -33,7 +33,7 @@ pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
 pub use family::{ChainFamily, SigningRequest};
 pub use number::Hex;
-pub use order::{Documents, Order, Terms};
+pub use order::{Documents, Order, Terms, bad_address};
 pub use policy::{Approvals, Policy};
 pub use refusal::Refusal;
 pub use registry::{Asset, Chain, Change, Contract, Registry, Solver};

@@ -59,8 +59,8 @@ pub struct Order<'d> {
     pub result: Node<'d, 'd>,
     /// The order record, if there is one.
     pub record: Option<OrderRecord>,
-    /// Pointer of the record.
-    pub(crate) record_at: &'static str,
+    /// Pointer of the record: `/order`, or `/order/result` where it came in its envelope.
+    pub record_at: &'static str,
     /// The pinned source asset.
     pub source: &'d Arc<Asset>,
     /// The pinned destination asset.
@@ -187,7 +187,9 @@ fn party(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
     address::parse_party(&asset.chain.network, text).map_err(|error| bad_address(error, text, at))
 }
 
-pub(crate) fn bad_address(error: address::AddressError, text: &str, at: &str) -> Refusal {
+/// The refusal of a text that is no address of its network.
+#[must_use]
+pub fn bad_address(error: address::AddressError, text: &str, at: &str) -> Refusal {
     let code = match error {
         address::AddressError::Checksum => Code::AddressChecksum,
         address::AddressError::OtherNetwork => Code::AddressNetwork,

@@ -8,7 +8,14 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
-#[cfg(not(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron")))]
+#[cfg(not(any(
+    feature = "bitcoin",
+    feature = "evm",
+    feature = "solana",
+    feature = "starknet",
+    feature = "sui",
+    feature = "tron"
+)))]
 compile_error!("countersign needs at least one family: enable a feature");
 
 macro_rules! families {
@@ -240,4 +247,5 @@ families! {
     "solana" Solana = countersign_solana::Solana;
     "starknet" Starknet = countersign_starknet::Starknet;
     "sui" Sui = countersign_sui::Sui;
+    "bitcoin" Bitcoin = countersign_bitcoin::Bitcoin;
 }

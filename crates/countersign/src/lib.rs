@@ -15,6 +15,8 @@ pub use countersign_core::{
     Approvals, AssetId, Code, Documents, Family, Line, Policy, Refusal, Registry, SecretHash, SigningRequest, Span, Summary, Topic,
     Warning, Warnings, chains, json, wire,
 };
+#[cfg(feature = "bitcoin")]
+pub use countersign_bitcoin as bitcoin;
 #[cfg(feature = "evm")]
 pub use countersign_evm as evm;
 #[cfg(feature = "solana")]

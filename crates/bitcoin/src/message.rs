@@ -1,0 +1,35 @@
+//! Bitcoin-like chains have no gasless message: whoever sends the coins funds the swap. What can be handed on instead is a
+//! payment URI (BIP-21, extended by BIP-321), and its QR code with the feature `qr`.
+
+use countersign_core::chains::Coin;
+use countersign_core::{U256, number};
+
+use crate::address::Chain;
+
+/// `bitcoin:<address>?amount=<whole coins>`; `litecoin:` for Litecoin. The scheme is the same on test networks.
+#[must_use]
+pub fn payment_uri(chain: Chain, address: &str, amount: u64) -> String {
+    let scheme = match chain.coin {
+        Coin::Bitcoin => "bitcoin",
+        Coin::Litecoin => "litecoin",
+    };
+    format!("{scheme}:{address}?amount={}", number::in_whole_units(U256::from(amount), 8))
+}
+
+/// A QR code of the text for a terminal, two modules per character cell; `None` if the text is too long for one.
+#[cfg(feature = "qr")]
+#[must_use]
+pub fn qr_terminal(text: &str) -> Option<String> {
+    use qrcode::render::unicode::Dense1x2;
+    // Light on dark, as most terminals are: cameras read both.
+    let code = qrcode::QrCode::new(text).ok()?;
+    Some(code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build())
+}
+
+/// A QR code of the text as an SVG document; `None` if the text is too long for one.
+#[cfg(feature = "qr")]
+#[must_use]
+pub fn qr_svg(text: &str) -> Option<String> {
+    let code = qrcode::QrCode::new(text).ok()?;
+    Some(code.render::<qrcode::render::svg::Color<'_>>().min_dimensions(256, 256).build())
+}

@@ -1,0 +1,118 @@
+//! Fee rates in sat/vB as exact decimals: a float would make two wallets disagree by a satoshi.
+
+use std::fmt;
+
+use countersign_core::json::Node;
+use countersign_core::{Code, Refusal, U256, number};
+
+/// Most digits behind the point.
+const MAX_FRACTION: usize = 18;
+
+/// A fee rate, base units per virtual byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeeRate {
+    /// The rate times `10^scale`.
+    units: u128,
+    scale: u8,
+}
+
+impl FeeRate {
+    /// A whole number of base units per virtual byte.
+    #[must_use]
+    pub fn whole(rate: u64) -> Self {
+        Self { units: u128::from(rate), scale: 0 }
+    }
+
+    /// Reads a decimal such as `2.5`: digits, and up to 18 more behind a point.
+    ///
+    /// # Errors
+    ///
+    /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units.
+    pub fn parse(text: &str) -> Result<Self, Code> {
+        let (whole, fraction) = match text.split_once('.') {
+            Some((_, "")) => return Err(Code::DecimalEmpty),
+            Some((whole, fraction)) => (whole, fraction),
+            None => (text, ""),
+        };
+        let whole = u64::try_from(number::decimal(whole)?).map_err(|_| Code::NumberTooLarge)?;
+        if let Some(bad) = fraction.bytes().find(|byte| !byte.is_ascii_digit()) {
+            return Err(if matches!(bad, b'e' | b'E') { Code::DecimalExponent } else { Code::DecimalDigit });
+        }
+        if fraction.len() > MAX_FRACTION {
+            return Err(Code::NumberTooLarge);
+        }
+        // 20 digits and 18 more are at most 38, and the largest 64-bit number times 10^18 is below 2^128.
+        let units = format!("{whole}{fraction}").parse().map_err(|_| Code::NumberTooLarge)?;
+        let scale = u8::try_from(fraction.len()).map_err(|_| Code::NumberTooLarge)?;
+        Ok(Self { units, scale })
+    }
+
+    pub(crate) fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+        Self::parse(node.text()?).map_err(|code| node.refuse(code))
+    }
+
+    /// Not zero, and at most `limit` sat/vB.
+    pub(crate) fn check(self, limit: u64, at: &str) -> Result<(), Refusal> {
+        if self.units == 0 {
+            return Err(Refusal::new(Code::FeeRateZero, at).got(self));
+        }
+        // The smallest fee of one byte that is above the limit.
+        if self.fee(1).is_none_or(|fee| fee > limit) {
+            return Err(Refusal::new(Code::FeeRateTooHigh, at).expected(format!("at most {limit}")).got(self));
+        }
+        Ok(())
+    }
+
+    /// The fee of a transaction of this virtual size, rounded up; `None` beyond 64 bits.
+    #[must_use]
+    pub fn fee(self, vsize: u64) -> Option<u64> {
+        let scale = U256::from(10).checked_pow(U256::from(self.scale))?;
+        let fee = U256::from(self.units).checked_mul(U256::from(vsize))?.div_ceil(scale);
+        u64::try_from(fee).ok()
+    }
+}
+
+impl fmt::Display for FeeRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&number::in_whole_units(U256::from(self.units), self.scale))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fees_are_exact_and_rounded_up() {
+        // By hand: 2.5 * 141 = 352.5; 1.1 * 10 = 11 exactly, where a float gives 11.000000000000002.
+        for (rate, vsize, fee) in [("2.5", 141, 353), ("1.1", 10, 11), ("1", 141, 141), ("0.001", 1, 1), ("17.03", 100, 1703)] {
+            assert_eq!(FeeRate::parse(rate).unwrap().fee(vsize), Some(fee), "{rate}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_plain_decimal() {
+        for (text, code) in [
+            ("", Code::DecimalEmpty),
+            ("2.", Code::DecimalEmpty),
+            (".5", Code::DecimalEmpty),
+            ("-1", Code::DecimalSign),
+            ("1e3", Code::DecimalExponent),
+            ("1.5e3", Code::DecimalExponent),
+            ("01", Code::DecimalLeadingZero),
+            ("1.2.3", Code::DecimalDigit),
+            ("1.+2", Code::DecimalDigit),
+            ("18446744073709551616", Code::NumberTooLarge),
+            ("1.0000000000000000001", Code::NumberTooLarge),
+        ] {
+            assert_eq!(FeeRate::parse(text), Err(code), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_ceiling_is_inclusive() {
+        assert!(FeeRate::parse("1000").unwrap().check(1000, "").is_ok());
+        assert_eq!(FeeRate::parse("1000.000000000000000001").unwrap().check(1000, "").unwrap_err().code(), Code::FeeRateTooHigh);
+        assert_eq!(FeeRate::parse("0.0").unwrap().check(1000, "").unwrap_err().code(), Code::FeeRateZero);
+    }
+}
