@@ -10,7 +10,7 @@ use countersign::Registry;
 use countersign::core::{Leg, U256};
 use countersign::wire::OrderRecord;
 
-use crate::status::{is_complete, refund_possible_from};
+use crate::status::{is_complete, refund_possible_from, timelock};
 
 /// Least time that must be left before the solver could take its payment back: a redemption needs some blocks.
 pub const HEADROOM: Duration = Duration::from_secs(30 * 60);
@@ -112,7 +112,9 @@ pub fn check(record: &OrderRecord, registry: &Registry, now: u64, headroom: Dura
         return Err(Hold::Underfunded { wanted: swap.amount, got: swap.filled_amount });
     }
     let ends = refund_possible_from(record, Leg::Destination, registry).ok_or(Hold::TimeUnknown)?;
-    let (left, needed) = (ends.saturating_sub(now), headroom.as_secs());
+    // A funding that lies in the future by this clock must not make more room than the timelock itself.
+    let most = timelock(record, Leg::Destination, registry).ok_or(Hold::TimeUnknown)?;
+    let (left, needed) = (ends.saturating_sub(now).min(most), headroom.as_secs());
     if left < needed {
         return Err(Hold::NoRoom { left, needed });
     }

@@ -141,19 +141,26 @@ pub fn is_complete(record: &OrderRecord) -> bool {
 /// Where the record does not say when the side was funded, the order's creation stands for it: no funding was earlier.
 #[must_use]
 pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
-    let swap = match leg {
-        Leg::Source => &record.source_swap,
-        _ => &record.destination_swap,
-    };
+    let swap = swap(record, leg);
     if !swap.is_funded() {
         return None;
     }
+    let funded = swap.initiate_timestamp.as_deref().and_then(time).or_else(|| time(&record.created_at))?;
+    Some(funded.saturating_add(timelock(record, leg, registry)?))
+}
+
+/// A side's timelock in nominal seconds.
+pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
+    let swap = swap(record, leg);
     let millis = registry.asset(swap.asset.as_str())?.chain.nominal_millis(swap.timelock);
-    let seconds = u64::try_from(millis / 1_000).unwrap_or(u64::MAX);
-    let created = time(&record.created_at);
-    // A funding before the order's creation is a wrong clock at the service: the earlier end is the careful one.
-    let funded = swap.initiate_timestamp.as_deref().and_then(time).or(created)?;
-    Some(funded.saturating_add(seconds))
+    Some(u64::try_from(millis / 1_000).unwrap_or(u64::MAX))
+}
+
+const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
+    match leg {
+        Leg::Source => &record.source_swap,
+        _ => &record.destination_swap,
+    }
 }
 
 fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {

@@ -194,6 +194,8 @@ pub struct Fixture {
     pub order: Value,
     pub wallet: Value,
     pub expect: Value,
+    /// What the wallet has pinned.
+    pub registry: String,
 }
 
 impl Fixture {
@@ -201,9 +203,16 @@ impl Fixture {
         Self::all(id.split('-').next().unwrap()).into_iter().find(|fixture| fixture.id == id).expect(id)
     }
 
-    /// Those of a family that have an order record; none where the family has no fixtures yet.
+    /// Those of a family that have an order record: the project's own, else the vectors beside it.
     pub fn all(family: &str) -> Vec<Self> {
-        let Ok(text) = fs::read_to_string(project().join(format!("fixtures/accept/{family}.jsonl"))) else { return Vec::new() };
+        let own = fs::read_to_string(project().join(format!("fixtures/accept/{family}.jsonl"))).ok();
+        let (text, registry, expected) = match own {
+            Some(text) => (text, registry_text(), "expect"),
+            None => match (beside(&format!("vectors/{family}.jsonl")), beside("vectors/registry.json")) {
+                (Some(text), Some(registry)) => (text, registry, "expected"),
+                _ => return Vec::new(),
+            },
+        };
         text.lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
             .filter(|line| line["order"].is_object())
@@ -213,9 +222,43 @@ impl Fixture {
                 response: line["response"].clone(),
                 order: line["order"].get("result").unwrap_or(&line["order"]).clone(),
                 wallet: line["wallet"].clone(),
-                expect: line["expect"]["artefacts"].clone(),
+                expect: line[expected]["artefacts"].clone(),
+                registry: registry.clone(),
             })
             .collect()
+    }
+
+    /// One order of each kind of source that this build knows, with a key to sign it where signing needs one.
+    pub fn of_each_source() -> Vec<(&'static str, Self)> {
+        let families = ["evm", "tron", "starknet", "solana", "sui", "bitcoin"];
+        let mut found = Vec::new();
+        for family in families {
+            let all = Self::all(family);
+            // Litecoin is of family bitcoin, and a kind of its own.
+            let kinds = if family == "bitcoin" { vec!["bitcoin", "litecoin"] } else { vec![family] };
+            for kind in kinds {
+                let source = |fixture: &&Self| fixture.request["source"]["asset"].as_str().unwrap().starts_with(kind);
+                let usable = |fixture: &&Self| kind == "bitcoin" || kind == "litecoin" || fixture.wallet["secret_key"].is_string();
+                let fixture = match kind {
+                    "bitcoin" | "litecoin" => all.iter().filter(source).find(usable),
+                    // One with a gasless way, where the family has one.
+                    _ => all.iter().filter(usable).find(|fixture| fixture.gasless().is_some()).or_else(|| all.iter().find(usable)),
+                };
+                found.extend(fixture.map(|fixture| (kind, fixture.clone())));
+            }
+        }
+        found
+    }
+
+    /// The `signature` of the gasless PATCH as the reference libraries made it; `None` where there is none.
+    pub fn gasless(&self) -> Option<String> {
+        let typed = &self.expect["typed_data"]["signature"];
+        if let Some(felts) = typed.as_array() {
+            // Starknet: decimal felts joined with a comma (protocol.md section 6).
+            let decimal = |felt: &Value| felt.as_str().unwrap().parse::<countersign_client::countersign::core::U256>().unwrap().to_string();
+            return Some(felts.iter().map(decimal).collect::<Vec<_>>().join(","));
+        }
+        typed.as_str().or_else(|| self.expect["gasless"]["submission"].as_str()).map(str::to_owned)
     }
 
     pub fn order_id(&self) -> &str {
