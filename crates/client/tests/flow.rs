@@ -171,8 +171,10 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
                 continue;
             };
             let theirs = set.keys().all(|at| at.starts_with("/response/result/") || at.starts_with("/order/"));
+            // serde_json turns such numbers into floats, which are another case.
+            let mangled = set.values().any(Value::is_f64);
             // The id of another order is found before the record is judged.
-            if !theirs || case.get("policy").is_some() || case.get("registry").is_some() || set.keys().any(|at| at.ends_with("order_id")) {
+            if !theirs || mangled || case.get("policy").is_some() || case.get("registry").is_some() || set.keys().any(|at| at.ends_with("order_id")) {
                 continue;
             }
             let mut documents = json!({"response": base.response, "order": base.order});
