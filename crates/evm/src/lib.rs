@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+pub mod claim;
 pub mod htlc;
 pub mod message;
 pub mod recover;
