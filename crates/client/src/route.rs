@@ -13,6 +13,8 @@
 //!
 //! A route is allowed here only if both readings allow it, and [`Verdict::differs`] says when they did not agree.
 
+use std::fmt;
+
 use countersign::json::Node;
 use countersign::wire::Read;
 use countersign::{AssetId, Code, Refusal};
@@ -79,6 +81,18 @@ pub enum Reason {
     Whitelist,
     /// No rule names the route.
     Default,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SameAsset => "both assets are the same",
+            Self::Isolation => "an asset trades only within its isolation group",
+            Self::Blacklist => "the blacklist names the route",
+            Self::Whitelist => "the whitelist names the route",
+            Self::Default => "no rule names the route, so the default holds",
+        })
+    }
 }
 
 type Reading<'r> = (bool, Reason, Option<&'r Rule>);

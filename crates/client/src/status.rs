@@ -180,3 +180,10 @@ pub fn time(text: &str) -> Option<u64> {
     }
     u64::try_from(text.parse::<Timestamp>().ok()?.as_second()).ok()
 }
+
+/// A time as people read it: ISO 8601 in UTC, or the seconds where they are beyond any calendar.
+#[must_use]
+pub fn shown(seconds: u64) -> String {
+    let stamp = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    stamp.map_or_else(|| seconds.to_string(), |stamp| stamp.to_string())
+}

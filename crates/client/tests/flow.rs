@@ -15,11 +15,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign_client::countersign::chains::swap_id::{self, Version};
-use countersign_client::countersign::core::{Leg, Side};
 use countersign_client::countersign::json::{self, Node};
 use countersign_client::countersign::wire::{CreateOrder, OrderRecord, Read};
-use countersign_client::countersign::{AnySigned, Code, Family, Policy, Refusal, Registry};
+use countersign_client::countersign::{AnySigned, Code, Policy, Refusal, Registry};
 use countersign_client::{Api, AppId, Client, Error, Flow, Http, Pace, Request, Response, Retry, Secret, State, StreamExt, Swap, Timeouts, TransportErrorKind};
 use serde_json::{Value, json};
 use support::memory::{Memory, ok};
@@ -48,21 +46,6 @@ fn sign(verified: countersign_client::countersign::AnyVerified, fixture: &Fixtur
     let text = fixture.wallet.to_string();
     let wallet = json::parse(text.as_bytes()).unwrap();
     verified.prepare_json(Node::root(&wallet, "/wallet")).unwrap().sign(key(fixture).unwrap()).unwrap()
-}
-
-/// The same order with a secret that the wallet knows. Both sides are EVM, whose swap ids follow by a published formula.
-fn with_secret(secret: &Secret) -> Fixture {
-    let mut fixture = Fixture::load("evm-record-evm-v2").with_secret_hash(&secret.hash().to_string());
-    let registry = pinned(&fixture);
-    let text = fixture.order.to_string();
-    let value = json::parse(text.as_bytes()).unwrap();
-    let record = OrderRecord::read(Node::root(&value, "")).unwrap();
-    for (leg, name, chain) in [(Leg::Source, "source_swap", 8453), (Leg::Destination, "destination_swap", 42161)] {
-        let side = Side::of(&record, leg, &registry, Family::Evm).unwrap();
-        let id = swap_id::evm(Version::V2, chain, &side.terms(), &[]);
-        fixture.order[name]["swap_id"] = json!(hex::encode(id));
-    }
-    fixture
 }
 
 /// Every kind of source, over the wire: create, verify, sign, submit or broadcast, follow to the end. Each step is a
@@ -249,7 +232,7 @@ async fn redeem(secret: &Secret, fixture: &Fixture, step: Step, now: u64, change
 #[tokio::test]
 async fn the_secret_leaves_only_when_it_is_safe() {
     let secret = Secret::generate().unwrap();
-    let fixture = with_secret(&secret);
+    let fixture = Fixture::with_secret(&secret);
     // Funded 600 s after creation; arbitrum's 600 blocks are nominally 7200 s (batch-contract.md).
     let (funded, headroom) = (fixture.created() + 600, 1_800);
     let last = funded + 7_200 - headroom;
@@ -298,7 +281,7 @@ async fn the_secret_leaves_only_when_it_is_safe() {
 #[tokio::test]
 async fn a_funding_in_the_future_makes_no_room() {
     let secret = Secret::generate().unwrap();
-    let fixture = with_secret(&secret);
+    let fixture = Fixture::with_secret(&secret);
     let future = |order: &mut Value| order["destination_swap"]["initiate_timestamp"] = json!("2099-01-01T00:00:00Z");
     // By the other clock nothing is funded yet; the timelock itself is the most that can be left, and is enough.
     let (result, _) = redeem(&secret, &fixture, Step::DestinationFunded, fixture.created(), future).await;

@@ -24,6 +24,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use countersign_client::Secret;
+use countersign_client::countersign::chains::swap_id::{self, Version};
+use countersign_client::countersign::core::{Leg, Side};
+use countersign_client::countersign::json::{self as strict, Node};
+use countersign_client::countersign::wire::{OrderRecord, Read as _};
+use countersign_client::countersign::{Family, Registry};
 use serde_json::{Value, json};
 
 /// A request as it came off the wire.
@@ -270,6 +276,21 @@ impl Fixture {
         let old = self.order["source_swap"]["secret_hash"].as_str().unwrap();
         let swap = |value: &Value| serde_json::from_str(&value.to_string().replace(old, hash)).unwrap();
         Self { request: swap(&self.request), response: swap(&self.response), order: swap(&self.order), ..self.clone() }
+    }
+
+    /// An order whose secret the wallet knows. Both sides are EVM, whose swap ids follow by a published formula.
+    pub fn with_secret(secret: &Secret) -> Self {
+        let mut fixture = Self::load("evm-record-evm-v2").with_secret_hash(&secret.hash().to_string());
+        let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
+        let text = fixture.order.to_string();
+        let value = strict::parse(text.as_bytes()).unwrap();
+        let record = OrderRecord::read(Node::root(&value, "")).unwrap();
+        for (leg, name, chain) in [(Leg::Source, "source_swap", 8453), (Leg::Destination, "destination_swap", 42161)] {
+            let side = Side::of(&record, leg, &registry, Family::Evm).unwrap();
+            let id = swap_id::evm(Version::V2, chain, &side.terms(), &[]);
+            fixture.order[name]["swap_id"] = json!(hex::encode(id));
+        }
+        fixture
     }
 
     /// The record as it stands after a step.
