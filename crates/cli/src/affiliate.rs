@@ -15,7 +15,7 @@ use crate::{OK, lists, service, show};
 #[derive(clap::Args)]
 pub(crate) struct ClaimArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(crate) struct ClaimArgs {
     asset: Option<String>,
 }
 
-pub(crate) fn earnings(args: &service::Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn earnings(args: &service::ServiceArgs, json: bool) -> Result<u8, Failure> {
     let client = args.client()?;
     let answer = service::run(async { Ok(client.earnings().await?) })?;
     if json {

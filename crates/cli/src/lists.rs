@@ -10,7 +10,7 @@ use crate::{OK, REFUSED, service, show};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     /// An additional query parameter.
     #[arg(long = "query", value_name = "NAME=VALUE")]
     query: Vec<String>,
@@ -29,7 +29,7 @@ impl Args {
 #[derive(clap::Args)]
 pub(crate) struct SchemaArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     /// The schema to show.
     name: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(crate) enum PolicyCommand {
     /// Says whether the service's rules allow a route; ends with 1 if they do not.
     Check {
         #[command(flatten)]
-        service: service::Args,
+        service: service::ServiceArgs,
         /// Source asset.
         from: String,
         /// Destination asset.
@@ -177,7 +177,7 @@ pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure>
     Ok(end)
 }
 
-pub(crate) fn health(args: &service::Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn health(args: &service::ServiceArgs, json: bool) -> Result<u8, Failure> {
     let client = args.client()?;
     let answer = service::run(async { Ok(client.health().await?) })?;
     if json {

@@ -91,7 +91,7 @@ enum Command {
     /// Signs an early refund of a Bitcoin-like order, computed here, and submits it.
     InstantRefund(recover::InstantRefundArgs),
     /// Lists what an affiliate has earned.
-    Earnings(service::Args),
+    Earnings(service::ServiceArgs),
     /// Prepares or signs the calls that pay out what an affiliate has earned.
     Claim(affiliate::ClaimArgs),
     /// Lists the service's chains.
@@ -110,7 +110,7 @@ enum Command {
     #[command(subcommand)]
     Policy(lists::PolicyCommand),
     /// Asks whether the service is well.
-    Health(service::Args),
+    Health(service::ServiceArgs),
     /// Takes an order of each built family through explain, prepare and sign, on worthless keys.
     Demo,
     /// Prints completions for a shell.

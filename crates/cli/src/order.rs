@@ -111,11 +111,11 @@ impl AskArgs {
 #[derive(clap::Args)]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
-    state: state::Args,
+    state: state::StateArgs,
     #[command(flatten)]
     ask: AskArgs,
     #[command(flatten)]
@@ -128,15 +128,32 @@ pub(crate) struct CreateArgs {
     request: Option<PathBuf>,
 }
 
+/// How often an order is looked at.
+#[derive(clap::Args)]
+pub(crate) struct PaceArgs {
+    /// Milliseconds between two looks at the order, instead of a pace that follows what happens.
+    #[arg(long, value_name = "MS")]
+    poll: Option<u64>,
+}
+
+impl PaceArgs {
+    pub(crate) fn pace(&self) -> Pace {
+        let wait = self.poll.map(std::time::Duration::from_millis);
+        wait.map_or_else(Pace::default, |wait| Pace { quickest: wait, slowest: wait })
+    }
+}
+
 /// One order, by its id.
 #[derive(clap::Args)]
 pub(crate) struct OneArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
-    state: state::Args,
+    state: state::StateArgs,
+    #[command(flatten)]
+    pace: PaceArgs,
     /// The order's id.
     id: String,
 }
@@ -144,7 +161,7 @@ pub(crate) struct OneArgs {
 #[derive(clap::Args)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     /// Owner on the source chain.
     #[arg(long)]
     from_owner: Option<String>,
@@ -372,7 +389,7 @@ fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
     let one = args.open()?;
     let flow = Flow::new(&one.client, &one.registry, &one.policy);
     service::run(async {
-        let pace = show::pace();
+        let pace = args.pace.pace();
         let news: std::pin::Pin<Box<dyn countersign_client::Stream<Item = Result<Progress, countersign_client::Error>>>> = match &one.swap {
             Some(swap) => Box::pin(flow.watch(swap, pace)),
             None => Box::pin(track(&one.client, &one.id, &one.registry, pace, |_| Ok(()))),
@@ -407,10 +424,4 @@ pub(crate) async fn follow(
         }
     }
     Ok(REFUSED)
-}
-
-/// The pace of following; tests cannot wait as long as people.
-pub(crate) fn quick(milliseconds: u64) -> Pace {
-    let wait = std::time::Duration::from_millis(milliseconds);
-    Pace { quickest: wait, slowest: wait }
 }

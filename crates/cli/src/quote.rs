@@ -15,7 +15,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     /// Source asset, `<chain>:<symbol>`.
     from: String,
     /// Destination asset.

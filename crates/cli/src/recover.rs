@@ -15,7 +15,7 @@ use crate::{OK, service, show, state};
 #[derive(clap::Args)]
 pub(crate) struct RefundArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     /// The order's id.
     id: String,
 }
@@ -23,11 +23,11 @@ pub(crate) struct RefundArgs {
 #[derive(clap::Args)]
 pub(crate) struct RedeemArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
-    state: state::Args,
+    state: state::StateArgs,
     /// Takes the secret from a file of 64 hex digits, instead of from where `swap` keeps it.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -38,11 +38,11 @@ pub(crate) struct RedeemArgs {
 #[derive(clap::Args)]
 pub(crate) struct InstantRefundArgs {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
-    state: state::Args,
+    state: state::StateArgs,
     #[command(flatten)]
     key: KeyArgs,
     /// A funding output; again for each. Without it the record's only funding transaction is searched.

@@ -54,7 +54,7 @@ pub(crate) struct PinArgs {
     #[arg(long, conflicts_with_all = ["chains", "from"])]
     from_service: bool,
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     /// Where the pins are kept; without it they go to stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,

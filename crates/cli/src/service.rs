@@ -16,7 +16,7 @@ const APP_ID: &str = "COUNTERSIGN_APP_ID";
 
 /// Which service, in whose name.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ServiceArgs {
     /// The service's address; /v2 is added.
     #[arg(long, value_name = "URL", env = "COUNTERSIGN_BASE_URL")]
     base_url: Option<String>,
@@ -36,7 +36,7 @@ struct Config {
     app_id_file: Option<PathBuf>,
 }
 
-impl Args {
+impl ServiceArgs {
     pub(crate) fn client(&self) -> Result<Client<Http>, Failure> {
         let config = Config::read()?;
         let base = self.base_url.clone().or(config.base_url).ok_or_else(|| {

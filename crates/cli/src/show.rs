@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use anstyle::{AnsiColor, Style};
 use countersign::core::text;
 use countersign::{Refusal, Span, Summary, Warnings};
-use countersign_client::Pace;
 use serde::Serialize;
 
 const LABEL: Style = AnsiColor::Cyan.on_default();
@@ -151,11 +150,6 @@ pub(crate) fn now() -> u64 {
 /// A time for people, in UTC.
 pub(crate) fn time(seconds: u64) -> String {
     countersign_client::status::shown(seconds)
-}
-
-/// How often an order is asked for.
-pub(crate) fn pace() -> Pace {
-    Pace::default()
 }
 
 /// Prints an answer of the service as it came.

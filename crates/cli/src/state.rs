@@ -14,13 +14,13 @@ use crate::service;
 
 /// Where orders and secrets are kept.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct StateArgs {
     /// Directory of created orders and their secrets; without it the user's state directory.
     #[arg(long, value_name = "DIR", env = "COUNTERSIGN_STATE")]
     state: Option<PathBuf>,
 }
 
-impl Args {
+impl StateArgs {
     pub(crate) fn open(&self) -> Result<State, Failure> {
         let directory = self.state.clone().or_else(|| service::directory("XDG_STATE_HOME", ".local/state"));
         let directory = directory.ok_or_else(|| usage("no state directory: name one with --state"))?;

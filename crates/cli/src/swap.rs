@@ -10,7 +10,7 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
-use crate::order::{AskArgs, SecretArgs, created};
+use crate::order::{AskArgs, PaceArgs, SecretArgs, created};
 use crate::quote::{asset, units};
 use crate::{OK, REFUSED, service, show, sign, state};
 
@@ -26,11 +26,11 @@ is complete or its transactions are printed, 1 when it was refused, refunded or 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    service: service::Args,
+    service: service::ServiceArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
-    state: state::Args,
+    state: state::StateArgs,
     #[command(flatten)]
     ask: AskArgs,
     #[command(flatten)]
@@ -57,9 +57,8 @@ pub(crate) struct Args {
     /// Submits the gasless message although an approval must be on chain first, because it is.
     #[arg(long)]
     approved: bool,
-    /// Milliseconds between two looks at the order, instead of the adaptive pace.
-    #[arg(long, value_name = "MS", hide = true)]
-    poll: Option<u64>,
+    #[command(flatten)]
+    pace: PaceArgs,
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
@@ -225,7 +224,7 @@ fn confirm() -> Result<(), Failure> {
 
 /// Follows the order; redeems with the secret as soon as that is safe.
 async fn watch(args: &Args, flow: &Flow<'_, Http>, swap: &Swap, secret: Option<&Secret>, json: bool) -> Result<u8, Failure> {
-    let pace = args.poll.map_or_else(show::pace, crate::order::quick);
+    let pace = args.pace.pace();
     let mut given = false;
     let mut news = std::pin::pin!(flow.watch(swap, pace));
     while let Some(item) = news.next().await {

@@ -1,0 +1,507 @@
+//! The program against a scripted service on loopback: every command, the whole way of a swap, and what never leaves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+#[path = "../../client/tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use countersign_client::Secret;
+use serde_json::{Value, json};
+use support::{Fixture, Reply, Server, Service, Step, beside};
+
+const APP_ID: &str = "the-private-application-id";
+
+/// A user's home, gone with the test.
+struct Home {
+    path: PathBuf,
+}
+
+impl Home {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("countersign-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self { path }
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        let path = self.path.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Runs the program for a service, with nothing of the real environment.
+    fn run(&self, base: &str, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &self.path)
+            .env("COUNTERSIGN_BASE_URL", base)
+            .env("COUNTERSIGN_APP_ID", APP_ID)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn said(output: &Output) -> String {
+    format!("{}\n{}", out(output), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Arguments that ask for a fixture's order; the service answers with that order, whatever was asked.
+fn ask(fixture: &Fixture) -> Vec<String> {
+    let (source, destination) = (&fixture.request["source"], &fixture.request["destination"]);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut arguments = vec!["--from".into(), text(&source["asset"]), "--amount".into(), text(&source["amount"])];
+    for (flag, value) in [("--from-owner", &source["owner"]), ("--from-delegate", &source["delegate"])] {
+        if value.is_string() {
+            arguments.extend([flag.into(), text(value)]);
+        }
+    }
+    arguments.extend(["--to".into(), text(&destination["asset"]), "--to-owner".into(), text(&destination["owner"])]);
+    arguments
+}
+
+#[test]
+fn every_list_is_a_table_for_people_and_the_answer_for_programs() {
+    let home = Home::new("lists");
+    let registry: Value = serde_json::from_str(&support::registry_text()).unwrap();
+    let earned = json!([{"total_earnings": "7", "total_earnings_usd": "1", "affiliate": "0xab", "asset": "ethereum:usdc", "token_address": "0xcd"}]);
+    let liquidity = json!([{"solver_id": "solver-1", "address": "0xab", "liquidity": [
+        {"asset": "bitcoin:btc", "balance": "5", "virtual_balance": "4", "readable_balance": "0.00000005", "fiat_value": "1"}]}]);
+    let results = json!({
+        "/v2/chains": registry["chains"], "/v2/assets": registry["assets"], "/v2/liquidity": liquidity,
+        "/v2/fee": earned, "/v2/volume": "12345.6", "/v2/schemas": [{"name": "evm:htlc", "schema": []}],
+        "/v2/schemas/evm:htlc": {"name": "evm:htlc", "schema": [{"type": "function"}]}, "/v2/apps/earnings": earned, "/v2/health": "Online",
+    });
+    let server = Server::start(move |seen| match &results[seen.path()] {
+        Value::Null => Reply::json(404, ""),
+        result => Reply::ok(result),
+    });
+    for (arguments, target, word) in [
+        (vec!["chains"], "/v2/chains", "native asset"),
+        (vec!["assets", "--query", "chain=ethereum"], "/v2/assets?chain=ethereum", "ethereum:usdc"),
+        (vec!["liquidity"], "/v2/liquidity", "solver-1"),
+        (vec!["fee", "--query", "from=1", "--query", "to=2"], "/v2/fee?from=1&to=2", "nothing"),
+        (vec!["volume"], "/v2/volume", "12345.6"),
+        (vec!["schemas"], "/v2/schemas", "evm:htlc"),
+        (vec!["schemas", "evm:htlc"], "/v2/schemas/evm:htlc", "function"),
+        (vec!["earnings"], "/v2/apps/earnings", "ethereum:usdc"),
+        (vec!["health"], "/v2/health", "Online"),
+    ] {
+        let people = home.run(&server.base, &arguments);
+        assert!(people.status.success() && out(&people).contains(word), "{arguments:?}: {}", said(&people));
+        let seen = server.seen().pop().unwrap();
+        assert_eq!(seen.line(), format!("GET {target}"));
+        assert_eq!(seen.headers.get("service-app-id").map(String::as_str), (target != "/v2/health").then_some(APP_ID));
+        let mut arguments = arguments.clone();
+        arguments.push("--json");
+        let programs: Value = serde_json::from_str(&out(&home.run(&server.base, &arguments))).unwrap();
+        assert_eq!(programs["status"], "Ok", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_quote() {
+    let home = Home::new("quote");
+    let server = Service::new(Fixture::load("evm-record-evm-v2")).start();
+    let output = home.run(&server.base, &["quote", "base:eth", "arbitrum:eth", "5000", "--slippage", "50", "--affiliate-fee", "30"]);
+    assert!(output.status.success() && out(&output).contains("30 bps") && out(&output).contains("300 s"), "{}", said(&output));
+    assert_eq!(server.lines(), ["GET /v2/quote?from=base%3Aeth&to=arbitrum%3Aeth&from_amount=5000&affiliate_fee=30&slippage=50"]);
+    let output = home.run(&server.base, &["quote", "base:eth", "arbitrum:eth", "--receive", "5", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&out(&output)).unwrap()["result"][0]["solver_id"], "solver");
+    for bad in [vec!["quote", "base:eth", "arbitrum:eth", "5e3"], vec!["quote", "base:eth", "arbitrum:eth", "0"], vec!["quote", "BASE", "x:y", "1"]] {
+        assert_eq!(home.run(&server.base, &bad).status.code(), Some(2), "{bad:?}");
+    }
+}
+
+#[test]
+fn routes_are_checked_by_the_stricter_reading() {
+    let home = Home::new("policy");
+    let policy = json!({"default": "closed", "isolation_groups": [], "blacklist_pairs": [], "whitelist_overrides": ["a:x -> b:y"]});
+    let server = Server::start(move |_| Reply::ok(&policy));
+    let output = home.run(&server.base, &["policy", "check", "a:x", "b:y"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out(&output).contains("stricter"), "{}", said(&output));
+    let output = home.run(&server.base, &["policy", "check", "a:x", "b:y", "--json"]);
+    let verdict: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(verdict, json!({"allowed": false, "differs": true, "because": "default", "rule": null}));
+}
+
+#[test]
+fn swap_dry_run_and_order_watch_work_for_every_kind_of_source() {
+    let fixtures = Fixture::of_each_source();
+    for (kind, fixture) in &fixtures {
+        let home = Home::new(&format!("dry-{kind}"));
+        let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
+        let service = Service::new(fixture.clone());
+        let server = service.start();
+        // The fixtures' orders name hashes whose secrets nobody knows: the request is given as it is, on a file.
+        let request = home.file("request.json", &fixture.request.to_string());
+        let created = home.run(&server.base, &["order", "create", "--registry", &registry, "--request", &request, "--service-secret", "--json"]);
+        assert!(created.status.success(), "{kind}: {}", said(&created));
+        assert_eq!(serde_json::from_str::<Value>(&out(&created)).unwrap()["order_id"], fixture.order_id());
+
+        let resume = ["swap", "--registry", &registry, "--resume", fixture.order_id(), "--dry-run", "--wallet", &wallet, "--json"];
+        let dry = home.run(&server.base, &resume);
+        assert!(dry.status.success(), "{kind}: {}", said(&dry));
+        let shown: Value = serde_json::from_str(&out(&dry)).unwrap();
+        assert!(shown["ok"] == true && shown["artefacts"].is_object() && !shown["summary"].as_array().unwrap().is_empty());
+        assert!(!out(&dry).contains("\"signed\""), "{kind}");
+        assert!(server.seen().iter().all(|seen| seen.method != "PATCH"), "{kind}");
+        assert_eq!(server.seen().iter().filter(|seen| seen.method == "POST").count(), 1, "{kind}");
+
+        *service.step.lock().unwrap() = Step::SourceSeen;
+        let finished = Arc::clone(&service.step);
+        let ender = std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                let mut step = finished.lock().unwrap();
+                if *step == Step::DestinationFunded {
+                    *step = Step::Redeemed;
+                    return;
+                }
+            }
+        });
+        let watched = home.run(&server.base, &["order", "watch", fixture.order_id(), "--registry", &registry, "--poll", "30", "--json"]);
+        ender.join().unwrap();
+        assert!(watched.status.success(), "{kind}: {}", said(&watched));
+        let last: Value = serde_json::from_str(out(&watched).lines().last().unwrap()).unwrap();
+        assert_eq!((&last["complete"], &last["order_id"]), (&json!(true), &json!(fixture.order_id())), "{kind}");
+    }
+    if beside("vectors/bitcoin.jsonl").is_some() {
+        assert_eq!(fixtures.len(), 7);
+    }
+}
+
+/// A whole swap whose secret the wallet holds: the arguments, and the service.
+struct Whole {
+    home: Home,
+    secret: Secret,
+    service: Service,
+    begin: Vec<String>,
+    resume: Vec<String>,
+}
+
+impl Whole {
+    fn new(name: &str) -> Self {
+        let home = Home::new(name);
+        let secret = Secret::generate().unwrap();
+        let mut fixture = Fixture::with_secret(&secret);
+        // Now: a timelock that began in March would leave no time.
+        let now = jiff::Timestamp::now().to_string();
+        fixture.order["created_at"] = json!(now);
+        let registry = home.file("registry.json", &fixture.registry);
+        let mut wallet = fixture.wallet.clone();
+        let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap();
+        let (wallet, key) = (home.file("wallet.json", &wallet.to_string()), home.file("key.txt", key.as_str().unwrap()));
+        let file = home.file("given.secret", &secret.to_hex());
+        let rest = ["--registry", &registry, "--wallet", &wallet, "--key-file", &key, "--yes", "--poll", "20"].map(str::to_owned);
+        let mut begin = vec!["swap".to_owned()];
+        begin.extend(ask(&fixture));
+        begin.extend(["--secret-file".to_owned(), file]);
+        begin.extend(rest.clone());
+        let mut resume = vec!["swap".to_owned(), "--resume".to_owned(), fixture.order_id().to_owned()];
+        resume.extend(rest);
+        Self { home, secret, service: Service::new(fixture), begin, resume }
+    }
+
+    fn run(&self, base: &str, arguments: &[String]) -> Output {
+        self.home.run(base, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+#[test]
+fn a_swap_goes_from_quote_to_redemption() {
+    let whole = Whole::new("whole");
+    let server = whole.service.start();
+    let output = whole.run(&server.base, &whole.begin);
+    assert!(output.status.success() && out(&output).contains("complete"), "{}", said(&output));
+    let id = whole.service.fixture.order_id();
+    let acts: Vec<_> = server.seen().into_iter().filter(|seen| seen.method != "GET").map(|seen| (seen.line(), seen.text())).collect();
+    let request = serde_json::from_str::<Value>(&acts[0].1).unwrap();
+    assert_eq!((acts[0].0.as_str(), &request["secret_hash"]), ("POST /v2/orders", &json!(whole.secret.hash().to_string())));
+    assert_eq!(acts[1].0, format!("PATCH /v2/orders/{id}?action=initiate"));
+    assert_eq!(acts[2], (format!("PATCH /v2/orders/{id}?action=redeem"), format!(r#"{{"secret":"{}"}}"#, *whole.secret.to_hex())));
+    assert_eq!(acts.len(), 3);
+    // Neither secret nor key nor application id was printed.
+    let key = whole.service.fixture.wallet["secret_key"].as_str().unwrap().trim_start_matches("0x");
+    for private in [whole.secret.to_hex().as_str(), key, APP_ID] {
+        assert!(!said(&output).contains(private), "{}", said(&output));
+    }
+}
+
+/// The connection is lost at every request in turn and the program killed; the next run ends the swap, with one order, one initiation and one
+/// redemption that the service acted on.
+#[test]
+fn a_swap_that_ends_anywhere_goes_on_from_its_order_id() {
+    let mut resumed = 0;
+    for lost in 0.. {
+        let whole = Whole::new(&format!("lost-{lost}"));
+        let (service, asked) = (whole.service.clone(), AtomicUsize::new(0));
+        let broken = Server::start(move |seen| {
+            // A GET is tried again by itself: all later ones break too.
+            if asked.fetch_add(1, Ordering::SeqCst) >= lost { Reply::Reset } else { service.answer(seen) }
+        });
+        let child = {
+            let (base, home) = (broken.base.clone(), whole.home.path.clone());
+            Command::new(env!("CARGO_BIN_EXE_countersign"))
+                .args(&whole.begin)
+                .env_clear()
+                .env("HOME", &home)
+                .env("COUNTERSIGN_BASE_URL", &base)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        if ended_well(child, &broken, lost) {
+            assert!(lost > 6, "the swap needs more than {lost} requests");
+            break;
+        }
+        let created = broken.seen().iter().take(lost).any(|seen| seen.method == "POST");
+        let server = whole.service.start();
+        let output = whole.run(&server.base, if created { &whole.resume } else { &whole.begin });
+        assert!(output.status.success(), "lost at {lost}: {}", said(&output));
+        resumed += usize::from(created);
+        let acted = broken.seen().into_iter().take(lost).chain(server.seen());
+        let acted: Vec<_> = acted.filter(|seen| seen.method != "GET").map(|seen| seen.line()).collect();
+        for what in ["POST", "action=initiate", "action=redeem"] {
+            assert_eq!(acted.iter().filter(|line| line.contains(what)).count(), 1, "lost at {lost}: {acted:?}");
+        }
+    }
+    assert!(resumed >= 4, "only {resumed} resumed");
+}
+
+/// Waits for the end, or kills the program soon after a request was lost. Answers whether it ended well.
+fn ended_well(mut child: std::process::Child, server: &Server, lost: usize) -> bool {
+    let mut patience = 10;
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.success();
+        }
+        if server.seen().len() > lost {
+            patience -= 1;
+        }
+        if patience == 0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return false;
+        }
+    }
+}
+
+#[test]
+fn a_tampered_answer_ends_the_swap_before_anything_is_signed() {
+    let whole = Whole::new("tampered");
+    let mut service = whole.service.clone();
+    let text = service.fixture.response.to_string();
+    let redeemer = service.fixture.order["source_swap"]["redeemer"].as_str().unwrap().to_lowercase();
+    let digits = redeemer.trim_start_matches("0x").to_owned();
+    assert!(text.contains(&digits));
+    service.fixture.response = serde_json::from_str(&text.replace(&digits, &"ab".repeat(20))).unwrap();
+    let server = service.start();
+    let mut arguments = whole.begin.clone();
+    arguments.push("--json".into());
+    let output = whole.run(&server.base, &arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let refused: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!((&refused["ok"], &refused["error"]["code"]), (&json!(false), &json!("unknown_redeemer")), "{}", said(&output));
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+}
+
+#[test]
+fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
+    let whole = Whole::new("held");
+    let server = Service { moves: false, ..whole.service.clone() }.start();
+    let mut create = whole.begin.clone();
+    create.retain(|argument| argument != "--yes");
+    create.push("--dry-run".into());
+    assert!(whole.run(&server.base, &create).status.success());
+    *whole.service.step.lock().unwrap() = Step::SourceFunded;
+    let registry = whole.home.path.join("registry.json");
+    let redeem = ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap(), "--json"];
+    let output = whole.home.run(&server.base, &redeem);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(serde_json::from_str::<Value>(&out(&output)).unwrap()["error"]["code"], "destination_not_funded");
+    assert!(server.seen().iter().all(|seen| !seen.text().contains(whole.secret.to_hex().as_str())));
+    *whole.service.step.lock().unwrap() = Step::DestinationFunded;
+    let output = whole.home.run(&server.base, &redeem);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(server.lines().pop().unwrap(), format!("PATCH /v2/orders/{}?action=redeem", whole.service.fixture.order_id()));
+}
+
+#[test]
+fn refunds_orders_and_lists() {
+    let home = Home::new("orders");
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let (registry, order) = (home.file("registry.json", &fixture.registry), fixture.order.clone());
+    let service = Service::new(fixture.clone());
+    let server = Server::start(move |seen| {
+        if seen.path() == "/v2/orders" && seen.method == "GET" {
+            return Reply::ok(&json!({"data": [order], "page": 1, "total_pages": 1, "total_items": 1, "per_page": 10}));
+        }
+        service.answer(seen)
+    });
+    let refund = home.run(&server.base, &["refund", fixture.order_id()]);
+    assert!(refund.status.success() && out(&refund).contains("0xtransaction"), "{}", said(&refund));
+    assert_eq!(server.lines(), [format!("PATCH /v2/orders/{}?action=refund", fixture.order_id())]);
+    let list = home.run(&server.base, &["order", "list", "--from-owner", "0xab", "--status", "completed"]);
+    assert!(out(&list).contains(fixture.order_id()), "{}", said(&list));
+    assert_eq!(server.lines().pop().unwrap(), "GET /v2/orders?from_owner=0xab&status=completed");
+    let show = home.run(&server.base, &["order", "show", fixture.order_id(), "--registry", &registry]);
+    assert!(out(&show).contains("expired") && out(&show).contains("base:eth"), "{}", said(&show));
+    assert_eq!(home.run(&server.base, &["refund", "../../health"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_claim_is_prepared_and_signed() {
+    let home = Home::new("claim");
+    let fixture = Fixture::load("evm-record-bitcoin-v3");
+    let pinned: Value = serde_json::from_str(&fixture.registry).unwrap();
+    let usdc = pinned["assets"].as_array().unwrap().iter().find(|asset| asset["id"] == "ethereum:usdc").unwrap();
+    let row = |claimable: bool| {
+        let mut row = json!({"total_earnings": "15075000000", "total_earnings_usd": "15075", "asset": "ethereum:usdc",
+            "affiliate": "0x004Cc75ACF4132Fc08cB6a252E767804F303F729", "token_address": usdc["token"]["address"]});
+        if claimable {
+            row["claim_amount"] = json!("5075000000");
+            row["claim_signature"] = json!(format!("0x{}1b", "12".repeat(64)));
+            row["claim_contract"] = json!("0x5EbEC4D8DA437b2BAD656D43d40fE412bA5D217a");
+        }
+        row
+    };
+    let (registry, key) = (home.file("registry.json", &fixture.registry), home.file("key.txt", fixture.wallet["secret_key"].as_str().unwrap()));
+    let wallet = home.file("wallet.json", r#"{"nonce":7,"max_fee_per_gas":"30000000000","max_priority_fee_per_gas":"1000000000"}"#);
+    let (nothing, something) = (row(false), row(true));
+    let server = Server::start(move |_| Reply::ok(&json!([nothing, something])));
+    let output = home.run(&server.base, &["claim", "--registry", &registry, "--wallet", &wallet, "--key-file", &key, "--json"]);
+    let claims: Value = serde_json::from_str(&out(&output)).unwrap_or_else(|error| panic!("{error}: {}", said(&output)));
+    assert_eq!(claims.as_array().unwrap().len(), 1);
+    assert!(claims[0]["data"].as_str().unwrap().starts_with("0xce2631b8") && claims[0]["signed"].as_str().unwrap().starts_with("0x02"));
+    let people = home.run(&server.base, &["claim", "--registry", &registry]);
+    assert!(out(&people).contains("15075000000 base units") && !out(&people).contains("signed"), "{}", said(&people));
+}
+
+#[test]
+fn pins_from_the_service_are_compared_before_they_replace_older_ones() {
+    let home = Home::new("pins");
+    let registry: Value = serde_json::from_str(&support::registry_text()).unwrap();
+    let lists = Arc::new(Mutex::new(registry));
+    let served = Arc::clone(&lists);
+    let server = Server::start(move |seen| {
+        let registry = served.lock().unwrap();
+        Reply::ok(match seen.path() {
+            "/v2/chains" => &registry["chains"],
+            "/v2/assets" => &registry["assets"],
+            _ => &registry["solvers"],
+        })
+    });
+    let file = home.path.join("pins.json");
+    let pin = ["registry", "pin", "--from-service", "--out", file.to_str().unwrap()];
+    assert!(home.run(&server.base, &pin).status.success());
+    let first = fs::read(&file).unwrap();
+    {
+        let mut registry = lists.lock().unwrap();
+        let assets = registry["assets"].as_array_mut().unwrap();
+        let usdc = assets.iter_mut().find(|asset| asset["id"] == "ethereum:usdc").unwrap();
+        usdc["htlc"]["address"] = json!("0x00000000000000000000000000000000000000aa");
+    }
+    let kept = home.run(&server.base, &pin);
+    assert!(kept.status.code() == Some(2) && out(&kept).contains("htlc address"), "{}", said(&kept));
+    assert_eq!(fs::read(&file).unwrap(), first);
+    let mut accept = pin.to_vec();
+    accept.push("--accept");
+    assert!(home.run(&server.base, &accept).status.success());
+    assert_ne!(fs::read(&file).unwrap(), first);
+}
+
+#[test]
+fn the_service_and_the_application_come_from_environment_or_file_and_are_never_printed() {
+    let home = Home::new("config");
+    let server = Server::start(|_| Reply::json(500, "no"));
+    let id = || server.seen().pop().unwrap().headers.get("service-app-id").cloned();
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_countersign")).args(arguments).env_clear().env("HOME", &home.path).stdin(Stdio::null()).output().unwrap()
+    };
+    let none = run(&["volume"]);
+    assert!(none.status.code() == Some(2) && said(&none).contains("--base-url"), "{}", said(&none));
+    let config = json!({"base_url": server.base, "app_id": "from-the-file"}).to_string();
+    home.file(".config/countersign/config.json", &config);
+    let output = run(&["volume"]);
+    assert_eq!((output.status.code(), id().as_deref()), (Some(2), Some("from-the-file")));
+    assert!(!said(&output).contains("from-the-file"));
+    let file = home.file("id.txt", "from-another-file\n");
+    run(&["volume", "--app-id-file", &file]);
+    assert_eq!(id().as_deref(), Some("from-another-file"));
+    home.file(".config/countersign/config.json", r#"{"app_key": "x"}"#);
+    assert!(said(&run(&["volume"])).contains("/app_key"));
+    let insecure = run(&["volume", "--base-url", "http://service.example"]);
+    assert_eq!(insecure.status.code(), Some(2));
+    let help = said(&run(&["volume", "--help"]));
+    assert!(!help.contains("--app-id ") && !help.contains("--app-id<"), "{help}");
+}
+
+/// The captured order of a live service: its hash is known from outside (protocol.md section 3).
+#[test]
+fn an_instant_refund_signs_only_the_hash_that_the_record_gives() {
+    let (Some(capture), Some(registry), Some(lines)) =
+        (beside("captures/bitcoin-order-record-1.json"), beside("vectors/registry.json"), beside("vectors/bitcoin.jsonl"))
+    else {
+        return;
+    };
+    let record = serde_json::from_str::<Value>(&capture).unwrap()["result"].clone();
+    let line = lines.lines().find(|line| line.contains("\"bitcoin-c001\"")).unwrap();
+    let case: Value = serde_json::from_str(line).unwrap();
+    // The capture's request and answer say another amount than its record, which is the one that is signed.
+    let amounts = |value: &Value| {
+        let text = value.to_string().replace("\"50000\"", "\"500000\"").replace("\"49850\"", "\"498500\"");
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let (request, response) = (amounts(&case["request"]), amounts(&case["response"]));
+    let known = "54584a5c8061419a15f70faecc01bdba1473d2a6c145da07ef52fe9f329a26eb";
+    for (hash, code) in [(known.to_owned(), "key_mismatch"), (known.replace("54584a5c", "54584a5d"), "sighash_mismatch")] {
+        let home = Home::new(&format!("instant-{code}"));
+        let (answer, served) = (response.clone(), record.clone());
+        let server = Server::start(move |seen| match seen.method.as_str() {
+            "POST" => Reply::json(200, answer.to_string()),
+            "GET" if seen.path().ends_with("/instant-refund-hash") => Reply::ok(&json!([hash])),
+            "GET" => Reply::ok(&served),
+            _ => Reply::ok(&json!("done")),
+        });
+        let registry = home.file("registry.json", &registry);
+        let case = json!({"id": record["order_id"], "request": request, "response": response}).to_string();
+        let id = record["order_id"].as_str().unwrap();
+        home.file(&format!(".local/state/countersign/{id}.json"), &case);
+        let key = home.file("key.txt", &"11".repeat(32));
+        let output = home.run(&server.base, &["instant-refund", id, "--registry", &registry, "--key-file", &key, "--json"]);
+        let refused: Value = serde_json::from_str(&out(&output)).unwrap_or_else(|error| panic!("{error}: {}", said(&output)));
+        // The right hash is found, and only then is the key looked at: it is not the capture's.
+        assert_eq!(refused["error"]["code"], code, "{}", said(&output));
+        assert!(server.seen().iter().all(|seen| seen.method == "GET"));
+    }
+}
