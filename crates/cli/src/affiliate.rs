@@ -1,11 +1,11 @@
 //! `countersign earnings|claim`
 
+use countersign::Refusal;
 use countersign::core::{ChainFamily, Hex};
 use countersign::evm::Evm;
 use countersign::evm::claim::Claim;
 use countersign::json::{self, Node};
 use countersign::wire::Earnings;
-use countersign::Refusal;
 use serde::Serialize;
 
 use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};

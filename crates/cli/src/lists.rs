@@ -69,7 +69,8 @@ pub(crate) fn assets(args: &Args, json: bool) -> Result<u8, Failure> {
     }
     let row = |asset: countersign::wire::AssetRecord| {
         let range = |amount: Option<String>| amount.unwrap_or_else(|| "-".to_owned());
-        let (htlc, token) = (asset.htlc.map_or_else(|| "-".to_owned(), |it| it.address), asset.token.map_or_else(|| "native".to_owned(), |it| it.address));
+        let (htlc, token) =
+            (asset.htlc.map_or_else(|| "-".to_owned(), |it| it.address), asset.token.map_or_else(|| "native".to_owned(), |it| it.address));
         vec![asset.id.to_string(), asset.name, asset.decimals.to_string(), htlc, token, range(asset.min_amount), range(asset.max_amount)]
     };
     let rows: Vec<_> = answer.value.into_iter().map(row).collect();

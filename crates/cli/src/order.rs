@@ -249,7 +249,9 @@ fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failur
     show::field("state", status.state.name())?;
     for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {
         show::field(label, &format!("{} of {} base units of {}", swap.filled_amount, swap.amount, swap.asset))?;
-        for (what, hash) in [("paid in", &swap.initiate_tx_hash), ("redeemed in", &swap.redeem_tx_hash), ("refunded in", &swap.refund_tx_hash)] {
+        for (what, hash) in
+            [("paid in", &swap.initiate_tx_hash), ("redeemed in", &swap.redeem_tx_hash), ("refunded in", &swap.refund_tx_hash)]
+        {
             if !hash.is_empty() {
                 show::field(what, &text(hash))?;
             }

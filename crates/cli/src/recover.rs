@@ -99,7 +99,8 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
     let swap = args.state.open()?.load(&OrderId::parse(&args.id)?)?;
     let text = args.key.read()?.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
     let key = bitcoin::Bitcoin::read_key(&text).map_err(|code| Refusal::new(code, "/wallet/secret_key"))?;
-    let given: Result<Vec<_>, _> = args.funding.iter().map(|text| Funding::parse(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())))).collect();
+    let given: Result<Vec<_>, _> =
+        args.funding.iter().map(|text| Funding::parse(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())))).collect();
     let given = given?;
     let owner = swap.request()?.source.owner.ok_or_else(|| Refusal::new(Code::MissingField, "/request/source/owner"))?;
     let client = args.service.client()?;
@@ -118,7 +119,13 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
 const OUTPUTS: u32 = 64;
 
 /// The refund whose hashes are those that the service wants signed; refused where there is none.
-fn computed(record: &OrderRecord, registry: &Registry, given: &[Funding], owner: &str, hashes: &[[u8; 32]]) -> Result<InstantRefund, Refusal> {
+fn computed(
+    record: &OrderRecord,
+    registry: &Registry,
+    given: &[Funding],
+    owner: &str,
+    hashes: &[[u8; 32]],
+) -> Result<InstantRefund, Refusal> {
     let htlc = Htlc::of(record, Leg::Source, registry)?;
     let texts: Vec<_> = hashes.iter().map(hex::encode).collect();
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();

@@ -39,9 +39,10 @@ struct Config {
 impl ServiceArgs {
     pub(crate) fn client(&self) -> Result<Client<Http>, Failure> {
         let config = Config::read()?;
-        let base = self.base_url.clone().or(config.base_url).ok_or_else(|| {
-            usage("which service? name it with --base-url, COUNTERSIGN_BASE_URL, or base_url in the configuration file")
-        })?;
+        let base =
+            self.base_url.clone().or(config.base_url).ok_or_else(|| {
+                usage("which service? name it with --base-url, COUNTERSIGN_BASE_URL, or base_url in the configuration file")
+            })?;
         let app_id = if let Some(file) = &self.app_id_file {
             Some(from_file(file)?)
         } else if let Ok(id) = env::var(APP_ID) {

@@ -253,7 +253,10 @@ async fn watch(args: &Args, flow: &Flow<'_, Http>, swap: &Swap, secret: Option<&
             match flow.redeem(swap, secret).await {
                 Ok(answer) => {
                     given = true;
-                    show::progress(&format!("redeeming: {}", answer.value.as_deref().map(countersign::core::text::shown).unwrap_or_default()));
+                    show::progress(&format!(
+                        "redeeming: {}",
+                        answer.value.as_deref().map(countersign::core::text::shown).unwrap_or_default()
+                    ));
                 }
                 Err(countersign_client::Error::Held(hold)) if hold.may_end() => show::progress(&format!("the secret waits: {hold}")),
                 // The service may have it: the order tells. Sent again only by a later run.

@@ -89,7 +89,8 @@ fn ask(fixture: &Fixture) -> Vec<String> {
 fn every_list_is_a_table_for_people_and_the_answer_for_programs() {
     let home = Home::new("lists");
     let registry: Value = serde_json::from_str(&support::registry_text()).unwrap();
-    let earned = json!([{"total_earnings": "7", "total_earnings_usd": "1", "affiliate": "0xab", "asset": "ethereum:usdc", "token_address": "0xcd"}]);
+    let earned =
+        json!([{"total_earnings": "7", "total_earnings_usd": "1", "affiliate": "0xab", "asset": "ethereum:usdc", "token_address": "0xcd"}]);
     let liquidity = json!([{"solver_id": "solver-1", "address": "0xab", "liquidity": [
         {"asset": "bitcoin:btc", "balance": "5", "virtual_balance": "4", "readable_balance": "0.00000005", "fiat_value": "1"}]}]);
     let results = json!({
@@ -133,7 +134,11 @@ fn a_quote() {
     assert_eq!(server.lines(), ["GET /v2/quote?from=base%3Aeth&to=arbitrum%3Aeth&from_amount=5000&affiliate_fee=30&slippage=50"]);
     let output = home.run(&server.base, &["quote", "base:eth", "arbitrum:eth", "--receive", "5", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&out(&output)).unwrap()["result"][0]["solver_id"], "solver");
-    for bad in [vec!["quote", "base:eth", "arbitrum:eth", "5e3"], vec!["quote", "base:eth", "arbitrum:eth", "0"], vec!["quote", "BASE", "x:y", "1"]] {
+    for bad in [
+        vec!["quote", "base:eth", "arbitrum:eth", "5e3"],
+        vec!["quote", "base:eth", "arbitrum:eth", "0"],
+        vec!["quote", "BASE", "x:y", "1"],
+    ] {
         assert_eq!(home.run(&server.base, &bad).status.code(), Some(2), "{bad:?}");
     }
 }
@@ -161,7 +166,8 @@ fn swap_dry_run_and_order_watch_work_for_every_kind_of_source() {
         let server = service.start();
         // The fixtures' orders name hashes whose secrets nobody knows: the request is given as it is, on a file.
         let request = home.file("request.json", &fixture.request.to_string());
-        let created = home.run(&server.base, &["order", "create", "--registry", &registry, "--request", &request, "--service-secret", "--json"]);
+        let created =
+            home.run(&server.base, &["order", "create", "--registry", &registry, "--request", &request, "--service-secret", "--json"]);
         assert!(created.status.success(), "{kind}: {}", said(&created));
         assert_eq!(serde_json::from_str::<Value>(&out(&created)).unwrap()["order_id"], fixture.order_id());
 
@@ -395,7 +401,8 @@ fn a_claim_is_prepared_and_signed() {
         }
         row
     };
-    let (registry, key) = (home.file("registry.json", &fixture.registry), home.file("key.txt", fixture.wallet["secret_key"].as_str().unwrap()));
+    let (registry, key) =
+        (home.file("registry.json", &fixture.registry), home.file("key.txt", fixture.wallet["secret_key"].as_str().unwrap()));
     let wallet = home.file("wallet.json", r#"{"nonce":7,"max_fee_per_gas":"30000000000","max_priority_fee_per_gas":"1000000000"}"#);
     let (nothing, something) = (row(false), row(true));
     let server = Server::start(move |_| Reply::ok(&json!([nothing, something])));
@@ -446,7 +453,13 @@ fn the_service_and_the_application_come_from_environment_or_file_and_are_never_p
     let server = Server::start(|_| Reply::json(500, "no"));
     let id = || server.seen().pop().unwrap().headers.get("service-app-id").cloned();
     let run = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_countersign")).args(arguments).env_clear().env("HOME", &home.path).stdin(Stdio::null()).output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &home.path)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
     };
     let none = run(&["volume"]);
     assert!(none.status.code() == Some(2) && said(&none).contains("--base-url"), "{}", said(&none));

@@ -56,7 +56,15 @@ impl<T: Transport> Client<T> {
             };
             attempt = attempt.saturating_add(1);
             let wait = self.retry.wait(request.method, &error, attempt, random());
-            tracing::debug!(method, path, attempt = attempt.saturating_sub(1), status, code = error.code(), again = wait.is_some(), "failed");
+            tracing::debug!(
+                method,
+                path,
+                attempt = attempt.saturating_sub(1),
+                status,
+                code = error.code(),
+                again = wait.is_some(),
+                "failed"
+            );
             match wait {
                 Some(wait) => self.transport.sleep(wait).await,
                 None => return Err(error),

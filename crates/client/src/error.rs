@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::core::text;
 use countersign::Refusal;
+use countersign::core::text;
 
 use crate::release::Hold;
 
@@ -70,7 +70,9 @@ impl Error {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::Transport(error) => matches!(error.kind, TransportErrorKind::Connect | TransportErrorKind::Timeout | TransportErrorKind::Interrupted),
+            Self::Transport(error) => {
+                matches!(error.kind, TransportErrorKind::Connect | TransportErrorKind::Timeout | TransportErrorKind::Interrupted)
+            }
             Self::Status { status, .. } | Self::Service { status, .. } => is_busy(*status),
             _ => false,
         }

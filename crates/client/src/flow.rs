@@ -142,7 +142,8 @@ impl<'f, T: Transport> Flow<'f, T> {
         let record = self.follow(swap).await?;
         let hashes = self.client.instant_refund_hash(swap.id()).await?.value;
         let signatures = sign(&record, &hashes).map_err(Error::Refused)?;
-        let formed = |signature: &String| signature.len() == 130 && signature.ends_with("83") && signature.bytes().all(|b| b.is_ascii_hexdigit());
+        let formed =
+            |signature: &String| signature.len() == 130 && signature.ends_with("83") && signature.bytes().all(|b| b.is_ascii_hexdigit());
         if hashes.is_empty() || signatures.len() != hashes.len() {
             return Err(Error::Refused(Refusal::new(Code::SignatureCount, "/signatures").expected(hashes.len()).got(signatures.len())));
         }

@@ -46,7 +46,7 @@ impl Retry {
 
 /// Between half and all of `most`: many clients that failed together do not come back together.
 pub(crate) fn jittered(most: Duration, random: u64) -> Duration {
-    let half = most / 2;
+    let half = most.checked_div(2).unwrap_or_default();
     let nanos = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
     half.saturating_add(Duration::from_nanos(random.checked_rem(nanos.saturating_add(1)).unwrap_or_default()))
 }

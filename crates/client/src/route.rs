@@ -238,12 +238,7 @@ mod tests {
     }
 
     fn routes(open: bool, isolation: &[&str], blacklist: &[&str], whitelist: &[&str]) -> Routes {
-        Routes {
-            open,
-            isolation_groups: rules(isolation),
-            blacklist_pairs: rules(blacklist),
-            whitelist_overrides: rules(whitelist),
-        }
+        Routes { open, isolation_groups: rules(isolation), blacklist_pairs: rules(blacklist), whitelist_overrides: rules(whitelist) }
     }
 
     fn judge(routes: &Routes, from: &str, to: &str) -> (bool, bool, Reason) {

@@ -2,11 +2,11 @@
 //!
 //! Transactions decide. The clock decides only between waiting and too late; no record says so itself.
 
+use countersign::Registry;
 use countersign::chains::Network;
 use countersign::chains::network::Coin;
 use countersign::core::Leg;
 use countersign::wire::{OrderRecord, SwapRecord};
-use countersign::Registry;
 use jiff::Timestamp;
 use serde::Serialize;
 

@@ -78,7 +78,11 @@ impl Swap {
         documents.order = Some(&record);
         let named = Node::root(documents.response, "/response").object().and_then(|envelope| {
             let id = envelope.need("result")?.object()?.need("order_id")?.text()?;
-            if id.eq_ignore_ascii_case(self.id.as_str()) { Ok(()) } else { Err(Refusal::new(Code::RecordMismatch, "/id").expected(id).got(&self.id)) }
+            if id.eq_ignore_ascii_case(self.id.as_str()) {
+                Ok(())
+            } else {
+                Err(Refusal::new(Code::RecordMismatch, "/id").expected(id).got(&self.id))
+            }
         });
         named.map_err(Error::Refused)?;
         judge(documents).map_err(Error::Refused)

@@ -18,7 +18,9 @@ use std::time::Duration;
 use countersign_client::countersign::json::{self, Node};
 use countersign_client::countersign::wire::{CreateOrder, OrderRecord, Read};
 use countersign_client::countersign::{AnySigned, Code, Policy, Refusal, Registry};
-use countersign_client::{Api, AppId, Client, Error, Flow, Http, Pace, Request, Response, Retry, Secret, State, StreamExt, Swap, Timeouts, TransportErrorKind};
+use countersign_client::{
+    Api, AppId, Client, Error, Flow, Http, Pace, Request, Response, Retry, Secret, State, StreamExt, Swap, Timeouts, TransportErrorKind,
+};
 use serde_json::{Value, json};
 use support::memory::{Memory, ok};
 use support::{Fixture, Reply, Server, Service, Step};
@@ -66,7 +68,8 @@ async fn every_kind_of_source_goes_the_whole_way_in_separate_steps() {
         let signed = {
             let (client, swap) = (http(&server), Swap::from_json(saved.clone()).unwrap());
             assert_eq!(swap.id().as_str(), fixture.order_id());
-            let verified = Flow::new(&client, &registry, &policy).verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error}", fixture.id));
+            let verified =
+                Flow::new(&client, &registry, &policy).verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error}", fixture.id));
             if key(&fixture).is_none() {
                 // A Bitcoin deposit without coins is an address and a URI: nothing is signed here.
                 let text = fixture.wallet.to_string();
@@ -134,7 +137,8 @@ async fn the_request_goes_out_as_it_was_made() {
     let request = &fixture.request;
     let side = |side: &Value| format!(r#"{{"asset":{},"owner":{},"amount":{}}}"#, side["asset"], side["owner"], side["amount"]);
     let hash = request["secret_hash"].as_str().unwrap().trim_start_matches("0x");
-    let body = format!(r#"{{"source":{},"destination":{},"secret_hash":"{hash}"}}"#, side(&request["source"]), side(&request["destination"]));
+    let body =
+        format!(r#"{{"source":{},"destination":{},"secret_hash":"{hash}"}}"#, side(&request["source"]), side(&request["destination"]));
     assert_eq!(seen.text(), body);
 }
 
@@ -157,7 +161,12 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
             // serde_json turns such numbers into floats, which are another case.
             let mangled = set.values().any(Value::is_f64);
             // The id of another order is found before the record is judged.
-            if !theirs || mangled || case.get("policy").is_some() || case.get("registry").is_some() || set.keys().any(|at| at.ends_with("order_id")) {
+            if !theirs
+                || mangled
+                || case.get("policy").is_some()
+                || case.get("registry").is_some()
+                || set.keys().any(|at| at.ends_with("order_id"))
+            {
                 continue;
             }
             let mut documents = json!({"response": base.response, "order": base.order});
@@ -168,7 +177,9 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
                         members.insert(member.to_owned(), value.clone());
                         true
                     }
-                    Some(Value::Array(items)) => member.parse::<usize>().ok().and_then(|index| items.get_mut(index)).map(|item| *item = value.clone()).is_some(),
+                    Some(Value::Array(items)) => {
+                        member.parse::<usize>().ok().and_then(|index| items.get_mut(index)).map(|item| *item = value.clone()).is_some()
+                    }
                     _ => false,
                 }
             });
@@ -211,7 +222,13 @@ fn serve(fixture: &Fixture, step: Step, request: &Request) -> Result<Response, T
 }
 
 /// What redeem does at a step of the order, with a change to its record, at a time; and the requests that were sent.
-async fn redeem(secret: &Secret, fixture: &Fixture, step: Step, now: u64, change: impl Fn(&mut Value)) -> (Result<(), String>, Vec<String>) {
+async fn redeem(
+    secret: &Secret,
+    fixture: &Fixture,
+    step: Step,
+    now: u64,
+    change: impl Fn(&mut Value),
+) -> (Result<(), String>, Vec<String>) {
     let asked = Mutex::new(Vec::new());
     let mut record = fixture.at(step);
     change(&mut record);
@@ -314,7 +331,8 @@ async fn a_record_that_changes_its_story_ends_the_watch() {
     let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
     let swap = Swap::new(id, fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
     let flow = Flow::new(&client, &registry, &policy);
-    let items: Vec<_> = flow.watch(&swap, Pace::default()).map(|item| item.map(|item| item.status.state).map_err(|error| error.code())).collect().await;
+    let items: Vec<_> =
+        flow.watch(&swap, Pace::default()).map(|item| item.map(|item| item.status.state).map_err(|error| error.code())).collect().await;
     assert_eq!(items, [Ok(State::Initiated), Err("record_pays_less")]);
 }
 

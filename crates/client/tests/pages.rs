@@ -1,5 +1,12 @@
 //! Lists: pages as a stream, and what else the service lists.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
 
 mod support;
 
@@ -44,7 +51,7 @@ async fn every_order_comes_once_whatever_the_first_page_is_called() {
         for count in [0, 1, 4, 5, 6, 10, 23] {
             let (ids, asked) = list(count, base, OrderFilter::default()).await;
             assert_eq!(ids, (0..count).map(|index| format!("{index:064x}")).collect::<Vec<_>>(), "{count} from {base}");
-            assert_eq!(asked.len() as u64, count.div_ceil(5).max(1));
+            assert_eq!(asked.len(), usize::try_from(count.div_ceil(5).max(1)).unwrap());
             assert_eq!(asked[0], "");
         }
     }
@@ -124,7 +131,10 @@ async fn lists_become_a_registry_that_is_compared_before_it_is_pinned() {
     let lists = json!({"/v2/chains": moved["chains"], "/v2/assets": moved["assets"], "/v2/liquidity": moved["solvers"]});
     let client = Memory::client(0, move |request| ok(&lists[request.url.path()]));
     let changes = pinned.diff(&client.registry().await.unwrap());
-    assert_eq!(changes.iter().map(|change| (change.entry.as_str(), change.field)).collect::<Vec<_>>(), [("asset ethereum:usdc", "htlc address")]);
+    assert_eq!(
+        changes.iter().map(|change| (change.entry.as_str(), change.field)).collect::<Vec<_>>(),
+        [("asset ethereum:usdc", "htlc address")]
+    );
 }
 
 #[tokio::test]
@@ -134,9 +144,14 @@ async fn schemas_policies_and_liquidity() {
         "/v2/schemas/evm:htlc" => ok(&json!({"name": "evm:htlc", "schema": []})),
         "/v2/liquidity" => ok(&json!([{"solver_id": "s", "address": "0xab", "liquidity": [
             {"asset": "bitcoin:btc", "balance": "5", "virtual_balance": "4", "readable_balance": "0.00000005", "fiat_value": "1.0"}]}])),
-        _ => ok(&json!({"default": "closed", "isolation_groups": ["a:x <-> b:x"], "blacklist_pairs": [], "whitelist_overrides": ["nonsense"]})),
+        _ => ok(
+            &json!({"default": "closed", "isolation_groups": ["a:x <-> b:x"], "blacklist_pairs": [], "whitelist_overrides": ["nonsense"]}),
+        ),
     });
-    assert_eq!(client.schemas().await.unwrap().value.iter().map(|schema| schema.name.as_str()).collect::<Vec<_>>(), ["evm:htlc", "solana:htlc"]);
+    assert_eq!(
+        client.schemas().await.unwrap().value.iter().map(|schema| schema.name.as_str()).collect::<Vec<_>>(),
+        ["evm:htlc", "solana:htlc"]
+    );
     assert_eq!(client.schema("evm:htlc").await.unwrap().value.name, "evm:htlc");
     assert_eq!(client.liquidity(&[]).await.unwrap().value[0].liquidity[0].virtual_balance, "4");
     let error = client.policy().await.unwrap_err();

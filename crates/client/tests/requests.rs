@@ -1,10 +1,10 @@
 //! Every request to the byte, where interface.md fixes it (sections 2.4, 4 and 5; actions: protocol.md section 9).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
+use countersign_client::countersign::AssetId;
 use countersign_client::countersign::core::U256;
 use countersign_client::countersign::json::{self, Node};
 use countersign_client::countersign::wire::{CreateOrder, Read};
-use countersign_client::countersign::AssetId;
 use countersign_client::{Action, Api, AppId, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest, Request, Secret};
 
 const ID: &str = "f8a12d1320fce93c5888b6014abeb5f5de85ecc8c0eef8133f3da03822592121";
@@ -133,7 +133,8 @@ fn an_order_is_asked_for_in_the_documented_form() {
 #[test]
 fn the_application_id_goes_everywhere_but_to_health() {
     let id = OrderId::parse(ID).unwrap();
-    let common = vec![("accept", "application/json".to_owned()), ("accept-encoding", "identity".into()), ("cache-control", "no-cache".into())];
+    let common =
+        vec![("accept", "application/json".to_owned()), ("accept-encoding", "identity".into()), ("cache-control", "no-cache".into())];
     let with = |more: &[(&'static str, &str)]| {
         let mut all = common.clone();
         all.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));

@@ -199,7 +199,8 @@ async fn an_older_answer_is_marked() {
 #[tokio::test]
 async fn a_passing_failure_is_told_and_the_stream_goes_on() {
     let fixture = Fixture::load("evm-record-evm-v3");
-    let script = vec![Ok(fixture.order.clone()), Err(TransportErrorKind::Timeout), Err(TransportErrorKind::Connect), Ok(fixture.at(Step::Redeemed))];
+    let script =
+        vec![Ok(fixture.order.clone()), Err(TransportErrorKind::Timeout), Err(TransportErrorKind::Connect), Ok(fixture.at(Step::Redeemed))];
     let (items, _) = follow(script).await;
     let told: Vec<_> = items.iter().map(|item| item.as_ref().map(|item| item.status.state).map_err(String::as_str)).collect();
     assert_eq!(told, [Ok(State::Created), Err("transport_timeout"), Err("transport_connect"), Ok(State::Redeemed)]);

@@ -78,11 +78,7 @@ impl<'d, F: ChainFamily> Proposed<'d, F> {
     }
 }
 
-fn judge<F: ChainFamily>(
-    order: &Order<'_>,
-    purpose: Purpose,
-    warnings: &mut Warnings,
-) -> Result<(F::Deposit, Option<Terms>), Refusal> {
+fn judge<F: ChainFamily>(order: &Order<'_>, purpose: Purpose, warnings: &mut Warnings) -> Result<(F::Deposit, Option<Terms>), Refusal> {
     order.check_request(warnings);
     order.check_payload_keys(F::PAYLOAD_KEYS)?;
     let (deposit, terms) = F::check(order, warnings)?;

@@ -8,14 +8,7 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
-#[cfg(not(any(
-    feature = "bitcoin",
-    feature = "evm",
-    feature = "solana",
-    feature = "starknet",
-    feature = "sui",
-    feature = "tron"
-)))]
+#[cfg(not(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron")))]
 compile_error!("countersign needs at least one family: enable a feature");
 
 macro_rules! families {

@@ -10,13 +10,13 @@ mod any;
 pub mod case;
 
 pub use any::{AnyProposed, AnySigned, AnyUnsigned, AnyVerified, FAMILIES, open};
+#[cfg(feature = "bitcoin")]
+pub use countersign_bitcoin as bitcoin;
 pub use countersign_core as core;
 pub use countersign_core::{
     Approvals, AssetId, Code, Documents, Family, Line, Policy, Refusal, Registry, SecretHash, SigningRequest, Span, Summary, Topic,
     Warning, Warnings, chains, json, wire,
 };
-#[cfg(feature = "bitcoin")]
-pub use countersign_bitcoin as bitcoin;
 #[cfg(feature = "evm")]
 pub use countersign_evm as evm;
 #[cfg(feature = "solana")]

@@ -65,9 +65,8 @@ impl Claim {
             (None, _) => return Err(Refusal::new(Code::MissingField, "/claim_contract")),
             (_, None) => return Err(Refusal::new(Code::MissingField, "/claim_signature")),
         };
-        let asset = registry
-            .asset(earnings.asset.as_str())
-            .ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").got(&earnings.asset))?;
+        let asset =
+            registry.asset(earnings.asset.as_str()).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").got(&earnings.asset))?;
         let Network::Evm(chain_id) = asset.chain.network else {
             return Err(Refusal::new(Code::UnsupportedFamily, "/asset").expected("an EVM asset").got(&earnings.asset));
         };

@@ -6,6 +6,7 @@
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
+    clippy::print_stderr,
     clippy::missing_panics_doc,
     dead_code,
     missing_docs,
