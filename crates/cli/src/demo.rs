@@ -184,8 +184,19 @@ fn one_letter(line: &str, payload: &str) -> String {
     let Some((head, tail)) = line.split_once(&format!("\"{payload}\":\"")) else { return line.to_owned() };
     let Some((text, rest)) = tail.split_once('"') else { return line.to_owned() };
     let place = text.len().saturating_sub(100);
-    let changed: String =
-        text.chars().enumerate().map(|(index, letter)| if index != place { letter } else if letter == 'B' { 'C' } else { 'B' }).collect();
+    let changed: String = text
+        .chars()
+        .enumerate()
+        .map(|(index, letter)| {
+            if index != place {
+                letter
+            } else if letter == 'B' {
+                'C'
+            } else {
+                'B'
+            }
+        })
+        .collect();
     format!("{head}\"{payload}\":\"{changed}\"{rest}")
 }
 

@@ -109,13 +109,19 @@ fn show(registry: &Registry, json: bool) -> Result<u8, Failure> {
     for solver in registry.solvers() {
         show::field(&solver.chain, &format!("{} of {}", solver.address, solver.solver_id))?;
     }
+    if !registry.sponsors().is_empty() {
+        show::heading("sponsors")?;
+    }
+    for sponsor in registry.sponsors() {
+        show::field(&sponsor.chain, &sponsor.address)?;
+    }
     show::heading("digest of these pins")?;
     show::field("sha256", &digest)?;
     Ok(OK)
 }
 
 fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
-    let registry = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
+    let mut registry = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
         (Some(path), ..) => input::registry(path)?,
         _ if args.from_service => {
             let client = args.service.client()?;
@@ -127,13 +133,17 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         }
         _ => return Err(usage("name --chains, --assets and --liquidity, or --from, or --from-service")),
     };
+    let older = args.out.as_deref().filter(|out| out.exists()).map(input::registry).transpose()?;
+    if let (Some(older), None) = (&older, &args.from) {
+        registry = registry.with_sponsors_of(older);
+    }
     let bytes = canonical(&registry)?;
     let Some(out) = &args.out else {
         std::io::stdout().lock().write_all(&bytes)?;
         return Ok(OK);
     };
-    if out.exists() {
-        let changes = input::registry(out)?.diff(&registry);
+    if let Some(older) = older {
+        let changes = older.diff(&registry);
         print(&changes, json)?;
         if !changes.is_empty() && !args.accept {
             return Err(usage("the older pins are kept: read what would change, then say --accept"));

@@ -212,7 +212,9 @@ fn older_pins_are_kept_until_the_difference_is_accepted() {
 #[test]
 fn the_demo_signs_for_each_built_family_and_refuses_the_tampered_answer() {
     let shown = json(&run(&["demo", "--json"], b""));
-    let families: Vec<_> = shown.as_array().unwrap().iter().map(|one| one["family"].as_str().unwrap()).collect();
+    let mut families: Vec<_> = shown.as_array().unwrap().iter().map(|one| one["family"].as_str().unwrap()).collect();
+    // Solana shows both ways of funding.
+    families.dedup();
     assert_eq!(families, countersign::FAMILIES.iter().map(|family| family.name()).collect::<Vec<_>>());
     for one in shown.as_array().unwrap() {
         assert_eq!(one["tampered"]["ok"], false);

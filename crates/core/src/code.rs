@@ -170,6 +170,7 @@ codes! {
     UnexpectedSigner = "unexpected_signer", "the transaction asks for other signers than this order needs", "do not sign; report the service";
     FeePayerMismatch = "fee_payer_mismatch", "the fee payer is not the one who pays in this way of funding", "do not sign; report the service";
     SponsorInvalid = "sponsor_invalid", "the sponsor cannot be the service's own account", "do not sign; report the service";
+    UnknownSponsor = "unknown_sponsor", "the sponsor is none of the pinned ones of this chain", "do not sign; if the sponsor is new, pin it first";
     SponsorSignature = "sponsor_signature", "the other signer's slot holds no valid signature of this message", "do not sign; report the service";
     UnexpectedInstruction = "unexpected_instruction", "the transaction does something else than locking the funds", "do not sign; report the service";
     InstructionData = "instruction_data", "the instruction's data is not exactly its arguments", "do not sign; report the service";

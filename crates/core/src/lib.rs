@@ -36,7 +36,7 @@ pub use number::Hex;
 pub use order::{Documents, Order, Terms, bad_address};
 pub use policy::{Approvals, Policy};
 pub use refusal::Refusal;
-pub use registry::{Asset, Chain, Change, Contract, Registry, Solver};
+pub use registry::{Asset, Chain, Change, Contract, Registry, Solver, Sponsor};
 pub use ruint::aliases::U256;
 pub use rules::Place;
 pub use secret_hash::SecretHash;

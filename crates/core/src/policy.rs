@@ -41,6 +41,15 @@ pub struct Policy {
     pub tron_fee_limit: u64,
     /// Highest Bitcoin or Litecoin fee rate, sat/vB.
     pub bitcoin_fee_rate: u64,
+    /// Highest price that a Solana transaction may set, micro-lamports per compute unit; `None` refuses the instruction.
+    pub solana_compute_unit_price: Option<u64>,
+    /// Highest limit that a Solana transaction may set, compute units; `None` refuses the instruction.
+    pub solana_compute_unit_limit: Option<u64>,
+    /// Whether a Solana transaction may create the owner's associated token account where there is none yet, at the fee
+    /// payer's expense.
+    pub solana_create_associated_account: bool,
+    /// Longest memo that a Solana transaction may carry, bytes; `None` refuses memos.
+    pub solana_memo: Option<u64>,
     /// What to do with approvals.
     pub approvals: Approvals,
 }
@@ -57,6 +66,10 @@ impl Default for Policy {
             evm_gas_limit: 30_000_000,
             tron_fee_limit: 15_000_000_000,
             bitcoin_fee_rate: 1_000,
+            solana_compute_unit_price: None,
+            solana_compute_unit_limit: None,
+            solana_create_associated_account: false,
+            solana_memo: None,
             approvals: Approvals::AsProposed,
         }
     }
@@ -84,6 +97,10 @@ impl Policy {
             "evm_gas_limit",
             "tron_fee_limit",
             "bitcoin_fee_rate",
+            "solana_compute_unit_price",
+            "solana_compute_unit_limit",
+            "solana_create_associated_account",
+            "solana_memo",
             "approvals",
         ])?;
         let number = |members: &Members<'_, '_>, key: &str, limit: &mut u64| {
@@ -98,6 +115,13 @@ impl Policy {
         number(&members, "evm_gas_limit", &mut policy.evm_gas_limit)?;
         number(&members, "tron_fee_limit", &mut policy.tron_fee_limit)?;
         number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
+        let allowed = |key| members.get(key).map(|node| node.integer()).transpose();
+        policy.solana_compute_unit_price = allowed("solana_compute_unit_price")?;
+        policy.solana_compute_unit_limit = allowed("solana_compute_unit_limit")?;
+        policy.solana_memo = allowed("solana_memo")?;
+        if let Some(node) = members.get("solana_create_associated_account") {
+            policy.solana_create_associated_account = node.bool()?;
+        }
         if let Some(node) = members.get("approvals") {
             policy.approvals = match node.text()? {
                 "as_proposed" => Approvals::AsProposed,
@@ -134,6 +158,8 @@ mod tests {
         assert_eq!(policy, Policy { evm_timelock: 7200, approvals: Approvals::Exact, ..Policy::default() });
         let refusal = Policy::from_json(br#"{"evm_timelocks": 1}"#).unwrap_err();
         assert_eq!((refusal.code(), refusal.at()), (Code::UnexpectedField, "/evm_timelocks"));
+        let policy = Policy::from_json(br#"{"solana_memo": 32, "solana_create_associated_account": true}"#).unwrap();
+        assert_eq!(policy, Policy { solana_memo: Some(32), solana_create_associated_account: true, ..Policy::default() });
         assert_eq!(Policy::from_json(br#"{"evm_gas_limit": "1"}"#).unwrap_err().code(), Code::WrongType);
     }
 }

@@ -18,8 +18,10 @@ use crate::refusal::Refusal;
 use crate::wire::{self, AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Read};
 
 mod diff;
+mod sponsors;
 
 pub use diff::Change;
+pub use sponsors::Sponsor;
 
 /// The pinned chains, assets and solvers. Chains of families that this library does not know are left out.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +29,7 @@ pub struct Registry {
     chains: BTreeMap<String, Arc<Chain>>,
     assets: HashMap<String, Arc<Asset>>,
     solvers: HashMap<String, Vec<Arc<Solver>>>,
+    sponsors: HashMap<String, Vec<Sponsor>>,
 }
 
 /// A pinned chain.
@@ -120,7 +123,7 @@ impl Chain {
 }
 
 impl Registry {
-    /// Reads a registry file: `{"chains": [..], "assets": [..], "solvers": [..]}`.
+    /// Reads a registry file: `{"chains": [..], "assets": [..], "solvers": [..], "sponsors"?: [..]}`.
     ///
     /// # Errors
     ///
@@ -129,11 +132,15 @@ impl Registry {
         let value = json::parse(text)?;
         let node = Node::root(&value, "");
         let members = node.object()?;
-        Self::pin(
+        let mut registry = Self::pin(
             Read::read(members.need("chains")?)?,
             Read::read(members.need("assets")?)?,
             members.get("solvers").map(Read::read).transpose()?.unwrap_or_default(),
-        )
+        )?;
+        if let Some(sponsors) = members.get("sponsors") {
+            registry.add_sponsors(sponsors)?;
+        }
+        Ok(registry)
     }
 
     /// Pins what the service lists: the bodies of `GET /v2/chains`, `/v2/assets` and `/v2/liquidity`, in their envelopes
@@ -345,10 +352,16 @@ impl Serialize for Registry {
             .into_iter()
             .map(|solver| Pinned { solver_id: &solver.solver_id, chain: &solver.chain, address: &solver.address })
             .collect();
-        let mut map = serializer.serialize_struct("Registry", 3)?;
+        let sponsors = self.sponsors();
+        let mut map = serializer.serialize_struct("Registry", if sponsors.is_empty() { 3 } else { 4 })?;
         map.serialize_field("chains", &self.chains.values().map(|chain| &chain.record).collect::<Vec<_>>())?;
         map.serialize_field("assets", &self.assets().iter().map(|asset| &asset.record).collect::<Vec<_>>())?;
         map.serialize_field("solvers", &solvers)?;
+        if sponsors.is_empty() {
+            map.skip_field("sponsors")?;
+        } else {
+            map.serialize_field("sponsors", &sponsors)?;
+        }
         map.end()
     }
 }

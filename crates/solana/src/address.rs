@@ -12,6 +12,10 @@ pub const TOKEN_PROGRAM: Address = Address::from_str_const("TokenkegQfeZyiNwAJbN
 pub const TOKEN_2022_PROGRAM: Address = Address::from_str_const("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb");
 /// Derives and creates token accounts for owner and mint.
 pub const ASSOCIATED_TOKEN_PROGRAM: Address = Address::from_str_const("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL");
+/// Sets limit and price of a transaction's compute units.
+pub const COMPUTE_BUDGET_PROGRAM: Address = Address::from_str_const("ComputeBudget111111111111111111111111111111");
+/// Puts a text on chain.
+pub const MEMO_PROGRAM: Address = Address::from_str_const("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
 
 /// Reads base58 of exactly 32 bytes.
 ///
@@ -31,8 +35,8 @@ pub fn of(account: &Account) -> Option<Address> {
 /// Whether this is a program of the network itself or of its token standards: nobody's account.
 pub(crate) fn is_well_known(address: &Address) -> bool {
     const OTHERS: [Address; 6] = [
-        Address::from_str_const("ComputeBudget111111111111111111111111111111"),
-        Address::from_str_const("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"),
+        COMPUTE_BUDGET_PROGRAM,
+        MEMO_PROGRAM,
         Address::from_str_const("Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"),
         Address::from_str_const("Stake11111111111111111111111111111111111111"),
         Address::from_str_const("Vote111111111111111111111111111111111111111"),

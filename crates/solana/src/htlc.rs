@@ -66,9 +66,10 @@ pub struct Role {
 /// Roles that are looked up by name.
 pub(crate) const SWAP_ACCOUNT: &str = "the swap account";
 pub(crate) const VAULT: &str = "the token vault";
+pub(crate) const TOKEN_ACCOUNT: &str = "the initiator's token account";
 pub(crate) const SPONSOR: &str = "the sponsor";
 
-const fn reads(what: &'static str, address: Address) -> Role {
+pub(crate) const fn reads(what: &'static str, address: Address) -> Role {
     Role { what, address, signer: false, writable: false }
 }
 
@@ -121,13 +122,27 @@ impl Htlc {
                 writes(SWAP_ACCOUNT, swap_account),
                 writes(VAULT, self.vault()?),
                 signs("the initiator", initiator, false),
-                writes("the initiator's token account", address::associated_token_account(initiator, token.mint, token.program)?),
+                writes(TOKEN_ACCOUNT, address::associated_token_account(initiator, token.mint, token.program)?),
                 reads("the mint", token.mint),
                 signs(SPONSOR, sponsor, true),
                 reads("the token program", token.program),
                 reads("the system program", SYSTEM_PROGRAM),
             ],
         })
+    }
+
+    /// The accounts of the instruction that creates the initiator's token account, whose address is known already; `None`
+    /// for the native program.
+    pub(crate) fn create_token_account(&self, payer: Address, initiator: Address, account: Address) -> Option<[Role; 6]> {
+        let token = self.token?;
+        Some([
+            Role { what: "the payer", address: payer, signer: true, writable: true },
+            writes(TOKEN_ACCOUNT, account),
+            reads("the initiator", initiator),
+            reads("the mint", token.mint),
+            reads("the system program", SYSTEM_PROGRAM),
+            reads("the token program", token.program),
+        ])
     }
 
     /// Gives the swap to the redeemer. Anyone may send it. `sponsor` is who paid the rent of an SPL swap and gets it back.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod extra;
 pub mod htlc;
 pub mod message;
 pub mod recover;
@@ -11,6 +12,7 @@ mod verify;
 mod wire;
 
 pub use address::Address;
+pub use extra::Extra;
 pub use sign::{Artefacts, Key, Outside, SignedGasless, SignedTransaction, Submission};
 pub use solana_hash;
 pub use solana_instruction;

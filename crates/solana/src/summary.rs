@@ -3,7 +3,8 @@
 use countersign_core::{Hex, Span, Summary, Topic, amount};
 use solana_message::VersionedMessage;
 
-use crate::htlc::{Fields, Htlc, VAULT};
+use crate::extra::Extra;
+use crate::htlc::{Fields, Htlc, TOKEN_ACCOUNT, VAULT};
 use crate::message::Layout;
 use crate::transaction::Unsigned;
 use crate::verify::{Deposit, Proposal};
@@ -25,6 +26,29 @@ fn encoding(name: &str, proposal: &Proposal, summary: &mut Summary) {
     summary.say(Topic::Encoding, format!("{name} in {spelt}, {version}, blockhash {} as it came", message.recent_blockhash()));
 }
 
+/// What an instruction beside the HTLC's is about.
+const fn topic(extra: &Extra) -> Topic {
+    match extra {
+        Extra::ComputeUnitLimit(_) | Extra::ComputeUnitPrice(_) => Topic::Gas,
+        Extra::CreateTokenAccount => Topic::Token,
+        Extra::Memo(_) => Topic::Message,
+    }
+}
+
+fn extras(name: &str, proposal: &Proposal, summary: &mut Summary) {
+    for extra in &proposal.extras {
+        let more = match extra {
+            Extra::ComputeUnitPrice(_) => format!(", a priority fee of at most {} lamports", Extra::priority_fee(&proposal.extras)),
+            Extra::CreateTokenAccount => {
+                let account = proposal.account(TOKEN_ACCOUNT).map(|account| account.to_string()).unwrap_or_default();
+                format!(", {account}, at the expense of {}", proposal.fee_payer)
+            }
+            _ => String::new(),
+        };
+        summary.say(topic(extra), format!("{name}: {extra}{more}"));
+    }
+}
+
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     let vault = deposit.transaction.account(VAULT).map(|vault| format!(", tokens in the vault {vault}")).unwrap_or_default();
     summary.say(Topic::Contract, format!("swap account {}{vault}", deposit.swap_account));
@@ -37,12 +61,15 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     }
     encoding("transaction", &deposit.transaction, summary);
     summary.say(Topic::Gas, format!("transaction: fees and rent are paid by {}, the owner", deposit.transaction.fee_payer));
+    extras("transaction", &deposit.transaction, summary);
     let Some(gasless) = &deposit.gasless else {
         summary.say(Topic::Message, "none: this order has no gasless way");
         return;
     };
     encoding("gasless transaction", gasless, summary);
-    summary.say(Topic::Gas, format!("gasless transaction: fees and rent are paid by the sponsor {}", gasless.fee_payer));
+    let pinned = if deposit.sponsor_pinned { "a pinned one" } else { "whom nobody has pinned" };
+    summary.say(Topic::Gas, format!("gasless transaction: fees and rent are paid by the sponsor {}, {pinned}", gasless.fee_payer));
+    extras("gasless transaction", gasless, summary);
     let slot = match gasless.decoded.transaction.signatures.first() {
         Some(signature) if signature.as_ref().iter().any(|byte| *byte != 0) => format!("which has signed: {signature}"),
         _ => "which has not signed yet".to_owned(),
@@ -89,13 +116,26 @@ fn cover(spans: &mut Vec<Span>, proposal: &Proposal, htlc: &Htlc, deposit: &Depo
         } else if *key == proposal.fee_payer {
             (Topic::Gas, "the sponsor")
         } else {
-            let what = proposal.roles.iter().find(|role| role.address == *key).map_or("an account", |role| role.what);
+            let what = proposal
+                .roles
+                .iter()
+                .copied()
+                .chain(proposal.extras.iter().map(Extra::program))
+                .find(|role| role.address == *key)
+                .map_or("an account", |role| role.what);
             (if htlc.token.is_some_and(|token| token.mint == *key) { Topic::Token } else { Topic::Contract }, what)
         };
         upto(topic, layout.key(index).end, what);
     }
     upto(Topic::Encoding, layout.blockhash.end, "blockhash");
-    if let Some(instruction) = layout.instructions.first() {
+    let mut extras = proposal.extras.iter();
+    for (index, instruction) in layout.instructions.iter().enumerate() {
+        if index != proposal.initiate {
+            if let Some(extra) = extras.next() {
+                upto(topic(extra), instruction.data.end, "an instruction that the policy allows");
+            }
+            continue;
+        }
         upto(Topic::Contract, instruction.data.start.saturating_add(8), "instruction: program, accounts, initiate");
         let fields = Fields::of(htlc);
         let mut parts = [

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use countersign_core::json::{At, Node};
-use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
+use countersign_core::{Code, Order, Policy, Refusal, SecretHash, Terms, U256, Warnings};
 use solana_message::compiled_instruction::CompiledInstruction;
 
 use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
-use crate::htlc::{Fields, Htlc, Initiate, Role, SPONSOR, SWAP_ACCOUNT, Token};
+use crate::extra::Extra;
+use crate::htlc::{Fields, Htlc, Initiate, Role, SPONSOR, SWAP_ACCOUNT, TOKEN_ACCOUNT, Token};
 use crate::message::{self, Decoded, InstructionLayout, Layout, refuse};
 use crate::wire::{self, Encoding};
 
@@ -27,6 +28,8 @@ pub struct Deposit {
     pub transaction: Proposal,
     /// The transaction that the service sends, `None` where there is no gasless way.
     pub gasless: Option<Proposal>,
+    /// Whether the wallet has pinned who pays for the gasless transaction.
+    pub sponsor_pinned: bool,
 }
 
 /// A transaction as it came.
@@ -43,7 +46,11 @@ pub struct Proposal {
     pub(crate) owner_slot: usize,
     /// Whether the owner's slot held the owner's own signature of this message: then the message must stay.
     pub owner_signed: bool,
-    /// What each account of the message is there for.
+    /// The instructions beside the HTLC's own, which the policy allows, in order.
+    pub extras: Vec<Extra>,
+    /// Which instruction is the HTLC's.
+    pub(crate) initiate: usize,
+    /// What each account of the HTLC's instruction is there for.
     pub(crate) roles: Vec<Role>,
 }
 
@@ -74,8 +81,9 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
         timelock: terms.timelock,
         secret_hash: SecretHash(terms.secret_hash),
     };
+    let sponsor_pinned = !order.registry.sponsors_of(&order.source.record.chain).is_empty();
     let swap_account = transaction.account(SWAP_ACCOUNT).ok_or_else(|| order.result.refuse(Code::Internal))?;
-    Ok((Deposit { htlc: pins.htlc, owner: pins.owner, terms, swap_account, transaction, gasless }, shared))
+    Ok((Deposit { htlc: pins.htlc, owner: pins.owner, terms, swap_account, transaction, gasless, sponsor_pinned }, shared))
 }
 
 /// Which of the two transactions.
@@ -122,7 +130,8 @@ impl Pins {
         let (bytes, encoding) = wire::transaction(node)?;
         let decoded = message::decode(&bytes, at)?;
         check_lookup_tables(&decoded, at)?;
-        let instruction = self.check_instructions(&decoded, at)?;
+        let (initiate, extras) = self.check_instructions(&decoded, order.policy, at)?;
+        let instruction = part(&decoded, initiate, at)?;
         check_signers(&decoded, way, at)?;
         let fee_payer = self.check_fee_payer(&decoded, way, at)?;
         let terms = self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
@@ -138,45 +147,70 @@ impl Pins {
             }
         };
         check_accounts(&decoded, instruction.0, instruction.1, &roles, at)?;
-        self.check_sponsor(fee_payer, &roles, &decoded.layout, way, at)?;
-        self.check_keys(&decoded, fee_payer, &roles, at)?;
+        self.check_extras(&decoded, initiate, &extras, fee_payer, &roles, at)?;
+        self.check_sponsor(order, fee_payer, &roles, &decoded.layout, way, at)?;
+        self.check_keys(&decoded, fee_payer, &roles, &extras, at)?;
         let owner_slot = usize::from(matches!(way, Way::Gasless { .. }));
         let owner_signed = self.check_slots(&decoded, owner_slot, warnings, at)?;
-        Ok((Proposal { decoded, encoding, fee_payer, owner_slot, owner_signed, roles }, terms))
+        Ok((Proposal { decoded, encoding, fee_payer, owner_slot, owner_signed, extras, initiate, roles }, terms))
     }
 
-    /// Exactly one instruction, the HTLC's. The position of a foreign one does not matter: before or after, it is refused.
-    fn check_instructions<'d>(
-        &self,
-        decoded: &'d Decoded,
-        at: &At<'_>,
-    ) -> Result<(&'d CompiledInstruction, &'d InstructionLayout), Refusal> {
+    /// Exactly one instruction of the HTLC, and beside it none that the policy does not allow. The position of a foreign one
+    /// does not matter: before or after, it is refused. Answers which is the HTLC's, and what the others are.
+    fn check_instructions(&self, decoded: &Decoded, policy: &Policy, at: &At<'_>) -> Result<(usize, Vec<Extra>), Refusal> {
         let message = &decoded.transaction.message;
         let layout = &decoded.layout;
         let keys = message.static_account_keys();
-        let mut own = None;
+        let (mut own, mut extras) = (None, Vec::new());
         let single = message.instructions().len() == 1;
-        for (instruction, place) in message.instructions().iter().zip(&layout.instructions) {
+        for (index, (instruction, place)) in message.instructions().iter().zip(&layout.instructions).enumerate() {
             let program = keys
                 .get(usize::from(instruction.program_id_index))
                 .ok_or_else(|| refuse(at, Code::TransactionMalformed, &place.whole).because("the program index is beyond the keys"))?;
             if *program == self.htlc.program && own.is_none() {
-                own = Some((instruction, place));
+                own = Some(index);
                 continue;
             }
-            let known = address::is_well_known(program);
-            return Err(if single && !known {
-                refuse(at, Code::UnknownContract, &place.whole).expected(self.htlc.program).got(program)
-            } else {
-                refuse(at, Code::UnexpectedInstruction, &place.whole)
-                    .expected("initiate of the pinned HTLC alone")
-                    .got(message::name(program, &instruction.data))
-            });
+            let unexpected = || refuse(at, Code::UnexpectedInstruction, &place.whole).got(message::name(program, &instruction.data));
+            match Extra::read(program, instruction, place, policy, at)? {
+                Some(Extra::CreateTokenAccount) if self.htlc.token.is_none() => {
+                    return Err(unexpected().because("a native asset needs no token account"));
+                }
+                Some(extra) if extras.iter().any(|other| extra.is_like(other)) => {
+                    return Err(unexpected().because("the same instruction stands twice"));
+                }
+                Some(extra) => extras.push(extra),
+                None if single && !address::is_well_known(program) => {
+                    return Err(refuse(at, Code::UnknownContract, &place.whole).expected(self.htlc.program).got(program));
+                }
+                None => return Err(unexpected().expected("initiate of the pinned HTLC, and nothing that the policy does not allow")),
+            }
         }
-        own.ok_or_else(|| {
+        let own = own.ok_or_else(|| {
             let place = layout.blockhash.end..layout.lookups.start;
-            refuse(at, Code::UnexpectedInstruction, &place).because("the transaction has no instruction").expected("initiate")
-        })
+            refuse(at, Code::UnexpectedInstruction, &place).because("the transaction does not lock the funds").expected("initiate")
+        })?;
+        Ok((own, extras))
+    }
+
+    /// The accounts of the instructions beside the HTLC's are those of the order as well.
+    fn check_extras(
+        &self,
+        decoded: &Decoded,
+        initiate: usize,
+        extras: &[Extra],
+        fee_payer: Address,
+        roles: &[Role],
+        at: &At<'_>,
+    ) -> Result<(), Refusal> {
+        let others = (0..).filter(|index| *index != initiate);
+        for (index, _) in others.zip(extras).filter(|(_, extra)| **extra == Extra::CreateTokenAccount) {
+            let account = roles.iter().find(|role| role.what == TOKEN_ACCOUNT).map(|role| role.address);
+            let wanted = account.and_then(|account| self.htlc.create_token_account(fee_payer, self.owner, account));
+            let (instruction, place) = part(decoded, index, at)?;
+            check_accounts(decoded, instruction, place, &wanted.ok_or_else(|| at.refuse(Code::Internal))?, at)?;
+        }
+        Ok(())
     }
 
     /// Who pays stands first and signs. The gasless transaction is never at the owner's expense.
@@ -230,8 +264,16 @@ impl Pins {
         Ok(call)
     }
 
-    /// Nobody can pin the sponsor; but it is an account of its own, not one that has another role.
-    fn check_sponsor(&self, sponsor: Address, roles: &[Role], layout: &Layout, way: Way<'_>, at: &At<'_>) -> Result<(), Refusal> {
+    /// The sponsor is a pinned one, where any is pinned for the chain, and an account of its own.
+    fn check_sponsor(
+        &self,
+        order: &Order<'_>,
+        sponsor: Address,
+        roles: &[Role],
+        layout: &Layout,
+        way: Way<'_>,
+        at: &At<'_>,
+    ) -> Result<(), Refusal> {
         let other_role = roles.iter().find(|role| role.address == sponsor && role.what != SPONSOR);
         match (way, other_role) {
             (Way::Gasless { .. }, Some(role)) => {
@@ -240,17 +282,22 @@ impl Pins {
             (Way::Gasless { .. }, None) if sponsor == self.htlc.program => {
                 Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).because("the sponsor is the HTLC itself").got(sponsor))
             }
+            (Way::Gasless { .. }, None) if !may_sponsor(order, sponsor) => {
+                Err(refuse(at, Code::UnknownSponsor, &layout.key(0)).got(sponsor))
+            }
             _ => Ok(()),
         }
     }
 
     /// Each key is needed, once, and may do exactly what it is needed for.
-    fn check_keys(&self, decoded: &Decoded, fee_payer: Address, roles: &[Role], at: &At<'_>) -> Result<(), Refusal> {
+    fn check_keys(&self, decoded: &Decoded, fee_payer: Address, roles: &[Role], extras: &[Extra], at: &At<'_>) -> Result<(), Refusal> {
+        // What the extras write to or have signed is written to and signs for the HTLC's instruction too, or pays the fee.
+        let programs: Vec<_> = extras.iter().map(Extra::program).collect();
         let message = &decoded.transaction.message;
         let keys = message.static_account_keys();
         for (index, key) in keys.iter().enumerate() {
             let place = decoded.layout.key(index);
-            let mut needed = roles.iter().filter(|role| role.address == *key).peekable();
+            let mut needed = roles.iter().chain(&programs).filter(|role| role.address == *key).peekable();
             if keys.iter().take(index).any(|earlier| earlier == key) || (needed.peek().is_none() && *key != self.htlc.program) {
                 return Err(refuse(at, Code::AccountUnused, &place).got(key));
             }
@@ -289,6 +336,18 @@ impl Pins {
 /// The classic token program, unless the pinned schema says Token-2022.
 pub(crate) fn token_program(schema: Option<&str>) -> Address {
     if schema.is_some_and(|schema| schema.contains("2022")) { TOKEN_2022_PROGRAM } else { TOKEN_PROGRAM }
+}
+
+/// Whether this account is one of the chain's pinned sponsors, or nobody has pinned any.
+fn may_sponsor(order: &Order<'_>, sponsor: Address) -> bool {
+    let pinned = order.registry.sponsors_of(&order.source.record.chain);
+    pinned.is_empty() || pinned.iter().any(|pinned| address::of(&pinned.account) == Some(sponsor))
+}
+
+/// An instruction and where it stands.
+fn part<'d>(decoded: &'d Decoded, index: usize, at: &At<'_>) -> Result<(&'d CompiledInstruction, &'d InstructionLayout), Refusal> {
+    let instruction = decoded.transaction.message.instructions().get(index);
+    instruction.zip(decoded.layout.instructions.get(index)).ok_or_else(|| at.refuse(Code::Internal))
 }
 
 fn flags((signer, writable): (bool, bool)) -> &'static str {

@@ -36,7 +36,7 @@ fn check(cases: &[Case], expected: &str) -> Result<(), Box<dyn Error>> {
 #[test]
 fn fixtures_give_their_artefacts() -> Result<(), Box<dyn Error>> {
     let cases = support::fixtures()?;
-    assert_eq!(cases.len(), 39);
+    assert_eq!(cases.len(), 41);
     check(&cases, "expect")
 }
 

@@ -38,7 +38,7 @@ fn a_gasless_order_reads_like_this() -> TestResult {
             "encoding: transaction in base64, legacy message, blockhash 3Fnizo8A7fFXep7h6g9tVvanDnWYqjEKxXWY5X69B6dH as it came",
             "gas: transaction: fees and rent are paid by BdACGCsGeQ48zRYQz99jrJ8E1NrsFcFGdzP5fy9xxb7J, the owner",
             "encoding: gasless transaction in base64, legacy message, blockhash d5AAJDdN9TkbzQMJ81EVsrs7NoGM6xHfF6McmQ6wQND as it came",
-            "gas: gasless transaction: fees and rent are paid by the sponsor 6v7UazVgBkM5pVUwAjpxpfzsHwVKRoiRGgpRfPhhgnar",
+            "gas: gasless transaction: fees and rent are paid by the sponsor 6v7UazVgBkM5pVUwAjpxpfzsHwVKRoiRGgpRfPhhgnar, whom nobody has pinned",
             "message: gasless transaction, co-signed with the sponsor 6v7UazVgBkM5pVUwAjpxpfzsHwVKRoiRGgpRfPhhgnar, which has not signed yet",
             "wallet: signed by BdACGCsGeQ48zRYQz99jrJ8E1NrsFcFGdzP5fy9xxb7J, blockhash 3Fnizo8A7fFXep7h6g9tVvanDnWYqjEKxXWY5X69B6dH (as it came)",
             "to sign: transaction, SHA-256 of the message 7H6wSoXe2omEVF7RgA7TL4y4owzcBiEykqKMoKWK7kk3",

@@ -11,7 +11,7 @@ use crate::wire::ContractRecord;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum`.
+    /// `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`, `sponsor on solana, <address>`.
     pub entry: String,
     /// The member, such as `htlc address`.
     pub field: &'static str,
@@ -69,6 +69,9 @@ impl Registry {
         }
         for solver in self.solvers() {
             put(&format!("solver {} on {}, {}", solver.solver_id, solver.chain, solver.address), "address", Some(solver.address.clone()));
+        }
+        for sponsor in self.sponsors() {
+            put(&format!("sponsor on {}, {}", sponsor.chain, sponsor.address), "address", Some(sponsor.address.clone()));
         }
         facts
     }

@@ -1,0 +1,96 @@
+//! Who may pay for gasless transactions. The service lists no sponsors, so a wallet pins those that it knows itself.
+
+use countersign_chains::{Account, address};
+use serde::Serialize;
+
+use super::Registry;
+use crate::code::Code;
+use crate::json::Node;
+use crate::refusal::Refusal;
+use crate::wire::Read;
+
+/// An account of the service that pays for gasless transactions of one chain: `{"chain", "address"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Sponsor {
+    /// Chain name.
+    pub chain: String,
+    /// As it was pinned.
+    pub address: String,
+    /// The account.
+    #[serde(skip)]
+    pub account: Account,
+}
+
+impl Registry {
+    /// Pins the sponsors of a registry file. One of a chain that is not listed would silently not hold, so it is refused.
+    pub(super) fn add_sponsors(&mut self, list: Node<'_, '_>) -> Result<(), Refusal> {
+        for node in list.array()? {
+            let members = node.object()?;
+            let (chain, address) = (String::read(members.need("chain")?)?, String::read(members.need("address")?)?);
+            let malformed = |detail: String| node.refuse(Code::RegistryMalformed).because(detail);
+            let pinned = self.chains.get(&chain).ok_or_else(|| malformed("the chain of a sponsor is not listed".to_owned()))?;
+            let account = address::parse(&pinned.network, &address).map_err(|error| malformed(format!("sponsor: {error}")))?;
+            let known = self.sponsors.entry(chain.clone()).or_default();
+            if !known.iter().any(|sponsor| sponsor.account == account) {
+                known.push(Sponsor { chain, address, account });
+            }
+        }
+        Ok(())
+    }
+
+    /// The sponsors of one chain; none means that nobody has pinned any.
+    #[must_use]
+    pub fn sponsors_of(&self, chain: &str) -> &[Sponsor] {
+        self.sponsors.get(chain).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Every pinned sponsor, by chain and address.
+    #[must_use]
+    pub fn sponsors(&self) -> Vec<&Sponsor> {
+        let mut sponsors: Vec<_> = self.sponsors.values().flatten().collect();
+        sponsors.sort_by_key(|sponsor| (&sponsor.chain, &sponsor.address));
+        sponsors
+    }
+
+    /// Takes over the sponsors of older pins: no list of the service names any.
+    #[must_use]
+    pub fn with_sponsors_of(mut self, older: &Self) -> Self {
+        self.sponsors = older.sponsors.clone();
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAINS: &str = r#"{"chains":[{"chain":"solana","id":"solana:mainnet"}],"assets":[],"sponsors":"#;
+    const PINNED: &str = r#"[{"chain":"solana","address":"4JVH1tK1mDB5HmmcLCyVQZ5iK2iCK4kBCoj5nsStEBoG"}]"#;
+
+    fn read(sponsors: &str) -> Result<Registry, Refusal> {
+        Registry::from_json(format!("{CHAINS}{sponsors}}}").as_bytes())
+    }
+
+    #[test]
+    fn sponsors_are_kept_compared_and_written() {
+        let (pinned, none) = (read(PINNED).unwrap(), read("[]").unwrap());
+        assert_eq!(pinned.sponsors_of("solana").len(), 1);
+        assert!(none.sponsors_of("solana").is_empty());
+        assert_eq!(pinned.diff(&none).len(), 1);
+        assert!(pinned.diff(&none.clone().with_sponsors_of(&pinned)).is_empty());
+        let again = Registry::from_json(&serde_json::to_vec(&pinned).unwrap()).unwrap();
+        assert_eq!(again.sponsors(), pinned.sponsors());
+        assert!(!serde_json::to_string(&none).unwrap().contains("sponsors"));
+    }
+
+    #[test]
+    fn refuses_a_sponsor_that_would_not_hold() {
+        for sponsors in
+            [r#"[{"chain":"sol","address":"4JVH1tK1mDB5HmmcLCyVQZ5iK2iCK4kBCoj5nsStEBoG"}]"#, r#"[{"chain":"solana","address":"4J"}]"#]
+        {
+            let refusal = read(sponsors).unwrap_err();
+            assert_eq!((refusal.code(), refusal.at()), (Code::RegistryMalformed, "/sponsors/0"));
+        }
+    }
+}
