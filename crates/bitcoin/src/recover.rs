@@ -97,7 +97,7 @@ impl Funding {
         }
         let vout = vout.parse().map_err(|_| Code::FundingMismatch)?;
         let value = value.parse().map_err(|_| Code::FundingMismatch)?;
-        Ok(Self { outpoint: OutPoint { txid: txid(id)?, vout }, value })
+        Ok(Self { outpoint: OutPoint { txid: txid(id).map_err(|_| Code::FundingMismatch)?, vout }, value })
     }
 
     /// Every output of a transaction that pays the HTLC.

@@ -5,7 +5,6 @@ use countersign_core::{Span, Summary, Topic, U256, number};
 
 use crate::address::Chain;
 use crate::htlc::Tree;
-use crate::message::payment_uri;
 use crate::transaction::{Payment, Unsigned};
 use crate::verify::Deposit;
 
@@ -31,7 +30,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
         summary.say(Topic::Owner, format!("refund key {}", hex::encode(htlc.initiator)));
     }
     summary.say(Topic::Pay, format!("exactly {}, in one payment, cannot be undone", coins(Amount::from_sat(*amount), *chain)));
-    summary.say(Topic::Message, format!("payment URI {}", payment_uri(*chain, address, *amount)));
+    summary.say(Topic::Message, format!("payment URI {}", deposit.uri()));
 }
 
 pub(crate) fn covers(_: &Deposit) -> Vec<Span> {

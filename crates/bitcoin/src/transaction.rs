@@ -24,7 +24,6 @@ pub(crate) use utxo::txid;
 pub use utxo::{Spend, Utxo};
 
 use crate::address::Chain;
-use crate::message::payment_uri;
 use crate::verify::Deposit;
 
 /// Version, locktime, one byte each for the numbers of inputs and outputs, marker and flag: the start of every weight.
@@ -135,18 +134,12 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// The payment URI of the deposit.
-    #[must_use]
-    pub fn uri(&self) -> String {
-        payment_uri(self.deposit.chain, &self.deposit.address, self.deposit.amount)
-    }
-
     pub(crate) fn serialize_members<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let Deposit { address, script_pubkey, amount, .. } = &self.deposit;
         map.serialize_entry("address", address)?;
         map.serialize_entry("script_pubkey", &hex::encode(script_pubkey.as_bytes()))?;
         map.serialize_entry("amount", &amount.to_string())?;
-        map.serialize_entry("uri", &self.uri())?;
+        map.serialize_entry("uri", &self.deposit.uri())?;
         let payment = self.payment.as_ref();
         map.serialize_entry("psbt", &payment.map(|payment| payment.psbt.to_string()))?;
         map.serialize_entry("unsigned_tx", &payment.map(|payment| hex::encode(payment.unsigned_bytes())))

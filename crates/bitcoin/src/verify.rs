@@ -6,6 +6,7 @@ use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
 
 use crate::address::{Chain, account, taproot_key};
 use crate::htlc::{self, Tree};
+use crate::message::payment_uri;
 use crate::wire;
 
 /// Where the funds go, and how sure that is.
@@ -24,6 +25,14 @@ pub struct Deposit {
     pub tree: Option<Tree>,
     /// The policy's ceiling for the wallet's fee rate, sat/vB.
     pub(crate) fee_rate_limit: u64,
+}
+
+impl Deposit {
+    /// The payment URI: address and amount for whatever wallet pays.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        payment_uri(self.chain, &self.address, self.amount)
+    }
 }
 
 pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {

@@ -51,6 +51,18 @@ const SHOWN: &[Shown] = &[
         id: "sui-native",
         tamper: |line| one_byte(line, "ptb_bytes"),
     },
+    Shown {
+        family: Family::Bitcoin,
+        cases: include_str!("../../../fixtures/accept/bitcoin.jsonl"),
+        id: "bitcoin-coins-delegate",
+        tamper: |line| other_address(line, "bitcoin-delegate"),
+    },
+    Shown {
+        family: Family::Bitcoin,
+        cases: include_str!("../../../fixtures/accept/bitcoin.jsonl"),
+        id: "bitcoin-every-kind-litecoin",
+        tamper: |line| other_address(line, "bitcoin-delegate-litecoin"),
+    },
 ];
 
 /// Times are medians of so many rounds.
@@ -60,7 +72,7 @@ struct Shown {
     family: Family,
     cases: &'static str,
     id: &'static str,
-    /// Changes one digit or byte of a payload.
+    /// Changes one digit or byte of a payload, or its address.
     tamper: fn(&str) -> String,
 }
 
@@ -107,7 +119,7 @@ pub(crate) fn run(json: bool) -> Result<u8, Failure> {
         show::field("times", &format!("parse and verify {parse_and_verify:.1} us, prepare {prepare:.1} us, sign {sign:.1} us (medians)"))?;
         show::heading(&format!("{}: the signed artefacts", one.family))?;
         show::artefacts(&serde_json::to_value(&one.signed).map_err(usage)?, "")?;
-        show::heading(&format!("{}: the same answer with one digit changed", one.family))?;
+        show::heading(&format!("{}: the same answer, tampered with", one.family))?;
         match &one.tampered.result {
             Ok(_) => return Err(usage("the tampered answer was accepted: do not use this build")),
             Err(refusal) => show::refusal(refusal)?,
@@ -198,6 +210,18 @@ fn one_letter(line: &str, payload: &str) -> String {
         })
         .collect();
     format!("{head}\"{payload}\":\"{changed}\"{rest}")
+}
+
+/// Puts another order's deposit address in place: a good one, of another HTLC.
+fn other_address(line: &str, other: &str) -> String {
+    const KEY: &str = "\"to\":\"";
+    let address = |line: &str| line.split_once(KEY).and_then(|(_, rest)| rest.split_once('"')).map(|(address, _)| address.to_owned());
+    let start = format!("{{\"id\":\"{other}\"");
+    let found = SHOWN.iter().flat_map(|shown| shown.cases.lines()).find(|line| line.starts_with(&start)).and_then(address);
+    match (address(line), found) {
+        (Some(own), Some(found)) => line.replace(&format!("{KEY}{own}"), &format!("{KEY}{found}")),
+        _ => line.to_owned(),
+    }
 }
 
 /// Changes the fifth byte of a payload that is written as integers: of a transaction kind, the first input's value.

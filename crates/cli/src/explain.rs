@@ -1,9 +1,13 @@
 //! `countersign explain`
 
-use countersign::{Span, Summary, Warnings};
+use std::fs;
+use std::path::PathBuf;
+
+use countersign::bitcoin::message;
+use countersign::{AnyVerified, Span, Summary, Warnings};
 use serde::Serialize;
 
-use crate::input::{CaseArgs, Failure, TrustArgs};
+use crate::input::{CaseArgs, Failure, TrustArgs, usage};
 use crate::{OK, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -20,6 +24,12 @@ pub(crate) struct Args {
     /// Shows which bytes of the answer each line stands for.
     #[arg(long)]
     bytes: bool,
+    /// Shows the payment URI of a Bitcoin or Litecoin deposit as a QR code behind the summary.
+    #[arg(long, conflicts_with = "json")]
+    qr: bool,
+    /// Writes the same QR code to an SVG file.
+    #[arg(long, value_name = "FILE")]
+    qr_svg: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -53,5 +63,22 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         show::summary(&summary, covers.as_deref())?;
         show::warnings(order.warnings())?;
     }
+    if args.qr || args.qr_svg.is_some() {
+        qr(args, &order)?;
+    }
     Ok(OK)
+}
+
+fn qr(args: &Args, order: &AnyVerified) -> Result<(), Failure> {
+    let AnyVerified::Bitcoin(order) = order else { return Err(usage("only a Bitcoin or Litecoin deposit has a payment URI")) };
+    let uri = order.deposit().uri();
+    let too_long = || usage("the payment URI is too long for a QR code");
+    if args.qr {
+        show::raw(&message::qr_terminal(&uri).ok_or_else(too_long)?)?;
+    }
+    if let Some(path) = &args.qr_svg {
+        let svg = message::qr_svg(&uri).ok_or_else(too_long)?;
+        fs::write(path, svg).map_err(|error| usage(format_args!("{}: {error}", path.display())))?;
+    }
+    Ok(())
 }

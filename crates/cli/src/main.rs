@@ -5,6 +5,7 @@ mod attach;
 mod batch;
 mod demo;
 mod explain;
+mod finish;
 mod input;
 mod lists;
 mod order;
@@ -69,6 +70,9 @@ enum Command {
     /// Proves and attaches signatures that a signer outside has made.
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
+    /// Takes Bitcoin or Litecoin back from an order record: refund, redemption, instant refund.
+    #[command(after_help = recover::EXAMPLES)]
+    Recover(recover::Args),
     /// Judges one case a line, in order, in bounded memory: the contract for other languages.
     #[command(after_help = batch::EXAMPLES)]
     Batch(batch::Args),
@@ -85,11 +89,11 @@ enum Command {
     #[command(after_help = swap::EXAMPLES)]
     Swap(Box<swap::Args>),
     /// Asks the service to refund an order.
-    Refund(recover::RefundArgs),
+    Refund(finish::RefundArgs),
     /// Gives the secret to the service, if the destination side is funded, verified, and leaves time.
-    Redeem(recover::RedeemArgs),
+    Redeem(finish::RedeemArgs),
     /// Signs an early refund of a Bitcoin-like order, computed here, and submits it.
-    InstantRefund(recover::InstantRefundArgs),
+    InstantRefund(finish::InstantRefundArgs),
     /// Lists what an affiliate has earned.
     Earnings(service::ServiceArgs),
     /// Prepares or signs the calls that pay out what an affiliate has earned.
@@ -127,14 +131,15 @@ fn main() -> ExitCode {
         Command::Prepare(args) => prepare::run(&args, cli.json),
         Command::Sign(args) => sign::run(&args, cli.json),
         Command::Attach(args) => attach::run(&args, cli.json),
+        Command::Recover(args) => recover::run(&args, cli.json),
         Command::Batch(args) => batch::command(&args),
         Command::Registry(command) => registry::run(&command, cli.json),
         Command::Quote(args) => quote::run(&args, cli.json),
         Command::Order(command) => order::run(&command, cli.json),
         Command::Swap(args) => swap::run(&args, cli.json),
-        Command::Refund(args) => recover::refund(&args, cli.json),
-        Command::Redeem(args) => recover::redeem(&args, cli.json),
-        Command::InstantRefund(args) => recover::instant_refund(&args, cli.json),
+        Command::Refund(args) => finish::refund(&args, cli.json),
+        Command::Redeem(args) => finish::redeem(&args, cli.json),
+        Command::InstantRefund(args) => finish::instant_refund(&args, cli.json),
         Command::Earnings(args) => affiliate::earnings(&args, cli.json),
         Command::Claim(args) => affiliate::claim(&args, cli.json),
         Command::Chains(args) => lists::chains(&args, cli.json),

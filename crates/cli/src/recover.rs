@@ -1,153 +1,166 @@
-//! `countersign refund|redeem|instant-refund`: an order's end, asked of the service.
+//! `countersign recover`
 
 use std::path::PathBuf;
 
-use countersign::bitcoin::recover::{Funding, InstantRefund, Leg, Swap as Htlc};
-use countersign::core::ChainFamily;
-use countersign::wire::OrderRecord;
-use countersign::{Code, Refusal, Registry, bitcoin};
-use countersign_client::{Answer, Flow, OrderId};
+use countersign::bitcoin::recover::{Fee, Funded, Funding, InstantRefund, Leg, Swap};
+use countersign::bitcoin::{FeeRate, Key, Signed, describe_payment};
+use countersign::json::{self, Node, Value};
+use countersign::wire::{OrderRecord, Read};
+use countersign::{Code, Refusal, SigningRequest, Summary};
 use serde::Serialize;
+use zeroize::Zeroizing;
 
-use crate::input::{Failure, KeyArgs, TrustArgs, usage};
-use crate::{OK, service, show, state};
+use crate::input::{self, Failure, KeyArgs, TrustArgs};
+use crate::{OK, show};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2.5
+  countersign recover ... --key-file refund-key.txt --json | jq -r .signed
+  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --instant --hash <hash> --key-env KEY
+  countersign recover ... --side destination --secret-file secret.txt --key-file redeem-key.txt   # redeems
+
+Account chains need no key to refund: the service's relayer, or anyone, calls the contract.";
 
 #[derive(clap::Args)]
-pub(crate) struct RefundArgs {
-    #[command(flatten)]
-    service: service::ServiceArgs,
-    /// The order's id.
-    id: String,
-}
-
-#[derive(clap::Args)]
-pub(crate) struct RedeemArgs {
-    #[command(flatten)]
-    service: service::ServiceArgs,
+pub(crate) struct Args {
     #[command(flatten)]
     trust: TrustArgs,
-    #[command(flatten)]
-    state: state::StateArgs,
-    /// Takes the secret from a file of 64 hex digits, instead of from where `swap` keeps it.
+    /// The order record, bare or in its envelope; `-` is stdin.
     #[arg(long, value_name = "FILE")]
+    order: PathBuf,
+    /// Which side of the order: what you paid, or what you are paid.
+    #[arg(long, value_enum, default_value = "source")]
+    side: Side,
+    /// An unspent output of the HTLC as your node shows it, once for each.
+    #[arg(long, value_name = "TXID:INDEX:AMOUNT", required_unless_present = "presigned")]
+    funding: Vec<String>,
+    /// Your address, where the coins go.
+    #[arg(long, value_name = "ADDRESS")]
+    to: String,
+    /// Base units per virtual byte, deducted from what comes out.
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["instant", "presigned"])]
+    fee_rate: Option<String>,
+    /// Redeems with the secret in this file, 64 hex digits, in place of refunding.
+    #[arg(long, value_name = "FILE", conflicts_with = "instant")]
     secret_file: Option<PathBuf>,
-    /// The order's id; it must have been created here.
-    id: String,
-}
-
-#[derive(clap::Args)]
-pub(crate) struct InstantRefundArgs {
-    #[command(flatten)]
-    service: service::ServiceArgs,
-    #[command(flatten)]
-    trust: TrustArgs,
-    #[command(flatten)]
-    state: state::StateArgs,
+    /// Signs the instant refund, which the solver has to sign too: prints the body of the PATCH.
+    #[arg(long)]
+    instant: bool,
+    /// A hash that the service wants signed, once for each output: refused unless it is the one computed here.
+    #[arg(long, value_name = "HEX", requires = "instant")]
+    hash: Vec<String>,
+    /// Only verifies the instant refund that the service has presigned in the record.
+    #[arg(long, conflicts_with_all = ["instant", "secret_file"])]
+    presigned: bool,
     #[command(flatten)]
     key: KeyArgs,
-    /// A funding output; again for each. Without it the record's only funding transaction is searched.
-    #[arg(long, value_name = "TXID:INDEX:UNITS")]
-    funding: Vec<String>,
-    /// The order's id; it must have been created here.
-    id: String,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Side {
+    Source,
+    Destination,
 }
 
 #[derive(Serialize)]
-struct Done<'a> {
+struct Spent<'a> {
     ok: bool,
-    order_id: &'a str,
-    result: Option<&'a str>,
+    psbt: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requests: Vec<SigningRequest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tx_id: Option<String>,
+    summary: &'a Summary,
 }
 
-fn done(id: &OrderId, what: &str, answer: &Answer<Option<String>>, json: bool) -> Result<u8, Failure> {
-    let result = answer.value.as_deref();
+pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+    let (registry, policy) = args.trust.read()?;
+    let text = input::read(&args.order)?;
+    let value = json::parse(&text).map_err(|refusal| refusal.under("/order"))?;
+    let record = record(&value)?;
+    let leg = match args.side {
+        Side::Source => Leg::Source,
+        Side::Destination => Leg::Destination,
+    };
+    let swap = Swap::of(&record, leg, &registry)?;
+    let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|code| Refusal::new(code, "/key"))).transpose()?;
+    if args.presigned {
+        let refund = InstantRefund::verify_presigned(&swap, &args.to)?;
+        return hashes(&refund, json);
+    }
+    let funding = |text: &String| Funding::parse(text).map_err(|code| Refusal::new(code, "/funding").got(text));
+    let fundings = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
+    if args.instant {
+        let refund = InstantRefund::new(&swap, &fundings, &args.to)?;
+        if !args.hash.is_empty() {
+            refund.check_hashes(&args.hash.iter().map(String::as_str).collect::<Vec<_>>())?;
+        }
+        return match key {
+            Some(key) => show::json(&refund.sign(&key)?).map(|()| OK).map_err(Failure::from),
+            None => hashes(&refund, json),
+        };
+    }
+    let rate = FeeRate::parse(args.fee_rate.as_deref().unwrap_or_default()).map_err(|code| Refusal::new(code, "/fee_rate"))?;
+    rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
+    let fee = Fee::Deducted(rate);
+    let payment = match &args.secret_file {
+        Some(path) => swap.redeem(&*secret(&input::read(path)?)?, &fundings, &args.to, &fee)?,
+        None => swap.refund(&fundings, &args.to, &fee)?,
+    };
+    let mut summary = Summary::default();
+    describe_payment(&payment, swap.chain, &mut summary);
+    let signed = key.map(|key| payment.sign(&key, swap.chain)).transpose()?;
+    let requests = if signed.is_some() { Vec::new() } else { payment.requests(swap.chain) };
+    let (raw, tx_id) = (signed.as_ref().and_then(Signed::raw), signed.as_ref().and_then(Signed::tx_id));
+    let psbt = signed.as_ref().map_or(&payment.psbt, |signed| &signed.psbt).to_string();
     if json {
-        show::json(&Done { ok: true, order_id: id.as_str(), result })?;
-    } else {
-        show::field(what, &result.map_or_else(|| "accepted".to_owned(), countersign::core::text::shown))?;
+        show::json(&Spent { ok: true, psbt, requests, signed: raw, tx_id, summary: &summary })?;
+        return Ok(OK);
+    }
+    if let funded @ Funded::Partly { .. } = swap.funded() {
+        show::field("record", &funded.to_string())?;
+    }
+    show::summary(&summary, None)?;
+    show::field("psbt", &psbt)?;
+    for request in &requests {
+        show::heading(&format!("sign {} with {}", request.name, request.signer))?;
+        show::field("digest", &request.digest.to_string())?;
+    }
+    if let (Some(raw), Some(tx_id)) = (&raw, &tx_id) {
+        show::field("transaction", raw)?;
+        show::field("id", tx_id)?;
     }
     Ok(OK)
 }
 
-pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
-    let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
-    let answer = service::run(async { Ok(client.act(&id, &countersign_client::Action::Refund).await?) })?;
-    done(&id, "refund", &answer, json)
-}
-
-pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
-    let (registry, policy) = args.trust.read()?;
-    let state = args.state.open()?;
-    let swap = state.load(&OrderId::parse(&args.id)?)?;
-    let client = args.service.client()?;
-    let flow = Flow::new(&client, &registry, &policy);
-    let answer = service::run(async {
-        let secret = match &args.secret_file {
-            Some(path) => state::read_secret(path)?,
-            None => {
-                let hash = flow.follow(&swap).await?.source_swap.secret_hash;
-                state.secret(&hash)?.ok_or_else(|| usage("the order's secret is not kept here: name --secret-file"))?
-            }
-        };
-        Ok(flow.redeem(&swap, &secret).await?)
-    })?;
-    done(swap.id(), "redeem", &answer, json)
-}
-
-pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8, Failure> {
-    let (registry, policy) = args.trust.read()?;
-    let swap = args.state.open()?.load(&OrderId::parse(&args.id)?)?;
-    let text = args.key.read()?.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
-    let key = bitcoin::Bitcoin::read_key(&text).map_err(|code| Refusal::new(code, "/wallet/secret_key"))?;
-    let given: Result<Vec<_>, _> =
-        args.funding.iter().map(|text| Funding::parse(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())))).collect();
-    let given = given?;
-    let owner = swap.request()?.source.owner.ok_or_else(|| Refusal::new(Code::MissingField, "/request/source/owner"))?;
-    let client = args.service.client()?;
-    let flow = Flow::new(&client, &registry, &policy);
-    let answer = service::run(async {
-        let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
-            let refund = computed(record, &registry, &given, &owner, hashes)?;
-            Ok(refund.sign(&key)?.signatures)
-        };
-        Ok(flow.instant_refund(&swap, sign).await?)
-    })?;
-    done(swap.id(), "instant refund", &answer, json)
-}
-
-/// Most outputs of a funding transaction that are searched for the deposit.
-const OUTPUTS: u32 = 64;
-
-/// The refund whose hashes are those that the service wants signed; refused where there is none.
-fn computed(
-    record: &OrderRecord,
-    registry: &Registry,
-    given: &[Funding],
-    owner: &str,
-    hashes: &[[u8; 32]],
-) -> Result<InstantRefund, Refusal> {
-    let htlc = Htlc::of(record, Leg::Source, registry)?;
-    let texts: Vec<_> = hashes.iter().map(hex::encode).collect();
-    let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-    let check = |fundings: &[Funding]| {
-        let refund = InstantRefund::new(&htlc, fundings, owner)?;
-        refund.check_hashes(&texts).map(|()| refund)
-    };
-    if let ([], [only]) = (given, htlc.funding.as_slice()) {
-        // The record does not say which output is the deposit. A hash that is found binds the owner's refund in any case.
-        let mut outcome = Err(Refusal::new(Code::FundingMismatch, "/order/source_swap/initiate_tx_hash"));
-        for index in 0..OUTPUTS {
-            let text = format!("{}:{index}:{}", only.txid, htlc.filled);
-            let funding = Funding::parse(&text).map_err(|code| Refusal::new(code, "/order/source_swap/initiate_tx_hash"))?;
-            let found = check(&[funding]);
-            if found.is_ok() {
-                return found;
-            }
-            if index == 0 {
-                outcome = found;
-            }
-        }
-        return outcome;
+fn record(value: &Value<'_>) -> Result<OrderRecord, Refusal> {
+    let node = Node::root(value, "/order");
+    let members = node.object()?;
+    match members.get("result") {
+        Some(result) if members.get("source_swap").is_none() => OrderRecord::read(result),
+        _ => OrderRecord::read(node),
     }
-    check(given)
+}
+
+fn secret(text: &[u8]) -> Result<Zeroizing<[u8; 32]>, Failure> {
+    let mut secret = Zeroizing::new([0; 32]);
+    let digits = std::str::from_utf8(text).ok().map(str::trim).unwrap_or_default();
+    hex::decode_to_slice(digits, secret.as_mut_slice()).map_err(|_| Refusal::new(Code::SecretWrong, "/secret"))?;
+    Ok(secret)
+}
+
+/// What is to be signed, for a signer outside.
+fn hashes(refund: &InstantRefund, json: bool) -> Result<u8, Failure> {
+    let requests = refund.requests();
+    if json {
+        show::json(&requests)?;
+        return Ok(OK);
+    }
+    for (request, output) in requests.iter().zip(&refund.transaction.output) {
+        show::heading(&format!("instant refund of {} sat, sign {} with {}", output.value.to_sat(), request.name, request.signer))?;
+        show::field("digest", &request.digest.to_string())?;
+    }
+    Ok(OK)
 }

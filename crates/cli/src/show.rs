@@ -101,6 +101,11 @@ pub(crate) fn heading(text: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{GOOD}{text}{GOOD:#}")
 }
 
+/// Prints text as it is.
+pub(crate) fn raw(text: &str) -> io::Result<()> {
+    writeln!(anstream::stdout(), "{text}")
+}
+
 /// Prints a label and a value.
 pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{LABEL}{label:>16}{LABEL:#}  {value}")

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_chains::address;
+use countersign_chains::{Family, address};
 
 use crate::amount;
 use crate::order::{Order, Terms};
@@ -50,7 +50,9 @@ impl Overview {
         summary.say(Topic::Pay, amount::shown(source.amount, self.source.record.decimals, self.source.symbol()));
         summary.say(Topic::Chain, chain(&self.source.chain));
         if let Some(owner) = &source.owner {
-            summary.say(Topic::Owner, format!("{}, who gets refunds", text::shown(owner)));
+            // On Bitcoin-like chains whoever holds the refund key decides where a refund goes.
+            let role = if self.source.chain.family() == Family::Bitcoin { "named for refunds" } else { "who gets refunds" };
+            summary.say(Topic::Owner, format!("{}, {role}", text::shown(owner)));
         }
         if let Some(delegate) = &source.delegate {
             summary.say(Topic::Delegate, text::shown(delegate));

@@ -183,7 +183,7 @@ fn requests_carry_the_digests_of_the_outside_tools() {
             .collect();
         assert_eq!(requests.len(), parts.len(), "{}", case.id);
         for request in requests {
-            let part = &parts[request.name];
+            let part = &parts[request.name.as_ref()];
             let digest = part["digest"].as_str().or(part["signing_hash"].as_str()).unwrap();
             assert_eq!(request.digest.to_string(), digest, "{}: {}", case.id, request.name);
             let payload = match part["signing_payload"].as_str() {
@@ -355,6 +355,6 @@ fn a_reset_of_the_allowance_shifts_the_nonces_by_one() {
     // With the nonce one lower, approval and initiate are again what the outside tools signed.
     let (artefacts, _) = attach(&reset, &object(&signatures(&case), 0)).unwrap();
     assert_eq!(difference(&case.expect["artefacts"], &artefacts, ""), None);
-    let names: Vec<_> = prepared(&reset, |unsigned| unsigned.requests()).iter().map(|request| request.name).collect();
+    let names: Vec<_> = prepared(&reset, |unsigned| unsigned.requests()).iter().map(|request| request.name.clone()).collect();
     assert_eq!(names, ["approval_reset", "approval", "initiate", "typed_data"]);
 }

@@ -49,10 +49,10 @@ fn requests_name_owner_and_message() -> TestResult {
     let case = fixture(CASE);
     let requests = with_unsigned(&case, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
     let whole = case.whole()?;
-    assert_eq!(requests.iter().map(|request| request.name).collect::<Vec<_>>(), ["transaction", "gasless"]);
+    assert_eq!(requests.iter().map(|request| request.name.as_ref()).collect::<Vec<_>>(), ["transaction", "gasless"]);
     for request in &requests {
         assert_eq!(request.signer, whole["request"]["source"]["owner"]);
-        assert_eq!(STANDARD.encode(&request.payload.0), whole["expect"]["artefacts"][request.name]["message"]);
+        assert_eq!(STANDARD.encode(&request.payload.0), whole["expect"]["artefacts"][request.name.as_ref()]["message"]);
         assert_eq!(request.payload, request.digest);
     }
     Ok(())

@@ -71,7 +71,7 @@ fn requests_name_signer_payload_and_digest() -> TestResult {
     let delegate = fixture("starknet-delegate");
     let requests = with_unsigned(&delegate, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
     assert_eq!(
-        requests.iter().map(|request| (request.name, request.signer.as_str())).collect::<Vec<_>>(),
+        requests.iter().map(|request| (request.name.as_ref(), request.signer.as_str())).collect::<Vec<_>>(),
         [("invoke", delegate.json()["request"]["source"]["delegate"].as_str().ok_or("no delegate")?)]
     );
     Ok(())

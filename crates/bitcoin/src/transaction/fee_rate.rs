@@ -52,7 +52,11 @@ impl FeeRate {
     }
 
     /// Not zero, and at most `limit` sat/vB.
-    pub(crate) fn check(self, limit: u64, at: &str) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    ///
+    /// [`Code::FeeRateZero`] or [`Code::FeeRateTooHigh`] at `at`.
+    pub fn check(self, limit: u64, at: &str) -> Result<(), Refusal> {
         if self.units == 0 {
             return Err(Refusal::new(Code::FeeRateZero, at).got(self));
         }

@@ -1,0 +1,71 @@
+//! What a person reads: every value that the answer chose, and what the wallet adds.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use support::{TestResult, fixture, outcome};
+
+fn lines(id: &str) -> Vec<String> {
+    let got = outcome(&fixture(id)).expect(id);
+    serde_json::from_value(got["summary"].clone()).expect("lines")
+}
+
+#[test]
+fn a_deposit_with_coins_shows_what_is_spent_paid_and_signed() -> TestResult {
+    let case = fixture("bitcoin-every-kind");
+    let (line, whole) = (case.json(), case.whole()?);
+    let lines = lines("bitcoin-every-kind");
+    let all = lines.join("\n");
+    let deposit = &whole["expect"]["artefacts"]["deposit"];
+    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    let swap = &line["order"]["source_swap"];
+    for shown in [
+        text(&deposit["address"]),
+        text(&deposit["uri"]),
+        text(&swap["delegate"]),
+        text(&swap["redeemer"]),
+        text(&swap["secret_hash"]),
+        text(&line["wallet"]["change_address"]),
+        "144 blocks, about 24 h".to_owned(),
+        "exactly 0.0005 BTC (50000 sat)".to_owned(),
+        // By hand: 42 + 593 + 2 * 230 + 364 + 272 of inputs, 4 * (43 + 31) of outputs are 2,027 weight units.
+        "fee 0.00001014 BTC (1014 sat), at least 2 sat/vB of 507 vB".to_owned(),
+        "which signing changes".to_owned(),
+    ] {
+        assert!(all.contains(&shown), "{shown}\nis not in\n{all}");
+    }
+    for (index, utxo) in line["wallet"]["utxos"].as_array().expect("coins").iter().enumerate() {
+        assert!(all.contains(&format!("{}:{}", text(&utxo["txid"]), utxo["vout"])), "{index}");
+        assert!(all.contains(&format!("input {index}, digest ")), "{index}");
+    }
+    Ok(())
+}
+
+#[test]
+fn many_coins_are_counted() {
+    let lines = lines("bitcoin-many-coins");
+    assert!(lines.iter().any(|line| line == "wallet: and 32 outputs more"), "{lines:#?}");
+    assert_eq!(lines.last().map(String::as_str), Some("to sign: and 32 digests more"));
+}
+
+#[test]
+fn an_address_on_trust_says_so() {
+    let lines = lines("bitcoin-without-record");
+    assert!(lines.iter().any(|line| line.contains("taken on trust")), "{lines:#?}");
+    assert_eq!(lines.last().map(String::as_str), Some("to sign: nothing: any wallet can pay the address"));
+}
+
+#[test]
+fn litecoin_is_shown_as_litecoin() {
+    let lines = lines("bitcoin-every-kind-litecoin");
+    assert!(lines.iter().any(|line| line.contains("exactly 0.0005 LTC (50000 sat)")), "{lines:#?}");
+    assert!(!lines.join(" ").contains(" BTC"), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("litecoin:ltc1p")));
+}

@@ -1,0 +1,193 @@
+//! Every spend path through Bitcoin Core's script verifier.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::{Amount, Sequence, Transaction, TxOut};
+use countersign_bitcoin::recover::{Fee, Funding, InstantRefund};
+use countersign_bitcoin::{FeeRate, Utxo};
+use countersign_proofs_bitcoin::verify;
+use serde_json::json;
+use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, key, outpoint, scripts};
+
+const NETWORKS: [&str; 2] = ["bitcoin:testnet", "litecoin:testnet"];
+
+fn scenes() -> impl Iterator<Item = Scene> {
+    // 144 blocks take a push of two bytes, 12 an opcode, 40,000 a push of three.
+    NETWORKS.into_iter().flat_map(|network| [144, 12, 40_000].map(|timelock| Scene::new(network, timelock, 50_000)))
+}
+
+fn fundings() -> [Funding; 2] {
+    [Funding::new(outpoint(1), 50_000), Funding::new(outpoint(2), 1_234)]
+}
+
+fn prevouts(scene: &Scene) -> Vec<TxOut> {
+    fundings().iter().map(|funding| scene.prevout(funding.value)).collect()
+}
+
+fn deducted() -> Fee {
+    Fee::Deducted(FeeRate::whole(2))
+}
+
+fn refund(scene: &Scene) -> Transaction {
+    let payment = scene.swap().refund(&fundings(), &scene.owner(), &deducted()).expect("a refund");
+    payment.sign(&key(INITIATOR), scene.chain).expect("the key").transaction.expect("signed")
+}
+
+fn redeem(scene: &Scene) -> Transaction {
+    let payment = scene.swap().redeem(&SECRET, &fundings(), &scene.owner(), &deducted()).expect("a redemption");
+    payment.sign(&key(REDEEMER), scene.chain).expect("the key").transaction.expect("signed")
+}
+
+#[test]
+fn redeem_and_refund_are_valid() {
+    for scene in scenes() {
+        assert_eq!(verify(&redeem(&scene), &prevouts(&scene)), Ok(()));
+        assert_eq!(verify(&refund(&scene), &prevouts(&scene)), Ok(()));
+    }
+}
+
+/// What a witness holds: change one item, and the script fails.
+fn broken(good: &Transaction, scene: &Scene, item: usize, bytes: Vec<u8>) {
+    let mut bad = good.clone();
+    let mut items: Vec<_> = bad.input[0].witness.iter().map(<[u8]>::to_vec).collect();
+    assert_ne!(items[item], bytes);
+    items[item] = bytes;
+    bad.input[0].witness = bitcoin::Witness::from_slice(&items);
+    assert_eq!(verify(&bad, &prevouts(scene)), Err(0), "item {item}");
+}
+
+#[test]
+fn a_wrong_secret_a_wrong_key_and_another_leaf_fail() {
+    for scene in scenes() {
+        let (redeem, refund) = (redeem(&scene), refund(&scene));
+        broken(&redeem, &scene, 1, vec![7; 32]);
+        broken(&redeem, &scene, 1, Vec::new());
+        // The other party's signature, and the other leaf's script and control block.
+        let item = |transaction: &Transaction, index: usize| transaction.input[0].witness.nth(index).expect("an item").to_vec();
+        broken(&redeem, &scene, 0, item(&refund, 0));
+        broken(&refund, &scene, 0, item(&redeem, 0));
+        broken(&refund, &scene, 1, item(&redeem, 2));
+        broken(&refund, &scene, 2, item(&redeem, 3));
+    }
+}
+
+#[test]
+fn a_refund_before_its_timelock_fails() {
+    for scene in scenes() {
+        let payment = scene.swap().refund(&fundings(), &scene.owner(), &deducted()).expect("a refund");
+        let timelock = scene.tree.htlc.timelock;
+        for sequence in [Sequence::from_height(timelock - 1), Sequence::MAX, Sequence::ZERO, Sequence::from_512_second_intervals(timelock)]
+        {
+            // Signed anew, so that it is the script that refuses.
+            let mut transaction = payment.transaction().clone();
+            transaction.input.iter_mut().for_each(|input| input.sequence = sequence);
+            let early = signed_by_hand(&scene, transaction);
+            assert_eq!(verify(&early, &prevouts(&scene)), Err(0), "{sequence}");
+        }
+        let on_time = signed_by_hand(&scene, payment.transaction().clone());
+        assert_eq!(verify(&on_time, &prevouts(&scene)), Ok(()));
+    }
+}
+
+/// A refund signed without the library under proof.
+fn signed_by_hand(scene: &Scene, mut transaction: Transaction) -> Transaction {
+    use bitcoin::sighash::{Prevouts, SighashCache, TapSighashType};
+    use countersign_bitcoin::htlc::Leaf;
+    let secp = bitcoin::key::Secp256k1::new();
+    let keypair = bitcoin::key::Keypair::from_seckey_slice(&secp, &hex::decode(INITIATOR).expect("hex")).expect("a key");
+    let prevouts = prevouts(scene);
+    let unsigned = transaction.clone();
+    for (index, input) in transaction.input.iter_mut().enumerate() {
+        let leaf = scene.tree.leaf_hash(Leaf::Refund);
+        let digest = SighashCache::new(&unsigned)
+            .taproot_script_spend_signature_hash(index, &Prevouts::All(&prevouts), leaf, TapSighashType::Default)
+            .expect("a digest");
+        input.witness.push(secp.sign_schnorr_no_aux_rand(&digest.into(), &keypair).serialize());
+        input.witness.push(scene.tree.script(Leaf::Refund));
+        input.witness.push(scene.tree.control_block(Leaf::Refund));
+    }
+    transaction
+}
+
+#[test]
+fn another_amount_or_destination_fails() {
+    for scene in scenes() {
+        for good in [redeem(&scene), refund(&scene)] {
+            let mut elsewhere = good.clone();
+            elsewhere.output[0].script_pubkey = scripts().p2tr;
+            assert_eq!(verify(&elsewhere, &prevouts(&scene)), Err(0));
+            let mut other = prevouts(&scene);
+            other[0].value = Amount::from_sat(50_001);
+            assert_eq!(verify(&good, &other), Err(0));
+        }
+    }
+}
+
+#[test]
+fn an_instant_refund_needs_both_and_takes_a_fee_from_anywhere() {
+    for scene in scenes() {
+        let (swap, prevouts) = (scene.swap(), prevouts(&scene));
+        let refund = InstantRefund::new(&swap, &fundings(), &scene.owner()).expect("a refund");
+        let (ours, theirs) = (refund.sign(&key(INITIATOR)).expect("ours"), refund.countersign(&key(REDEEMER)).expect("theirs"));
+        let complete = refund.complete(&ours, &theirs).expect("both");
+        assert_eq!(verify(&complete, &prevouts), Ok(()));
+        // The placeholder that the service presigns with: the initiator's signature in both slots.
+        let mut placeholder = complete.clone();
+        let items: Vec<_> = complete.input[0].witness.iter().map(<[u8]>::to_vec).collect();
+        placeholder.input[0].witness = bitcoin::Witness::from_slice(&[&items[1], &items[1], &items[2], &items[3]]);
+        assert_eq!(verify(&placeholder, &prevouts), Err(0));
+        // The two slots swapped: the comment in the published client has them so.
+        placeholder.input[0].witness = bitcoin::Witness::from_slice(&[&items[1], &items[0], &items[2], &items[3]]);
+        assert_eq!(verify(&placeholder, &prevouts), Err(0));
+
+        let output = TxOut { value: Amount::from_sat(20_000), script_pubkey: scripts().p2tr };
+        let coin = Utxo::new(outpoint(9), output.clone()).expect("p2tr");
+        let fee = Fee::Paid { rate: FeeRate::whole(3), utxos: vec![coin], change_address: scene.owner() };
+        let whole = refund.with_fee(&complete, &fee, &key(WALLET)).expect("a fee").transaction.expect("signed");
+        assert_eq!(verify(&whole, &[prevouts, vec![output]].concat()), Ok(()));
+        assert_eq!(whole.output[0].value.to_sat(), 50_000);
+    }
+}
+
+#[test]
+fn a_deposit_from_every_kind_of_coin_is_valid() {
+    for network in NETWORKS {
+        let scene = Scene::new(network, 144, 50_000);
+        let own = scripts();
+        let previous = Transaction {
+            version: bitcoin::transaction::Version::TWO,
+            lock_time: bitcoin::absolute::LockTime::ZERO,
+            input: vec![bitcoin::TxIn::default()],
+            output: vec![TxOut { value: Amount::from_sat(20_000), script_pubkey: own.p2pkh.clone() }],
+        };
+        let coin = |txid: String, script: &bitcoin::ScriptBuf| json!({ "txid": txid, "vout": 0, "value": "20000", "script_pubkey": hex::encode(script.as_bytes()) });
+        let mut utxos = vec![
+            coin("01".repeat(32), &own.p2wpkh),
+            coin("02".repeat(32), &own.p2tr),
+            coin("03".repeat(32), &own.p2sh),
+            coin(previous.compute_txid().to_string(), &own.p2pkh),
+        ];
+        utxos[2]["redeem_script"] = json!(hex::encode(own.p2wpkh.as_bytes()));
+        utxos[3]["previous_tx"] = json!(bitcoin::consensus::encode::serialize_hex(&previous));
+        let wallet = json!({ "utxos": utxos, "change_address": scene.owner(), "fee_rate": "2.5" });
+        let signed = scene.unsigned(&wallet).sign(&key(WALLET)).expect("the key");
+        let raw = signed.artefacts().signed.raw().expect("signed");
+        let transaction: Transaction = deserialize_hex(&raw).expect("a transaction");
+        let output = |script: &bitcoin::ScriptBuf| TxOut { value: Amount::from_sat(20_000), script_pubkey: script.clone() };
+        let mut prevouts = [&own.p2wpkh, &own.p2tr, &own.p2sh, &own.p2pkh].map(output);
+        assert_eq!(verify(&transaction, &prevouts), Ok(()), "{network}");
+        assert_eq!(transaction.output[0], scene.prevout(50_000));
+        // Segwit signatures commit to their amounts; the first input that does says so.
+        prevouts[0].value = Amount::from_sat(20_001);
+        assert_eq!(verify(&transaction, &prevouts), Err(0));
+    }
+}

@@ -1,0 +1,153 @@
+//! An order from a Bitcoin-like chain whose keys and secret these tests hold, and the documents that a service would answer.
+#![allow(dead_code, reason = "each test file takes what it needs")]
+
+use bitcoin::hashes::{Hash, sha256};
+use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
+use countersign_bitcoin::address::Chain;
+use countersign_bitcoin::htlc::{Htlc, Tree};
+use countersign_bitcoin::recover::{Leg, Swap};
+use countersign_bitcoin::{Bitcoin, Key};
+use countersign_core::json::{self, Node};
+use countersign_core::wire::{OrderRecord, Read};
+use countersign_core::{Documents, Order, Policy, Proposed, Registry, Unsigned};
+use serde_json::{Value, json};
+
+pub(crate) const INITIATOR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
+pub(crate) const REDEEMER: &str = "2222222222222222222222222222222222222222222222222222222222222222";
+/// Opens the wallet's own coins.
+pub(crate) const WALLET: &str = "3333333333333333333333333333333333333333333333333333333333333333";
+pub(crate) const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
+const INTERNAL_KEY: &str = "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290c0410cf388f0";
+const PAYEE: &str = "0x2e349190D7eD9350E72305FC6f1c9B3416cCbE36";
+
+pub(crate) fn key(text: &str) -> Key {
+    Key::parse(text).expect("a key")
+}
+
+fn x_only(text: &str) -> [u8; 32] {
+    key(text).x_only().expect("a key")
+}
+
+/// An order on one chain.
+pub(crate) struct Scene {
+    pub(crate) chain: Chain,
+    pub(crate) tree: Tree,
+    pub(crate) amount: u64,
+    name: String,
+    registry: Value,
+}
+
+/// The scripts of the wallet's key: p2wpkh, p2tr, p2sh-p2wpkh (and what its hash is of), p2pkh.
+pub(crate) struct Scripts {
+    pub(crate) p2wpkh: ScriptBuf,
+    pub(crate) p2tr: ScriptBuf,
+    pub(crate) p2sh: ScriptBuf,
+    pub(crate) p2pkh: ScriptBuf,
+}
+
+pub(crate) fn scripts() -> Scripts {
+    let secp = bitcoin::key::Secp256k1::new();
+    let secret = bitcoin::secp256k1::SecretKey::from_slice(&hex::decode(WALLET).expect("hex")).expect("a key");
+    let public = bitcoin::PublicKey::new(secret.public_key(&secp));
+    let p2wpkh = ScriptBuf::new_p2wpkh(&public.wpubkey_hash().expect("compressed"));
+    let p2tr = ScriptBuf::new_p2tr(&secp, public.inner.x_only_public_key().0, None);
+    Scripts { p2sh: ScriptBuf::new_p2sh(&p2wpkh.script_hash()), p2pkh: ScriptBuf::new_p2pkh(&public.pubkey_hash()), p2wpkh, p2tr }
+}
+
+impl Scene {
+    /// `network` as the registry writes it: `litecoin:regtest`.
+    pub(crate) fn new(network: &str, timelock: u16, amount: u64) -> Self {
+        let coin = network.split(':').next().expect("a coin");
+        let name = format!("{coin}_{}", network.split(':').nth(1).expect("a network"));
+        let chain = Chain::of(&countersign_core::chains::Network::parse(network).expect("a network")).expect("Bitcoin-like");
+        let secret_hash = sha256::Hash::hash(&SECRET).to_byte_array();
+        let internal_key = hex::decode(INTERNAL_KEY).expect("hex").try_into().expect("32 bytes");
+        let htlc = Htlc { internal_key, initiator: x_only(INITIATOR), redeemer: x_only(REDEEMER), secret_hash, timelock };
+        let tree = Tree::new(htlc).expect("a point");
+        let registry = json!({
+            "chains": [{ "chain": name, "id": network }, { "chain": "base_sepolia", "id": "evm:84532" }],
+            "assets": [
+                { "id": format!("{name}:coin"), "chain": name, "decimals": 8, "token": null, "htlc": { "address": INTERNAL_KEY } },
+                {
+                    "id": "base_sepolia:wbtc", "chain": "base_sepolia", "chain_id": 84532, "decimals": 8,
+                    "htlc": { "address": PAYEE }, "token": { "address": "0x5b4a7Cc96ccB1eda77DA0F37Dd182e96923505d6" },
+                },
+            ],
+            "solvers": [
+                { "solver_id": "solver", "chain": name, "address": hex::encode(x_only(REDEEMER)) },
+                { "solver_id": "solver", "chain": "base_sepolia", "address": "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd" },
+            ],
+        });
+        Self { chain, tree, amount, name, registry }
+    }
+
+    pub(crate) fn registry(&self) -> Registry {
+        Registry::from_json(self.registry.to_string().as_bytes()).expect("a registry")
+    }
+
+    pub(crate) fn prevout(&self, value: u64) -> TxOut {
+        TxOut { value: Amount::from_sat(value), script_pubkey: self.tree.script_pubkey() }
+    }
+
+    /// An address of the owner's.
+    pub(crate) fn owner(&self) -> String {
+        self.chain.address(&scripts().p2wpkh).expect("an address")
+    }
+
+    fn request(&self) -> Value {
+        json!({
+            "source": { "asset": format!("{}:coin", self.name), "owner": self.owner(), "amount": self.amount.to_string(), "delegate": hex::encode(self.tree.htlc.initiator) },
+            "destination": { "asset": "base_sepolia:wbtc", "owner": PAYEE, "amount": "1" },
+            "secret_hash": hex::encode(self.tree.htlc.secret_hash),
+        })
+    }
+
+    fn order(&self) -> Value {
+        let swap = |swap_id: &str, chain: &str, asset: &str, initiator: &str, redeemer: &str, timelock: u16, amount: u64| {
+            json!({
+                "swap_id": swap_id, "chain": chain, "asset": asset, "initiator": initiator, "redeemer": redeemer, "timelock": timelock,
+                "amount": amount.to_string(), "filled_amount": "0", "secret_hash": hex::encode(self.tree.htlc.secret_hash), "secret": "",
+            })
+        };
+        let address = self.tree.address(self.chain).expect("an address");
+        let htlc = &self.tree.htlc;
+        let mut source = swap(
+            &address,
+            &self.name,
+            &format!("{}:coin", self.name),
+            &self.owner(),
+            &hex::encode(htlc.redeemer),
+            htlc.timelock,
+            self.amount,
+        );
+        source["delegate"] = json!(hex::encode(htlc.initiator));
+        json!({
+            "order_id": "ab".repeat(32), "version": "v1", "created_at": "", "source_swap": source,
+            "destination_swap": swap("", "base_sepolia", "base_sepolia:wbtc", "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd", PAYEE, 1, 1),
+        })
+    }
+
+    pub(crate) fn swap(&self) -> Swap {
+        let text = self.order().to_string();
+        let value = json::parse(text.as_bytes()).expect("JSON");
+        let record = OrderRecord::read(Node::root(&value, "/order")).expect("a record");
+        Swap::of(&record, Leg::Source, &self.registry()).expect("a coherent record")
+    }
+
+    /// The deposit through every check: no record, so the address is found under the pinned solver.
+    pub(crate) fn unsigned(&self, wallet: &Value) -> Unsigned<Bitcoin> {
+        let response = json!({ "status": "Ok", "result": {
+            "order_id": "ab".repeat(32), "to": self.tree.address(self.chain).expect("an address"), "amount": self.amount.to_string(),
+        } });
+        let texts = [self.request(), response, wallet.clone()].map(|value| value.to_string());
+        let [request, response, wallet] = [&texts[0], &texts[1], &texts[2]].map(|text| json::parse(text.as_bytes()).expect("JSON"));
+        let (registry, policy) = (self.registry(), Policy::default());
+        let order = Order::open(Documents { request: &request, response: &response, order: None }, &registry, &policy).expect("opens");
+        let verified = Proposed::<Bitcoin>::new(order).expect("Bitcoin").verify().expect("verifies");
+        verified.prepare_json(Node::root(&wallet, "/wallet")).expect("prepares")
+    }
+}
+
+pub(crate) fn outpoint(byte: u8) -> OutPoint {
+    OutPoint { txid: Txid::from_byte_array([byte; 32]), vout: 0 }
+}
