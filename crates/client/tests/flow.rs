@@ -119,9 +119,7 @@ async fn every_kind_of_source_goes_the_whole_way_in_separate_steps() {
         }
         assert_eq!(states, [false, false, false, true], "{}", fixture.id);
     }
-    if support::beside("vectors/bitcoin.jsonl").is_some() {
-        assert_eq!(kinds.len(), 7, "{kinds:?}");
-    }
+    assert_eq!(kinds.len(), 7, "{kinds:?}");
 }
 
 #[tokio::test]

@@ -210,16 +210,10 @@ impl Fixture {
         Self::all(id.split('-').next().unwrap()).into_iter().find(|fixture| fixture.id == id).expect(id)
     }
 
-    /// Those of a family that have an order record: the project's own, else the vectors beside it.
+    /// Those of a family that have an order record.
     pub fn all(family: &str) -> Vec<Self> {
-        let own = fs::read_to_string(project().join(format!("fixtures/accept/{family}.jsonl"))).ok();
-        let (text, registry, expected) = match own {
-            Some(text) => (text, registry_text(), "expect"),
-            None => match (beside(&format!("vectors/{family}.jsonl")), beside("vectors/registry.json")) {
-                (Some(text), Some(registry)) => (text, registry, "expected"),
-                _ => return Vec::new(),
-            },
-        };
+        let text = fs::read_to_string(project().join(format!("fixtures/accept/{family}.jsonl"))).unwrap();
+        let registry = registry_text();
         text.lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
             .filter(|line| line["order"].is_object())
@@ -229,7 +223,7 @@ impl Fixture {
                 response: line["response"].clone(),
                 order: line["order"].get("result").unwrap_or(&line["order"]).clone(),
                 wallet: line["wallet"].clone(),
-                expect: line[expected]["artefacts"].clone(),
+                expect: line["expect"]["artefacts"].clone(),
                 registry: registry.clone(),
             })
             .collect()
@@ -245,7 +239,7 @@ impl Fixture {
             let kinds = if family == "bitcoin" { vec!["bitcoin", "litecoin"] } else { vec![family] };
             for kind in kinds {
                 let source = |fixture: &&Self| fixture.request["source"]["asset"].as_str().unwrap().starts_with(kind);
-                let usable = |fixture: &&Self| kind == "bitcoin" || kind == "litecoin" || fixture.wallet["secret_key"].is_string();
+                let usable = |fixture: &&Self| fixture.wallet["secret_key"].is_string();
                 let fixture = match kind {
                     "bitcoin" | "litecoin" => all.iter().filter(source).find(usable),
                     // One with a gasless way, where the family has one.
