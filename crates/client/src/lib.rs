@@ -1,10 +1,4 @@
-//! Client of the swap service: every endpoint of its interface, and the way of an order from quote to redemption.
-//!
-//! [`Client`] has a method for each endpoint; [`Flow`] leads an order through its steps, and lets nothing be signed and no
-//! secret leave before the facade has judged answer and record by what the wallet has pinned. [`Api`] and [`response`] map
-//! requests and answers apart from any HTTP stack; [`Transport`] is what a stack must offer, [`Http`] the one over reqwest.
-//!
-//! The application id and secrets are wiped, and stand in no Debug output, log or error.
+#![doc = include_str!("../README.md")]
 
 mod affiliate;
 mod client;
