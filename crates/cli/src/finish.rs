@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use countersign::bitcoin::recover::{Funding, InstantRefund, Leg, Swap as Htlc};
+use countersign::bitcoin::recover::Funding;
 use countersign::core::ChainFamily;
 use countersign::wire::OrderRecord;
-use countersign::{Code, Refusal, Registry, bitcoin};
+use countersign::{Code, Refusal, bitcoin};
 use countersign_client::{Answer, Flow, OrderId};
 use serde::Serialize;
 
@@ -107,47 +107,10 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
     let flow = Flow::new(&client, &registry, &policy);
     let answer = service::run(async {
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
-            let refund = computed(record, &registry, &given, &owner, hashes)?;
+            let refund = countersign_client::instant_refund(record, &registry, &given, &owner, hashes)?;
             Ok(refund.sign(&key)?.signatures)
         };
         Ok(flow.instant_refund(&swap, sign).await?)
     })?;
     done(swap.id(), "instant refund", &answer, json)
-}
-
-/// Most outputs of a funding transaction that are searched for the deposit.
-const OUTPUTS: u32 = 64;
-
-/// The refund whose hashes are those that the service wants signed; refused where there is none.
-fn computed(
-    record: &OrderRecord,
-    registry: &Registry,
-    given: &[Funding],
-    owner: &str,
-    hashes: &[[u8; 32]],
-) -> Result<InstantRefund, Refusal> {
-    let htlc = Htlc::of(record, Leg::Source, registry)?;
-    let texts: Vec<_> = hashes.iter().map(hex::encode).collect();
-    let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-    let check = |fundings: &[Funding]| {
-        let refund = InstantRefund::new(&htlc, fundings, owner)?;
-        refund.check_hashes(&texts).map(|()| refund)
-    };
-    if let ([], [only]) = (given, htlc.funding.as_slice()) {
-        // The record does not say which output is the deposit. A hash that is found binds the owner's refund in any case.
-        let mut outcome = Err(Refusal::new(Code::FundingMismatch, "/order/source_swap/initiate_tx_hash"));
-        for index in 0..OUTPUTS {
-            let text = format!("{}:{index}:{}", only.txid, htlc.filled);
-            let funding = Funding::parse(&text).map_err(|code| Refusal::new(code, "/order/source_swap/initiate_tx_hash"))?;
-            let found = check(&[funding]);
-            if found.is_ok() {
-                return found;
-            }
-            if index == 0 {
-                outcome = found;
-            }
-        }
-        return outcome;
-    }
-    check(given)
 }

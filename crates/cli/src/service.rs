@@ -26,6 +26,9 @@ pub(crate) struct ServiceArgs {
     /// Seconds that one call may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
+    /// Tunnels https connections through a proxy.
+    #[arg(long, value_name = "URL", env = "HTTPS_PROXY", hide_env_values = true)]
+    proxy: Option<String>,
 }
 
 /// What the configuration file holds: `{"base_url": "..", "app_id": "..", "app_id_file": ".."}`, each optional.
@@ -55,7 +58,11 @@ impl ServiceArgs {
         let app_id = app_id.map(|id| AppId::new(id.trim())).transpose()?;
         let call = Duration::from_secs(self.timeout);
         let timeouts = Timeouts { connect: Timeouts::default().connect.min(call), call };
-        Ok(Client::new(Api::new(&base, app_id)?, Http::new(timeouts).map_err(countersign_client::Error::from)?))
+        let http = match &self.proxy {
+            Some(proxy) => Http::through(timeouts, proxy),
+            None => Http::new(timeouts),
+        };
+        Ok(Client::new(Api::new(&base, app_id)?, http.map_err(countersign_client::Error::from)?))
     }
 }
 

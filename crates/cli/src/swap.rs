@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use countersign::core::U256;
+use countersign::core::{U256, text};
 use countersign::json::{self, Node};
 use countersign::{AnySigned, AnyUnsigned, AnyVerified, Family, Summary, Warnings};
-use countersign_client::{Client, Flow, Http, OrderId, QuoteAmount, QuoteRequest, Secret, State, StreamExt, Swap};
+use countersign_client::{Client, Error, Flow, Hold, Http, OrderId, QuoteAmount, QuoteRequest, Secret, State, StreamExt, Swap};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Takes the offer of this solver; without it the one that pays most.
     #[arg(long, value_name = "ID")]
     solver: Option<String>,
-    /// Refuses offers that pay less.
+    /// Refuses offers that pay less; needed with --yes, where nobody reads the offer.
     #[arg(long, value_name = "UNITS")]
     at_least: Option<String>,
     /// Goes on with an order that an earlier run created.
@@ -88,6 +88,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 
 /// Route, quote, secret, order: everything up to something that can be verified.
 async fn begin(args: &Args, client: &Client<Http>, flow: &Flow<'_, Http>, state: &state::State) -> Result<Swap, Failure> {
+    if args.yes && args.at_least.is_none() && !args.dry_run {
+        return Err(usage("with --yes nobody reads the offer: say --at-least"));
+    }
     let need = |value: &Option<String>, name: &str| value.clone().ok_or_else(|| usage(format_args!("{name} is missing")));
     let (from, to) = (asset(&need(&args.ask.from, "--from")?)?, asset(&need(&args.ask.to, "--to")?)?);
     match client.policy().await {
@@ -111,7 +114,7 @@ async fn begin(args: &Args, client: &Client<Http>, flow: &Flow<'_, Http>, state:
         let message = format!("the best offer pays {} base units, not {least}", best.destination.amount);
         return Err(Failure::Held { code: "quote_too_low", message });
     }
-    show::progress(&format!("offer of {}: {} base units", countersign::core::text::shown(&best.solver_id), best.destination.amount));
+    show::progress(&format!("offer of {}: {} base units", text::shown(&best.solver_id), best.destination.amount));
     let mut order = args.ask.request(best.destination.amount)?;
     order.solver_id = Some(best.solver_id.clone()).filter(|_| args.solver.is_some());
     order.secret_hash = args.secret.take(state)?.map(|secret| secret.hash());
@@ -163,7 +166,7 @@ async fn pay(args: &Args, flow: &Flow<'_, Http>, swap: &Swap, verified: AnyVerif
         return Ok(Paid::Ended);
     }
     let answer = flow.submit(swap, &signed).await?;
-    show::progress(&format!("submitted: {}", answer.value.as_deref().map(countersign::core::text::shown).unwrap_or_default()));
+    show::progress(&format!("submitted: {}", answer.value.as_deref().map(text::shown).unwrap_or_default()));
     Ok(Paid::Submitted)
 }
 
@@ -225,49 +228,73 @@ fn confirm() -> Result<(), Failure> {
 /// Follows the order; redeems with the secret as soon as that is safe.
 async fn watch(args: &Args, flow: &Flow<'_, Http>, swap: &Swap, secret: Option<&Secret>, json: bool) -> Result<u8, Failure> {
     let pace = args.pace.pace();
-    let mut given = false;
+    let mut redeem = secret.map_or(Redeem::Never, |_| Redeem::WhenSafe);
     let mut news = std::pin::pin!(flow.watch(swap, pace));
-    while let Some(item) = news.next().await {
-        let progress = match item {
-            Ok(progress) => progress,
-            Err(error) if error.is_transient() => {
+    loop {
+        // A redemption that may not have reached the service is tried again although nothing changes.
+        let item = match redeem {
+            Redeem::Again => tokio::time::timeout(pace.slowest, news.next()).await,
+            _ => Ok(news.next().await),
+        };
+        let ready = match item {
+            Err(_) => true,
+            Ok(None) => return Ok(REFUSED),
+            Ok(Some(Err(error))) if error.is_transient() => {
                 show::progress(&format!("{error}; trying on"));
                 continue;
             }
-            Err(error) => return Err(error.into()),
+            Ok(Some(Err(error))) => return Err(error.into()),
+            Ok(Some(Ok(progress))) => {
+                let status = progress.status;
+                show::progress(&format!("{}: {}", show::time(show::now()), status.state.name()));
+                if status.complete {
+                    if json {
+                        show::json(&status)?;
+                    } else {
+                        show::field("complete", &text::shown(&progress.record.destination_swap.redeem_tx_hash))?;
+                    }
+                    return Ok(OK);
+                }
+                if status.is_final() || status.state == State::Expired {
+                    let (code, message) = ("swap_not_complete", format!("the order ended: {}", status.state.name()));
+                    return Err(Failure::Held { code, message });
+                }
+                status.state == State::AwaitingRedeem
+            }
         };
-        show::progress(&format!("{}: {}", show::time(show::now()), progress.status.state.name()));
-        if progress.status.complete {
-            if json {
-                show::json(&progress.status)?;
-            } else {
-                show::field("complete", &countersign::core::text::shown(&progress.record.destination_swap.redeem_tx_hash))?;
-            }
-            return Ok(OK);
-        }
-        if progress.status.is_final() || progress.status.state == State::Expired {
-            show::field("ended", progress.status.state.name())?;
-            return Ok(REFUSED);
-        }
-        if let Some(secret) = secret.filter(|_| !given && progress.status.state == State::AwaitingRedeem) {
-            match flow.redeem(swap, secret).await {
-                Ok(answer) => {
-                    given = true;
-                    show::progress(&format!(
-                        "redeeming: {}",
-                        answer.value.as_deref().map(countersign::core::text::shown).unwrap_or_default()
-                    ));
-                }
-                Err(countersign_client::Error::Held(hold)) if hold.may_end() => show::progress(&format!("the secret waits: {hold}")),
-                // The service may have it: the order tells. Sent again only by a later run.
-                Err(error) if error.may_have_acted() => {
-                    given = true;
-                    show::progress(&format!("redeeming: {error}"));
-                }
-                Err(error) if error.is_transient() => show::progress(&format!("{error}; trying on")),
-                Err(error) => return Err(error.into()),
-            }
+        if let Some(secret) = secret.filter(|_| ready && redeem != Redeem::Never) {
+            redeem = try_redeem(flow, swap, secret).await?;
         }
     }
-    Ok(REFUSED)
+}
+
+/// When the secret is given away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Redeem {
+    /// It is, or there is none.
+    Never,
+    /// When something changes and it is safe.
+    WhenSafe,
+    /// Once more after a while: the record is asked first whether it was redeemed.
+    Again,
+}
+
+async fn try_redeem(flow: &Flow<'_, Http>, swap: &Swap, secret: &Secret) -> Result<Redeem, Failure> {
+    match flow.redeem(swap, secret).await {
+        Ok(answer) => {
+            show::progress(&format!("redeeming: {}", answer.value.as_deref().map(text::shown).unwrap_or_default()));
+            Ok(Redeem::Never)
+        }
+        Err(Error::Held(Hold::Redeemed)) => Ok(Redeem::Never),
+        Err(Error::Held(hold)) if hold.may_end() => {
+            show::progress(&format!("the secret waits: {hold}"));
+            Ok(Redeem::WhenSafe)
+        }
+        // Whether the service has the secret now is not known, and it would be worse if nobody redeemed.
+        Err(error) if error.is_transient() || error.may_have_acted() => {
+            show::progress(&format!("redeeming: {error}; asking again"));
+            Ok(Redeem::Again)
+        }
+        Err(error) => Err(error.into()),
+    }
 }

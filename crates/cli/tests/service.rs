@@ -231,7 +231,8 @@ impl Whole {
         let rest = ["--registry", &registry, "--wallet", &wallet, "--key-file", &key, "--yes", "--poll", "20"].map(str::to_owned);
         let mut begin = vec!["swap".to_owned()];
         begin.extend(ask(&fixture));
-        begin.extend(["--secret-file".to_owned(), file]);
+        let offered = fixture.request["destination"]["amount"].as_str().unwrap().to_owned();
+        begin.extend(["--secret-file".to_owned(), file, "--at-least".to_owned(), offered]);
         begin.extend(rest.clone());
         let mut resume = vec!["swap".to_owned(), "--resume".to_owned(), fixture.order_id().to_owned()];
         resume.extend(rest);
@@ -342,6 +343,38 @@ fn a_tampered_answer_ends_the_swap_before_anything_is_signed() {
     let refused: Value = serde_json::from_str(&out(&output)).unwrap();
     assert_eq!((&refused["ok"], &refused["error"]["code"]), (&json!(false), &json!("unknown_redeemer")), "{}", said(&output));
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+}
+
+/// The service takes the redemption only at the third time: the program asks the record, and tries again.
+#[test]
+fn a_redemption_that_was_lost_is_tried_again() {
+    let whole = Whole::new("again");
+    let (service, lost) = (whole.service.clone(), AtomicUsize::new(0));
+    let server = Server::start(move |seen| {
+        if seen.target.ends_with("action=redeem") && lost.fetch_add(1, Ordering::SeqCst) < 2 { Reply::Reset } else { service.answer(seen) }
+    });
+    let output = whole.run(&server.base, &whole.begin);
+    assert!(output.status.success(), "{}", said(&output));
+    let lines = server.lines();
+    let redeems: Vec<_> = (0..lines.len()).filter(|index| lines[*index].ends_with("action=redeem")).collect();
+    assert_eq!(redeems.len(), 3);
+    // Each after a look at the record.
+    assert!(redeems.iter().all(|index| lines[index - 1].starts_with("GET")), "{lines:?}");
+}
+
+#[test]
+fn an_offer_that_pays_too_little_is_not_taken() {
+    let whole = Whole::new("offer");
+    let server = whole.service.start();
+    let mut arguments = whole.begin.clone();
+    let at = arguments.iter().position(|argument| argument == "--at-least").unwrap();
+    arguments[at + 1].push('0');
+    let output = whole.run(&server.base, &arguments);
+    assert!(output.status.code() == Some(1) && said(&output).contains("quote_too_low"), "{}", said(&output));
+    arguments.drain(at..at + 2);
+    let output = whole.run(&server.base, &arguments);
+    assert!(output.status.code() == Some(2) && said(&output).contains("--at-least"), "{}", said(&output));
+    assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
 
 #[test]

@@ -127,8 +127,8 @@ impl<'f, T: Transport> Flow<'f, T> {
 
     /// Consents to an early refund on a Bitcoin-like chain.
     ///
-    /// `sign` gets the record and the hashes that the service wants signed. It computes each hash again from the record,
-    /// refuses one that it did not find, and returns one signature for each, in their order: 64 bytes and the hash type
+    /// `sign` gets the record and the hashes that the service wants signed. It computes each hash again from the record
+    /// (`instant_refund` of this crate does), refuses one that it did not find, and returns one signature for each, in their order: 64 bytes and the hash type
     /// `83`, in hex.
     ///
     /// # Errors

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 use crate::error::{TransportError, TransportErrorKind};
 use crate::transport::{MAX_BODY, Method, Request, Response, Transport};
 
-/// HTTP/1.1 with TLS by rustls and the system's roots. No redirect is followed, no body is decompressed, nothing is
-/// sent twice.
+/// HTTP/1.1 with TLS by rustls and the system's roots. No redirect is followed, no body is decompressed, nothing is sent
+/// twice, and no proxy of the environment is used: one would see what goes to this machine without TLS.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: reqwest::Client,
@@ -40,7 +40,26 @@ impl Http {
     ///
     /// [`TransportErrorKind::Setup`] if TLS cannot be set up.
     pub fn new(timeouts: Timeouts) -> Result<Self, TransportError> {
-        let client = reqwest::Client::builder()
+        Self::build(timeouts, None)
+    }
+
+    /// A transport whose https connections are tunnelled through a proxy.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or the proxy's address is none.
+    pub fn through(timeouts: Timeouts, proxy: &str) -> Result<Self, TransportError> {
+        let proxy = reqwest::Proxy::https(proxy);
+        Self::build(timeouts, Some(proxy.map_err(|_| TransportError::new(TransportErrorKind::Setup, "the proxy's address is no URL"))?))
+    }
+
+    fn build(timeouts: Timeouts, proxy: Option<reqwest::Proxy>) -> Result<Self, TransportError> {
+        let builder = reqwest::Client::builder().no_proxy();
+        let builder = match proxy {
+            Some(proxy) => builder.proxy(proxy),
+            None => builder,
+        };
+        let client = builder
             .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -59,7 +78,7 @@ impl Http {
         self
     }
 
-    fn build(&self, request: &Request) -> Result<reqwest::RequestBuilder, TransportError> {
+    fn write(&self, request: &Request) -> Result<reqwest::RequestBuilder, TransportError> {
         let method = match request.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -81,7 +100,7 @@ impl Http {
 
 impl Transport for Http {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
-        let mut answer = self.build(request)?.send().await.map_err(failure)?;
+        let mut answer = self.write(request)?.send().await.map_err(failure)?;
         if answer.headers().get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
             return Err(TransportError::new(TransportErrorKind::Encoded, "the body was asked for as it is"));
         }

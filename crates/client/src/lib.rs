@@ -6,6 +6,8 @@ mod error;
 mod flow;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "bitcoin")]
+mod instant;
 pub mod release;
 mod request;
 pub mod response;
@@ -24,6 +26,8 @@ pub use flow::Flow;
 pub use futures_util::{Stream, StreamExt};
 #[cfg(feature = "http")]
 pub use http::{Http, Timeouts};
+#[cfg(feature = "bitcoin")]
+pub use instant::instant_refund;
 pub use release::Hold;
 pub use request::{Action, Api, Extra, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
 pub use response::Answer;
