@@ -62,7 +62,8 @@ pub fn whole_path(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry
     fn documents<'d>(request: &'d json::Value<'d>, response: &'d json::Value<'d>) -> Documents<'d> {
         Documents { request, response, order: None }
     }
-    let verify = |response: &json::Value<'_>| open(documents(&request, response), registry, &policy).expect("open").verify().expect("verify");
+    let verify =
+        |response: &json::Value<'_>| open(documents(&request, response), registry, &policy).expect("open").verify().expect("verify");
     let prepare = || verify(&value).prepare_json(wallet()).expect("prepare");
     let [parse, verified, prepared, parsed_prepared, summary, sign, whole] = STEPS;
     group.bench_function(parse, |b| b.iter(|| json::parse(black_box(response.as_bytes())).expect("JSON")));

@@ -394,6 +394,7 @@ fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
         let pace = args.pace.pace();
         let news: std::pin::Pin<Box<dyn countersign_client::Stream<Item = Result<Progress, countersign_client::Error>>>> = match &one.swap {
             Some(swap) => Box::pin(flow.watch(swap, pace)),
+            // Nothing is known of what was asked for, so the record is taken at its word.
             None => Box::pin(track(&one.client, &one.id, &one.registry, pace, |_| Ok(()))),
         };
         follow(news, |progress| print(&progress.record, &progress.status, json)).await
