@@ -8,7 +8,7 @@
 use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use alloy_sol_types::{Eip712Domain, SolStruct, eip712_domain};
 use countersign_core::json::{At, Members, Node};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Order, Refusal};
 
 use crate::call::{Initiate, MAX_DESTINATION_DATA};
 
@@ -48,7 +48,7 @@ const INITIATE_TYPE_HASH: B256 = b256!("de5278e8c85ac4e57ea69f40f594c328916a0c84
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every rule")]
 pub struct Rules {
     /// Reads an address in the family's spellings.
-    pub address: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+    pub address: fn(&Order<'_>, Node<'_, '_>) -> Result<Address, Refusal>,
     /// Writes an address as the family's users do.
     pub shown: fn(Address) -> String,
     /// Whether the message that is signed leaves the destination data out (Tron).
@@ -59,10 +59,12 @@ pub struct Rules {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Message {
-    /// The domain: name, version, chain id, contract.
-    pub domain: Eip712Domain,
     /// The domain's version: printable ASCII.
     pub version: String,
+    /// The domain's chain id.
+    pub chain_id: u64,
+    /// The domain's contract.
+    pub verifying_contract: Address,
     /// The terms, without an initiator: that is whoever signs.
     pub terms: Initiate,
     hashed_data: bool,
@@ -107,9 +109,8 @@ impl Message {
 
     /// Hash of the domain. The two constant hashes are what a general encoder would compute again each time.
     fn domain_separator(&self) -> B256 {
-        let chain_id = self.domain.chain_id.unwrap_or_default();
-        let contract = self.domain.verifying_contract.unwrap_or_default();
-        hash_words([DOMAIN_TYPE_HASH, DOMAIN_NAME_HASH, keccak256(&self.version), chain_id.into(), contract.into_word()])
+        let (chain_id, contract) = (U256::from(self.chain_id), self.verifying_contract.into_word());
+        hash_words([DOMAIN_TYPE_HASH, DOMAIN_NAME_HASH, keccak256(&self.version), chain_id.into(), contract])
     }
 
     fn struct_hash(&self) -> B256 {
@@ -123,6 +124,13 @@ impl Message {
             ]),
             Struct::WithData(message) => message.eip712_hash_struct(),
         }
+    }
+
+    /// The domain as alloy's own type.
+    #[must_use]
+    pub fn domain(&self) -> Eip712Domain {
+        let (version, chain_id, verifying_contract) = (self.version.clone(), self.chain_id, self.verifying_contract);
+        eip712_domain! { name: DOMAIN_NAME, version: version, chain_id: chain_id, verifying_contract: verifying_contract, }
     }
 
     /// The message as the struct that is hashed.
@@ -143,18 +151,25 @@ impl Message {
     ///
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`], [`Code::ChainMismatch`],
     /// [`Code::UnknownContract`], [`Code::TwinsDiffer`], or what is malformed.
-    pub fn read(node: Node<'_, '_>, chain_id: u64, htlc: Address, call: &Initiate, rules: Rules) -> Result<Self, Refusal> {
+    pub fn read(
+        order: &Order<'_>,
+        node: Node<'_, '_>,
+        chain_id: u64,
+        htlc: Address,
+        call: &Initiate,
+        rules: Rules,
+    ) -> Result<Self, Refusal> {
         let members = node.object()?;
         let primary = members.need("primaryType")?;
         if primary.text()? != "Initiate" {
             return Err(primary.refuse(Code::TypedDataPrimaryType).expected("Initiate"));
         }
         members.only(&["domain", "message", "primaryType", "types"])?;
-        let (domain, version) = read_domain(members.need("domain")?, chain_id, htlc, rules)?;
+        let version = read_domain(order, members.need("domain")?, chain_id, htlc, rules)?;
         let carries_data = check_types(members.need("types")?)?;
-        let terms = read_message(members.need("message")?, carries_data, rules)?;
+        let terms = read_message(order, members.need("message")?, carries_data, rules)?;
         check_twin(&terms, call, carries_data, members.need("message")?.at(), rules)?;
-        Ok(Self { domain, version, terms, hashed_data: carries_data && !rules.drops_destination_data })
+        Ok(Self { version, chain_id, verifying_contract: htlc, terms, hashed_data: carries_data && !rules.drops_destination_data })
     }
 }
 
@@ -178,7 +193,8 @@ pub fn preimage(domain_separator: B256, struct_hash: B256) -> [u8; 66] {
     bytes
 }
 
-fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: Rules) -> Result<(Eip712Domain, String), Refusal> {
+/// The domain is that of the pinned contract; answers its version.
+fn read_domain(order: &Order<'_>, node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: Rules) -> Result<String, Refusal> {
     let members = node.object()?;
     members.only(&["name", "version", "chainId", "verifyingContract"]).map_err(|refusal| at_code(refusal, Code::TypedDataDomain))?;
     let name = members.need("name")?;
@@ -196,11 +212,10 @@ fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: Rules) -
         return Err(chain.refuse(Code::ChainMismatch).expected(chain_id));
     }
     let contract = members.need("verifyingContract")?;
-    if (rules.address)(contract)? != htlc {
+    if (rules.address)(order, contract)? != htlc {
         return Err(contract.refuse(Code::UnknownContract).expected((rules.shown)(htlc)));
     }
-    let domain = eip712_domain! { name: DOMAIN_NAME, version: version.to_owned(), chain_id: chain_id, verifying_contract: htlc, };
-    Ok((domain, version.to_owned()))
+    Ok(version.to_owned())
 }
 
 /// Keeps the place of a refusal and gives it the code of the whole.
@@ -250,14 +265,14 @@ fn check_type(node: Node<'_, '_>, wanted: &[(&str, &str)]) -> Result<(), Refusal
     Ok(())
 }
 
-fn read_message(node: Node<'_, '_>, carries_data: bool, rules: Rules) -> Result<Initiate, Refusal> {
+fn read_message(order: &Order<'_>, node: Node<'_, '_>, carries_data: bool, rules: Rules) -> Result<Initiate, Refusal> {
     let members = node.object()?;
     let keys: Vec<_> = INITIATE_TYPE.iter().map(|(name, _)| *name).collect();
     members.only(if carries_data { &keys } else { keys.get(..4).unwrap_or_default() })?;
     let destination_data = |members: &Members<'_, '_>| members.need("destinationData")?.hex_bytes(MAX_DESTINATION_DATA).map(Bytes::from);
     Ok(Initiate {
         initiator: None,
-        redeemer: (rules.address)(members.need("redeemer")?)?,
+        redeemer: (rules.address)(order, members.need("redeemer")?)?,
         timelock: members.need("timelock")?.any_number()?,
         amount: members.need("amount")?.any_number()?,
         secret_hash: members.need("secretHash")?.hex_array::<32>()?.into(),
@@ -300,8 +315,9 @@ mod tests {
     #[test]
     fn constant_hashes_are_those_of_a_general_encoder() {
         let message = Message {
-            domain: eip712_domain! { name: DOMAIN_NAME, version: "3", chain_id: 1, verifying_contract: Address::repeat_byte(1), },
             version: "3".to_owned(),
+            chain_id: 1,
+            verifying_contract: Address::repeat_byte(1),
             terms: Initiate {
                 initiator: None,
                 redeemer: Address::repeat_byte(2),
@@ -313,12 +329,12 @@ mod tests {
             hashed_data: false,
         };
         let Struct::Plain(general) = message.to_struct() else { panic!("no destination data") };
-        let hashes = message.hashes();
+        let (domain, hashes) = (message.domain(), message.hashes());
         assert_eq!(DOMAIN_NAME_HASH, keccak256(DOMAIN_NAME));
-        assert_eq!(hashes.domain_separator, message.domain.separator());
+        assert_eq!(hashes.domain_separator, domain.separator());
         assert_eq!(hashes.struct_hash, general.eip712_hash_struct());
-        assert_eq!(hashes.digest, general.eip712_signing_hash(&message.domain));
+        assert_eq!(hashes.digest, general.eip712_signing_hash(&domain));
         assert_eq!(INITIATE_TYPE_HASH, general.eip712_type_hash());
-        assert_eq!(DOMAIN_TYPE_HASH, message.domain.type_hash());
+        assert_eq!(DOMAIN_TYPE_HASH, domain.type_hash());
     }
 }

@@ -44,7 +44,7 @@ pub struct Wallet {
     /// Which of the outputs are spent.
     pub selection: Selection,
     /// In which order inputs and outputs stand.
-    pub order: Order,
+    pub order: Sorting,
     /// Whether the transaction may be replaced by one with a higher fee (BIP-125); so by default.
     pub final_at_once: bool,
 }
@@ -63,7 +63,7 @@ pub enum Selection {
 /// In which order inputs and outputs stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Order {
+pub enum Sorting {
     /// As given, the deposit first, the change last: the batch contract's rule.
     #[default]
     Given,
@@ -82,7 +82,7 @@ impl Wallet {
             change_address: Some(change_address),
             fee_rate: Some(fee_rate),
             selection: Selection::All,
-            order: Order::Given,
+            order: Sorting::Given,
             final_at_once: false,
         }
     }
@@ -103,14 +103,14 @@ impl Wallet {
         };
         let selection = if choice("selection", &["all", "lowest_fee"])? == 0 { Selection::All } else { Selection::Lowest };
         let order = match (choice("order", &["given", "bip69", "shuffled"])?, members.get("seed")) {
-            (0, None) => Order::Given,
-            (1, None) => Order::Bip69,
-            (2, Some(seed)) => Order::Shuffled(number::bare_hex_array(seed.text()?).map_err(|code| seed.at().refuse(code))?),
+            (0, None) => Sorting::Given,
+            (1, None) => Sorting::Bip69,
+            (2, Some(seed)) => Sorting::Shuffled(number::bare_hex_array(seed.text()?).map_err(|code| seed.at().refuse(code))?),
             (2, None) => return Err(members.at().key("seed").refuse(Code::MissingField)),
             (_, Some(seed)) => {
                 return Err(seed.at().refuse(Code::UnexpectedField).because("a seed shuffles: give the order shuffled beside it"));
             }
-            (_, None) => Order::Given,
+            (_, None) => Sorting::Given,
         };
         Ok(Self {
             utxos,
@@ -246,8 +246,8 @@ impl Plan<'_> {
         let mut outputs = vec![(self.output.clone(), false)];
         outputs.extend(rest.change.map(|value| (TxOut { value: Amount::from_sat(value), script_pubkey: self.change.clone() }, true)));
         match self.wallet.order {
-            Order::Given => {}
-            Order::Bip69 => {
+            Sorting::Given => {}
+            Sorting::Bip69 => {
                 // Both as they are displayed: the id's bytes in the opposite order.
                 chosen.sort_by_cached_key(|utxo| {
                     let mut txid = utxo.outpoint.txid.to_byte_array();
@@ -256,7 +256,7 @@ impl Plan<'_> {
                 });
                 outputs.sort_by(|(a, _), (b, _)| (a.value, &a.script_pubkey).cmp(&(b.value, &b.script_pubkey)));
             }
-            Order::Shuffled(seed) => {
+            Sorting::Shuffled(seed) => {
                 let rank = |item: &[u8]| sha256::Hash::hash(&[&seed[..], item].concat());
                 chosen.sort_by_cached_key(|utxo| rank(&bitcoin::consensus::serialize(&utxo.outpoint)));
                 outputs.sort_by_cached_key(|(output, _)| rank(output.script_pubkey.as_bytes()));

@@ -330,7 +330,7 @@ pub fn parse_bitcoin(coin: Coin, net: BitcoinNet, text: &str) -> Result<Vec<u8>,
         && [Coin::Bitcoin, Coin::Litecoin].into_iter().any(|coin| {
             [BitcoinNet::Main, BitcoinNet::Test, BitcoinNet::Regtest]
                 .into_iter()
-                .any(|net| hrp(coin, net).as_str() == prefix.to_ascii_lowercase())
+                .any(|net| hrp(coin, net).as_str().eq_ignore_ascii_case(prefix))
         })
     {
         let (found, version, program) = segwit::decode(text).map_err(|_| AddressError::Checksum)?;

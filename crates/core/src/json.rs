@@ -39,10 +39,15 @@ pub enum Value<'v> {
     /// A string, unescaped.
     String(Cow<'v, str>),
     /// An array.
-    Array(Vec<Self>),
+    Array(Box<[Self]>),
+    /// An array of integers 0 to 255, each written canonically: one byte an item instead of a value.
+    Bytes(Box<[u8]>),
     /// An object: no key twice.
-    Object(Vec<(Cow<'v, str>, Self)>),
+    Object(Box<[Member<'v>]>),
 }
+
+/// A key, unescaped, and its value.
+pub type Member<'v> = (Cow<'v, str>, Value<'v>);
 
 impl fmt::Debug for Value<'_> {
     /// Names the kind and size only: a value can hold a secret key.
@@ -53,6 +58,7 @@ impl fmt::Debug for Value<'_> {
             Self::Number(text) => write!(f, "number of {} characters", text.len()),
             Self::String(text) => write!(f, "string of {} bytes", text.len()),
             Self::Array(items) => write!(f, "array of {}", items.len()),
+            Self::Bytes(items) => write!(f, "array of {}", items.len()),
             Self::Object(members) => write!(f, "object of {}", members.len()),
         }
     }
@@ -72,10 +78,10 @@ pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
         let start = error.valid_up_to();
         Refusal::new(Code::JsonNotUtf8, range(start, start.saturating_add(error.error_len().unwrap_or(1))))
     })?;
-    let mut reader = Reader { text, jiter: Jiter::new(bytes), values: 0 };
-    let peek = reader.jiter.peek().map_err(syntax)?;
+    let mut reader = Reader { text, jiter: Jiter::new(bytes), skipped: 0, values: 0, items: Vec::new(), members: Vec::with_capacity(32) };
+    let peek = reader.step(Jiter::peek)?;
     let value = reader.value(peek, MAX_DEPTH)?;
-    reader.jiter.finish().map_err(syntax)?;
+    reader.step(Jiter::finish)?;
     Ok(value)
 }
 
@@ -83,67 +89,93 @@ fn range(start: usize, end: usize) -> String {
     format!("#{start}-{end}")
 }
 
-fn syntax(error: JiterError) -> Refusal {
-    Refusal::new(Code::JsonSyntax, range(error.index, error.index.saturating_add(1))).got(error.error_type)
-}
-
 struct Reader<'v> {
     text: &'v str,
     jiter: Jiter<'v>,
+    /// Bytes of the text before those that `jiter` was given.
+    skipped: usize,
     values: usize,
+    /// Items of the arrays, and members of the objects, that are not yet closed.
+    items: Vec<Value<'v>>,
+    members: Vec<Member<'v>>,
 }
 
 impl<'v> Reader<'v> {
-    fn here(&self) -> String {
-        let index = self.jiter.current_index();
-        range(index, index.saturating_add(1))
+    fn index(&self) -> usize {
+        self.jiter.current_index().saturating_add(self.skipped)
+    }
+
+    fn refuse(&self, code: Code) -> Refusal {
+        let index = self.index();
+        Refusal::new(code, range(index, index.saturating_add(1)))
+    }
+
+    /// Takes one token.
+    fn step<T>(&mut self, token: impl FnOnce(&mut Jiter<'v>) -> Result<T, JiterError>) -> Result<T, Refusal> {
+        token(&mut self.jiter).map_err(|error| {
+            let index = error.index.saturating_add(self.skipped);
+            Refusal::new(Code::JsonSyntax, range(index, index.saturating_add(1))).got(error.error_type)
+        })
+    }
+
+    fn count(&mut self, values: usize) -> Result<(), Refusal> {
+        self.values = self.values.saturating_add(values);
+        if self.values <= MAX_VALUES {
+            return Ok(());
+        }
+        Err(self.refuse(Code::JsonTooLarge).expected(format!("at most {MAX_VALUES} values")))
     }
 
     fn value(&mut self, peek: Peek, depth: usize) -> Result<Value<'v>, Refusal> {
-        self.values = self.values.saturating_add(1);
-        if self.values > MAX_VALUES {
-            return Err(Refusal::new(Code::JsonTooLarge, self.here()).expected(format!("at most {MAX_VALUES} values")));
-        }
+        self.count(1)?;
         match peek {
-            Peek::Null => self.jiter.known_null().map(|()| Value::Null).map_err(syntax),
-            Peek::True | Peek::False => self.jiter.known_bool(peek).map(Value::Bool).map_err(syntax),
+            Peek::Null => self.step(Jiter::known_null).map(|()| Value::Null),
+            Peek::True | Peek::False => self.step(|jiter| jiter.known_bool(peek)).map(Value::Bool),
             Peek::String => {
-                let from = self.jiter.current_index();
-                let decoded = self.jiter.known_str().map_err(syntax)?;
-                Ok(Value::String(borrow(self.text, from, decoded)))
+                let text = self.text;
+                self.step(|jiter| jiter.known_str().map(|decoded| borrow(text, decoded))).map(Value::String)
             }
             Peek::Array | Peek::Object => {
                 let Some(depth) = depth.checked_sub(1) else {
-                    return Err(Refusal::new(Code::JsonTooDeep, self.here()).expected(format!("at most {MAX_DEPTH} levels")));
+                    return Err(self.refuse(Code::JsonTooDeep).expected(format!("at most {MAX_DEPTH} levels")));
                 };
-                if peek == Peek::Array { self.array(depth) } else { self.object(depth) }
+                if peek == Peek::Object {
+                    self.object(depth)
+                } else if let Some((bytes, len)) = self.text.as_bytes().get(self.index()..).and_then(byte_array) {
+                    self.count(bytes.len())?;
+                    self.skipped = self.index().saturating_add(len);
+                    self.jiter = Jiter::new(self.text.as_bytes().get(self.skipped..).unwrap_or_default());
+                    Ok(Value::Bytes(bytes.into()))
+                } else {
+                    self.array(depth)
+                }
             }
             _ if peek.is_num() => {
-                let from = self.jiter.current_index();
-                self.jiter.known_number_bytes(peek).map_err(syntax)?;
-                Ok(Value::Number(self.text.get(from..self.jiter.current_index()).unwrap_or_default()))
+                let from = self.index();
+                self.step(|jiter| jiter.known_number_bytes(peek).map(|_| ()))?;
+                Ok(Value::Number(self.text.get(from..self.index()).unwrap_or_default()))
             }
-            _ => Err(Refusal::new(Code::JsonSyntax, self.here())),
+            _ => Err(self.refuse(Code::JsonSyntax)),
         }
     }
 
     fn array(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
-        let mut items = Vec::new();
-        let mut next = self.jiter.known_array().map_err(syntax)?;
+        let start = self.items.len();
+        let mut next = self.step(Jiter::known_array)?;
         while let Some(peek) = next {
-            items.push(self.value(peek, depth)?);
-            next = self.jiter.array_step().map_err(syntax)?;
+            let value = self.value(peek, depth)?;
+            self.items.push(value);
+            next = self.step(Jiter::array_step)?;
         }
-        Ok(Value::Array(items))
+        Ok(Value::Array(self.items.drain(start..).collect()))
     }
 
     fn object(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
-        // Most objects of an answer have up to five members: room for eight spares a second allocation.
-        let mut members: Vec<(Cow<'v, str>, Value<'v>)> = Vec::with_capacity(8);
+        let (text, start) = (self.text, self.members.len());
         let mut seen: Option<HashSet<Cow<'v, str>>> = None;
-        let mut from = self.jiter.current_index();
-        let mut next = self.jiter.known_object().map_err(syntax)?.map(|key| borrow(self.text, from, key));
+        let mut next = self.step(|jiter| jiter.known_object().map(|key| key.map(|key| borrow(text, key))))?;
         while let Some(key) = next {
+            let members = self.members.get(start..).unwrap_or_default();
             // A short object is compared key by key; a long one would make that quadratic.
             let twice = if members.len() < 32 {
                 members.iter().any(|(known, _)| *known == key)
@@ -151,29 +183,50 @@ impl<'v> Reader<'v> {
                 !seen.get_or_insert_with(|| members.iter().map(|(known, _)| known.clone()).collect()).insert(key.clone())
             };
             if twice {
-                return Err(Refusal::new(Code::JsonDuplicateKey, self.here()).got(key));
+                return Err(self.refuse(Code::JsonDuplicateKey).got(key));
             }
-            let peek = self.jiter.peek().map_err(syntax)?;
+            let peek = self.step(Jiter::peek)?;
             let value = self.value(peek, depth)?;
-            members.push((key, value));
-            from = self.jiter.current_index();
-            next = self.jiter.next_key().map_err(syntax)?.map(|key| borrow(self.text, from, key));
+            self.members.push((key, value));
+            next = self.step(|jiter| jiter.next_key().map(|key| key.map(|key| borrow(text, key))))?;
         }
-        Ok(Value::Object(members))
+        Ok(Value::Object(self.members.drain(start..).collect()))
     }
 }
 
-/// Borrows a decoded string from the text where it stands there without escapes. Between `from` and the opening quote
-/// stand only a brace, a comma and white space.
-fn borrow<'v>(text: &'v str, from: usize, decoded: &str) -> Cow<'v, str> {
-    let plain = text.as_bytes().get(from..).and_then(|rest| {
-        let start = rest.iter().position(|byte| *byte == b'"')?.checked_add(from)?.checked_add(1)?;
-        text.get(start..start.checked_add(decoded.len())?)
-    });
-    match plain {
-        Some(plain) if plain == decoded => Cow::Borrowed(plain),
-        _ => Cow::Owned(decoded.to_owned()),
+/// Borrows a decoded string from the text, where the reader found no escapes and so gave out a part of the text itself.
+fn borrow<'v>(text: &'v str, decoded: &str) -> Cow<'v, str> {
+    let start = decoded.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+    match start.checked_add(decoded.len()).and_then(|end| text.get(start..end)) {
+        Some(part) => Cow::Borrowed(part),
+        None => Cow::Owned(decoded.to_owned()),
     }
+}
+
+/// The array that the text begins with, if it holds integers 0 to 255 only, and its length in the text. Anything else,
+/// wrong spellings among it, is left to the general reading.
+fn byte_array(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let mut bytes = Vec::with_capacity(32);
+    // The number that is being read, and whether white space has ended it.
+    let (mut number, mut ended) = (None::<u8>, false);
+    for (index, byte) in text.iter().enumerate().skip(1) {
+        match (byte, number) {
+            (b'0'..=b'9', None) => number = Some(byte.wrapping_sub(b'0')),
+            // A zero before other digits is no JSON.
+            (b'0'..=b'9', Some(1..)) if !ended => number = Some(number?.checked_mul(10)?.checked_add(byte.wrapping_sub(b'0'))?),
+            (b',', Some(byte)) => {
+                bytes.push(byte);
+                (number, ended) = (None, false);
+            }
+            (b']', Some(byte)) => {
+                bytes.push(byte);
+                return Some((bytes, index.checked_add(1)?));
+            }
+            (b' ' | b'\n' | b'\r' | b'\t', _) => ended = number.is_some(),
+            _ => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -242,6 +295,34 @@ mod tests {
         }
         assert_eq!(parse(b"\"\xff\"").unwrap_err().code(), Code::JsonNotUtf8);
         assert_eq!(parse(b"\"\xff\"").unwrap_err().at(), "#1-2");
+    }
+
+    #[test]
+    fn arrays_of_bytes_are_the_arrays_that_they_were() {
+        for (text, bytes) in [("[0]", &[0][..]), ("[ 0 , 7\n,255\t]", &[0, 7, 255]), ("[10,99,100,200]", &[10, 99, 100, 200])] {
+            let value = parse(text.as_bytes()).unwrap();
+            assert_eq!(value, Value::Bytes(bytes.into()), "{text}");
+            let node = Node::root(&value, "");
+            assert_eq!(node.byte_array().unwrap(), bytes);
+            let items: Vec<_> = node.array().unwrap().map(|item| item.integer().unwrap()).collect();
+            assert_eq!(items, bytes.iter().map(|byte| u64::from(*byte)).collect::<Vec<_>>());
+        }
+        for text in ["[]", "[256]", "[1,1000]", "[1,-1]", "[1,2.0]", "[1e1]", "[1,\"2\"]", "[1,[2]]", "[1,null]"] {
+            assert!(matches!(parse(text.as_bytes()).unwrap(), Value::Array(_)), "{text}");
+        }
+        for text in ["[01]", "[1,00]", "[1,]", "[,1]", "[1", "[1 2]", "[1,2}", "[+1]"] {
+            assert_eq!(code(text), Code::JsonSyntax, "{text}");
+        }
+        // What follows such an array is read as before, and stands where it stands.
+        let text = r#"{"a":[1,2,3],"b":[4],"c":{"d":[5,"x"]}}"#;
+        let value = parse(text.as_bytes()).unwrap();
+        let Value::Object(members) = &value else { panic!() };
+        assert_eq!(members.iter().map(|(key, _)| key.as_ref()).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(parse(br#"{"a":[1,2,3],"b" 1}"#).unwrap_err().at(), "#17-18");
+        assert_eq!(parse(br#"{"a":[1,2,3],"a":1}"#).unwrap_err().code(), Code::JsonDuplicateKey);
+        assert_eq!(code(&format!("[{}0]", "0,".repeat(MAX_VALUES))), Code::JsonTooLarge);
+        let refusal = Node::root(&parse(b"[7,256]").unwrap(), "/x").byte_array().unwrap_err();
+        assert_eq!((refusal.code(), refusal.at()), (Code::NumberTooLarge, "/x/1"));
     }
 
     #[test]

@@ -154,8 +154,8 @@ impl Registry {
             let value = json::parse(text).map_err(|refusal| refusal.under(prefix))?;
             let node = Node::root(&value, prefix);
             match value {
-                Value::Array(_) => Read::read(node),
-                _ => wire::with_result(node, Read::read),
+                Value::Object(_) => wire::with_result(node, Read::read),
+                _ => Read::read(node),
             }
         }
         Self::pin(list(chains, "/chains")?, list(assets, "/assets")?, list(liquidity, "/liquidity")?)

@@ -42,6 +42,32 @@ const TELLING: &[&str] = &[
     "solana-token-v0-sponsor-signed",
     "solana-token-destination-data",
     "solana-token-gasless-null",
+    "tron-token-approval-unlimited",
+    "tron-native-typed-data",
+    "tron-addresses-mixed",
+    "tron-message-integers",
+    "tron-destination-data",
+    "tron-typed-data-without-domain-type",
+    "tron-record-native-v3",
+    "starknet-approval-unlimited",
+    "starknet-approval-exact",
+    "starknet-older-shape",
+    "starknet-delegate-approved",
+    "starknet-message-integers",
+    "starknet-chain-id-text",
+    "starknet-version-integer",
+    "starknet-record-evm-v2",
+    "sui-native",
+    "sui-two-amounts",
+    "sui-nested-result",
+    "sui-destination-data-20",
+    "sui-record-evm",
+    "bitcoin-address",
+    "bitcoin-without-record-litecoin",
+    "bitcoin-delegate",
+    "bitcoin-delegate-search",
+    "bitcoin-every-kind",
+    "bitcoin-record-starknet",
 ];
 
 /// One case for each kind of record: to each family, in each version, with each optional member.
@@ -62,6 +88,16 @@ const TELLING_RECORDS: &[&str] = &[
     "solana-record-testnet",
     "solana-record-token",
     "solana-record-other-id",
+    "tron-record-evm-v2",
+    "tron-record-native-v3",
+    "tron-record-other-id",
+    "starknet-record-testnets",
+    "starknet-record-delegate",
+    "sui-record-bitcoin",
+    "sui-record-mainnet",
+    "bitcoin-address-litecoin",
+    "bitcoin-delegate",
+    "bitcoin-record-sui",
 ];
 
 fn all() -> bool {
@@ -76,6 +112,13 @@ fn cases(telling: &[&str]) -> Vec<Good> {
         .filter(|(family, case)| all() || !named(*family) || telling.contains(&case.id.as_str()))
         .map(|(_, case)| case)
         .collect()
+}
+
+/// Bytes written as integers are some hundred scalars that all mean the same kind of thing, and the family's own tests change
+/// every one of them: here a sixteenth is enough.
+fn is_sampled(at: &str) -> bool {
+    let index = at.rsplit_once("/ptb_bytes/").and_then(|(_, index)| index.parse::<usize>().ok());
+    all() || index.is_none_or(|index| index % 16 == 5)
 }
 
 /// A case as a tree, without the key: signing what is compared anyway would only cost time.
@@ -176,7 +219,7 @@ fn every_member_of_the_response_is_refused_shown_or_without_effect() {
         let tree = unsigned(&case);
         let before = run(&tree.text());
         assert_eq!(before["ok"], Value::Bool(true), "{}", case.id);
-        for (at, token) in tree.scalars("/response") {
+        for (at, token) in tree.scalars("/response").into_iter().filter(|(at, _)| is_sampled(at)) {
             for (how, other) in others(&token) {
                 let after = run(&changed(&tree, &at, other.as_deref()));
                 wrongs.extend(unseen(&before, &after).map(|why| format!("{}: {at}, {how}: {why}", case.id)));

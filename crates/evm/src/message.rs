@@ -10,7 +10,8 @@ use countersign_abi::typed_data::{Rules, Struct, preimage};
 
 use crate::address;
 
-pub(crate) const RULES: Rules = Rules { address: address::read, shown: |address| address.to_string(), drops_destination_data: false };
+pub(crate) const RULES: Rules =
+    Rules { address: |_, node| address::read(node), shown: |address| address.to_string(), drops_destination_data: false };
 
 /// A message with its hashes, ready to be signed by the owner.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ impl UnsignedMessage {
     /// The message as alloy's own type, for signers that take typed data instead of a digest.
     #[must_use]
     pub fn to_typed_data(&self) -> TypedData {
-        let domain = Some(self.message.domain.clone());
+        let domain = Some(self.message.domain());
         match self.message.to_struct() {
             Struct::Plain(message) => TypedData::from_struct(&message, domain),
             Struct::WithData(message) => TypedData::from_struct(&message, domain),

@@ -39,11 +39,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     match &deposit.typed_data {
         Some(message) => summary.say(
             Topic::Message,
-            format!(
-                "gasless Initiate for {}, domain HTLC version {:?}",
-                message.domain.verifying_contract.unwrap_or_default(),
-                text::shown(&message.version)
-            ),
+            format!("gasless Initiate for {}, domain HTLC version {:?}", message.verifying_contract, text::shown(&message.version)),
         ),
         None => summary.say(Topic::Message, "none: this order has no gasless way"),
     }

@@ -181,7 +181,7 @@ fn check_typed_data(
     if pins.on_behalf {
         return Err(node.at().refuse(Code::TypedDataWithDelegate));
     }
-    let message = Message::read(node, pins.chain_id, pins.htlc, call, RULES)?;
+    let message = Message::read(order, node, pins.chain_id, pins.htlc, call, RULES)?;
     rules::check_pinned_version(order, &node, &message)?;
     if message.terms.destination_data.is_some() {
         warnings.warn(Code::GaslessFormUnproven);

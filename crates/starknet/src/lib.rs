@@ -4,7 +4,6 @@ pub mod address;
 pub mod felt;
 pub mod htlc;
 pub mod message;
-mod poseidon;
 pub mod recover;
 mod sign;
 mod summary;

@@ -9,11 +9,10 @@ use std::fmt;
 
 use countersign_core::json::{At, Node};
 use countersign_core::{Code, Refusal};
-use starknet_crypto::Felt;
+use starknet_crypto::{Felt, poseidon_hash_many};
 
 use crate::felt;
 use crate::htlc::{self, Initiate};
-use crate::poseidon;
 
 /// Hash of `"StarknetDomain"("name":"shortstring","version":"shortstring","chainId":"shortstring","revision":"shortstring")`
 const DOMAIN_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1ff2f602e42168014d405a94f75e8a93d640751d71d16311266e140d8b0a210");
@@ -65,7 +64,7 @@ impl Domain {
     /// Poseidon of type hash, name, version, chain id and revision 1.
     #[must_use]
     pub fn hash(&self) -> Felt {
-        poseidon::hash_known(&[DOMAIN_TYPE_HASH, self.name, self.version, self.chain_id, Felt::ONE])
+        poseidon_hash_many(&[DOMAIN_TYPE_HASH, self.name, self.version, self.chain_id, Felt::ONE])
     }
 }
 
@@ -117,7 +116,7 @@ pub struct UnsignedMessage {
 impl UnsignedMessage {
     pub(crate) fn new(message: Message, signer: Felt) -> Self {
         let (domain_hash, struct_hash) = (message.domain.hash(), message.struct_hash());
-        let message_hash = poseidon::hash_after(&[PREFIX, domain_hash], &[signer, struct_hash]);
+        let message_hash = poseidon_hash_many(&[PREFIX, domain_hash, signer, struct_hash]);
         Self { message, signer, domain_hash, struct_hash, message_hash }
     }
 
@@ -135,14 +134,14 @@ impl Message {
     pub fn struct_hash(&self) -> Felt {
         let terms = &self.terms;
         let [low, high] = felt::halves(terms.amount);
-        let amount = poseidon::hash(&[U256_TYPE_HASH, low, high]);
+        let amount = poseidon_hash_many(&[U256_TYPE_HASH, low, high]);
         let words: Vec<Felt> = htlc::words(&terms.secret_hash.0).collect();
-        let secret_hash = poseidon::hash(&words);
+        let secret_hash = poseidon_hash_many(&words);
         let timelock = Felt::from(terms.timelock);
         match self.contract {
-            None => poseidon::hash_after(&[INITIATE_TYPE_HASH, terms.redeemer], &[amount, timelock, secret_hash]),
+            None => poseidon_hash_many(&[INITIATE_TYPE_HASH, terms.redeemer, amount, timelock, secret_hash]),
             Some(contract) => {
-                poseidon::hash_after(&[INITIATE_FOR_CONTRACT_TYPE_HASH, terms.redeemer], &[amount, timelock, secret_hash, contract])
+                poseidon_hash_many(&[INITIATE_FOR_CONTRACT_TYPE_HASH, terms.redeemer, amount, timelock, secret_hash, contract])
             }
         }
     }

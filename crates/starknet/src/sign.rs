@@ -98,8 +98,9 @@ impl Signature {
     /// [`Code::SignatureMalformed`], or the codes of a felt.
     pub fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let felts = match node.value() {
-            Value::Array(felts) if felts.len() <= MAX_SIGNATURE => {
-                node.array()?.map(|felt| felt::read_any(felt)).collect::<Result<_, _>>()?
+            Value::Array(_) | Value::Bytes(_) => {
+                let felts = node.array()?.take(MAX_SIGNATURE.saturating_add(1));
+                felts.map(|felt| felt::read_any(felt)).collect::<Result<_, _>>()?
             }
             Value::Object(_) => {
                 let members = node.object()?;

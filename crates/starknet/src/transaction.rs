@@ -6,11 +6,10 @@
 use countersign_core::json::{Members, Node};
 use countersign_core::{Code, Refusal, U256};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use starknet_crypto::Felt;
+use starknet_crypto::{Felt, poseidon_hash_many};
 
 use crate::felt::{self, AllShown, Shown};
 use crate::message::UnsignedMessage;
-use crate::poseidon;
 use crate::verify::Deposit;
 
 /// `invoke`
@@ -275,11 +274,6 @@ impl Invoke {
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
     pub fn new(sender: Felt, chain_id: Felt, calls: &[&Call], wallet: &Wallet) -> Result<Self, Refusal> {
-        Self::with_known(sender, chain_id, calls, wallet, 0)
-    }
-
-    /// As [`Invoke::new`]; the last `own` felts of the calldata are this order's, those before them are many orders'.
-    fn with_known(sender: Felt, chain_id: Felt, calls: &[&Call], wallet: &Wallet, own: usize) -> Result<Self, Refusal> {
         if let Some(found) = wallet.chain_id
             && found != chain_id
         {
@@ -290,8 +284,7 @@ impl Invoke {
             Cairo::One => execute_calldata(calls),
             Cairo::Zero => legacy_execute_calldata(calls),
         };
-        let (known, own) = calldata.split_at_checked(calldata.len().saturating_sub(own)).unwrap_or((&[], &calldata));
-        let calldata_hash = poseidon::hash_after(known, own);
+        let calldata_hash = poseidon_hash_many(&calldata);
         let bounds = &wallet.resource_bounds;
         let fees = [
             Felt::from(wallet.tip),
@@ -299,11 +292,9 @@ impl Invoke {
             bounds.l2_gas.packed(*b"\0\0L2_GAS"),
             bounds.l1_data_gas.packed(*b"\0L1_DATA"),
         ];
-        let fee_hash = poseidon::hash_known(&fees);
+        let fee_hash = poseidon_hash_many(&fees);
         let mut invoke = Self { sender, chain_id, calldata, wallet: wallet.clone(), fee_hash, calldata_hash, tx_hash: Felt::ZERO };
-        let preimage = invoke.preimage();
-        let (shared, own) = preimage.split_at(6);
-        invoke.tx_hash = poseidon::hash_after(shared, own);
+        invoke.tx_hash = poseidon_hash_many(&invoke.preimage());
         Ok(invoke)
     }
 
@@ -311,7 +302,7 @@ impl Invoke {
     #[must_use]
     pub fn preimage(&self) -> [Felt; 10] {
         let wallet = &self.wallet;
-        let data = |felts: &[Felt]| if felts.is_empty() { HASH_OF_NOTHING } else { poseidon::hash(felts) };
+        let data = |felts: &[Felt]| if felts.is_empty() { HASH_OF_NOTHING } else { poseidon_hash_many(felts) };
         let modes = (wallet.nonce_data_availability.bits() << 32) | wallet.fee_data_availability.bits();
         [
             INVOKE,
@@ -366,13 +357,10 @@ pub struct Unsigned {
     pub typed_data: Option<UnsignedMessage>,
 }
 
-/// Felts at the end of a multicall that are one order's own: amount and secret hash.
-const OWN: usize = 10;
-
 pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
     let calls: Vec<&Call> = deposit.approval.iter().map(|approval| &approval.call).chain([&deposit.initiate]).collect();
     Ok(Unsigned {
-        invoke: Invoke::with_known(deposit.sender, deposit.chain_id, &calls, wallet, OWN)?,
+        invoke: Invoke::new(deposit.sender, deposit.chain_id, &calls, wallet)?,
         typed_data: deposit.typed_data.clone().map(|message| UnsignedMessage::new(message, deposit.sender)),
     })
 }

@@ -44,7 +44,7 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
     let (terms, shape) = Initiate::decode(&transaction, pins.coin_type == htlc::sui(), &at)?;
     let timelock = Rules { order, pins: &pins, layout: Layout(&transaction), shape: &shape, at: &at }.check(&terms, warnings)?;
     let kind = rebuild(&terms, &shape, &bytes, &at)?;
-    let kind_bytes = bytes;
+    let kind_bytes = bytes.into_owned();
     let stated = Terms {
         initiator: address::account(terms.initiator)?,
         redeemer: address::account(terms.redeemer)?,

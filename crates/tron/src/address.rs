@@ -6,7 +6,7 @@ use std::fmt;
 use countersign_core::chains::address::{AddressError, TRON_PREFIX, parse_evm, parse_tron_base58, tron_base58};
 use countersign_core::json::Node;
 use countersign_core::number::bare_hex_array;
-use countersign_core::{Account, Code, Family, Refusal};
+use countersign_core::{Account, Code, Family, Order, Refusal};
 
 /// A Tron address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,6 +116,19 @@ pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
 /// As [`Address::parse_any`], or [`Code::WrongType`].
 pub fn read_any(node: Node<'_, '_>) -> Result<Address, Refusal> {
     Address::parse_any(node.text()?).map_err(|code| node.refuse(code))
+}
+
+/// Reads an address of a response. Base58check takes two hashes: a text that the registry has too was read when it was
+/// pinned.
+pub(crate) fn read_once(
+    order: &Order<'_>,
+    node: Node<'_, '_>,
+    read: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+) -> Result<Address, Refusal> {
+    match order.pinned_as(node.text()?).and_then(Address::of) {
+        Some(address) => Ok(address),
+        None => read(node),
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod tip712;
 pub use tip712::hash;
 
 pub(crate) const RULES: Rules = Rules {
-    address: |node| address::read_any(node).map(Address::bytes),
+    address: |order, node| address::read_once(order, node, address::read_any).map(Address::bytes),
     shown: |address| Address::from(address).to_string(),
     drops_destination_data: true,
 };

@@ -43,7 +43,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
             Topic::Message,
             format!(
                 "gasless Initiate for {}, domain HTLC version {:?}, destination data not signed",
-                Address::from(message.domain.verifying_contract.unwrap_or_default()),
+                Address::from(message.verifying_contract),
                 text::shown(&message.version)
             ),
         ),

@@ -126,7 +126,7 @@ fn check_transaction(order: &Order<'_>, pins: &Pins, node: &Node<'_, '_>, to: (A
         return Err(chain.refuse(Code::ChainMismatch).expected(pins.chain_id));
     }
     let contract = members.need("to")?;
-    if address::read(contract)? != to.0 {
+    if address::read_once(order, contract, address::read)? != to.0 {
         return Err(contract.refuse(to.1).expected(to.0));
     }
     let coins = members.need("value")?;
@@ -176,7 +176,7 @@ fn check_approval(
 
 fn check_typed_data(order: &Order<'_>, pins: &Pins, node: Option<Node<'_, '_>>, call: &Initiate) -> Result<Option<Message>, Refusal> {
     let Some(node) = node else { return Ok(None) };
-    let message = Message::read(node, pins.chain_id & DOMAIN_CHAIN_ID, pins.htlc.bytes(), call, RULES)?;
+    let message = Message::read(order, node, pins.chain_id & DOMAIN_CHAIN_ID, pins.htlc.bytes(), call, RULES)?;
     check_pinned_version(order, &node, &message)?;
     Ok(Some(message))
 }

@@ -13,9 +13,10 @@ use std::fs;
 use std::path::Path;
 
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
+use alloy_sol_types::SolCall;
 use countersign_core::json::{self, Node};
 use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{ChainFamily, Documents, Order, Policy, Proposed, Registry, Signed};
+use countersign_core::{ChainFamily, Code, Documents, Order, Policy, Proposed, Registry, SecretHash, Signed};
 use countersign_proofs_evm::abi::{Erc20, Htlc, Order as Entry};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
 use countersign_tron::prost::Message;
@@ -111,7 +112,7 @@ impl Case {
                 world.deploy_at(token, &Contract::Token { symbol: "TRC20", decimals: 6 })?;
                 world.deploy_at(self.htlc, &Contract::Htlc { token, version: &self.version })?;
                 let mint = Erc20::mintCall { to: self.owner, value: self.entry.amount };
-                assert!(world.call(self.owner, token, alloy_sol_types::SolCall::abi_encode(&mint), U256::ZERO)?.is_success());
+                assert!(world.call(self.owner, token, mint.abi_encode(), U256::ZERO)?.is_success());
             }
             None => {
                 world.deploy_at(self.htlc, &Contract::NativeHtlc)?;
@@ -168,7 +169,7 @@ fn the_calls_lock_exactly_the_amount() -> TestResult {
             // Approved long ago.
             (None, Some(token)) => {
                 let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
-                assert!(world.call(case.owner, token, alloy_sol_types::SolCall::abi_encode(&approve), U256::ZERO)?.is_success());
+                assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
             }
             _ => {}
         }
@@ -192,12 +193,12 @@ fn the_signature_locks_the_same_when_a_stranger_brings_it() -> TestResult {
         let mut world = case.world()?;
         assert_eq!(message.message.hashes.domain_separator, world.read(case.htlc, &Htlc::domainSeparatorCall {})?, "{}", case.id);
         let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
-        assert!(world.call(case.owner, token, alloy_sol_types::SolCall::abi_encode(&approve), U256::ZERO)?.is_success());
+        assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
         let Entry { initiator, redeemer, timelock, amount, secretHash, .. } = case.entry.clone();
         let signature: Bytes = message.signature.clone().ok_or("not signed")?.into();
         let bring = |signature, timelock| {
             let call = Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash, signature };
-            alloy_sol_types::SolCall::abi_encode(&call)
+            call.abi_encode()
         };
         let longer = world.call(relayer, case.htlc, bring(signature.clone(), timelock + U256::ONE), U256::ZERO)?;
         assert_eq!(longer.reverted_with(), Some(Htlc::InvalidSignature { initiator }), "{}", case.id);
@@ -206,6 +207,52 @@ fn the_signature_locks_the_same_when_a_stranger_brings_it() -> TestResult {
         brought += 1;
     }
     assert!(brought > 30, "{brought}");
+    Ok(())
+}
+
+#[test]
+fn the_secret_pays_the_redeemer() -> TestResult {
+    // The fixtures' hashes have no known secret: the same swaps are opened once more under this one's.
+    const SECRET: &[u8; 32] = b"countersign proofs: tron redeem.";
+    let registry = registry()?;
+    let mut redeemed = 0;
+    for mut case in Case::all()? {
+        let Some(mut record) = case.record.take().filter(|record| record.version == "v3") else { continue };
+        let mut world = case.world()?;
+        let Entry { initiator, redeemer, timelock, amount, .. } = case.entry.clone();
+        let secret_hash = SecretHash::of(SECRET);
+        case.entry.secretHash = secret_hash.0.into();
+        if let Some(token) = case.token {
+            let approve = Erc20::approveCall { spender: case.htlc, value: amount };
+            assert!(world.call(initiator, token, approve.abi_encode(), U256::ZERO)?.is_success());
+        }
+        let (hash, data) = (case.entry.secretHash, case.destination_data.clone());
+        let call = Htlc::initiate_1Call { redeemer, timelock, amount, secretHash: hash, destinationData: data };
+        let value = if case.token.is_some() { U256::ZERO } else { amount };
+        let receipt = world.call(initiator, case.htlc, call.abi_encode(), value)?;
+        let id = case.opened(&world, &receipt)?;
+
+        record.source_swap.secret_hash = secret_hash;
+        record.source_swap.swap_id = alloy_primitives::hex::encode(id);
+        let mut wrong = *SECRET;
+        wrong[0] ^= 1;
+        let refusal = recover::redeem(&record, Leg::Source, &wrong, &registry).expect_err("another secret");
+        assert_eq!(refusal.code(), Code::SecretWrong, "{}", case.id);
+        let way_out = recover::redeem(&record, Leg::Source, SECRET, &registry)?;
+        assert_eq!((way_out.swap_id_recomputed, way_out.to.bytes(), way_out.amount), (true, redeemer, amount), "{}", case.id);
+        let relayer = Account::from_phrase("countersign proofs: relayer").address();
+        let data = Htlc::redeemCall { orderId: id, secret: wrong.into() }.abi_encode();
+        let receipt = world.call(relayer, case.htlc, data, U256::ZERO)?;
+        assert_eq!(receipt.reverted_with(), Some(Htlc::WrongSecret { orderId: id }), "{}", case.id);
+        assert!(world.call(relayer, way_out.call.to.bytes(), way_out.call.data, U256::ZERO)?.is_success(), "{}", case.id);
+        let paid = match case.token {
+            Some(token) => world.balance_of(token, redeemer)?,
+            None => world.native_balance_of(redeemer),
+        };
+        assert_eq!((paid, case.holdings(&world)?), (amount, [U256::ZERO; 2]), "{}", case.id);
+        redeemed += 1;
+    }
+    assert!(redeemed >= 2, "{redeemed}");
     Ok(())
 }
 
@@ -219,7 +266,7 @@ fn the_record_alone_leads_back_to_the_funds() -> TestResult {
         match (&case.artefacts().approval, case.token) {
             (None, Some(token)) => {
                 let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
-                assert!(world.call(case.owner, token, alloy_sol_types::SolCall::abi_encode(&approve), U256::ZERO)?.is_success());
+                assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
             }
             (Some(approval), _) => assert!(execute(&mut world, approval)?.is_success()),
             _ => {}

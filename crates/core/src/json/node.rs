@@ -1,14 +1,19 @@
 //! A value together with its place in the document, and the strict readings of it.
 
+use std::array;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::LazyLock;
 
 use ruint::aliases::U256;
 
-use super::Value;
+use super::{Member, Value};
 use crate::code::Code;
 use crate::number;
 use crate::refusal::Refusal;
+
+/// What the items of [`Value::Bytes`] are as values by themselves.
+static INTEGERS: LazyLock<[Value<'static>; 256]> = LazyLock::new(|| array::from_fn(|byte| Value::Number(byte.to_string().leak())));
 
 /// A place in a document: a list from the value back to the root, so that a pointer is only written when it is needed.
 #[derive(Clone, Copy)]
@@ -124,7 +129,7 @@ impl<'p, 'v> Node<'p, 'v> {
             Value::Bool(_) => "a boolean",
             Value::Number(_) => "a number",
             Value::String(_) => "a string",
-            Value::Array(_) => "an array",
+            Value::Array(_) | Value::Bytes(_) => "an array",
             Value::Object(_) => "an object",
         };
         self.at.refuse(Code::WrongType).expected(expected).got(got)
@@ -154,10 +159,32 @@ impl<'p, 'v> Node<'p, 'v> {
     ///
     /// [`Code::WrongType`].
     pub fn array<'s>(&'s self) -> Result<impl ExactSizeIterator<Item = Node<'s, 'v>>, Refusal> {
-        match self.value {
-            Value::Array(items) => Ok(items.iter().enumerate().map(|(index, value)| Node { value, at: self.at.index(index) })),
-            _ => Err(self.wrong_type("an array")),
+        let len = match self.value {
+            Value::Array(items) => items.len(),
+            Value::Bytes(items) => items.len(),
+            _ => return Err(self.wrong_type("an array")),
+        };
+        Ok((0..len).map(|index| {
+            let value = match self.value {
+                Value::Array(items) => items.get(index),
+                Value::Bytes(items) => items.get(index).and_then(|byte| INTEGERS.get(usize::from(*byte))),
+                _ => None,
+            };
+            Node { value: value.unwrap_or(&Value::Null), at: self.at.index(index) }
+        }))
+    }
+
+    /// Reads an array of integers 0 to 255.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`], or at an item [`Code::IntegerNotExact`] or [`Code::NumberTooLarge`].
+    pub fn byte_array(&self) -> Result<Cow<'v, [u8]>, Refusal> {
+        if let Value::Bytes(bytes) = self.value {
+            return Ok(Cow::Borrowed(bytes));
         }
+        let byte = |item: Node<'_, '_>| u8::try_from(item.integer()?).map_err(|_| item.refuse(Code::NumberTooLarge).expected("0 to 255"));
+        self.array()?.map(byte).collect()
     }
 
     /// Reads a string.
@@ -267,7 +294,7 @@ impl<'p, 'v> Node<'p, 'v> {
 /// The members of an object, and its place.
 #[derive(Debug, Clone, Copy)]
 pub struct Members<'p, 'v> {
-    members: &'v [(Cow<'v, str>, Value<'v>)],
+    members: &'v [Member<'v>],
     at: &'p At<'p>,
 }
 

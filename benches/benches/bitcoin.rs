@@ -1,0 +1,83 @@
+//! Bitcoin: what verification costs beside the one curve operation that it needs, and the choice among 10,000 coins.
+
+use std::hint::black_box;
+
+use countersign::bitcoin::bitcoin::hashes::Hash;
+use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
+use countersign::bitcoin::htlc::{Htlc, Tree};
+use countersign::bitcoin::transaction::{Selection, Wallet};
+use countersign::bitcoin::{Bitcoin, FeeRate, Utxo};
+use countersign::chains::taproot::tweak;
+use countersign::core::{Order, Proposed, Verified};
+use countersign::json::parse;
+use countersign::{Documents, Policy, Registry};
+use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use secp256k1::{Scalar, Secp256k1, XOnlyPublicKey};
+
+const CASES: &str = include_str!("../../fixtures/accept/bitcoin.jsonl");
+
+const GROUP: &str = "bitcoin";
+const ADDRESS: &str = "address recomputed and compared";
+const TWEAK: &str = "k256 tweak";
+const NATIVE_TWEAK: &str = "libsecp256k1 tweak";
+const RECORD: &str = "verify with the record";
+const SEARCH: &str = "address searched, 37 blocks, second solver";
+const COINS: &str = "10,000 coins, lowest fee";
+const NO_MATCH: &str = "10,000 coins, one in seven needed";
+
+fn main() {
+    let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
+    let mut criterion = criterion();
+    let mut group = criterion.benchmark_group(GROUP);
+    whole_path(&mut group, &case(CASES, "bitcoin-coins-without-record"), &registry);
+
+    let with_record = verified(&case(CASES, "bitcoin-address"), &registry);
+    let tree = with_record.deposit().tree.expect("recomputed");
+    let (htlc, key): (Htlc, [u8; 32]) = (tree.htlc, tree.output.key);
+    group.bench_function(ADDRESS, |b| b.iter(|| Tree::new(black_box(htlc)).expect("a point").output.key == black_box(key)));
+    group.bench_function(TWEAK, |b| b.iter(|| tweak(black_box(htlc.internal_key), black_box(tree.output.merkle_root))));
+    let secp = Secp256k1::new();
+    let scalar = Scalar::from_be_bytes(tree.output.merkle_root).expect("below the order");
+    group.bench_function(NATIVE_TWEAK, |b| {
+        b.iter(|| XOnlyPublicKey::from_slice(black_box(&htlc.internal_key)).expect("a point").add_tweak(&secp, black_box(&scalar)))
+    });
+    for (name, id) in [(RECORD, "bitcoin-address"), (SEARCH, "bitcoin-delegate-search-second-solver")] {
+        let line = case(CASES, id);
+        group.bench_function(name, |b| b.iter(|| verified(black_box(&line), &registry)));
+    }
+
+    group.sample_size(20);
+    // Values without a pattern: branch and bound meets neither the best nor the worst case.
+    let many = |small: u64| (0..10_000_u64).map(move |index| small + index.wrapping_mul(2_654_435_761) % (small * 10));
+    for (name, small) in [(COINS, 1_000), (NO_MATCH, 5)] {
+        let utxos: Vec<_> = (0..).zip(many(small)).map(|(index, value)| coin(index, value + 90)).collect();
+        let mut wallet = Wallet::new(utxos, CHANGE.to_owned(), FeeRate::whole(1));
+        wallet.selection = Selection::Lowest;
+        let line = case(CASES, "bitcoin-address");
+        group.bench_function(name, |b| {
+            b.iter_batched(|| verified(&line, &registry), |order| order.prepare(black_box(&wallet)).map(drop), criterion::BatchSize::SmallInput)
+        });
+    }
+    group.finish();
+    criterion.final_summary();
+    print_ratios(GROUP, TWEAK, &[&STEPS[..], &[ADDRESS, RECORD, SEARCH, COINS, NO_MATCH, TWEAK, NATIVE_TWEAK]].concat());
+}
+
+const CHANGE: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
+
+fn coin(index: u32, value: u64) -> Utxo {
+    let script_pubkey = ScriptBuf::from_bytes([&[0x00, 0x14][..], &[9; 20]].concat());
+    let output = TxOut { value: Amount::from_sat(value), script_pubkey };
+    Utxo::new(OutPoint { txid: Txid::from_byte_array([7; 32]), vout: index }, output).expect("p2wpkh")
+}
+
+fn verified(line: &str, registry: &Registry) -> Verified<Bitcoin> {
+    let policy = Policy::default();
+    let [request, response] = ["request", "response"].map(|name| member(line, name));
+    let record = line.contains("\"order\":").then(|| member(line, "order"));
+    let (request, response) = (parse(request.as_bytes()).expect("JSON"), parse(response.as_bytes()).expect("JSON"));
+    let record = record.as_ref().map(|text| parse(text.as_bytes()).expect("JSON"));
+    let documents = Documents { request: &request, response: &response, order: record.as_ref() };
+    let order = Order::open(documents, registry, &policy).expect("open");
+    Proposed::<Bitcoin>::new(order).expect("Bitcoin").verify().expect("verify")
+}
