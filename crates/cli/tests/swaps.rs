@@ -271,3 +271,34 @@ fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(server.lines().pop().unwrap(), format!("PATCH /v2/orders/{}?action=redeem", whole.service.fixture.order_id()));
 }
+
+/// A token needs its approval on chain first: the program prints it, and submits the message only when told that it is there.
+#[test]
+fn a_gasless_message_waits_for_the_approval() {
+    let home = Home::new("approval");
+    let fixture = Fixture::load("evm-record-bitcoin-v3");
+    let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
+    let request = home.file("request.json", &fixture.request.to_string());
+    let service = Service::new(fixture.clone());
+    let server = Server::start(move |seen| {
+        let reply = service.answer(seen);
+        if seen.method == "PATCH" {
+            *service.step.lock().unwrap() = Step::Redeemed;
+        }
+        reply
+    });
+    let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
+    assert!(home.run(&server.base, &create).status.success());
+    let mut resume = vec!["swap", "--registry", &registry, "--resume", fixture.order_id(), "--wallet", &wallet, "--yes", "--poll", "20"];
+    resume.push("--json");
+    let printed = home.run(&server.base, &resume);
+    assert!(printed.status.success() && said(&printed).contains("--approved"), "{}", said(&printed));
+    let artefacts: Value = serde_json::from_str(&out(&printed)).unwrap();
+    assert_eq!(artefacts["artefacts"]["approval"]["signed"], fixture.expect["approval"]["signed"]);
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+    resume.push("--approved");
+    let submitted = home.run(&server.base, &resume);
+    assert!(submitted.status.success(), "{}", said(&submitted));
+    let patch = server.seen().into_iter().find(|seen| seen.method == "PATCH").unwrap();
+    assert_eq!(patch.text(), format!(r#"{{"signature":"{}"}}"#, fixture.gasless().unwrap()));
+}
