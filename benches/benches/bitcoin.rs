@@ -23,7 +23,7 @@ const NATIVE_TWEAK: &str = "libsecp256k1 tweak";
 const RECORD: &str = "verify with the record";
 const SEARCH: &str = "address searched, 37 blocks, second solver";
 const COINS: &str = "10,000 coins, lowest fee";
-const NO_MATCH: &str = "10,000 coins, one in seven needed";
+const NO_MATCH: &str = "10,000 coins, a thousand needed";
 
 fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
@@ -55,7 +55,11 @@ fn main() {
         wallet.selection = Selection::Lowest;
         let line = case(CASES, "bitcoin-address");
         group.bench_function(name, |b| {
-            b.iter_batched(|| verified(&line, &registry), |order| order.prepare(black_box(&wallet)).map(drop), criterion::BatchSize::SmallInput)
+            b.iter_batched(
+                || verified(&line, &registry),
+                |order| order.prepare(black_box(&wallet)).map(drop),
+                criterion::BatchSize::SmallInput,
+            )
         });
     }
     group.finish();

@@ -12,7 +12,7 @@ const CASES: &str = include_str!("../../fixtures/accept/sui.jsonl");
 
 const GROUP: &str = "sui";
 const SIGNATURE: &str = "ed25519-dalek signature";
-const PEER: &str = "peer: serde_json, sui-sdk-types, digest";
+const PEER: &str = "peer, serde_json, sui-sdk-types, digest";
 
 fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");

@@ -104,7 +104,8 @@ pub fn print_ratios(group: &str, baseline: &str, rows: &[&str]) {
     }
 }
 
-fn median(group: &str, name: &str) -> Option<f64> {
+/// The median of this run's row, nanoseconds.
+pub fn median(group: &str, name: &str) -> Option<f64> {
     let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/target").to_owned());
     let path = Path::new(&target).join("criterion").join(group).join(name).join("new/estimates.json");
     let estimates: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;

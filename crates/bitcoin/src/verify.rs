@@ -41,6 +41,7 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
     let (to, stated) = wire::read(&result)?;
     let rules = Rules { order, chain, to };
     let amount = rules.amount(stated)?;
+    rules.delegate()?;
     let (script_pubkey, key) = rules.taproot()?;
     if chain.dust(&script_pubkey) > amount {
         warnings.about(Code::AmountBelowDust, format!("{amount} of at least {}", chain.dust(&script_pubkey)));
@@ -78,6 +79,18 @@ impl Rules<'_, '_> {
         u64::try_from(amount).ok().filter(|amount| *amount <= supply).ok_or_else(|| {
             Refusal::new(Code::AmountAboveSupply, "/request/source/amount").expected(format!("at most {supply}")).got(amount)
         })
+    }
+
+    /// The requested refund key is nobody's who takes part otherwise.
+    fn delegate(&self) -> Result<(), Refusal> {
+        let Some(delegate) = &self.order.delegate else { return Ok(()) };
+        let what = match () {
+            () if self.order.solver(delegate).is_some() => "the refund key is a solver's",
+            () if self.order.source.htlc.as_ref() == Some(delegate) => "the refund key is the HTLC's internal key, which nobody has",
+            () if delegate.array::<32>().is_none() => "the refund key is an address: it has to be an x-only key",
+            () => return Ok(()),
+        };
+        Err(Refusal::new(Code::InitiatorMismatch, "/request/source/delegate").because(what).got(hex::encode(delegate.bytes())))
     }
 
     /// An address of the asset's own chain, taproot, with a key that somebody can spend with.

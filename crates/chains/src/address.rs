@@ -24,6 +24,9 @@ const STARK_PRIME: [u8; 32] = {
     prime
 };
 
+/// Longest base58check text of 21 bytes that is looked at.
+const MAX_BASE58: usize = 40;
+
 /// Longest text that is looked at: a bech32m address of a witness program of 40 bytes is shorter.
 const MAX_TEXT: usize = 130;
 
@@ -326,7 +329,10 @@ const fn base58_versions(coin: Coin, net: BitcoinNet) -> (u8, u8, u8) {
 /// [`AddressError::OtherNetwork`] for another chain's address, [`AddressError::Checksum`] for a wrong checksum or the
 /// wrong one of bech32 and bech32m.
 pub fn parse_bitcoin(coin: Coin, net: BitcoinNet, text: &str) -> Result<Vec<u8>, AddressError> {
+    // A base58 address may begin with the letters of a human-readable part, `LTC1`: it is shorter, and of both cases.
+    let mixed = text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().any(|b| b.is_ascii_uppercase());
     if let Some((prefix, _)) = text.rsplit_once('1')
+        && (!mixed || text.len() > MAX_BASE58)
         && [Coin::Bitcoin, Coin::Litecoin].into_iter().any(|coin| {
             [BitcoinNet::Main, BitcoinNet::Test, BitcoinNet::Regtest]
                 .into_iter()
@@ -366,7 +372,7 @@ fn witness_script(version: Fe32, program: &[u8]) -> Option<Vec<u8>> {
 /// Payload of a base58check text, the four checksum bytes checked and cut.
 fn base58check(text: &str) -> Result<Vec<u8>, AddressError> {
     // Decoding takes quadratic time; every address of 21 bytes and a checksum is shorter than this.
-    if text.len() > 40 {
+    if text.len() > MAX_BASE58 {
         return Err(AddressError::Length);
     }
     bs58::decode(text).with_check(None).into_vec().map_err(|error| match error {
@@ -460,6 +466,14 @@ mod tests {
         }
         assert_eq!(parse(&litecoin, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), Err(AddressError::OtherNetwork));
         assert_eq!(parse(&main, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx"), Err(AddressError::OtherNetwork));
+    }
+
+    #[test]
+    fn a_base58_address_may_look_like_the_start_of_a_bech32_one() {
+        // Litecoin's version byte before 20 bytes that were found at random; base58check by Python's hashlib.
+        let litecoin = Network::Bitcoin(Coin::Litecoin, BitcoinNet::Main);
+        let account = parse(&litecoin, "LTC12CJAoW29yC5ncHFeBaFJP2gtS9RzqD").unwrap();
+        assert_eq!(hex::encode(account.bytes()), "76a91457627a1490000107252c22002b0029021b02010088ac");
     }
 
     #[test]

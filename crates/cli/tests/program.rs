@@ -276,3 +276,26 @@ fn a_deposit_can_be_scanned() {
     assert_eq!(run(&explain, b"").status.code(), Some(2));
     fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Both of Solana's ways of funding: the transaction that the owner sends, and the one that the service sends.
+#[test]
+fn solana_is_explained_signed_and_attached_both_ways() {
+    let registry = registry();
+    for id in ["solana-native-legacy", "solana-token-sponsor-signed"] {
+        let line = case(id);
+        let with = |command: &str, more: &[&str]| {
+            json(&run(&[&[command, "--registry", &registry, "--case", "-", "--json"][..], more].concat(), line.as_bytes()))
+        };
+        let gasless = !expected(id)["gasless"].is_null();
+        let lines = with("explain", &[])["summary"].to_string();
+        assert_eq!(lines.contains("co-signed with the sponsor"), gasless, "{lines}");
+        let signed = with("sign", &[])["artefacts"].clone();
+        for (way, member) in [("transaction", "signed"), ("transaction", "signature"), ("gasless", "submission")] {
+            assert_eq!(signed[way][member], expected(id)[way][member], "{id}: {way}");
+        }
+        let signature = format!("transaction={}", expected(id)["transaction"]["signature"].as_str().unwrap());
+        let attached = with("attach", &["--signature", &signature])["artefacts"].clone();
+        assert_eq!(attached["transaction"]["signed"], expected(id)["transaction"]["signed"]);
+        assert!(attached["gasless"]["submission"].is_null(), "no signature was given for it");
+    }
+}

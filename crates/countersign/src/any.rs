@@ -237,8 +237,8 @@ macro_rules! families {
 families! {
     "evm" Evm = countersign_evm::Evm;
     "tron" Tron = countersign_tron::Tron;
-    "solana" Solana = countersign_solana::Solana;
     "starknet" Starknet = countersign_starknet::Starknet;
+    "solana" Solana = countersign_solana::Solana;
     "sui" Sui = countersign_sui::Sui;
     "bitcoin" Bitcoin = countersign_bitcoin::Bitcoin;
 }

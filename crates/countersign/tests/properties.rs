@@ -63,11 +63,13 @@ const TELLING: &[&str] = &[
     "sui-destination-data-20",
     "sui-record-evm",
     "bitcoin-address",
-    "bitcoin-without-record-litecoin",
+    "bitcoin-address-litecoin",
+    "bitcoin-without-record",
     "bitcoin-delegate",
     "bitcoin-delegate-search",
+    "bitcoin-upper-case",
     "bitcoin-every-kind",
-    "bitcoin-record-starknet",
+    "bitcoin-shuffled",
 ];
 
 /// One case for each kind of record: to each family, in each version, with each optional member.
@@ -95,9 +97,12 @@ const TELLING_RECORDS: &[&str] = &[
     "starknet-record-delegate",
     "sui-record-bitcoin",
     "sui-record-mainnet",
-    "bitcoin-address-litecoin",
-    "bitcoin-delegate",
-    "bitcoin-record-sui",
+    "bitcoin-address",
+    "bitcoin-delegate-litecoin",
+    "bitcoin-owner-left-out",
+    "bitcoin-record-v1",
+    "bitcoin-record-solana",
+    "bitcoin-record-litecoin",
 ];
 
 fn all() -> bool {

@@ -5,8 +5,14 @@ use bdk_coin_select::{Candidate, ChangePolicy, CoinSelector, DrainWeights, FeeRa
 
 use super::{FeeRate, Utxo};
 
-/// Rounds of branch and bound times candidates: keeps the search within milliseconds.
-const EFFORT: usize = 2_000_000;
+/// Steps that branch and bound may take in all: keeps the search within some ten milliseconds.
+const EFFORT: usize = 300_000;
+/// Rounds below which it would find nothing.
+const MIN_ROUNDS: usize = 10;
+/// Rounds after which no better choice is looked for.
+const MAX_ROUNDS: usize = 20_000;
+/// No transaction that nodes relay has more inputs: 400,000 weight units by 230 of a taproot input.
+const MAX_INPUTS: usize = 1_739;
 /// Weight of the input that will spend a change output later: p2wpkh.
 const SPEND_CHANGE: u64 = 272;
 
@@ -27,7 +33,7 @@ pub(crate) struct Goal {
 /// Indices of the outputs that pay the goal, in the order in which they were given; `None` if all together do not.
 ///
 /// Branch and bound looks for the lowest fee, the change's later spending included. Where it finds nothing in its rounds, the
-/// outputs that are worth most per weight are taken until the goal is met. `enough` has the last word: it computes with exact
+/// outputs that are worth most per weight are taken until they are enough. `enough` has the last word: it computes with exact
 /// decimals what the library computes with floats.
 pub(crate) fn choose(utxos: &[Utxo], goal: &Goal, enough: impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
     let candidates: Vec<_> = utxos
@@ -42,21 +48,34 @@ pub(crate) fn choose(utxos: &[Utxo], goal: &Goal, enough: impl Fn(&[usize]) -> b
     let rate = Rough::from_sat_per_vb(goal.rate.to_string().parse().ok()?);
     let target = Target { fee: TargetFee::from_feerate(rate), outputs: TargetOutputs::fund_outputs([(goal.output_weight, goal.amount)]) };
     let drain = DrainWeights { output_weight: goal.change_weight, spend_weight: SPEND_CHANGE, n_outputs: 1 };
-    let change_policy = ChangePolicy::min_value(drain, goal.dust);
     let mut selector = CoinSelector::new(&candidates);
     selector.sort_candidates_by_descending_value_pwu();
-    let worthless: Vec<_> =
-        candidates.iter().enumerate().filter(|(_, candidate)| candidate.effective_value(rate) <= 0.0).map(|(index, _)| index).collect();
-    for index in worthless {
+    let worthless = |index: &usize| candidates.get(*index).is_none_or(|candidate| candidate.effective_value(rate) <= 0.0);
+    for index in (0..candidates.len()).filter(worthless) {
         selector.ban(index);
     }
-    let metric = LowestFee { target, long_term_feerate: rate, change_policy };
-    let rounds = EFFORT.checked_div(candidates.len())?.clamp(20, 20_000);
-    let mut greedy = selector.clone();
+    let largest = largest_first(&selector, goal, &enough)?;
+    // A round looks at every coin, and adds up as many as are needed, as often as there are such.
+    let needed = largest.len();
+    let rounds = EFFORT.checked_div(needed.saturating_mul(needed).saturating_add(candidates.len()))?.min(MAX_ROUNDS);
+    let metric = LowestFee { target, long_term_feerate: rate, change_policy: ChangePolicy::min_value(drain, goal.dust) };
     let chosen = |selector: &CoinSelector<'_>| selector.selected_indices().iter().copied().collect::<Vec<_>>();
-    if selector.run_bnb(metric, rounds).is_ok() && enough(&chosen(&selector)) {
+    if rounds >= MIN_ROUNDS && selector.run_bnb(metric, rounds).is_ok() && enough(&chosen(&selector)) {
         return Some(chosen(&selector));
     }
-    greedy.select_until(|greedy| greedy.is_target_met(target) && enough(&chosen(greedy)))?;
-    Some(chosen(&greedy))
+    Some(largest)
+}
+
+/// The outputs that are worth most per weight, until they are enough; `None` if no transaction can hold as many.
+fn largest_first(selector: &CoinSelector<'_>, goal: &Goal, enough: &impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+    let (mut chosen, mut value) = (Vec::new(), 0_u64);
+    for (index, candidate) in selector.candidates().filter(|(index, _)| !selector.banned().contains(index)).take(MAX_INPUTS) {
+        chosen.push(index);
+        value = value.saturating_add(candidate.value);
+        if value > goal.amount && enough(&chosen) {
+            chosen.sort_unstable();
+            return Some(chosen);
+        }
+    }
+    None
 }

@@ -1,0 +1,86 @@
+//! Solana: what verification costs beside the signature that it precedes. Accounts derived from a program are searched for
+//! with SHA-256 and a curve check a try, and each has to be derived to be compared: that is the floor, a row of its own.
+
+use std::hint::black_box;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use countersign::Registry;
+use countersign::solana::address::{ASSOCIATED_TOKEN_PROGRAM, TOKEN_PROGRAM, parse};
+use countersign::solana::solana_transaction::versioned::VersionedTransaction;
+use countersign_benches::{REGISTRY, STEPS, case, criterion, median, member, print_ratios, whole_path};
+use ed25519_dalek::Signer;
+use serde_json::Value;
+use solana_address::Address;
+
+const CASES: &str = include_str!("../../fixtures/accept/solana.jsonl");
+
+const SIGNATURE: &str = "ed25519-dalek signature";
+const FLOOR: &str = "floor, derived accounts";
+const PEER: &str = "peer, serde_json, solana-transaction, message bytes";
+
+fn main() {
+    let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
+    let mut criterion = criterion();
+    for (name, id) in [("solana native", "solana-native-legacy"), ("solana gasless", "solana-token-legacy")] {
+        let line = case(CASES, id);
+        let mut group = criterion.benchmark_group(name);
+        whole_path(&mut group, &line, &registry);
+        // What wallets do today: read the bytes, take the message. Nothing is checked.
+        let response = member(&line, "response");
+        group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response))));
+        let seeds = seeds(&line);
+        group.bench_function(FLOOR, |b| b.iter(|| derive(black_box(&seeds))));
+        let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
+        let message = unverified(&response).swap_remove(0);
+        group.bench_function(SIGNATURE, |b| b.iter(|| key.sign(black_box(&message))));
+        group.finish();
+        print_ratios(name, SIGNATURE, &[&STEPS[..], &[PEER, FLOOR, SIGNATURE]].concat());
+        if let (Some(path), Some(floor), Some(signature)) = (median(name, STEPS[3]), median(name, FLOOR), median(name, SIGNATURE)) {
+            println!("\n{name}: {} beyond the floor is {:.0} % of the signature", STEPS[3], (path - floor) / signature * 100.0);
+        }
+    }
+    criterion.final_summary();
+}
+
+fn unverified(response: &str) -> Vec<Vec<u8>> {
+    let body: Value = serde_json::from_str(response).expect("JSON");
+    let texts = ["versioned_tx", "versioned_tx_gasless"].map(|name| body["result"][name].as_str());
+    let messages = texts.into_iter().flatten().map(|text| {
+        let bytes = STANDARD.decode(text).expect("base64");
+        let transaction: VersionedTransaction = wincode::deserialize_exact(&bytes).expect("a transaction");
+        transaction.message.serialize()
+    });
+    messages.collect()
+}
+
+type Seeds = Vec<(Vec<Vec<u8>>, Address)>;
+
+/// The seeds of each account that an order's program derives.
+fn seeds(line: &str) -> Seeds {
+    let line: Value = serde_json::from_str(line).expect("JSON");
+    let registry: Value = serde_json::from_str(REGISTRY).expect("JSON");
+    let asset = registry["assets"].as_array().into_iter().flatten().find(|asset| asset["id"] == line["request"]["source"]["asset"]);
+    let asset = asset.expect("a pinned asset");
+    let key = |value: &Value| parse(value.as_str().expect("an address")).expect("an address");
+    let (program, owner) = (key(&asset["htlc"]["address"]), key(&line["request"]["source"]["owner"]).to_bytes().to_vec());
+    let hash = hex::decode(line["request"]["secret_hash"].as_str().expect("a hash").trim_start_matches("0x")).expect("hex");
+    if asset["token"].is_null() {
+        return vec![(vec![b"swap_account".to_vec(), owner, hash], program)];
+    }
+    let mint = key(&asset["token"]["address"]).to_bytes().to_vec();
+    vec![
+        (vec![], program),
+        (vec![owner.clone(), hash], program),
+        (vec![mint.clone()], program),
+        (vec![owner, TOKEN_PROGRAM.to_bytes().to_vec(), mint], ASSOCIATED_TOKEN_PROGRAM),
+    ]
+}
+
+fn derive(all: &Seeds) -> Vec<Address> {
+    let accounts = all.iter().map(|(seeds, program)| {
+        let seeds: Vec<_> = seeds.iter().map(Vec::as_slice).collect();
+        Address::find_program_address(&seeds, program).0
+    });
+    accounts.collect()
+}
