@@ -42,6 +42,15 @@ def satisfied(expression: str, allowed: set[str]) -> bool:
     return any_of()
 
 
+def parents(package: str) -> set[str]:
+    """The crates that depend on one directly."""
+    name, version = package.split(" ")[:2]
+    command = ["cargo", "tree", "--workspace", "--all-features", "--edges", "normal,build,dev", "--target", "all", "--locked"]
+    command += ["--invert", f"{name}@{version.removeprefix('v')}", "--depth", "1", "--prefix", "depth", "--format", " {p}"]
+    tree = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {line.split(" ")[1] for line in tree.splitlines() if line.startswith("1 ")}
+
+
 def main() -> int:
     with open("deny.toml", "rb") as file:
         rules = tomllib.load(file)
@@ -49,7 +58,7 @@ def main() -> int:
     command += ["--prefix", "none", "--format", "{p}\t{l}"]
     tree = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     allowed = set(rules["licenses"]["allow"])
-    banned = {ban["crate"] for ban in rules["bans"]["deny"]}
+    banned = {ban["crate"]: set(ban.get("wrappers", [])) for ban in rules["bans"]["deny"]}
     packages = sorted({line.replace(" (*)", "") for line in tree.splitlines() if "\t" in line})
     faults = []
     for line in packages:
@@ -58,7 +67,9 @@ def main() -> int:
         if "://" in source:
             faults.append(f"{package}: not from the registry")
         if name in banned:
-            faults.append(f"{package}: banned")
+            strangers = parents(package.removesuffix(" (proc-macro)")) - banned[name]
+            if strangers or not banned[name]:
+                faults.append(f"{package}: banned{' below ' + ', '.join(sorted(strangers)) if strangers else ''}")
         if not licence or not satisfied(licence, allowed):
             faults.append(f"{package}: licence {licence}")
     print("\n".join(faults) or f"{len(packages)} packages: licences, bans and sources are as deny.toml says")

@@ -17,6 +17,13 @@ pub(crate) enum Failure {
     Refused(Refusal),
     /// Wrong use, or a file that cannot be read or written.
     Usage(String),
+    /// The secret is held back, or another step ended without harm.
+    Held {
+        /// A stable name.
+        code: &'static str,
+        /// Why.
+        message: String,
+    },
     /// Whoever read stdout has stopped reading: nothing is left to say.
     Closed,
 }
@@ -24,6 +31,16 @@ pub(crate) enum Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<countersign_client::Error> for Failure {
+    fn from(error: countersign_client::Error) -> Self {
+        match error {
+            countersign_client::Error::Refused(refusal) => Self::Refused(refusal),
+            countersign_client::Error::Held(hold) => Self::Held { code: hold.code(), message: format!("the secret is held back: {hold}") },
+            other => Self::Usage(format!("{} ({})", other, other.code())),
+        }
     }
 }
 
@@ -85,7 +102,7 @@ pub(crate) struct CaseArgs {
 pub(crate) struct WalletArgs {
     /// The wallet's context: nonce, fees, coins, as in the batch contract.
     #[arg(long, value_name = "FILE")]
-    wallet: Option<PathBuf>,
+    pub(crate) wallet: Option<PathBuf>,
 }
 
 /// The texts of one order. A wallet's context can hold a key, so they are wiped.

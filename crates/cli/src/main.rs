@@ -1,15 +1,23 @@
 //! The `countersign` program: explains, prepares and signs what a swap service asks a wallet to sign.
 
+mod affiliate;
 mod attach;
 mod batch;
 mod demo;
 mod explain;
+mod finish;
 mod input;
+mod lists;
+mod order;
 mod prepare;
-mod refund;
+mod quote;
+mod recover;
 mod registry;
+mod service;
 mod show;
 mod sign;
+mod state;
+mod swap;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -63,14 +71,50 @@ enum Command {
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
     /// Takes Bitcoin or Litecoin back from an order record: refund, redemption, instant refund.
-    #[command(after_help = refund::EXAMPLES)]
-    Refund(refund::Args),
+    #[command(after_help = recover::EXAMPLES)]
+    Recover(recover::Args),
     /// Judges one case a line, in order, in bounded memory: the contract for other languages.
     #[command(after_help = batch::EXAMPLES)]
     Batch(batch::Args),
     /// Shows, pins and compares what the wallet trusts.
     #[command(subcommand)]
     Registry(registry::Command),
+    /// Asks what an amount is worth.
+    #[command(after_help = quote::EXAMPLES)]
+    Quote(quote::Args),
+    /// Creates, shows, lists and follows orders.
+    #[command(subcommand)]
+    Order(order::Command),
+    /// The whole way: quote, order, verify, sign, submit, follow, redeem.
+    #[command(after_help = swap::EXAMPLES)]
+    Swap(Box<swap::Args>),
+    /// Asks the service to refund an order.
+    Refund(finish::RefundArgs),
+    /// Gives the secret to the service, if the destination side is funded, verified, and leaves time.
+    Redeem(finish::RedeemArgs),
+    /// Signs an early refund of a Bitcoin-like order, computed here, and submits it.
+    InstantRefund(finish::InstantRefundArgs),
+    /// Lists what an affiliate has earned.
+    Earnings(service::ServiceArgs),
+    /// Prepares or signs the calls that pay out what an affiliate has earned.
+    Claim(affiliate::ClaimArgs),
+    /// Lists the service's chains.
+    Chains(lists::Args),
+    /// Lists the service's assets.
+    Assets(lists::Args),
+    /// Lists what solvers hold.
+    Liquidity(lists::Args),
+    /// Shows fees.
+    Fee(lists::Args),
+    /// Shows the traded volume.
+    Volume(lists::Args),
+    /// Lists contract schemas, or shows one.
+    Schemas(lists::SchemaArgs),
+    /// Asks which routes the service takes.
+    #[command(subcommand)]
+    Policy(lists::PolicyCommand),
+    /// Asks whether the service is well.
+    Health(service::ServiceArgs),
     /// Takes an order of each built family through explain, prepare and sign, on worthless keys.
     Demo,
     /// Prints completions for a shell.
@@ -87,9 +131,25 @@ fn main() -> ExitCode {
         Command::Prepare(args) => prepare::run(&args, cli.json),
         Command::Sign(args) => sign::run(&args, cli.json),
         Command::Attach(args) => attach::run(&args, cli.json),
-        Command::Refund(args) => refund::run(&args, cli.json),
+        Command::Recover(args) => recover::run(&args, cli.json),
         Command::Batch(args) => batch::command(&args),
         Command::Registry(command) => registry::run(&command, cli.json),
+        Command::Quote(args) => quote::run(&args, cli.json),
+        Command::Order(command) => order::run(&command, cli.json),
+        Command::Swap(args) => swap::run(&args, cli.json),
+        Command::Refund(args) => finish::refund(&args, cli.json),
+        Command::Redeem(args) => finish::redeem(&args, cli.json),
+        Command::InstantRefund(args) => finish::instant_refund(&args, cli.json),
+        Command::Earnings(args) => affiliate::earnings(&args, cli.json),
+        Command::Claim(args) => affiliate::claim(&args, cli.json),
+        Command::Chains(args) => lists::chains(&args, cli.json),
+        Command::Assets(args) => lists::assets(&args, cli.json),
+        Command::Liquidity(args) => lists::liquidity(&args, cli.json),
+        Command::Fee(args) => lists::fee(&args, cli.json),
+        Command::Volume(args) => lists::volume(&args, cli.json),
+        Command::Schemas(args) => lists::schemas(&args, cli.json),
+        Command::Policy(command) => lists::policy(&command, cli.json),
+        Command::Health(args) => lists::health(&args, cli.json),
         Command::Demo => demo::run(cli.json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut io::stdout());
@@ -104,6 +164,8 @@ fn report(failure: &Failure, json: bool) -> u8 {
     let written = match failure {
         Failure::Refused(refusal) if json => show::json(&show::Refused::new(refusal)),
         Failure::Refused(refusal) => show::refusal(refusal),
+        Failure::Held { code, message } if json => show::json(&show::Held::new(code, message)),
+        Failure::Held { code, message } => show::field(code, message),
         Failure::Usage(message) => {
             let _ = writeln!(anstream::stderr(), "countersign: {message}");
             return USAGE;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::input::{self, Failure, usage};
-use crate::{OK, REFUSED, show};
+use crate::{OK, REFUSED, service, show};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -33,12 +33,13 @@ pub(crate) enum Command {
 
 const PIN_EXAMPLES: &str = "Examples:
   countersign registry pin --chains chains.json --assets assets.json --liquidity liquidity.json --out registry.json
+  countersign registry pin --from-service --out registry.json
   countersign registry pin --from newer.json --out registry.json --accept";
 
 #[derive(clap::Args)]
 pub(crate) struct PinArgs {
     /// Body of GET /v2/chains.
-    #[arg(long, value_name = "FILE", required_unless_present = "from", requires_all = ["assets", "liquidity"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["from", "from_service"], requires_all = ["assets", "liquidity"])]
     chains: Option<PathBuf>,
     /// Body of GET /v2/assets.
     #[arg(long, value_name = "FILE")]
@@ -49,6 +50,11 @@ pub(crate) struct PinArgs {
     /// A registry to take over instead.
     #[arg(long, value_name = "FILE", conflicts_with = "chains")]
     from: Option<PathBuf>,
+    /// Asks the service for its lists instead.
+    #[arg(long, conflicts_with_all = ["chains", "from"])]
+    from_service: bool,
+    #[command(flatten)]
+    service: service::ServiceArgs,
     /// Where the pins are kept; without it they go to stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -117,11 +123,15 @@ fn show(registry: &Registry, json: bool) -> Result<u8, Failure> {
 fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
     let mut registry = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
         (Some(path), ..) => input::registry(path)?,
+        _ if args.from_service => {
+            let client = args.service.client()?;
+            service::run(async { Ok(client.registry().await?) })?
+        }
         (None, Some(chains), Some(assets), Some(liquidity)) => {
             let (chains, assets, liquidity) = (input::read(chains)?, input::read(assets)?, input::read(liquidity)?);
             Registry::from_service(&chains, &assets, &liquidity).map_err(|refusal| usage(format_args!("cannot be pinned: {refusal}")))?
         }
-        _ => return Err(usage("name --chains, --assets and --liquidity, or --from")),
+        _ => return Err(usage("name --chains, --assets and --liquidity, or --from, or --from-service")),
     };
     let older = args.out.as_deref().filter(|out| out.exists()).map(input::registry).transpose()?;
     if let (Some(older), None) = (&older, &args.from) {

@@ -1,8 +1,10 @@
 //! What goes to stdout: JSON for programs, lines in colour for people. Colour stops where stdout is no terminal.
 
 use std::io::{self, Write};
+use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
+use countersign::core::text;
 use countersign::{Refusal, Span, Summary, Warnings};
 use serde::Serialize;
 
@@ -22,6 +24,25 @@ pub(crate) struct Refused<'a> {
 impl<'a> Refused<'a> {
     pub(crate) const fn new(error: &'a Refusal) -> Self {
         Self { ok: false, error }
+    }
+}
+
+/// A step that ended without harm, as JSON.
+#[derive(Serialize)]
+pub(crate) struct Held<'a> {
+    ok: bool,
+    error: HeldError<'a>,
+}
+
+#[derive(Serialize)]
+struct HeldError<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+impl<'a> Held<'a> {
+    pub(crate) const fn new(code: &'a str, message: &'a str) -> Self {
+        Self { ok: false, error: HeldError { code, message } }
     }
 }
 
@@ -88,6 +109,65 @@ pub(crate) fn raw(text: &str) -> io::Result<()> {
 /// Prints a label and a value.
 pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{LABEL}{label:>16}{LABEL:#}  {value}")
+}
+
+/// Prints rows under their heads, each column as wide as it must be. Foreign text is capped and escaped.
+pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| text::shown(cell)).collect()).collect();
+    let width = |column: usize, head: &str| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain([head.chars().count()]).max().unwrap_or_default()
+    };
+    let widths: Vec<_> = heads.iter().enumerate().map(|(column, head)| width(column, head)).collect();
+    let mut out = anstream::stdout().lock();
+    let mut line = |cells: &mut dyn Iterator<Item = &str>, style: Style| {
+        let padded: Vec<_> = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        writeln!(out, "{style}{}{style:#}", padded.join("  ").trim_end())
+    };
+    line(&mut heads.iter().copied(), LABEL)?;
+    rows.iter().try_for_each(|row| line(&mut row.iter().map(String::as_str), Style::new()))
+}
+
+/// Prints one JSON document on one line.
+pub(crate) fn json_line(value: &impl Serialize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value)?;
+    out.write_all(b"\n")
+}
+
+/// Prints a summary and its warnings where the data does not go.
+pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::Result<()> {
+    let mut out = anstream::stderr().lock();
+    for line in summary.lines() {
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), line.text)?;
+    }
+    for warning in warnings.list() {
+        writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code, warning.message())?;
+    }
+    Ok(())
+}
+
+/// Unix seconds.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A time for people, in UTC.
+pub(crate) fn time(seconds: u64) -> String {
+    countersign_client::status::shown(seconds)
+}
+
+/// Prints an answer of the service as it came.
+pub(crate) fn answer(body: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(body.trim_ascii_end())?;
+    out.write_all(b"\n")
+}
+
+/// Says how a longer command is getting on.
+pub(crate) fn progress(text: &str) {
+    // Nobody reads it: nothing is lost.
+    let _ = writeln!(anstream::stderr(), "{QUIET}{text}{QUIET:#}");
 }
 
 /// Prints every text of a JSON value under its path: the artefacts, for people.

@@ -131,4 +131,10 @@ pub trait ChainFamily: Sized {
         signatures: Vec<(String, Self::Signature)>,
         warnings: &mut Warnings,
     ) -> Result<Self::Artefacts, Refusal>;
+
+    /// The `signature` of the gasless `PATCH /v2/orders/{id}?action=initiate`; `None` where the family has no gasless way or
+    /// nothing was signed for it.
+    fn submission(_: &Self::Artefacts) -> Option<String> {
+        None
+    }
 }

@@ -11,6 +11,7 @@ use crate::code::Code;
 use crate::order::{Order, Terms};
 use crate::refusal::Refusal;
 use crate::registry::Asset;
+use crate::secret_hash::SecretHash;
 use crate::side::Leg;
 use crate::summary::Warnings;
 use crate::wire::{OrderRecord, SwapRecord};
@@ -26,17 +27,29 @@ struct Check<'c, 'd> {
     record: &'c OrderRecord,
 }
 
+/// What a record is judged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Something will be signed: nothing may have happened yet.
+    Signing,
+    /// The order is under way: it may be funded, redeemed, refunded, its secret known.
+    Tracking,
+}
+
 /// Checks the record, where there is one.
 ///
 /// # Errors
 ///
 /// One of the `record_` codes at the member that contradicts.
-pub(crate) fn check(order: &Order<'_>, terms: Option<&Terms>, warnings: &mut Warnings) -> Result<(), Refusal> {
+pub(crate) fn check(order: &Order<'_>, terms: Option<&Terms>, purpose: Purpose, warnings: &mut Warnings) -> Result<(), Refusal> {
     let Some(record) = &order.record else { return Ok(()) };
     let check = Check { order, record };
     check.order_id()?;
     check.assets()?;
-    check.still_open()?;
+    match purpose {
+        Purpose::Signing => check.still_open()?,
+        Purpose::Tracking => check.known_secrets()?,
+    }
     let source = check.parties(Leg::Source)?;
     let destination = check.parties(Leg::Destination)?;
     check.source(terms, &source)?;
@@ -102,6 +115,19 @@ impl Check<'_, '_> {
             self.refuse_if(Code::RecordRefunded, leg, &swap.signs_of_refund())?;
         }
         self.refuse_if(Code::RecordFunded, Leg::Source, &self.swap(Leg::Source).signs_of_funding())
+    }
+
+    /// A secret that the record shows is that of the hash.
+    fn known_secrets(&self) -> Result<(), Refusal> {
+        for leg in [Leg::Source, Leg::Destination] {
+            let swap = self.swap(leg);
+            let text = swap.secret.strip_prefix("0x").unwrap_or(&swap.secret);
+            let is_right = || crate::number::bare_hex_array(text).is_ok_and(|secret| SecretHash::of(&secret) == swap.secret_hash);
+            if !text.is_empty() && !is_right() {
+                return Err(self.refuse_leg(Code::SecretWrong, leg, "secret").because("the secret in the record is not that of its hash"));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses at the first member that says so.

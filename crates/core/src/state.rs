@@ -21,11 +21,12 @@ use std::marker::PhantomData;
 use crate::code::Code;
 use crate::family::{ChainFamily, SigningRequest};
 use crate::json::Node;
-use crate::order::Order;
+use crate::order::{Order, Terms};
 use crate::overview::Overview;
-use crate::record;
+use crate::record::{self, Purpose};
 use crate::refusal::Refusal;
 use crate::summary::{Span, Summary, Topic, Warnings};
+use crate::wire::OrderRecord;
 
 /// An order as it came. Nothing in it is believed.
 #[derive(Debug)]
@@ -57,12 +58,32 @@ impl<'d, F: ChainFamily> Proposed<'d, F> {
     pub fn verify(self) -> Result<Verified<F>, Refusal> {
         let order = self.order;
         let mut warnings = Warnings::default();
-        order.check_request(&mut warnings);
-        order.check_payload_keys(F::PAYLOAD_KEYS)?;
-        let (deposit, terms) = F::check(&order, &mut warnings)?;
-        record::check(&order, terms.as_ref(), &mut warnings)?;
+        let (deposit, terms) = judge::<F>(&order, Purpose::Signing, &mut warnings)?;
         Ok(Verified { overview: Overview::new(order, terms), deposit, warnings })
     }
+
+    /// Judges an order that is under way: every rule of [`Proposed::verify`], but the record may say that the order is
+    /// funded, redeemed or refunded. Nothing to sign comes out of it, only the record, every term of which holds.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the first member or byte that differs; [`Code::MissingField`] without a record;
+    /// [`Code::SecretWrong`] if a secret that the record shows is not that of its hash.
+    pub fn follow(self) -> Result<(OrderRecord, Warnings), Refusal> {
+        let mut order = self.order;
+        let mut warnings = Warnings::default();
+        judge::<F>(&order, Purpose::Tracking, &mut warnings)?;
+        let record = order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
+        Ok((record, warnings))
+    }
+}
+
+fn judge<F: ChainFamily>(order: &Order<'_>, purpose: Purpose, warnings: &mut Warnings) -> Result<(F::Deposit, Option<Terms>), Refusal> {
+    order.check_request(warnings);
+    order.check_payload_keys(F::PAYLOAD_KEYS)?;
+    let (deposit, terms) = F::check(order, warnings)?;
+    record::check(order, terms.as_ref(), purpose, warnings)?;
+    Ok((deposit, terms))
 }
 
 /// An order whose every byte is accounted for.
@@ -227,6 +248,13 @@ impl<F: ChainFamily> Signed<F> {
     /// What goes to the chain, or to the service.
     pub const fn artefacts(&self) -> &F::Artefacts {
         &self.artefacts
+    }
+
+    /// The `signature` of the gasless `PATCH /v2/orders/{id}?action=initiate`; `None` if the order has no gasless way, or
+    /// its message is not signed.
+    #[must_use]
+    pub fn submission(&self) -> Option<String> {
+        F::submission(&self.artefacts)
     }
 
     /// What the owner read before signing.

@@ -5,11 +5,13 @@
 
 mod market;
 mod request;
+mod service;
 mod swap;
 
 pub use market::{AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Quote, QuoteSide};
 pub(crate) use request::least_after_slippage;
 pub use request::{AffiliateFee, CreateOrder, Side};
+pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};
 
 use crate::code::Code;

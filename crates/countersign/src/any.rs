@@ -1,6 +1,7 @@
 //! Dispatch: the pinned chain of the source asset decides the family, never the shape of the response.
 
 use countersign_core::json::Node;
+use countersign_core::wire::OrderRecord;
 use countersign_core::{
     ChainFamily, Code, Documents, Family, Order, Policy, Proposed, Refusal, Registry, Signed, SigningRequest, Span, Summary, Unsigned,
     Verified, Warnings,
@@ -68,6 +69,15 @@ macro_rules! families {
             /// A [`Refusal`] at the first member or byte that differs.
             pub fn verify(self) -> Result<AnyVerified, Refusal> {
                 match self { $(#[cfg(feature = $feature)] Self::$family(order) => order.verify().map(|order| AnyVerified::$family(Box::new(order))),)* }
+            }
+
+            /// See [`Proposed::follow`].
+            ///
+            /// # Errors
+            ///
+            /// A [`Refusal`] at the first member or byte that differs.
+            pub fn follow(self) -> Result<(OrderRecord, Warnings), Refusal> {
+                match self { $(#[cfg(feature = $feature)] Self::$family(order) => order.follow(),)* }
             }
         }
 
@@ -187,6 +197,12 @@ macro_rules! families {
             #[must_use]
             pub fn order_id(&self) -> &str {
                 match self { $(#[cfg(feature = $feature)] Self::$family(order) => order.order_id(),)* }
+            }
+
+            /// See [`Signed::submission`].
+            #[must_use]
+            pub fn submission(&self) -> Option<String> {
+                match self { $(#[cfg(feature = $feature)] Self::$family(order) => order.submission(),)* }
             }
 
             /// See [`Signed::summary`].

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+pub mod claim;
 pub mod htlc;
 pub mod message;
 pub mod recover;
@@ -78,5 +79,9 @@ impl ChainFamily for Evm {
 
     fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
         sign::attach(unsigned, signatures, warnings)
+    }
+
+    fn submission(artefacts: &Artefacts) -> Option<String> {
+        artefacts.submission().map(|submission| submission.signature)
     }
 }

@@ -68,6 +68,17 @@ impl Artefacts {
     }
 }
 
+impl Payload {
+    /// Signs a call that no order stands behind: a recovery, a claim.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Internal`] in practice never: the curve would have to fail.
+    pub fn sign(self, key: &Key) -> Result<SignedCall, Refusal> {
+        key.sign(&self.signing_hash, "/wallet").map(|signature| SignedCall::new(self, signature))
+    }
+}
+
 impl SignedCall {
     const fn unsigned(payload: Payload) -> Self {
         Self { payload, signed: None }

@@ -86,4 +86,8 @@ impl ChainFamily for Solana {
     fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, _: &mut Warnings) -> Result<Artefacts, Refusal> {
         sign::attach(unsigned, signatures)
     }
+
+    fn submission(artefacts: &Artefacts) -> Option<String> {
+        artefacts.submission().map(|submission| submission.signature)
+    }
 }

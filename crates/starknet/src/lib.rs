@@ -78,4 +78,8 @@ impl ChainFamily for Starknet {
     fn attach(unsigned: Unsigned, signatures: Vec<(String, Signature)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
         sign::attach(unsigned, signatures, warnings)
     }
+
+    fn submission(artefacts: &Artefacts) -> Option<String> {
+        artefacts.submission().map(|submission| submission.signature)
+    }
 }

@@ -76,6 +76,20 @@ impl CreateOrder {
     }
 }
 
+impl AffiliateFee {
+    /// A share of `fee` basis points.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NumberTooLarge`] at `/fee` above 10000 basis points.
+    pub fn new(asset: AssetId, address: String, fee: u64) -> Result<Self, Refusal> {
+        if fee > WHOLE {
+            return Err(Refusal::new(Code::NumberTooLarge, "/fee").expected("at most 10000 basis points").got(fee));
+        }
+        Ok(Self { asset, address, fee })
+    }
+}
+
 impl Side {
     /// One side without a delegate.
     #[must_use]

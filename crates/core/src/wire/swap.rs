@@ -91,6 +91,8 @@ pub struct SwapRecord {
     pub required_confirmations: u64,
     /// Confirmations so far.
     pub current_confirmations: u64,
+    /// ISO 8601, where the service knows it. A confirmed swap can be without: no state follows from it.
+    pub initiate_timestamp: Option<String>,
 }
 
 impl SwapRecord {
@@ -193,6 +195,7 @@ impl Read for SwapRecord {
             refund_block_number: count(&members, "refund_block_number")?,
             required_confirmations: count(&members, "required_confirmations")?,
             current_confirmations: count(&members, "current_confirmations")?,
+            initiate_timestamp: text(&members, "initiate_timestamp")?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `countersign refund`
+//! `countersign recover`
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use crate::input::{self, Failure, KeyArgs, TrustArgs};
 use crate::{OK, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  countersign refund --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2.5
-  countersign refund ... --key-file refund-key.txt --json | jq -r .signed
-  countersign refund --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --instant --hash <hash> --key-env KEY
-  countersign refund ... --side destination --secret-file secret.txt --key-file redeem-key.txt   # redeems
+  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2.5
+  countersign recover ... --key-file refund-key.txt --json | jq -r .signed
+  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --instant --hash <hash> --key-env KEY
+  countersign recover ... --side destination --secret-file secret.txt --key-file redeem-key.txt   # redeems
 
 Account chains need no key to refund: the service's relayer, or anyone, calls the contract.";
 

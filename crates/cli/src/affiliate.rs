@@ -1,0 +1,113 @@
+//! `countersign earnings|claim`
+
+use countersign::Refusal;
+use countersign::core::{ChainFamily, Hex};
+use countersign::evm::Evm;
+use countersign::evm::claim::Claim;
+use countersign::json::{self, Node};
+use countersign::wire::Earnings;
+use serde::Serialize;
+
+use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
+use crate::quote::asset;
+use crate::{OK, lists, service, show};
+
+#[derive(clap::Args)]
+pub(crate) struct ClaimArgs {
+    #[command(flatten)]
+    service: service::ServiceArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
+    wallet: WalletArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Only the earnings in this asset.
+    #[arg(long, value_name = "ASSET")]
+    asset: Option<String>,
+}
+
+pub(crate) fn earnings(args: &service::ServiceArgs, json: bool) -> Result<u8, Failure> {
+    let client = args.client()?;
+    let answer = service::run(async { Ok(client.earnings().await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+        return Ok(OK);
+    }
+    lists::earnings(&answer.value)?;
+    Ok(OK)
+}
+
+/// One call, as far as it is prepared.
+#[derive(Serialize)]
+struct Prepared {
+    asset: String,
+    chain_id: u64,
+    affiliate: String,
+    total_rewards: String,
+    to: String,
+    data: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signing_payload: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signing_hash: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed: Option<Hex>,
+}
+
+pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
+    let (registry, _) = args.trust.read()?;
+    let wanted = args.asset.as_deref().map(asset).transpose()?;
+    let client = args.service.client()?;
+    let rows = service::run(async { Ok(client.earnings().await?) })?.value;
+    let mut claims = Vec::new();
+    for (index, row) in rows.iter().enumerate().filter(|(_, row)| wanted.as_ref().is_none_or(|wanted| row.asset == *wanted)) {
+        if let Some(claim) = Claim::of(row, &registry).map_err(|refusal: Refusal| refusal.under(&format!("/result/{index}")))? {
+            claims.push((row, claim));
+        }
+    }
+    if let (Some(path), [_, _, ..]) = (&args.wallet.wallet, claims.as_slice()) {
+        return Err(usage(format_args!("{}: one wallet's nonce fits one call: choose with --asset", path.display())));
+    }
+    let claims = claims.iter().map(|(row, claim)| prepare(args, row, claim)).collect::<Result<Vec<_>, Failure>>()?;
+    if json {
+        show::json(&claims)?;
+        return Ok(OK);
+    }
+    if claims.is_empty() {
+        show::field("claim", "nothing to claim")?;
+    }
+    for claim in claims {
+        show::heading(&format!("claim {} base units of {}, all that was ever earned", claim.total_rewards, claim.asset))?;
+        show::field("paid to", &claim.affiliate)?;
+        show::field("distributor", &format!("{} on chain {}; no wallet pins it", claim.to, claim.chain_id))?;
+        show::artefacts(&serde_json::to_value(&claim).map_err(usage)?, "")?;
+    }
+    Ok(OK)
+}
+
+fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim) -> Result<Prepared, Failure> {
+    let mut prepared = Prepared {
+        asset: row.asset.to_string(),
+        chain_id: claim.chain_id,
+        affiliate: claim.to.to_string(),
+        total_rewards: claim.total_rewards.to_string(),
+        to: claim.call.to.to_string(),
+        data: Hex(claim.call.data.to_vec()),
+        signing_payload: None,
+        signing_hash: None,
+        signed: None,
+    };
+    let Some(path) = &args.wallet.wallet else { return Ok(prepared) };
+    let text = input::read(path)?;
+    let value = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
+    let wallet = Evm::read_wallet(Node::root(&value, "/wallet"))?;
+    let payload = claim.prepare(&wallet)?;
+    prepared.signing_payload = Some(Hex(payload.signing_payload.clone()));
+    prepared.signing_hash = Some(Hex(payload.signing_hash.to_vec()));
+    if let Some(key) = args.key.read()? {
+        let key = Evm::read_key(&key).map_err(|code| Refusal::new(code, "/wallet/secret_key"))?;
+        prepared.signed = payload.sign(&key)?.raw().map(Hex);
+    }
+    Ok(prepared)
+}

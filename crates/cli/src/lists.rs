@@ -1,0 +1,190 @@
+//! `countersign chains|assets|liquidity|fee|volume|schemas|policy|health`: what the service lists.
+
+use countersign::AssetId;
+use countersign::wire::{Earnings, Fees};
+
+use crate::input::{Failure, usage};
+use crate::{OK, REFUSED, service, show};
+
+/// A list, with parameters that the interface accepts without naming them.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    service: service::ServiceArgs,
+    /// An additional query parameter.
+    #[arg(long = "query", value_name = "NAME=VALUE")]
+    query: Vec<String>,
+}
+
+impl Args {
+    fn extra(&self) -> Result<Vec<(&str, &str)>, Failure> {
+        let pair = |text: &'_ String| text.find('=').is_some();
+        if !self.query.iter().all(pair) {
+            return Err(usage("a query parameter has the form NAME=VALUE"));
+        }
+        Ok(self.query.iter().filter_map(|text| text.split_once('=')).collect())
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct SchemaArgs {
+    #[command(flatten)]
+    service: service::ServiceArgs,
+    /// The schema to show.
+    name: Option<String>,
+}
+
+#[derive(clap::Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Says whether the service's rules allow a route; ends with 1 if they do not.
+    Check {
+        #[command(flatten)]
+        service: service::ServiceArgs,
+        /// Source asset.
+        from: String,
+        /// Destination asset.
+        to: String,
+    },
+}
+
+pub(crate) fn chains(args: &Args, json: bool) -> Result<u8, Failure> {
+    let client = args.service.client()?;
+    let answer = service::run(async { Ok(client.chains(&args.extra()?).await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+        return Ok(OK);
+    }
+    let rows: Vec<_> =
+        answer.value.into_iter().map(|chain| vec![chain.chain, chain.id, chain.name, chain.native_asset_id, chain.explorer_url]).collect();
+    show::table(&["chain", "id", "name", "native asset", "explorer"], &rows)?;
+    Ok(OK)
+}
+
+pub(crate) fn assets(args: &Args, json: bool) -> Result<u8, Failure> {
+    let client = args.service.client()?;
+    let answer = service::run(async { Ok(client.assets(&args.extra()?).await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+        return Ok(OK);
+    }
+    let row = |asset: countersign::wire::AssetRecord| {
+        let range = |amount: Option<String>| amount.unwrap_or_else(|| "-".to_owned());
+        let (htlc, token) =
+            (asset.htlc.map_or_else(|| "-".to_owned(), |it| it.address), asset.token.map_or_else(|| "native".to_owned(), |it| it.address));
+        vec![asset.id.to_string(), asset.name, asset.decimals.to_string(), htlc, token, range(asset.min_amount), range(asset.max_amount)]
+    };
+    let rows: Vec<_> = answer.value.into_iter().map(row).collect();
+    show::table(&["asset", "name", "decimals", "HTLC", "token", "least", "most"], &rows)?;
+    Ok(OK)
+}
+
+pub(crate) fn liquidity(args: &Args, json: bool) -> Result<u8, Failure> {
+    let client = args.service.client()?;
+    let answer = service::run(async { Ok(client.liquidity(&args.extra()?).await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+        return Ok(OK);
+    }
+    let rows: Vec<_> = answer
+        .value
+        .iter()
+        .flat_map(|solver| {
+            solver.liquidity.iter().map(|held| {
+                vec![
+                    solver.solver_id.clone(),
+                    solver.address.clone(),
+                    held.asset.to_string(),
+                    held.balance.clone(),
+                    held.virtual_balance.clone(),
+                    held.readable_balance.clone(),
+                ]
+            })
+        })
+        .collect();
+    show::table(&["solver", "address", "asset", "base units", "not promised", "whole units"], &rows)?;
+    Ok(OK)
+}
+
+pub(crate) fn fee(args: &Args, json: bool) -> Result<u8, Failure> {
+    let client = args.service.client()?;
+    let answer = service::run(async { Ok(client.fee(&args.extra()?).await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+        return Ok(OK);
+    }
+    match answer.value {
+        Fees::Earned(rows) => earnings(&rows)?,
+        Fees::Total(total) => show::field("fees", &countersign::core::text::shown(&total))?,
+        _ => return Err(usage("the answer is of a newer kind: use --json")),
+    }
+    Ok(OK)
+}
+
+/// Earnings as a table.
+pub(crate) fn earnings(rows: &[Earnings]) -> Result<(), Failure> {
+    let row = |row: &Earnings| {
+        let claim = row.claim_amount.map_or_else(|| "nothing".to_owned(), |amount| amount.to_string());
+        vec![row.asset.to_string(), row.affiliate.clone(), row.total_earnings.to_string(), row.total_earnings_usd.clone(), claim]
+    };
+    Ok(show::table(&["asset", "affiliate", "earned", "US dollars", "to claim"], &rows.iter().map(row).collect::<Vec<_>>())?)
+}
+
+pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
+    let client = args.service.client()?;
+    let answer = service::run(async { Ok(client.volume(&args.extra()?).await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+    } else {
+        show::field("volume", &countersign::core::text::shown(&answer.value))?;
+    }
+    Ok(OK)
+}
+
+pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
+    let client = args.service.client()?;
+    if let Some(name) = &args.name {
+        // A schema is JSON: there is no other form of it to show.
+        let answer = service::run(async { Ok(client.schema(name).await?) })?;
+        show::answer(&answer.body)?;
+        return Ok(OK);
+    }
+    let answer = service::run(async { Ok(client.schemas().await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+        return Ok(OK);
+    }
+    show::table(&["schema"], &answer.value.into_iter().map(|schema| vec![schema.name]).collect::<Vec<_>>())?;
+    Ok(OK)
+}
+
+pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure> {
+    let PolicyCommand::Check { service, from, to } = command;
+    let asset = |text: &str| AssetId::parse(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())));
+    let (from, to) = (asset(from)?, asset(to)?);
+    let client = service.client()?;
+    let answer = service::run(async { Ok(client.policy().await?) })?;
+    let verdict = answer.value.judge(&from, &to);
+    let end = if verdict.allowed { OK } else { REFUSED };
+    if json {
+        show::json(&verdict)?;
+        return Ok(end);
+    }
+    show::field("route", &format!("{from} -> {to} {}", if verdict.allowed { "is allowed" } else { "is not allowed" }))?;
+    let rule = verdict.rule.as_deref().map(|rule| format!(", {}", countersign::core::text::shown(rule))).unwrap_or_default();
+    show::field("because", &format!("{}{rule}", verdict.because))?;
+    if verdict.differs {
+        show::field("note", "two readings of the rules are known, and differ here: the stricter one holds")?;
+    }
+    Ok(end)
+}
+
+pub(crate) fn health(args: &service::ServiceArgs, json: bool) -> Result<u8, Failure> {
+    let client = args.client()?;
+    let answer = service::run(async { Ok(client.health().await?) })?;
+    if json {
+        show::answer(&answer.body)?;
+    } else {
+        show::field("service", &answer.value.map_or_else(|| "well".to_owned(), |text| countersign::core::text::shown(&text)))?;
+    }
+    Ok(OK)
+}

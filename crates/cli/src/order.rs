@@ -1,0 +1,430 @@
+//! `countersign order create|show|list|watch`
+
+use std::path::PathBuf;
+
+use countersign::json::{self, Node};
+use countersign::wire::{AffiliateFee, CreateOrder, OrderRecord, Read, Side};
+use countersign::{AnyVerified, Policy, Registry};
+use countersign_client::{Client, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, Status, StreamExt, Swap, track};
+use serde::Serialize;
+
+use crate::input::{self, Failure, TrustArgs, usage};
+use crate::quote::{asset, units};
+use crate::{OK, REFUSED, service, show, state};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Creates an order, verifies the answer and the record, and shows what it would lock. Signs nothing.
+    #[command(after_help = CREATE_EXAMPLES)]
+    Create(Box<CreateArgs>),
+    /// Shows where an order stands.
+    Show(OneArgs),
+    /// Lists orders, page by page.
+    List(ListArgs),
+    /// Follows an order until it is complete, refunded or expired.
+    Watch(OneArgs),
+}
+
+const CREATE_EXAMPLES: &str = "Examples:
+  countersign order create --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
+      --to bitcoin:btc --to-owner bc1... --receive 5000
+  countersign order create --registry registry.json --request request.json";
+
+/// What is asked for.
+#[derive(clap::Args)]
+pub(crate) struct AskArgs {
+    /// Source asset, `<chain>:<symbol>`.
+    #[arg(long, value_name = "ASSET")]
+    pub(crate) from: Option<String>,
+    /// The owner's address on the source chain, who gets refunds.
+    #[arg(long, value_name = "ADDRESS")]
+    from_owner: Option<String>,
+    /// The account that sends for the owner; on Bitcoin-like chains the owner's x-only key, without which only the service can refund.
+    #[arg(long, value_name = "ACCOUNT")]
+    from_delegate: Option<String>,
+    /// Base units to pay.
+    #[arg(long, value_name = "UNITS")]
+    pub(crate) amount: Option<String>,
+    /// Destination asset.
+    #[arg(long, value_name = "ASSET")]
+    pub(crate) to: Option<String>,
+    /// The address that is paid.
+    #[arg(long, value_name = "ADDRESS")]
+    to_owner: Option<String>,
+    /// On Bitcoin-like chains the x-only key that redeems.
+    #[arg(long, value_name = "KEY")]
+    to_delegate: Option<String>,
+    /// Slippage that is allowed, basis points.
+    #[arg(long, value_name = "BPS")]
+    pub(crate) slippage: Option<u64>,
+    /// A share for whoever embeds the wallet, in basis points; again for more recipients.
+    #[arg(long, value_name = "ASSET=ADDRESS=BPS")]
+    affiliate: Vec<String>,
+}
+
+/// Where the secret comes from.
+#[derive(clap::Args)]
+#[group(required = false, multiple = false)]
+pub(crate) struct SecretArgs {
+    /// Takes the secret from a file of 64 hex digits, instead of making one.
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// Leaves the secret to the service, which then can redeem by itself.
+    #[arg(long)]
+    service_secret: bool,
+}
+
+impl SecretArgs {
+    /// The secret, kept before anything names its hash.
+    pub(crate) fn take(&self, state: &state::State) -> Result<Option<Secret>, Failure> {
+        let secret = match (&self.secret_file, self.service_secret) {
+            (_, true) => return Ok(None),
+            (Some(file), _) => state::read_secret(file)?,
+            (None, _) => Secret::generate()?,
+        };
+        state.save_secret(&secret)?;
+        Ok(Some(secret))
+    }
+}
+
+impl AskArgs {
+    /// The request, with what it should pay out.
+    pub(crate) fn request(&self, receive: countersign::core::U256) -> Result<CreateOrder, Failure> {
+        let need = |value: &Option<String>, name: &str| value.clone().ok_or_else(|| usage(format_args!("{name} is missing")));
+        let mut source = Side::new(asset(&need(&self.from, "--from")?)?, String::new(), units(&need(&self.amount, "--amount")?)?);
+        source.owner.clone_from(&self.from_owner);
+        source.delegate.clone_from(&self.from_delegate);
+        let mut destination = Side::new(asset(&need(&self.to, "--to")?)?, need(&self.to_owner, "--to-owner")?, receive);
+        destination.delegate.clone_from(&self.to_delegate);
+        let mut order = CreateOrder::new(source, destination);
+        order.slippage = self.slippage;
+        for text in &self.affiliate {
+            let parts: Vec<_> = text.split('=').collect();
+            let [id, address, fee] = parts.as_slice() else { return Err(usage("an affiliate has the form ASSET=ADDRESS=BPS")) };
+            let fee = fee.parse().map_err(|_| usage(format_args!("{fee}: not basis points")))?;
+            order.affiliate_fees.push(AffiliateFee::new(asset(id)?, (*address).to_owned(), fee)?);
+        }
+        Ok(order)
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CreateArgs {
+    #[command(flatten)]
+    service: service::ServiceArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
+    state: state::StateArgs,
+    #[command(flatten)]
+    ask: AskArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
+    /// Base units to get, as quoted.
+    #[arg(long, value_name = "UNITS", required_unless_present = "request")]
+    receive: Option<String>,
+    /// A whole request as JSON instead; `-` is stdin.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "receive"])]
+    request: Option<PathBuf>,
+}
+
+/// How often an order is looked at.
+#[derive(clap::Args)]
+pub(crate) struct PaceArgs {
+    /// Milliseconds between two looks at the order, instead of a pace that follows what happens.
+    #[arg(long, value_name = "MS")]
+    poll: Option<u64>,
+}
+
+impl PaceArgs {
+    pub(crate) fn pace(&self) -> Pace {
+        let wait = self.poll.map(std::time::Duration::from_millis);
+        wait.map_or_else(Pace::default, |wait| Pace { quickest: wait, slowest: wait })
+    }
+}
+
+/// One order, by its id.
+#[derive(clap::Args)]
+pub(crate) struct OneArgs {
+    #[command(flatten)]
+    service: service::ServiceArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
+    state: state::StateArgs,
+    #[command(flatten)]
+    pace: PaceArgs,
+    /// The order's id.
+    id: String,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    service: service::ServiceArgs,
+    /// Owner on the source chain.
+    #[arg(long)]
+    from_owner: Option<String>,
+    /// Owner on the destination chain.
+    #[arg(long)]
+    to_owner: Option<String>,
+    /// Any address of an order.
+    #[arg(long)]
+    address: Option<String>,
+    /// Any transaction of an order.
+    #[arg(long)]
+    tx_hash: Option<String>,
+    /// Source chain.
+    #[arg(long)]
+    from_chain: Option<String>,
+    /// Destination chain.
+    #[arg(long)]
+    to_chain: Option<String>,
+    /// `not-initiated`, `in-progress`, `completed`, `expired`, `refunded`, or several with commas.
+    #[arg(long)]
+    status: Option<String>,
+    /// First page.
+    #[arg(long)]
+    page: Option<u64>,
+    /// Orders of a page.
+    #[arg(long)]
+    per_page: Option<u64>,
+    /// Most pages to ask for.
+    #[arg(long, default_value_t = 1)]
+    pages: usize,
+}
+
+pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
+    match command {
+        Command::Create(args) => create(args, json),
+        Command::Show(args) => one(args, json),
+        Command::List(args) => list(args, json),
+        Command::Watch(args) => watch(args, json),
+    }
+}
+
+/// An order as programs see it.
+#[derive(Serialize)]
+struct Order<'a> {
+    order_id: &'a str,
+    #[serde(flatten)]
+    status: &'a Status,
+    source: Swapped<'a>,
+    destination: Swapped<'a>,
+}
+
+#[derive(Serialize)]
+struct Swapped<'a> {
+    asset: &'a str,
+    amount: String,
+    filled_amount: String,
+    initiate_tx_hash: &'a str,
+    redeem_tx_hash: &'a str,
+    refund_tx_hash: &'a str,
+}
+
+impl<'a> Order<'a> {
+    fn new(record: &'a OrderRecord, status: &'a Status) -> Self {
+        fn side(swap: &countersign::wire::SwapRecord) -> Swapped<'_> {
+            Swapped {
+                asset: swap.asset.as_str(),
+                amount: swap.amount.to_string(),
+                filled_amount: swap.filled_amount.to_string(),
+                initiate_tx_hash: &swap.initiate_tx_hash,
+                redeem_tx_hash: &swap.redeem_tx_hash,
+                refund_tx_hash: &swap.refund_tx_hash,
+            }
+        }
+        Self { order_id: &record.order_id, status, source: side(&record.source_swap), destination: side(&record.destination_swap) }
+    }
+}
+
+/// Prints where an order stands; as JSON on one line where it is one of many.
+fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failure> {
+    if json {
+        return Ok(show::json_line(&Order::new(record, status))?);
+    }
+    let text = |text: &str| countersign::core::text::shown(text);
+    show::field("order", &text(&record.order_id))?;
+    show::field("state", status.state.name())?;
+    for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {
+        show::field(label, &format!("{} of {} base units of {}", swap.filled_amount, swap.amount, swap.asset))?;
+        for (what, hash) in
+            [("paid in", &swap.initiate_tx_hash), ("redeemed in", &swap.redeem_tx_hash), ("refunded in", &swap.refund_tx_hash)]
+        {
+            if !hash.is_empty() {
+                show::field(what, &text(hash))?;
+            }
+        }
+    }
+    let times = [
+        ("pay until", status.deadline),
+        ("refund from", status.refund_possible_from),
+        ("solver's from", status.solver_refund_possible_from),
+    ];
+    for (label, time) in times {
+        if let Some(time) = time.filter(|_| !status.is_final()) {
+            show::field(label, &show::time(time))?;
+        }
+    }
+    Ok(())
+}
+
+fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
+    let (registry, policy) = args.trust.read()?;
+    let state = args.state.open()?;
+    let mut request = match &args.request {
+        Some(path) => {
+            let text = input::read(path)?;
+            let value = json::parse(&text).map_err(|refusal| refusal.under("/request"))?;
+            CreateOrder::read(Node::root(&value, "/request"))?
+        }
+        None => args.ask.request(units(args.receive.as_deref().unwrap_or_default())?)?,
+    };
+    if request.secret_hash.is_none() {
+        request.secret_hash = args.secret.take(&state)?.map(|secret| secret.hash());
+    }
+    let client = args.service.client()?;
+    let flow = Flow::new(&client, &registry, &policy);
+    service::run(async {
+        let swap = flow.create(&request).await?;
+        state.save(&swap)?;
+        let verified = flow.verify(&swap).await?;
+        created(&verified, json)
+    })
+}
+
+#[derive(Serialize)]
+struct Created<'a> {
+    ok: bool,
+    family: &'a str,
+    order_id: &'a str,
+    summary: &'a countersign::Summary,
+    warnings: &'a countersign::Warnings,
+}
+
+/// Prints an order that was created and verified.
+pub(crate) fn created(verified: &AnyVerified, json: bool) -> Result<u8, Failure> {
+    let summary = verified.summary();
+    if json {
+        let (family, order_id, warnings) = (verified.family().name(), verified.order_id(), verified.warnings());
+        show::json(&Created { ok: true, family, order_id, summary: &summary, warnings })?;
+        return Ok(OK);
+    }
+    show::summary(&summary, None)?;
+    show::warnings(verified.warnings())?;
+    Ok(OK)
+}
+
+/// An order with what stands behind its commands.
+struct One {
+    client: Client<Http>,
+    registry: Registry,
+    policy: Policy,
+    id: OrderId,
+    /// The order as it was created here, if it was.
+    swap: Option<Swap>,
+}
+
+impl OneArgs {
+    fn open(&self) -> Result<One, Failure> {
+        let (registry, policy) = self.trust.read()?;
+        let id = OrderId::parse(&self.id)?;
+        let swap = self.state.open()?.load(&id).ok();
+        Ok(One { client: self.service.client()?, registry, policy, id, swap })
+    }
+}
+
+fn one(args: &OneArgs, json: bool) -> Result<u8, Failure> {
+    let one = args.open()?;
+    let record = service::run(async {
+        Ok(match &one.swap {
+            // An order of this wallet's own is judged by its terms again.
+            Some(swap) => Flow::new(&one.client, &one.registry, &one.policy).follow(swap).await?,
+            None => one.client.order(&one.id).await?.value,
+        })
+    })?;
+    print(&record, &Status::of(&record, &one.registry, show::now()), json)?;
+    Ok(OK)
+}
+
+fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
+    let client = args.service.client()?;
+    let filter = OrderFilter {
+        from_owner: args.from_owner.clone(),
+        to_owner: args.to_owner.clone(),
+        address: args.address.clone(),
+        tx_hash: args.tx_hash.clone(),
+        from_chain: args.from_chain.clone(),
+        to_chain: args.to_chain.clone(),
+        status: args.status.clone(),
+        page: args.page,
+        per_page: args.per_page,
+    };
+    let mut rows = Vec::new();
+    service::run(async {
+        let mut pages = std::pin::pin!(client.orders(filter).take(args.pages));
+        while let Some(page) = pages.next().await {
+            let page = page?;
+            if json {
+                // One page a line, as it came.
+                show::answer(&page.body)?;
+            }
+            rows.extend(page.value.data);
+        }
+        Ok(())
+    })?;
+    if json {
+        return Ok(OK);
+    }
+    let row = |record: OrderRecord| {
+        let (source, destination) = (record.source_swap, record.destination_swap);
+        let paid = if destination.redeem_tx_hash.is_empty() { "" } else { "complete" };
+        let side = |swap: &countersign::wire::SwapRecord| format!("{} {}", swap.amount, swap.asset);
+        vec![record.order_id, record.created_at, side(&source), side(&destination), paid.to_owned()]
+    };
+    show::table(&["order", "created", "pay", "get", ""], &rows.into_iter().map(row).collect::<Vec<_>>())?;
+    Ok(OK)
+}
+
+fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
+    let one = args.open()?;
+    let flow = Flow::new(&one.client, &one.registry, &one.policy);
+    service::run(async {
+        let pace = args.pace.pace();
+        let news: std::pin::Pin<Box<dyn countersign_client::Stream<Item = Result<Progress, countersign_client::Error>>>> = match &one.swap {
+            Some(swap) => Box::pin(flow.watch(swap, pace)),
+            // Nothing is known of what was asked for, so the record is taken at its word.
+            None => Box::pin(track(&one.client, &one.id, &one.registry, pace, |_| Ok(()))),
+        };
+        follow(news, |progress| print(&progress.record, &progress.status, json)).await
+    })
+}
+
+/// Tells each change, until the order is complete (0), or refunded or expired (1).
+pub(crate) async fn follow(
+    mut news: impl countersign_client::Stream<Item = Result<Progress, countersign_client::Error>> + Unpin,
+    mut tell: impl FnMut(&Progress) -> Result<(), Failure>,
+) -> Result<u8, Failure> {
+    while let Some(item) = news.next().await {
+        let progress = match item {
+            Ok(progress) => progress,
+            Err(error) if error.is_transient() => {
+                show::progress(&format!("{error}; trying on"));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if progress.went_back {
+            show::progress("the service now knows less than before: an old answer, or a block was replaced");
+        }
+        tell(&progress)?;
+        if progress.status.complete {
+            return Ok(OK);
+        }
+        if progress.status.is_final() || progress.status.state == countersign_client::State::Expired {
+            return Ok(REFUSED);
+        }
+    }
+    Ok(REFUSED)
+}

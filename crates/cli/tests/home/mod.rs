@@ -1,0 +1,63 @@
+//! A user's home, and the program run in it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test ends by panicking, and uses the parts it needs"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+pub const APP_ID: &str = "the-private-application-id";
+
+/// A user's home, gone with the test.
+pub struct Home {
+    pub path: PathBuf,
+}
+
+impl Home {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("countersign-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self { path }
+    }
+
+    pub fn file(&self, name: &str, content: &str) -> String {
+        let path = self.path.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Runs the program for a service, with nothing of the real environment.
+    pub fn run(&self, base: &str, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &self.path)
+            .env("COUNTERSIGN_BASE_URL", base)
+            .env("COUNTERSIGN_APP_ID", APP_ID)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+pub fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub fn said(output: &Output) -> String {
+    format!("{}\n{}", out(output), String::from_utf8_lossy(&output.stderr))
+}

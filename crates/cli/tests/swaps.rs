@@ -1,0 +1,304 @@
+//! Whole swaps through the program against a scripted service: every kind of source, interruptions, tampering, the secret.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod home;
+#[path = "../../client/tests/support/mod.rs"]
+mod support;
+
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use countersign_client::Secret;
+use home::{APP_ID, Home, out, said};
+use serde_json::{Value, json};
+use support::{Fixture, Reply, Server, Service, Step};
+
+/// Arguments that ask for a fixture's order; the service answers with that order, whatever was asked.
+fn ask(fixture: &Fixture) -> Vec<String> {
+    let (source, destination) = (&fixture.request["source"], &fixture.request["destination"]);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut arguments = vec!["--from".into(), text(&source["asset"]), "--amount".into(), text(&source["amount"])];
+    for (flag, value) in [("--from-owner", &source["owner"]), ("--from-delegate", &source["delegate"])] {
+        if value.is_string() {
+            arguments.extend([flag.into(), text(value)]);
+        }
+    }
+    arguments.extend(["--to".into(), text(&destination["asset"]), "--to-owner".into(), text(&destination["owner"])]);
+    arguments
+}
+
+#[test]
+fn swap_dry_run_and_order_watch_work_for_every_kind_of_source() {
+    let fixtures = Fixture::of_each_source();
+    for (kind, fixture) in &fixtures {
+        let home = Home::new(&format!("dry-{kind}"));
+        let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
+        let service = Service::new(fixture.clone());
+        let server = service.start();
+        // The fixtures' orders name hashes whose secrets nobody knows: the request is given as it is, on a file.
+        let request = home.file("request.json", &fixture.request.to_string());
+        let created =
+            home.run(&server.base, &["order", "create", "--registry", &registry, "--request", &request, "--service-secret", "--json"]);
+        assert!(created.status.success(), "{kind}: {}", said(&created));
+        assert_eq!(serde_json::from_str::<Value>(&out(&created)).unwrap()["order_id"], fixture.order_id());
+
+        let resume = ["swap", "--registry", &registry, "--resume", fixture.order_id(), "--dry-run", "--wallet", &wallet, "--json"];
+        let dry = home.run(&server.base, &resume);
+        assert!(dry.status.success(), "{kind}: {}", said(&dry));
+        let shown: Value = serde_json::from_str(&out(&dry)).unwrap();
+        assert!(shown["ok"] == true && shown["artefacts"].is_object() && !shown["summary"].as_array().unwrap().is_empty());
+        assert!(!out(&dry).contains("\"signed\""), "{kind}");
+        assert!(server.seen().iter().all(|seen| seen.method != "PATCH"), "{kind}");
+        assert_eq!(server.seen().iter().filter(|seen| seen.method == "POST").count(), 1, "{kind}");
+
+        *service.step.lock().unwrap() = Step::SourceSeen;
+        let finished = Arc::clone(&service.step);
+        let ender = std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                let mut step = finished.lock().unwrap();
+                if *step == Step::DestinationFunded {
+                    *step = Step::Redeemed;
+                    return;
+                }
+            }
+        });
+        let watched = home.run(&server.base, &["order", "watch", fixture.order_id(), "--registry", &registry, "--poll", "30", "--json"]);
+        ender.join().unwrap();
+        assert!(watched.status.success(), "{kind}: {}", said(&watched));
+        let last: Value = serde_json::from_str(out(&watched).lines().last().unwrap()).unwrap();
+        assert_eq!((&last["complete"], &last["order_id"]), (&json!(true), &json!(fixture.order_id())), "{kind}");
+    }
+    assert_eq!(fixtures.len(), 7);
+}
+
+/// A whole swap whose secret the wallet holds: the arguments, and the service.
+struct Whole {
+    home: Home,
+    secret: Secret,
+    service: Service,
+    begin: Vec<String>,
+    resume: Vec<String>,
+}
+
+impl Whole {
+    fn new(name: &str) -> Self {
+        let home = Home::new(name);
+        let secret = Secret::generate().unwrap();
+        let mut fixture = Fixture::with_secret(&secret);
+        // Now: a timelock that began in March would leave no time.
+        let now = jiff::Timestamp::now().to_string();
+        fixture.order["created_at"] = json!(now);
+        let registry = home.file("registry.json", &fixture.registry);
+        let mut wallet = fixture.wallet.clone();
+        let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap();
+        let (wallet, key) = (home.file("wallet.json", &wallet.to_string()), home.file("key.txt", key.as_str().unwrap()));
+        let file = home.file("given.secret", &secret.to_hex());
+        let rest = ["--registry", &registry, "--wallet", &wallet, "--key-file", &key, "--yes", "--poll", "20"].map(str::to_owned);
+        let mut begin = vec!["swap".to_owned()];
+        begin.extend(ask(&fixture));
+        let offered = fixture.request["destination"]["amount"].as_str().unwrap().to_owned();
+        begin.extend(["--secret-file".to_owned(), file, "--at-least".to_owned(), offered]);
+        begin.extend(rest.clone());
+        let mut resume = vec!["swap".to_owned(), "--resume".to_owned(), fixture.order_id().to_owned()];
+        resume.extend(rest);
+        Self { home, secret, service: Service::new(fixture), begin, resume }
+    }
+
+    fn run(&self, base: &str, arguments: &[String]) -> Output {
+        self.home.run(base, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+#[test]
+fn a_swap_goes_from_quote_to_redemption() {
+    let whole = Whole::new("whole");
+    let server = whole.service.start();
+    let output = whole.run(&server.base, &whole.begin);
+    assert!(output.status.success() && out(&output).contains("complete"), "{}", said(&output));
+    let id = whole.service.fixture.order_id();
+    let acts: Vec<_> = server.seen().into_iter().filter(|seen| seen.method != "GET").map(|seen| (seen.line(), seen.text())).collect();
+    let request = serde_json::from_str::<Value>(&acts[0].1).unwrap();
+    assert_eq!((acts[0].0.as_str(), &request["secret_hash"]), ("POST /v2/orders", &json!(whole.secret.hash().to_string())));
+    assert_eq!(acts[1].0, format!("PATCH /v2/orders/{id}?action=initiate"));
+    assert_eq!(acts[2], (format!("PATCH /v2/orders/{id}?action=redeem"), format!(r#"{{"secret":"{}"}}"#, *whole.secret.to_hex())));
+    assert_eq!(acts.len(), 3);
+    // Neither secret nor key nor application id was printed.
+    let key = whole.service.fixture.wallet["secret_key"].as_str().unwrap().trim_start_matches("0x");
+    for private in [whole.secret.to_hex().as_str(), key, APP_ID] {
+        assert!(!said(&output).contains(private), "{}", said(&output));
+    }
+}
+
+/// The connection is lost at every request in turn and the program killed; the next run ends the swap, with one order, one initiation and one
+/// redemption that the service acted on.
+#[test]
+fn a_swap_that_ends_anywhere_goes_on_from_its_order_id() {
+    let mut resumed = 0;
+    for lost in 0.. {
+        let whole = Whole::new(&format!("lost-{lost}"));
+        let (service, asked) = (whole.service.clone(), AtomicUsize::new(0));
+        let broken = Server::start(move |seen| {
+            // A GET is tried again by itself: all later ones break too.
+            if asked.fetch_add(1, Ordering::SeqCst) >= lost { Reply::Reset } else { service.answer(seen) }
+        });
+        let child = {
+            let (base, home) = (broken.base.clone(), whole.home.path.clone());
+            Command::new(env!("CARGO_BIN_EXE_countersign"))
+                .args(&whole.begin)
+                .env_clear()
+                .env("HOME", &home)
+                .env("COUNTERSIGN_BASE_URL", &base)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        if ended_well(child, &broken, lost) {
+            assert!(lost > 6, "the swap needs more than {lost} requests");
+            break;
+        }
+        let created = broken.seen().iter().take(lost).any(|seen| seen.method == "POST");
+        let server = whole.service.start();
+        let output = whole.run(&server.base, if created { &whole.resume } else { &whole.begin });
+        assert!(output.status.success(), "lost at {lost}: {}", said(&output));
+        resumed += usize::from(created);
+        let acted = broken.seen().into_iter().take(lost).chain(server.seen());
+        let acted: Vec<_> = acted.filter(|seen| seen.method != "GET").map(|seen| seen.line()).collect();
+        for what in ["POST", "action=initiate", "action=redeem"] {
+            assert_eq!(acted.iter().filter(|line| line.contains(what)).count(), 1, "lost at {lost}: {acted:?}");
+        }
+    }
+    assert!(resumed >= 4, "only {resumed} resumed");
+}
+
+/// Waits for the end, or kills the program soon after a request was lost. Answers whether it ended well.
+fn ended_well(mut child: std::process::Child, server: &Server, lost: usize) -> bool {
+    let mut patience = 10;
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.success();
+        }
+        if server.seen().len() > lost {
+            patience -= 1;
+        }
+        if patience == 0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return false;
+        }
+    }
+}
+
+#[test]
+fn a_tampered_answer_ends_the_swap_before_anything_is_signed() {
+    let whole = Whole::new("tampered");
+    let mut service = whole.service.clone();
+    let text = service.fixture.response.to_string();
+    let redeemer = service.fixture.order["source_swap"]["redeemer"].as_str().unwrap().to_lowercase();
+    let digits = redeemer.trim_start_matches("0x").to_owned();
+    assert!(text.contains(&digits));
+    service.fixture.response = serde_json::from_str(&text.replace(&digits, &"ab".repeat(20))).unwrap();
+    let server = service.start();
+    let mut arguments = whole.begin.clone();
+    arguments.push("--json".into());
+    let output = whole.run(&server.base, &arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let refused: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!((&refused["ok"], &refused["error"]["code"]), (&json!(false), &json!("unknown_redeemer")), "{}", said(&output));
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+}
+
+/// The service takes the redemption only at the third time: the program asks the record, and tries again.
+#[test]
+fn a_redemption_that_was_lost_is_tried_again() {
+    let whole = Whole::new("again");
+    let (service, lost) = (whole.service.clone(), AtomicUsize::new(0));
+    let server = Server::start(move |seen| {
+        if seen.target.ends_with("action=redeem") && lost.fetch_add(1, Ordering::SeqCst) < 2 { Reply::Reset } else { service.answer(seen) }
+    });
+    let output = whole.run(&server.base, &whole.begin);
+    assert!(output.status.success(), "{}", said(&output));
+    let lines = server.lines();
+    let redeems: Vec<_> = (0..lines.len()).filter(|index| lines[*index].ends_with("action=redeem")).collect();
+    assert_eq!(redeems.len(), 3);
+    // Each after a look at the record.
+    assert!(redeems.iter().all(|index| lines[index - 1].starts_with("GET")), "{lines:?}");
+}
+
+#[test]
+fn an_offer_that_pays_too_little_is_not_taken() {
+    let whole = Whole::new("offer");
+    let server = whole.service.start();
+    let mut arguments = whole.begin.clone();
+    let at = arguments.iter().position(|argument| argument == "--at-least").unwrap();
+    arguments[at + 1].push('0');
+    let output = whole.run(&server.base, &arguments);
+    assert!(output.status.code() == Some(1) && said(&output).contains("quote_too_low"), "{}", said(&output));
+    arguments.drain(at..at + 2);
+    let output = whole.run(&server.base, &arguments);
+    assert!(output.status.code() == Some(2) && said(&output).contains("--at-least"), "{}", said(&output));
+    assert!(server.seen().iter().all(|seen| seen.method == "GET"));
+}
+
+#[test]
+fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
+    let whole = Whole::new("held");
+    let server = Service { moves: false, ..whole.service.clone() }.start();
+    let mut create = whole.begin.clone();
+    create.retain(|argument| argument != "--yes");
+    create.push("--dry-run".into());
+    assert!(whole.run(&server.base, &create).status.success());
+    *whole.service.step.lock().unwrap() = Step::SourceFunded;
+    let registry = whole.home.path.join("registry.json");
+    let redeem = ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap(), "--json"];
+    let output = whole.home.run(&server.base, &redeem);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(serde_json::from_str::<Value>(&out(&output)).unwrap()["error"]["code"], "destination_not_funded");
+    assert!(server.seen().iter().all(|seen| !seen.text().contains(whole.secret.to_hex().as_str())));
+    *whole.service.step.lock().unwrap() = Step::DestinationFunded;
+    let output = whole.home.run(&server.base, &redeem);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(server.lines().pop().unwrap(), format!("PATCH /v2/orders/{}?action=redeem", whole.service.fixture.order_id()));
+}
+
+/// A token needs its approval on chain first: the program prints it, and submits the message only when told that it is there.
+#[test]
+fn a_gasless_message_waits_for_the_approval() {
+    let home = Home::new("approval");
+    let fixture = Fixture::load("evm-record-bitcoin-v3");
+    let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
+    let request = home.file("request.json", &fixture.request.to_string());
+    let service = Service::new(fixture.clone());
+    let server = Server::start(move |seen| {
+        let reply = service.answer(seen);
+        if seen.method == "PATCH" {
+            *service.step.lock().unwrap() = Step::Redeemed;
+        }
+        reply
+    });
+    let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
+    assert!(home.run(&server.base, &create).status.success());
+    let mut resume = vec!["swap", "--registry", &registry, "--resume", fixture.order_id(), "--wallet", &wallet, "--yes", "--poll", "20"];
+    resume.push("--json");
+    let printed = home.run(&server.base, &resume);
+    assert!(printed.status.success() && said(&printed).contains("--approved"), "{}", said(&printed));
+    let artefacts: Value = serde_json::from_str(&out(&printed)).unwrap();
+    assert_eq!(artefacts["artefacts"]["approval"]["signed"], fixture.expect["approval"]["signed"]);
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+    resume.push("--approved");
+    let submitted = home.run(&server.base, &resume);
+    assert!(submitted.status.success(), "{}", said(&submitted));
+    let patch = server.seen().into_iter().find(|seen| seen.method == "PATCH").unwrap();
+    assert_eq!(patch.text(), format!(r#"{{"signature":"{}"}}"#, fixture.gasless().unwrap()));
+}

@@ -1,0 +1,26 @@
+//! Fees of whoever embeds the wallet (interface.md section 4.6).
+
+use countersign::wire::AffiliateFee;
+use countersign::{Code, Refusal};
+
+use crate::error::Error;
+
+/// One whole, in basis points.
+const WHOLE: u64 = 10_000;
+
+/// A fee of 0 to 10000 basis points.
+pub(crate) fn basis_points(fee: u64, at: &str) -> Result<u64, Error> {
+    if fee <= WHOLE {
+        return Ok(fee);
+    }
+    Err(Error::Input(Refusal::new(Code::NumberTooLarge, at).expected("at most 10000 basis points").got(fee)))
+}
+
+/// Each fee is within bounds, and so are all together: they are taken from one amount.
+pub(crate) fn check(fees: &[AffiliateFee]) -> Result<(), Error> {
+    let mut all = 0_u64;
+    for (index, fee) in fees.iter().enumerate() {
+        all = all.saturating_add(basis_points(fee.fee, &format!("/affiliate_fees/{index}/fee"))?);
+    }
+    basis_points(all, "/affiliate_fees").map(drop)
+}

@@ -1,0 +1,151 @@
+//! The transport over reqwest, rustls and tokio.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use reqwest::header::{CONTENT_ENCODING, HeaderValue, RETRY_AFTER};
+use zeroize::Zeroizing;
+
+use crate::error::{TransportError, TransportErrorKind};
+use crate::transport::{MAX_BODY, Method, Request, Response, Transport};
+
+/// HTTP/1.1 with TLS by rustls and the system's roots. No redirect is followed, no body is decompressed, nothing is sent
+/// twice, and no proxy of the environment is used: one would see what goes to this machine without TLS.
+#[derive(Debug, Clone)]
+pub struct Http {
+    client: reqwest::Client,
+    max_body: usize,
+}
+
+/// How long each part of a call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a set of options")]
+pub struct Timeouts {
+    /// For a connection to come about.
+    pub connect: Duration,
+    /// For the whole call, body included.
+    pub call: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), call: Duration::from_secs(30) }
+    }
+}
+
+impl Http {
+    /// A transport with its own pool of connections.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportErrorKind::Setup`] if TLS cannot be set up.
+    pub fn new(timeouts: Timeouts) -> Result<Self, TransportError> {
+        Self::build(timeouts, None)
+    }
+
+    /// A transport whose https connections are tunnelled through a proxy.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or the proxy's address is none.
+    pub fn through(timeouts: Timeouts, proxy: &str) -> Result<Self, TransportError> {
+        let proxy = reqwest::Proxy::https(proxy);
+        Self::build(timeouts, Some(proxy.map_err(|_| TransportError::new(TransportErrorKind::Setup, "the proxy's address is no URL"))?))
+    }
+
+    fn build(timeouts: Timeouts, proxy: Option<reqwest::Proxy>) -> Result<Self, TransportError> {
+        let builder = reqwest::Client::builder().no_proxy();
+        let builder = match proxy {
+            Some(proxy) => builder.proxy(proxy),
+            None => builder,
+        };
+        let client = builder
+            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .connect_timeout(timeouts.connect)
+            .timeout(timeouts.call)
+            .build()
+            .map_err(|error| TransportError::new(TransportErrorKind::Setup, &said(error)))?;
+        Ok(Self { client, max_body: MAX_BODY })
+    }
+
+    /// Reads at most so many bytes of a body.
+    #[must_use]
+    pub fn with_max_body(mut self, bytes: usize) -> Self {
+        self.max_body = bytes.min(MAX_BODY);
+        self
+    }
+
+    fn write(&self, request: &Request) -> Result<reqwest::RequestBuilder, TransportError> {
+        let method = match request.method {
+            Method::Get => reqwest::Method::GET,
+            Method::Post => reqwest::Method::POST,
+            Method::Patch => reqwest::Method::PATCH,
+        };
+        let mut builder = self.client.request(method, request.url.clone());
+        for (name, value) in &request.headers {
+            let mut value =
+                HeaderValue::from_str(value).map_err(|_| TransportError::new(TransportErrorKind::Setup, "a header is not text"))?;
+            value.set_sensitive(true);
+            builder = builder.header(*name, value);
+        }
+        if let Some(body) = &request.body {
+            builder = builder.body(Bytes::from_owner(Zeroizing::new(body.to_vec())));
+        }
+        Ok(builder)
+    }
+}
+
+impl Transport for Http {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        let mut answer = self.write(request)?.send().await.map_err(failure)?;
+        if answer.headers().get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
+            return Err(TransportError::new(TransportErrorKind::Encoded, "the body was asked for as it is"));
+        }
+        let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+        let (status, retry_after) = (answer.status().as_u16(), answer.headers().get(RETRY_AFTER).and_then(text));
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(failure)? {
+            if chunk.len() > self.max_body.saturating_sub(body.len()) {
+                return Err(TransportError::new(TransportErrorKind::TooLarge, &format!("more than {} bytes", self.max_body)));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Response { status, retry_after, body })
+    }
+
+    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> {
+        tokio::time::sleep(duration)
+    }
+
+    fn now(&self) -> u64 {
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+}
+
+fn failure(error: reqwest::Error) -> TransportError {
+    let kind = if error.is_connect() {
+        // A connection that timed out has carried nothing either.
+        TransportErrorKind::Connect
+    } else if error.is_timeout() {
+        TransportErrorKind::Timeout
+    } else {
+        TransportErrorKind::Interrupted
+    };
+    TransportError::new(kind, &said(error))
+}
+
+/// The error's words and those of its causes, without the address: its query holds the user's addresses.
+fn said(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,40 @@
+#![doc = include_str!("../README.md")]
+
+mod affiliate;
+mod client;
+mod error;
+mod flow;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "bitcoin")]
+mod instant;
+pub mod release;
+mod request;
+pub mod response;
+mod retry;
+pub mod route;
+mod secret;
+pub mod status;
+mod swap;
+mod track;
+mod transport;
+
+pub use client::Client;
+pub use countersign;
+pub use error::{Error, TransportError, TransportErrorKind};
+pub use flow::Flow;
+pub use futures_util::{Stream, StreamExt};
+#[cfg(feature = "http")]
+pub use http::{Http, Timeouts};
+#[cfg(feature = "bitcoin")]
+pub use instant::instant_refund;
+pub use release::Hold;
+pub use request::{Action, Api, Extra, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
+pub use response::Answer;
+pub use retry::Retry;
+pub use secret::{AppId, Secret};
+pub use status::{State, Status};
+pub use swap::Swap;
+pub use track::{Pace, Progress, track};
+pub use transport::{MAX_BODY, Method, Request, Response, Transport};
+pub use url;

@@ -1,0 +1,372 @@
+//! Every call of the interface as a request, apart from any HTTP stack (interface.md section 4).
+
+use std::fmt;
+
+use countersign::core::U256;
+use countersign::wire::CreateOrder;
+use countersign::{AssetId, Code, Refusal};
+use serde_json::json;
+use url::{Host, Url};
+use zeroize::Zeroizing;
+
+use crate::affiliate;
+use crate::error::{Error, TransportError, TransportErrorKind};
+use crate::secret::{AppId, Secret};
+use crate::transport::{Method, Request};
+
+const JSON: &str = "application/json";
+
+/// An order's id: 64 hex digits. Nothing else becomes part of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OrderId(String);
+
+impl OrderId {
+    /// Reads an id.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::OrderIdMalformed`] at `/order_id`.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        if text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(Error::Input(Refusal::new(Code::OrderIdMalformed, "/order_id").got(text)))
+    }
+
+    /// The digits, as they came.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for OrderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What `GET /v2/quote` is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QuoteRequest {
+    /// Source asset.
+    pub from: AssetId,
+    /// Destination asset.
+    pub to: AssetId,
+    /// How much, of which side.
+    pub amount: QuoteAmount,
+    /// Basis points that whoever embeds the wallet would get.
+    pub affiliate_fee: Option<u64>,
+    /// Slippage that the owner would allow, basis points.
+    pub slippage: Option<u64>,
+    /// Whether offers beyond the liquidity are wanted too.
+    pub indicative: bool,
+}
+
+/// How much, of which side, in base units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a trade has two sides")]
+pub enum QuoteAmount {
+    /// What the owner would pay.
+    From(U256),
+    /// What the owner would get.
+    To(U256),
+}
+
+impl QuoteRequest {
+    /// A question without options: what is `amount` base units of `from` worth in `to`?
+    #[must_use]
+    pub const fn new(from: AssetId, to: AssetId, amount: QuoteAmount) -> Self {
+        Self { from, to, amount, affiliate_fee: None, slippage: None, indicative: false }
+    }
+}
+
+/// Which orders `GET /v2/orders` lists. What is `None` does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a set of filters; new ones are a new version of the interface")]
+pub struct OrderFilter {
+    /// Owner on the source chain.
+    pub from_owner: Option<String>,
+    /// Owner on the destination chain.
+    pub to_owner: Option<String>,
+    /// Any address of an order.
+    pub address: Option<String>,
+    /// Any transaction of an order.
+    pub tx_hash: Option<String>,
+    /// Source chain's name.
+    pub from_chain: Option<String>,
+    /// Destination chain's name.
+    pub to_chain: Option<String>,
+    /// One of `not-initiated`, `in-progress`, `completed`, `expired`, `refunded`, `display`, or several with commas.
+    pub status: Option<String>,
+    /// The first page that is wanted; without it the service's own first.
+    pub page: Option<u64>,
+    /// Entries of a page.
+    pub per_page: Option<u64>,
+}
+
+/// What may be done with an order: `PATCH /v2/orders/{id}?action=..`.
+#[derive(Debug)]
+#[allow(clippy::exhaustive_enums, reason = "the interface has these four")]
+pub enum Action<'a> {
+    /// Gasless initiation: the typed-data signature, or on Solana the signed transaction in base64.
+    Initiate {
+        /// What [`countersign::AnySigned::submission`] gives.
+        signature: &'a str,
+    },
+    /// Redemption by the service's relayer, which learns the secret: [`crate::Flow::redeem`] checks the order before.
+    Redeem {
+        /// The secret.
+        secret: &'a Secret,
+    },
+    /// Refund by the service's relayer.
+    Refund,
+    /// The owner's consent to an early refund on Bitcoin-like chains.
+    InstantRefund {
+        /// One for each hash that is to be signed, 65 bytes in hex.
+        signatures: &'a [String],
+    },
+}
+
+impl Action<'_> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Initiate { .. } => "initiate",
+            Self::Redeem { .. } => "redeem",
+            Self::Refund => "refund",
+            Self::InstantRefund { .. } => "instant-refund",
+        }
+    }
+
+    fn body(&self) -> Zeroizing<Vec<u8>> {
+        let text = match self {
+            Self::Initiate { signature } => json!({ "signature": signature }).to_string(),
+            // Written by hand: a JSON value would leave a copy of the secret that nobody wipes.
+            Self::Redeem { secret } => {
+                let mut body = Zeroizing::new(Vec::with_capacity(80));
+                body.extend_from_slice(br#"{"secret":""#);
+                body.extend_from_slice(secret.to_hex().as_bytes());
+                body.extend_from_slice(br#""}"#);
+                return body;
+            }
+            Self::Refund => "{}".to_owned(),
+            Self::InstantRefund { signatures } => json!({ "signatures": signatures }).to_string(),
+        };
+        Zeroizing::new(text.into_bytes())
+    }
+}
+
+/// Additional query parameters that the interface accepts without naming them.
+pub type Extra<'a> = &'a [(&'a str, &'a str)];
+
+/// Writes requests for one service and one application.
+#[derive(Debug, Clone)]
+pub struct Api {
+    base: Url,
+    app_id: Option<AppId>,
+}
+
+impl Api {
+    /// Requests to `base`, under which `/v2` stands.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportErrorKind::Insecure`] unless the address is `https`, or `http` to the machine itself, without user,
+    /// query or fragment.
+    pub fn new(base: &str, app_id: Option<AppId>) -> Result<Self, Error> {
+        let refuse = |why| Error::Transport(TransportError::new(TransportErrorKind::Insecure, why));
+        let mut base = Url::parse(base).map_err(|_| refuse("the base address is no URL"))?;
+        let loopback = match base.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        if base.scheme() != "https" && !(base.scheme() == "http" && loopback) {
+            return Err(refuse("the base address is neither https nor this machine"));
+        }
+        if !base.username().is_empty() || base.password().is_some() || base.query().is_some() || base.fragment().is_some() {
+            return Err(refuse("the base address has a user, a query or a fragment"));
+        }
+        let path = base.path().trim_end_matches('/').to_owned();
+        base.set_path(&path);
+        Ok(Self { base, app_id })
+    }
+
+    /// `GET /v2/quote`
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] for a fee or slippage above 10000 basis points.
+    pub fn quote(&self, quote: &QuoteRequest) -> Result<Request, Error> {
+        let mut query = vec![("from", quote.from.to_string()), ("to", quote.to.to_string())];
+        query.push(match quote.amount {
+            QuoteAmount::From(amount) => ("from_amount", amount.to_string()),
+            QuoteAmount::To(amount) => ("to_amount", amount.to_string()),
+        });
+        if let Some(fee) = quote.affiliate_fee {
+            query.push(("affiliate_fee", affiliate::basis_points(fee, "/affiliate_fee")?.to_string()));
+        }
+        if let Some(slippage) = quote.slippage {
+            query.push(("slippage", affiliate::basis_points(slippage, "/slippage")?.to_string()));
+        }
+        if quote.indicative {
+            query.push(("indicative", "true".to_owned()));
+        }
+        Ok(self.get(&["quote"], &query))
+    }
+
+    /// `POST /v2/orders`
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] for affiliate fees above 10000 basis points in all.
+    pub fn create_order(&self, order: &CreateOrder) -> Result<Request, Error> {
+        affiliate::check(&order.affiliate_fees)?;
+        let body = serde_json::to_vec(order).map_err(|_| Error::Input(Refusal::new(Code::Internal, "")))?;
+        Ok(self.request(Method::Post, &["orders"], &NONE, Some(Zeroizing::new(body))))
+    }
+
+    /// `GET /v2/orders/{order}`
+    #[must_use]
+    pub fn order(&self, id: &OrderId) -> Request {
+        self.get(&["orders", id.as_str()], &NONE)
+    }
+
+    /// `GET /v2/orders`
+    #[must_use]
+    pub fn orders(&self, filter: &OrderFilter) -> Request {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let query: Vec<_> = [
+            ("from_owner", filter.from_owner.clone()),
+            ("to_owner", filter.to_owner.clone()),
+            ("address", filter.address.clone()),
+            ("tx_hash", filter.tx_hash.clone()),
+            ("from_chain", filter.from_chain.clone()),
+            ("to_chain", filter.to_chain.clone()),
+            ("page", number(filter.page)),
+            ("per_page", number(filter.per_page)),
+            ("status", filter.status.clone()),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+        self.get(&["orders"], &query)
+    }
+
+    /// `PATCH /v2/orders/{order_id}?action=..`
+    #[must_use]
+    pub fn act(&self, id: &OrderId, action: &Action<'_>) -> Request {
+        let query = [("action", action.name())];
+        self.request(Method::Patch, &["orders", id.as_str()], &query, Some(action.body()))
+    }
+
+    /// `GET /v2/orders/{id}/instant-refund-hash`
+    #[must_use]
+    pub fn instant_refund_hash(&self, id: &OrderId) -> Request {
+        self.get(&["orders", id.as_str(), "instant-refund-hash"], &NONE)
+    }
+
+    /// `GET /v2/apps/earnings`
+    #[must_use]
+    pub fn earnings(&self) -> Request {
+        self.get(&["apps", "earnings"], &NONE)
+    }
+
+    /// `GET /v2/<list>` for what takes additional parameters: chains, assets, liquidity, fee, fees, volume.
+    #[must_use]
+    pub fn list(&self, list: List, extra: Extra<'_>) -> Request {
+        self.get(&[list.name()], extra)
+    }
+
+    /// `GET /v2/schemas/{name}`
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] unless the name is 1 to 64 letters, digits and `_:-.`, not dots alone.
+    pub fn schema(&self, name: &str) -> Result<Request, Error> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'-' | b'.');
+        if (1..=64).contains(&name.len()) && name.bytes().all(plain) && !name.bytes().all(|byte| byte == b'.') {
+            return Ok(self.get(&["schemas", name], &NONE));
+        }
+        Err(Error::Input(Refusal::new(Code::TextNotPlain, "/name").got(name)))
+    }
+
+    /// `GET /v2/health`, the only call without the application id.
+    #[must_use]
+    pub fn health(&self) -> Request {
+        let mut request = self.get(&["health"], &NONE);
+        request.headers.retain(|(name, _)| *name != APP_ID);
+        request
+    }
+
+    fn get<K: AsRef<str>, V: AsRef<str>>(&self, path: &[&str], query: &[(K, V)]) -> Request {
+        self.request(Method::Get, path, query, None)
+    }
+
+    fn request<K: AsRef<str>, V: AsRef<str>>(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(K, V)],
+        body: Option<Zeroizing<Vec<u8>>>,
+    ) -> Request {
+        let mut url = self.base.clone();
+        // Every part is made of characters that stand in a path as they are: ids, names and words checked above.
+        url.set_path(&format!("{}/v2/{}", self.base.path().trim_end_matches('/'), path.join("/")));
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let plain = |text: &str| Zeroizing::new(text.to_owned());
+        // A cached record would be an old one.
+        let mut headers = vec![("accept", plain(JSON)), ("accept-encoding", plain("identity")), ("cache-control", plain("no-cache"))];
+        if body.is_some() {
+            headers.push(("content-type", plain(JSON)));
+        }
+        if let Some(id) = &self.app_id {
+            headers.push((APP_ID, id.expose()));
+        }
+        Request { method, url, headers, body }
+    }
+}
+
+const APP_ID: &str = "service-app-id";
+const NONE: [(&str, &str); 0] = [];
+
+/// Lists that take additional parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum List {
+    /// `GET /v2/chains`
+    Chains,
+    /// `GET /v2/assets`
+    Assets,
+    /// `GET /v2/liquidity`
+    Liquidity,
+    /// `GET /v2/fee`
+    Fee,
+    /// `GET /v2/fees`, the older name
+    Fees,
+    /// `GET /v2/volume`
+    Volume,
+    /// `GET /v2/schemas`
+    Schemas,
+    /// `GET /v2/policy`
+    Policy,
+}
+
+impl List {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Chains => "chains",
+            Self::Assets => "assets",
+            Self::Liquidity => "liquidity",
+            Self::Fee => "fee",
+            Self::Fees => "fees",
+            Self::Volume => "volume",
+            Self::Schemas => "schemas",
+            Self::Policy => "policy",
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Answers of the interface as results, apart from any HTTP stack (interface.md section 7, protocol.md section 2).
+
+use countersign::core::text;
+use countersign::json::{self, Node};
+use countersign::wire::{self, Read};
+use countersign::{Code, Refusal};
+
+use crate::error::Error;
+use crate::retry;
+use crate::transport::Response;
+
+/// A result, and the body that it was read from: the facade judges an order by the bytes themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answer<T> {
+    /// What the body says.
+    pub value: T,
+    /// The body as it came, in its envelope.
+    pub body: Vec<u8>,
+}
+
+/// Reads an answer that should hold a `T`.
+///
+/// # Errors
+///
+/// [`Error::Status`], [`Error::Service`] or [`Error::Shape`].
+pub fn read<T: Read>(response: Response) -> Result<Answer<T>, Error> {
+    read_with(response, T::read)
+}
+
+/// Reads an answer with a reader of its own.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_with<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
+    let body = ok(response)?;
+    let value = open(&body, |envelope| wire::with_result(envelope, reader))?;
+    Ok(Answer { value, body })
+}
+
+/// As [`read_with`], for answers that documentation also shows as `{"success":true,"result":..}`.
+pub(crate) fn read_lenient<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
+    let body = ok(response)?;
+    let value = open(&body, |envelope| {
+        let members = envelope.object()?;
+        match members.get("success") {
+            Some(success) if members.get("status").is_none() && success.bool()? => reader(members.need("result")?),
+            _ => wire::with_result(envelope, reader),
+        }
+    })?;
+    Ok(Answer { value, body })
+}
+
+/// An envelope whose result does not matter, or is a text: what `PATCH` and `/v2/health` answer.
+pub(crate) fn read_text(response: Response) -> Result<Answer<Option<String>>, Error> {
+    let body = ok(response)?;
+    let value = open(&body, |envelope| {
+        let members = envelope.object()?;
+        if members.get("result").is_none() && members.need("status")?.text()? == "Ok" && members.get("error").is_none() {
+            return Ok(None);
+        }
+        wire::with_result(envelope, |result| Ok(result.text().ok().map(str::to_owned)))
+    })?;
+    Ok(Answer { value, body })
+}
+
+/// The body of a 2xx answer.
+fn ok(response: Response) -> Result<Vec<u8>, Error> {
+    let Response { status, retry_after, body } = response;
+    if (200..300).contains(&status) {
+        return Ok(body);
+    }
+    let retry_after = retry_after.as_deref().and_then(retry::seconds);
+    Err(match service_error(&body) {
+        Some(error) => Error::Service { status, error, retry_after },
+        None => Error::Status { status, body: text::shown(&String::from_utf8_lossy(body.get(..1024).unwrap_or(&body))), retry_after },
+    })
+}
+
+/// The text of an error envelope.
+fn service_error(body: &[u8]) -> Option<String> {
+    let value = json::parse(body).ok()?;
+    let error = Node::root(&value, "").object().ok()?.get("error")?.text().ok()?;
+    Some(text::shown(error))
+}
+
+fn open<T>(body: &[u8], reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<T, Error> {
+    let value = json::parse(body).map_err(Error::Shape)?;
+    reader(Node::root(&value, "")).map_err(|refusal| match refusal.code() {
+        Code::ServiceError => Error::Service { status: 200, error: refusal.found().unwrap_or_default().to_owned(), retry_after: None },
+        _ => Error::Shape(refusal),
+    })
+}

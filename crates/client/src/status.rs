@@ -1,0 +1,189 @@
+//! Where an order stands: a function of its record and a given time (protocol.md section 9).
+//!
+//! Transactions decide. The clock decides only between waiting and too late; no record says so itself.
+
+use countersign::Registry;
+use countersign::chains::Network;
+use countersign::chains::network::Coin;
+use countersign::core::Leg;
+use countersign::wire::{OrderRecord, SwapRecord};
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// Seconds after creation in which a Bitcoin deposit must be seen.
+const BITCOIN_DEADLINE: u64 = 6 * 3_600;
+/// Seconds after creation in which any other deposit must be seen.
+const DEADLINE: u64 = 3_600;
+
+/// The state of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum State {
+    /// Waits for the owner's funds.
+    Created,
+    /// Nobody paid in time.
+    Expired,
+    /// The owner's payment is seen, not yet in a block.
+    InitiateDetected,
+    /// The owner has paid.
+    Initiated,
+    /// The solver has paid: the secret redeems the destination.
+    AwaitingRedeem,
+    /// The redemption is seen, not yet in a block.
+    RedeemDetected,
+    /// Done: the owner is paid.
+    Redeemed,
+    /// The solver did not pay in time, or took the payment back: the owner's funds come back after the timelock.
+    AwaitingRefund,
+    /// The owner's refund is seen, not yet in a block.
+    RefundDetected,
+    /// Done: the owner has the funds back.
+    Refunded,
+}
+
+impl State {
+    /// The state of a record at a time (unix seconds). First match wins; clocks differ, so a state that says "late" is
+    /// for people, not for decisions.
+    #[must_use]
+    pub fn of(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
+        let (source, destination) = (&record.source_swap, &record.destination_swap);
+        let pays_bitcoin = is_bitcoin(destination, registry);
+        if !destination.redeem_tx_hash.is_empty() {
+            return if destination.redeem_block_number != 0 || pays_bitcoin { Self::Redeemed } else { Self::RedeemDetected };
+        }
+        if pays_bitcoin && !source.redeem_tx_hash.is_empty() {
+            return Self::Redeemed;
+        }
+        if !source.refund_tx_hash.is_empty() {
+            return if source.refund_block_number != 0 { Self::Refunded } else { Self::RefundDetected };
+        }
+        if !destination.refund_tx_hash.is_empty() {
+            return Self::AwaitingRefund;
+        }
+        let late = nominal_deadline(record, registry).is_some_and(|deadline| now > deadline);
+        if !destination.initiate_tx_hash.is_empty() {
+            return Self::AwaitingRedeem;
+        }
+        match (source.initiate_tx_hash.is_empty(), late) {
+            (false, true) => Self::AwaitingRefund,
+            (false, false) if source.initiate_block_number != 0 => Self::Initiated,
+            (false, false) => Self::InitiateDetected,
+            (true, true) => Self::Expired,
+            (true, false) => Self::Created,
+        }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Expired => "expired",
+            Self::InitiateDetected => "initiate detected",
+            Self::Initiated => "initiated",
+            Self::AwaitingRedeem => "awaiting redeem",
+            Self::RedeemDetected => "redeem detected",
+            Self::Redeemed => "redeemed",
+            Self::AwaitingRefund => "awaiting refund",
+            Self::RefundDetected => "refund detected",
+            Self::Refunded => "refunded",
+        }
+    }
+}
+
+/// Where an order stands, and until when what is possible. Times are unix seconds; those after a timelock are nominal,
+/// because chains count blocks, not seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Status {
+    /// The state.
+    pub state: State,
+    /// `destination_swap.redeem_tx_hash` is there: the service's own rule for a complete swap.
+    pub complete: bool,
+    /// Until when the owner's payment must be seen.
+    pub deadline: Option<u64>,
+    /// From when on the owner can take the payment back, where one was made.
+    pub refund_possible_from: Option<u64>,
+    /// From when on the solver can take its payment back, where one was made: the secret must be used well before.
+    pub solver_refund_possible_from: Option<u64>,
+}
+
+impl Status {
+    /// The status of a record at a time.
+    #[must_use]
+    pub fn of(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
+        Self {
+            state: State::of(record, registry, now),
+            complete: is_complete(record),
+            deadline: record.deadline.as_deref().and_then(time).or_else(|| nominal_deadline(record, registry)),
+            refund_possible_from: refund_possible_from(record, Leg::Source, registry),
+            solver_refund_possible_from: refund_possible_from(record, Leg::Destination, registry),
+        }
+    }
+
+    /// Whether nothing more will happen: complete, or refunded.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        self.complete || matches!(self.state, State::Refunded)
+    }
+}
+
+/// The service's own rule for a complete swap.
+#[must_use]
+pub fn is_complete(record: &OrderRecord) -> bool {
+    !record.destination_swap.redeem_tx_hash.is_empty()
+}
+
+/// From when on whoever funded a side can take the funds back, in nominal time; `None` if it is not funded, or nothing
+/// says when.
+///
+/// Where the record does not say when the side was funded, the order's creation stands for it: no funding was earlier.
+#[must_use]
+pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
+    let swap = swap(record, leg);
+    if !swap.is_funded() {
+        return None;
+    }
+    let funded = swap.initiate_timestamp.as_deref().and_then(time).or_else(|| time(&record.created_at))?;
+    Some(funded.saturating_add(timelock(record, leg, registry)?))
+}
+
+/// A side's timelock in nominal seconds.
+pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
+    let swap = swap(record, leg);
+    let millis = registry.asset(swap.asset.as_str())?.chain.nominal_millis(swap.timelock);
+    Some(u64::try_from(millis / 1_000).unwrap_or(u64::MAX))
+}
+
+const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
+    match leg {
+        Leg::Source => &record.source_swap,
+        _ => &record.destination_swap,
+    }
+}
+
+fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
+    let within = if is_bitcoin(&record.source_swap, registry) { BITCOIN_DEADLINE } else { DEADLINE };
+    Some(time(&record.created_at)?.saturating_add(within))
+}
+
+fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
+    registry.asset(swap.asset.as_str()).is_some_and(|asset| matches!(asset.chain.network, Network::Bitcoin(Coin::Bitcoin, _)))
+}
+
+/// A time in ISO 8601, or as unix seconds.
+#[must_use]
+pub fn time(text: &str) -> Option<u64> {
+    if let Ok(seconds) = text.parse() {
+        return Some(seconds);
+    }
+    u64::try_from(text.parse::<Timestamp>().ok()?.as_second()).ok()
+}
+
+/// A time as people read it: ISO 8601 in UTC, or the seconds where they are beyond any calendar.
+#[must_use]
+pub fn shown(seconds: u64) -> String {
+    let stamp = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    stamp.map_or_else(|| seconds.to_string(), |stamp| stamp.to_string())
+}

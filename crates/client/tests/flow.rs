@@ -1,0 +1,418 @@
+//! The way of an order: each family, each step in a process of its own, and what ends it before anything is signed or any
+//! secret leaves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use countersign_client::countersign::json::{self, Node};
+use countersign_client::countersign::wire::{CreateOrder, OrderRecord, Read};
+use countersign_client::countersign::{AnySigned, Code, Policy, Refusal, Registry};
+use countersign_client::{
+    Api, AppId, Client, Error, Flow, Http, Pace, Request, Response, Retry, Secret, State, StreamExt, Swap, Timeouts, TransportErrorKind,
+};
+use serde_json::{Value, json};
+use support::memory::{Memory, ok};
+use support::{Fixture, Reply, Server, Service, Step};
+
+fn create(value: &Value) -> CreateOrder {
+    let text = value.to_string();
+    CreateOrder::read(Node::root(&json::parse(text.as_bytes()).unwrap(), "")).unwrap()
+}
+
+fn http(server: &Server) -> Client<Http> {
+    let api = Api::new(&server.base, Some(AppId::new("private-id").unwrap())).unwrap();
+    Client::new(api, Http::new(Timeouts::default()).unwrap()).with_retry(Retry { attempts: 1, ..Retry::default() })
+}
+
+fn pinned(fixture: &Fixture) -> Registry {
+    Registry::from_json(fixture.registry.as_bytes()).unwrap()
+}
+
+fn key(fixture: &Fixture) -> Option<&str> {
+    fixture.wallet["secret_key"].as_str()
+}
+
+/// Prepares with the fixture's wallet, and signs.
+fn sign(verified: countersign_client::countersign::AnyVerified, fixture: &Fixture) -> AnySigned {
+    let text = fixture.wallet.to_string();
+    let wallet = json::parse(text.as_bytes()).unwrap();
+    verified.prepare_json(Node::root(&wallet, "/wallet")).unwrap().sign(key(fixture).unwrap()).unwrap()
+}
+
+/// Every kind of source, over the wire: create, verify, sign, submit or broadcast, follow to the end. Each step is a
+/// process of its own: it knows nothing but what the step before it kept.
+#[tokio::test]
+async fn every_kind_of_source_goes_the_whole_way_in_separate_steps() {
+    let mut kinds = BTreeSet::new();
+    for (kind, fixture) in Fixture::of_each_source() {
+        kinds.insert(kind);
+        let server = Service::new(fixture.clone()).start();
+        let (registry, policy) = (pinned(&fixture), Policy::default());
+
+        let saved = {
+            let client = http(&server);
+            let swap = Flow::new(&client, &registry, &policy).create(&create(&fixture.request)).await.unwrap();
+            swap.as_json().to_vec()
+        };
+        let signed = {
+            let (client, swap) = (http(&server), Swap::from_json(saved.clone()).unwrap());
+            assert_eq!(swap.id().as_str(), fixture.order_id());
+            let verified =
+                Flow::new(&client, &registry, &policy).verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error}", fixture.id));
+            if key(&fixture).is_none() {
+                // A Bitcoin deposit without coins is an address and a URI: nothing is signed here.
+                let text = fixture.wallet.to_string();
+                let wallet = json::parse(text.as_bytes()).unwrap();
+                let unsigned = verified.prepare_json(Node::root(&wallet, "/wallet")).unwrap();
+                assert_eq!(serde_json::to_value(&unsigned).unwrap()["deposit"]["address"], fixture.expect["deposit"]["address"]);
+                None
+            } else {
+                Some(sign(verified, &fixture))
+            }
+        };
+        let before = server.seen().len();
+        if let Some(signed) = signed {
+            // The artefacts are those of the reference libraries.
+            let artefacts = serde_json::to_value(&signed).unwrap();
+            for (name, expected) in fixture.expect.as_object().unwrap() {
+                assert_eq!(&artefacts[name], expected, "{}: {name}", fixture.id);
+            }
+            let (client, swap) = (http(&server), Swap::from_json(saved.clone()).unwrap());
+            let submitted = Flow::new(&client, &registry, &policy).submit(&swap, &signed).await;
+            match fixture.gasless() {
+                Some(signature) => {
+                    assert_eq!(submitted.unwrap().value.as_deref(), Some("0xtransaction"));
+                    let patch = server.seen().pop().unwrap();
+                    assert_eq!(patch.line(), format!("PATCH /v2/orders/{}?action=initiate", fixture.order_id()));
+                    assert_eq!(patch.text(), format!(r#"{{"signature":"{signature}"}}"#));
+                }
+                None => {
+                    assert_eq!(submitted.unwrap_err().code(), "nothing_to_sign", "{}", fixture.id);
+                    assert_eq!(server.seen().len(), before);
+                }
+            }
+        }
+        let service = Service { step: Arc::new(Mutex::new(Step::SourceSeen)), ..Service::new(fixture.clone()) };
+        let server = service.start();
+        let (client, swap) = (http(&server), Swap::from_json(saved).unwrap());
+        let flow = Flow::new(&client, &registry, &policy);
+        let pace = Pace { quickest: Duration::from_millis(1), slowest: Duration::from_millis(2) };
+        let mut states = Vec::new();
+        let mut watch = std::pin::pin!(flow.watch(&swap, pace));
+        while let Some(progress) = watch.next().await {
+            let progress = progress.unwrap_or_else(|error| panic!("{}: {error}", fixture.id));
+            states.push(progress.status.complete);
+            if states.len() == 3 {
+                *service.step.lock().unwrap() = Step::Redeemed;
+            }
+        }
+        assert_eq!(states, [false, false, false, true], "{}", fixture.id);
+    }
+    assert_eq!(kinds.len(), 7, "{kinds:?}");
+}
+
+#[tokio::test]
+async fn the_request_goes_out_as_it_was_made() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let server = Service::new(fixture.clone()).start();
+    let (client, registry, policy) = (http(&server), pinned(&fixture), Policy::default());
+    Flow::new(&client, &registry, &policy).create(&create(&fixture.request)).await.unwrap();
+    let seen = &server.seen()[0];
+    assert_eq!(seen.line(), "POST /v2/orders");
+    assert_eq!(seen.headers["content-type"], "application/json");
+    assert_eq!(seen.headers["service-app-id"], "private-id");
+    let request = &fixture.request;
+    let side = |side: &Value| format!(r#"{{"asset":{},"owner":{},"amount":{}}}"#, side["asset"], side["owner"], side["amount"]);
+    let hash = request["secret_hash"].as_str().unwrap().trim_start_matches("0x");
+    let body =
+        format!(r#"{{"source":{},"destination":{},"secret_hash":"{hash}"}}"#, side(&request["source"]), side(&request["destination"]));
+    assert_eq!(seen.text(), body);
+}
+
+/// Every reject case that changes the answer or the record of an order with a record: the flow ends with its code at its
+/// place, and the service sees nothing but the order's creation and a look at its record.
+#[tokio::test]
+async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
+    let mut cases = 0;
+    for family in ["evm", "tron", "starknet", "solana", "sui", "bitcoin"] {
+        let Ok(text) = std::fs::read_to_string(support::project().join(format!("fixtures/reject/{family}.json"))) else { continue };
+        let bases = Fixture::all(family);
+        let reject: Value = serde_json::from_str(&text).unwrap();
+        for case in reject["cases"].as_array().unwrap() {
+            let (Some(base), Some(set), Some(code)) =
+                (bases.iter().find(|base| case["base"] == json!(base.id)), case["set"].as_object(), case["code"].as_str())
+            else {
+                continue;
+            };
+            let theirs = set.keys().all(|at| at.starts_with("/response/result/") || at.starts_with("/order/"));
+            // serde_json turns such numbers into floats, which are another case.
+            let mangled = set.values().any(Value::is_f64);
+            // The id of another order is found before the record is judged.
+            if !theirs
+                || mangled
+                || case.get("policy").is_some()
+                || case.get("registry").is_some()
+                || set.keys().any(|at| at.ends_with("order_id"))
+            {
+                continue;
+            }
+            let mut documents = json!({"response": base.response, "order": base.order});
+            let changed = set.iter().all(|(at, value)| {
+                let Some((parent, member)) = at.rsplit_once('/') else { return false };
+                match documents.pointer_mut(parent) {
+                    Some(Value::Object(members)) => {
+                        members.insert(member.to_owned(), value.clone());
+                        true
+                    }
+                    Some(Value::Array(items)) => {
+                        member.parse::<usize>().ok().and_then(|index| items.get_mut(index)).map(|item| *item = value.clone()).is_some()
+                    }
+                    _ => false,
+                }
+            });
+            if !changed {
+                continue;
+            }
+            let mut fixture = base.clone();
+            (fixture.response, fixture.order) = (documents["response"].clone(), documents["order"].clone());
+            let asked = Mutex::new(Vec::new());
+            let client = Memory::client(base.created(), |request: &Request| {
+                asked.lock().unwrap().push(request.method.name());
+                serve(&fixture, Step::Created, request)
+            });
+            let (registry, policy) = (pinned(base), Policy::default());
+            let flow = Flow::new(&client, &registry, &policy);
+            let swap = flow.create(&create(&base.request)).await.unwrap_or_else(|error| panic!("{}: {error}", case["id"]));
+            match flow.verify(&swap).await {
+                Err(Error::Refused(refusal)) => {
+                    // The service's record stands in its envelope, the case's is bare.
+                    let at = refusal.at().replace("/order/result/", "/order/");
+                    assert_eq!((refusal.code().name(), at.as_str()), (code, case["at"].as_str().unwrap()), "{}", case["id"]);
+                }
+                // A record of another shape does not get as far as being judged.
+                Err(Error::Shape(refusal)) => assert_eq!(refusal.code().name(), code, "{}", case["id"]),
+                other => panic!("{}: {other:?}", case["id"]),
+            }
+            assert_eq!(*asked.lock().unwrap(), ["POST", "GET"], "{}", case["id"]);
+            cases += 1;
+        }
+    }
+    assert!(cases >= 60, "only {cases} cases");
+}
+
+fn serve(fixture: &Fixture, step: Step, request: &Request) -> Result<Response, TransportErrorKind> {
+    match request.method.name() {
+        "POST" => support::memory::whole(200, &fixture.response.to_string()),
+        "PATCH" => ok(&json!("0xtransaction")),
+        _ => ok(&fixture.at(step)),
+    }
+}
+
+/// What redeem does at a step of the order, with a change to its record, at a time; and the requests that were sent.
+async fn redeem(
+    secret: &Secret,
+    fixture: &Fixture,
+    step: Step,
+    now: u64,
+    change: impl Fn(&mut Value),
+) -> (Result<(), String>, Vec<String>) {
+    let asked = Mutex::new(Vec::new());
+    let mut record = fixture.at(step);
+    change(&mut record);
+    let client = Memory::client(now, |request: &Request| {
+        let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
+        asked.lock().unwrap().push(format!("{} {body}", request.method.name()));
+        if request.method.name() == "GET" { ok(&record) } else { serve(fixture, step, request) }
+    });
+    let (registry, policy) = (pinned(fixture), Policy::default());
+    let response = fixture.response.to_string();
+    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
+    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), response.as_bytes()).unwrap();
+    let result = Flow::new(&client, &registry, &policy).redeem(&swap, secret).await.map(drop).map_err(|error| error.code().to_owned());
+    let asked = asked.lock().unwrap().clone();
+    (result, asked)
+}
+
+#[tokio::test]
+async fn the_secret_leaves_only_when_it_is_safe() {
+    let secret = Secret::generate().unwrap();
+    let fixture = Fixture::with_secret(&secret);
+    // Funded 600 s after creation; arbitrum's 600 blocks are nominally 7200 s (batch-contract.md).
+    let (funded, headroom) = (fixture.created() + 600, 1_800);
+    let last = funded + 7_200 - headroom;
+    let destination = |member: &'static str, value: Value| move |order: &mut Value| order["destination_swap"][member] = value.clone();
+    let nothing = |_: &mut Value| {};
+
+    for now in [funded, last] {
+        let (result, asked) = redeem(&secret, &fixture, Step::DestinationFunded, now, nothing).await;
+        assert_eq!(result, Ok(()));
+        assert_eq!(asked, ["GET ".to_owned(), format!(r#"PATCH {{"secret":"{}"}}"#, *secret.to_hex())]);
+    }
+
+    let stranger = Secret::generate().unwrap();
+    let hold = async |step, now, change: &dyn Fn(&mut Value), code: &str| {
+        let (result, asked) = redeem(&secret, &fixture, step, now, change).await;
+        assert_eq!(result, Err(code.to_owned()));
+        assert_eq!(asked, ["GET "], "{code}");
+    };
+    hold(Step::Created, funded, &nothing, "destination_not_funded").await;
+    hold(Step::SourceFunded, funded, &nothing, "destination_not_funded").await;
+    hold(Step::DestinationFunded, last + 1, &nothing, "destination_no_room").await;
+    hold(Step::DestinationFunded, u64::MAX, &nothing, "destination_no_room").await;
+    hold(Step::DestinationFunded, funded, &destination("initiate_block_number", json!("0")), "destination_not_confirmed").await;
+    hold(Step::DestinationFunded, funded, &destination("required_confirmations", json!(99)), "destination_not_confirmed").await;
+    hold(Step::DestinationFunded, funded, &destination("filled_amount", json!("1")), "destination_underfunded").await;
+    hold(Step::DestinationFunded, funded, &destination("refund_tx_hash", json!("cc")), "destination_refunded").await;
+    hold(Step::Redeemed, funded, &nothing, "destination_redeemed").await;
+    // Terms that changed since the order was signed.
+    hold(Step::DestinationFunded, funded, &destination("amount", json!("1")), "record_pays_less").await;
+    hold(Step::DestinationFunded, funded, &destination("timelock", json!(1)), "record_swap_id").await;
+    let owner = fixture.order["destination_swap"]["initiator"].clone();
+    hold(Step::DestinationFunded, funded, &destination("redeemer", owner), "record_pays_elsewhere").await;
+    hold(Step::DestinationFunded, funded, &destination("secret_hash", json!(stranger.hash().to_string())), "record_mismatch").await;
+    hold(Step::DestinationFunded, funded, &destination("secret", json!(*stranger.to_hex())), "secret_wrong").await;
+    // Nothing says when, and a time that has not come yet: neither makes room.
+    let no_time = |order: &mut Value| {
+        order["destination_swap"]["initiate_timestamp"] = Value::Null;
+        order["created_at"] = json!("");
+    };
+    hold(Step::DestinationFunded, funded, &no_time, "destination_time_unknown").await;
+
+    let (result, asked) = redeem(&stranger, &fixture, Step::DestinationFunded, funded, nothing).await;
+    assert_eq!((result, asked), (Err("secret_wrong".to_owned()), vec!["GET ".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_funding_in_the_future_makes_no_room() {
+    let secret = Secret::generate().unwrap();
+    let fixture = Fixture::with_secret(&secret);
+    let future = |order: &mut Value| order["destination_swap"]["initiate_timestamp"] = json!("2099-01-01T00:00:00Z");
+    // By the other clock nothing is funded yet; the timelock itself is the most that can be left, and is enough.
+    let (result, _) = redeem(&secret, &fixture, Step::DestinationFunded, fixture.created(), future).await;
+    assert_eq!(result, Ok(()));
+    let registry: Registry = pinned(&fixture);
+    let mut order = fixture.at(Step::DestinationFunded);
+    order["destination_swap"]["timelock"] = json!(100);
+    future(&mut order);
+    let text = order.to_string();
+    let value = json::parse(text.as_bytes()).unwrap();
+    let record = OrderRecord::read(Node::root(&value, "")).unwrap();
+    let hold = countersign_client::release::check(&record, &registry, fixture.created(), Duration::from_secs(1_800)).unwrap_err();
+    assert_eq!(hold, countersign_client::Hold::NoRoom { left: 1_200, needed: 1_800 });
+}
+
+#[tokio::test]
+async fn a_record_that_changes_its_story_ends_the_watch() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let asked = Mutex::new(0);
+    let client = Memory::client(fixture.created(), |_: &Request| {
+        let mut count = asked.lock().unwrap();
+        *count += 1;
+        let mut order = fixture.at(if *count == 1 { Step::SourceFunded } else { Step::DestinationFunded });
+        if *count > 1 {
+            order["destination_swap"]["amount"] = json!("1");
+        }
+        ok(&order)
+    });
+    let (registry, policy) = (pinned(&fixture), Policy::default());
+    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
+    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
+    let flow = Flow::new(&client, &registry, &policy);
+    let items: Vec<_> =
+        flow.watch(&swap, Pace::default()).map(|item| item.map(|item| item.status.state).map_err(|error| error.code())).collect().await;
+    assert_eq!(items, [Ok(State::Initiated), Err("record_pays_less")]);
+}
+
+#[tokio::test]
+async fn a_funded_order_is_not_signed_again() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let server = { Service { step: Arc::new(Mutex::new(Step::SourceFunded)), ..Service::new(fixture.clone()) } }.start();
+    let (client, registry, policy) = (http(&server), pinned(&fixture), Policy::default());
+    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
+    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
+    let error = Flow::new(&client, &registry, &policy).verify(&swap).await.unwrap_err();
+    assert_eq!(error.code(), "record_funded");
+}
+
+#[tokio::test]
+async fn the_signature_of_one_order_is_not_submitted_for_another() {
+    let (one, two) = (Fixture::load("evm-record-evm-v2"), Fixture::load("evm-record-bitcoin-v3"));
+    let server = Service::new(one.clone()).start();
+    let (client, registry, policy) = (http(&server), pinned(&one), Policy::default());
+    let flow = Flow::new(&client, &registry, &policy);
+    let swap = flow.create(&create(&one.request)).await.unwrap();
+    let signed = sign(flow.verify(&swap).await.unwrap(), &one);
+    let other = countersign_client::OrderId::parse(two.order_id()).unwrap();
+    let other = Swap::new(other, two.request.to_string().as_bytes(), two.response.to_string().as_bytes()).unwrap();
+    assert_eq!(flow.submit(&other, &signed).await.unwrap_err().code(), "record_mismatch");
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+}
+
+#[tokio::test]
+async fn assets_that_are_not_pinned_are_not_even_asked_for() {
+    let mut fixture = Fixture::load("evm-record-evm-v2");
+    let server = Server::start(|_| Reply::Reset);
+    let (client, registry, policy) = (http(&server), pinned(&fixture), Policy::default());
+    fixture.request["destination"]["asset"] = json!("nowhere:x");
+    let error = Flow::new(&client, &registry, &policy).create(&create(&fixture.request)).await.unwrap_err();
+    assert!(error.code() == "unknown_asset" && server.seen().is_empty());
+}
+
+#[test]
+fn what_is_kept_is_a_case_and_must_be_whole() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
+    let swap = Swap::new(id.clone(), fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
+    let again = Swap::from_json(swap.as_json().to_vec()).unwrap();
+    assert_eq!((again.id(), again.request().unwrap()), (&id, create(&fixture.request)));
+    for text in ["", "{}", r#"{"id":"x","request":{},"response":{}}"#, &format!(r#"{{"id":"{id}","request":{{}}}}"#)] {
+        assert!(matches!(Swap::from_json(text.as_bytes().to_vec()), Err(Error::Input(_))), "{text}");
+    }
+    assert!(Swap::new(id, b"{}, \"wallet\": {", b"{}").is_err());
+}
+
+/// Instant refund: what the signer refuses is not sent, and what it signs goes out as it is.
+#[tokio::test]
+async fn an_instant_refund_is_sent_only_as_it_was_signed() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let hashes = json!(["11".repeat(32), format!("0x{}", "22".repeat(32))]);
+    let asked = Mutex::new(Vec::new());
+    let client = Memory::client(0, |request: &Request| {
+        let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
+        asked.lock().unwrap().push(format!("{} {body}", request.method.name()));
+        if request.url.path().ends_with("/instant-refund-hash") { ok(&hashes) } else { serve(&fixture, Step::SourceFunded, request) }
+    });
+    let (registry, policy) = (pinned(&fixture), Policy::default());
+    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
+    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
+    let flow = Flow::new(&client, &registry, &policy);
+    let good = format!("{}83", "ab".repeat(64));
+    for (signed, code) in [
+        (Err(Refusal::new(Code::SecretHashMismatch, "/hashes/0")), "secret_hash_mismatch"),
+        (Ok(vec![good.clone()]), "signature_count"),
+        (Ok(vec![good.clone(), "ab".repeat(65)]), "signature_malformed"),
+        (Ok(vec![good.clone(), good.clone()[2..].to_owned()]), "signature_malformed"),
+    ] {
+        let error = flow.instant_refund(&swap, |_, _| signed).await.unwrap_err();
+        assert_eq!(error.code(), code);
+    }
+    assert!(asked.lock().unwrap().iter().all(|line| line.starts_with("GET")));
+    flow.instant_refund(&swap, |_, hashes| {
+        assert_eq!(hashes, [[0x11; 32], [0x22; 32]]);
+        Ok(vec![good.clone(), good.clone()])
+    })
+    .await
+    .unwrap();
+    assert_eq!(asked.lock().unwrap().last().unwrap(), &format!(r#"PATCH {{"signatures":["{good}","{good}"]}}"#));
+}

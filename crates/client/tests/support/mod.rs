@@ -1,0 +1,396 @@
+//! What the tests share: a scripted service on loopback, fixtures as orders, and orders under way.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::print_stderr,
+    clippy::missing_panics_doc,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test ends by panicking, and uses the parts it needs"
+)]
+
+pub mod memory;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use countersign_client::Secret;
+use countersign_client::countersign::chains::swap_id::{self, Version};
+use countersign_client::countersign::core::{Leg, Side};
+use countersign_client::countersign::json::{self as strict, Node};
+use countersign_client::countersign::wire::{OrderRecord, Read as _};
+use countersign_client::countersign::{Family, Registry};
+use serde_json::{Value, json};
+
+/// A request as it came off the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Names in lower case.
+    pub headers: HashMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+impl Seen {
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap()
+    }
+
+    pub fn line(&self) -> String {
+        format!("{} {}", self.method, self.target)
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+}
+
+/// What the service does with a request.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// A whole answer.
+    Whole(u16, Vec<(&'static str, String)>, Vec<u8>),
+    /// These bytes as they are, then the end of the connection.
+    Raw(Vec<u8>),
+    /// The connection breaks before any answer.
+    Reset,
+    /// These bytes, then nothing for so long.
+    Stall(Vec<u8>, Duration),
+    /// A head, then bytes until nobody reads.
+    Endless,
+}
+
+impl Reply {
+    pub fn json(status: u16, body: impl Into<String>) -> Self {
+        Self::Whole(status, vec![("content-type", "application/json".into())], body.into().into_bytes())
+    }
+
+    pub fn ok(result: &Value) -> Self {
+        Self::json(200, format!(r#"{{"status":"Ok","result":{result}}}"#))
+    }
+}
+
+/// A service on loopback that answers every request by one function and remembers what it saw.
+pub struct Server {
+    pub base: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    pub fn start(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (all, answer) = (Arc::clone(&seen), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (all, answer) = (Arc::clone(&all), Arc::clone(&answer));
+                thread::spawn(move || {
+                    let mut stream = stream.unwrap();
+                    if let Some(request) = request(&mut stream) {
+                        all.lock().unwrap().push(request.clone());
+                        reply(&mut stream, answer(&request));
+                    }
+                });
+            }
+        });
+        Self { base, seen }
+    }
+
+    /// Everything that was asked for so far, in order.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        self.seen().iter().map(Seen::line).collect()
+    }
+}
+
+fn request(stream: &mut TcpStream) -> Option<Seen> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    let head = loop {
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end;
+        }
+        match stream.read(&mut buffer) {
+            Ok(count) if count > 0 => bytes.extend_from_slice(&buffer[..count]),
+            _ => return None,
+        }
+    };
+    let text = String::from_utf8(bytes[..head].to_vec()).unwrap();
+    let mut lines = text.split("\r\n");
+    let mut first = lines.next().unwrap().split(' ');
+    let (method, target) = (first.next().unwrap().to_owned(), first.next().unwrap().to_owned());
+    let headers: HashMap<_, _> =
+        lines.map(|line| line.split_once(':').unwrap()).map(|(name, value)| (name.to_lowercase(), value.trim().to_owned())).collect();
+    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = bytes[head + 4..].to_vec();
+    while body.len() < length {
+        match stream.read(&mut buffer) {
+            Ok(count) if count > 0 => body.extend_from_slice(&buffer[..count]),
+            _ => return None,
+        }
+    }
+    Some(Seen { method, target, headers, body })
+}
+
+fn reply(stream: &mut TcpStream, reply: Reply) {
+    match reply {
+        Reply::Whole(status, headers, body) => {
+            let mut head = format!("HTTP/1.1 {status} Word\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+            for (name, value) in headers {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(b"\r\n")).and_then(|()| stream.write_all(&body));
+        }
+        Reply::Raw(bytes) => drop(stream.write_all(&bytes)),
+        Reply::Reset => {}
+        Reply::Stall(bytes, time) => {
+            let _ = stream.write_all(&bytes);
+            thread::sleep(time);
+        }
+        Reply::Endless => {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+            let chunk = format!("10000\r\n{}\r\n", "a".repeat(0x10000));
+            while stream.write_all(chunk.as_bytes()).is_ok() {}
+        }
+    }
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+pub fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+pub fn registry_text() -> String {
+    fs::read_to_string(project().join("fixtures/registry.json")).unwrap()
+}
+
+/// A file of the material beside the project; `None`, with a word on stderr, where it is not there.
+pub fn beside(path: &str) -> Option<String> {
+    let file = project().join("../shared").join(path);
+    let text = fs::read_to_string(&file).ok();
+    if text.is_none() {
+        eprintln!("skipped: {path} is not beside the project");
+    }
+    text
+}
+
+/// An accepted fixture.
+#[derive(Clone)]
+pub struct Fixture {
+    pub id: String,
+    pub request: Value,
+    pub response: Value,
+    /// The bare record.
+    pub order: Value,
+    pub wallet: Value,
+    pub expect: Value,
+    /// What the wallet has pinned.
+    pub registry: String,
+}
+
+impl Fixture {
+    pub fn load(id: &str) -> Self {
+        Self::all(id.split('-').next().unwrap()).into_iter().find(|fixture| fixture.id == id).expect(id)
+    }
+
+    /// Those of a family that have an order record.
+    pub fn all(family: &str) -> Vec<Self> {
+        let text = fs::read_to_string(project().join(format!("fixtures/accept/{family}.jsonl"))).unwrap();
+        let registry = registry_text();
+        text.lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .filter(|line| line["order"].is_object())
+            .map(|line| Self {
+                id: line["id"].as_str().unwrap().to_owned(),
+                request: line["request"].clone(),
+                response: line["response"].clone(),
+                order: line["order"].get("result").unwrap_or(&line["order"]).clone(),
+                wallet: line["wallet"].clone(),
+                expect: line["expect"]["artefacts"].clone(),
+                registry: registry.clone(),
+            })
+            .collect()
+    }
+
+    /// One order of each kind of source that this build knows, with a key to sign it where signing needs one.
+    pub fn of_each_source() -> Vec<(&'static str, Self)> {
+        let families = ["evm", "tron", "starknet", "solana", "sui", "bitcoin"];
+        let mut found = Vec::new();
+        for family in families {
+            let all = Self::all(family);
+            // Litecoin is of family bitcoin, and a kind of its own.
+            let kinds = if family == "bitcoin" { vec!["bitcoin", "litecoin"] } else { vec![family] };
+            for kind in kinds {
+                let source = |fixture: &&Self| fixture.request["source"]["asset"].as_str().unwrap().starts_with(kind);
+                let usable = |fixture: &&Self| fixture.wallet["secret_key"].is_string();
+                let fixture = match kind {
+                    "bitcoin" | "litecoin" => all.iter().filter(source).find(usable),
+                    // One with a gasless way, where the family has one.
+                    _ => all.iter().filter(usable).find(|fixture| fixture.gasless().is_some()).or_else(|| all.iter().find(usable)),
+                };
+                found.extend(fixture.map(|fixture| (kind, fixture.clone())));
+            }
+        }
+        found
+    }
+
+    /// The `signature` of the gasless PATCH as the reference libraries made it; `None` where there is none.
+    pub fn gasless(&self) -> Option<String> {
+        let typed = &self.expect["typed_data"]["signature"];
+        if let Some(felts) = typed.as_array() {
+            // Starknet: decimal felts joined with a comma (protocol.md section 6).
+            let decimal = |felt: &Value| felt.as_str().unwrap().parse::<countersign_client::countersign::core::U256>().unwrap().to_string();
+            return Some(felts.iter().map(decimal).collect::<Vec<_>>().join(","));
+        }
+        typed.as_str().or_else(|| self.expect["gasless"]["submission"].as_str()).map(str::to_owned)
+    }
+
+    pub fn order_id(&self) -> &str {
+        self.order["order_id"].as_str().unwrap()
+    }
+
+    /// The same order under another secret hash: in request, answer and record. Swap ids are then another's.
+    pub fn with_secret_hash(&self, hash: &str) -> Self {
+        let old = self.order["source_swap"]["secret_hash"].as_str().unwrap();
+        let swap = |value: &Value| serde_json::from_str(&value.to_string().replace(old, hash)).unwrap();
+        Self { request: swap(&self.request), response: swap(&self.response), order: swap(&self.order), ..self.clone() }
+    }
+
+    /// An order whose secret the wallet knows. Both sides are EVM, whose swap ids follow by a published formula.
+    pub fn with_secret(secret: &Secret) -> Self {
+        let mut fixture = Self::load("evm-record-evm-v2").with_secret_hash(&secret.hash().to_string());
+        let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
+        let text = fixture.order.to_string();
+        let value = strict::parse(text.as_bytes()).unwrap();
+        let record = OrderRecord::read(Node::root(&value, "")).unwrap();
+        for (leg, name, chain) in [(Leg::Source, "source_swap", 8453), (Leg::Destination, "destination_swap", 42161)] {
+            let side = Side::of(&record, leg, &registry, Family::Evm).unwrap();
+            let id = swap_id::evm(Version::V2, chain, &side.terms(), &[]);
+            fixture.order[name]["swap_id"] = json!(hex::encode(id));
+        }
+        fixture
+    }
+
+    /// The record as it stands after a step.
+    pub fn at(&self, step: Step) -> Value {
+        let mut order = self.order.clone();
+        if step == Step::Created {
+            return order;
+        }
+        let mut set = |leg: &str, fields: &[(&str, Value)]| {
+            for (name, value) in fields {
+                order[leg][*name] = value.clone();
+            }
+        };
+        let created = jiff::Timestamp::from_second(self.created() as i64 + 600).unwrap().to_string();
+        let funded = |leg: &str| {
+            vec![
+                ("initiate_tx_hash", json!("aa".repeat(32))),
+                ("initiate_block_number", json!("1234")),
+                ("filled_amount", self.order[leg]["amount"].clone()),
+                ("current_confirmations", self.order[leg]["required_confirmations"].clone()),
+                ("initiate_timestamp", json!(created)),
+            ]
+        };
+        if step >= Step::SourceSeen {
+            set("source_swap", &[("initiate_tx_hash", json!("aa".repeat(32)))]);
+        }
+        if step >= Step::SourceFunded {
+            set("source_swap", &funded("source_swap"));
+        }
+        if step >= Step::DestinationFunded {
+            set("destination_swap", &funded("destination_swap"));
+        }
+        if step >= Step::Redeemed {
+            set("destination_swap", &[("redeem_tx_hash", json!("bb".repeat(32))), ("redeem_block_number", json!("1240"))]);
+        }
+        order
+    }
+
+    /// Unix seconds of the record's creation.
+    pub fn created(&self) -> u64 {
+        self.order["created_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second() as u64
+    }
+}
+
+/// How far an order is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    Created,
+    SourceSeen,
+    SourceFunded,
+    DestinationFunded,
+    Redeemed,
+}
+
+/// The service with one order in it. Each look at the record may move the order on; each PATCH is remembered.
+#[derive(Clone)]
+pub struct Service {
+    pub fixture: Fixture,
+    pub step: Arc<Mutex<Step>>,
+    /// Whether the order moves on by itself after it was initiated.
+    pub moves: bool,
+}
+
+impl Service {
+    pub fn new(fixture: Fixture) -> Self {
+        Self { fixture, step: Arc::new(Mutex::new(Step::Created)), moves: true }
+    }
+
+    pub fn answer(&self, seen: &Seen) -> Reply {
+        let id = self.fixture.order_id().to_owned();
+        let one = format!("/v2/orders/{id}");
+        match (seen.method.as_str(), seen.path()) {
+            ("GET", "/v2/quote") => Reply::ok(&json!([{
+                "source": {"asset": self.fixture.request["source"]["asset"], "amount": self.fixture.request["source"]["amount"], "display": "1", "value": "1"},
+                "destination": {"asset": self.fixture.request["destination"]["asset"], "amount": self.fixture.request["destination"]["amount"], "display": "1", "value": "1"},
+                "solver_id": "solver", "estimated_time": 300, "slippage": 50, "fee": 30, "fixed_fee": "0"
+            }])),
+            ("POST", "/v2/orders") => Reply::json(200, self.fixture.response.to_string()),
+            ("GET", path) if path == one => {
+                let mut step = self.step.lock().unwrap();
+                let now = *step;
+                if self.moves {
+                    *step = match now {
+                        Step::SourceSeen => Step::SourceFunded,
+                        Step::SourceFunded => Step::DestinationFunded,
+                        other => other,
+                    };
+                }
+                Reply::ok(&self.fixture.at(now))
+            }
+            ("PATCH", path) if path == one => {
+                let mut step = self.step.lock().unwrap();
+                *step = match seen.target.split_once("?action=").unwrap().1 {
+                    "initiate" => Step::SourceSeen,
+                    "redeem" => Step::Redeemed,
+                    _ => *step,
+                };
+                Reply::ok(&json!("0xtransaction"))
+            }
+            _ => Reply::json(404, r#"{"status":"Error","error":"not found"}"#),
+        }
+    }
+
+    pub fn start(&self) -> Server {
+        let service = self.clone();
+        Server::start(move |seen| service.answer(seen))
+    }
+}

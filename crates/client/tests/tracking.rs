@@ -1,0 +1,217 @@
+//! Where an order stands, and the stream of what changed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use countersign_client::countersign::Registry;
+use countersign_client::countersign::json::{self, Node};
+use countersign_client::countersign::wire::{OrderRecord, Read};
+use countersign_client::status::time;
+use countersign_client::{OrderId, Pace, Progress, State, Status, StreamExt, TransportErrorKind, track};
+use serde_json::{Value, json};
+use support::memory::{Memory, ok, whole};
+use support::{Fixture, Step, beside};
+
+fn record(value: &Value) -> OrderRecord {
+    let text = value.to_string();
+    OrderRecord::read(Node::root(&json::parse(text.as_bytes()).unwrap(), "")).unwrap()
+}
+
+fn registry() -> Registry {
+    Registry::from_json(support::registry_text().as_bytes()).unwrap()
+}
+
+const HOUR: u64 = 3_600;
+
+/// Every row of protocol.md section 9, first match wins: which fields are set on source and destination, at which age.
+#[test]
+fn states_are_those_of_the_published_client() {
+    let registry = registry();
+    let tx = |leg: &str, name: &str| (format!("/{leg}_swap/{name}_tx_hash"), json!("ab"));
+    let block = |leg: &str, name: &str| (format!("/{leg}_swap/{name}_block_number"), json!("7"));
+    let (s, d) = ("source", "destination");
+    let evm = Fixture::load("evm-record-evm-v3");
+    let to_bitcoin = Fixture::load("evm-record-bitcoin-v3");
+    let to_litecoin = Fixture::load("evm-record-litecoin");
+    for (fixture, set, age, state) in [
+        // 1
+        (&evm, vec![tx(d, "redeem")], 0, State::RedeemDetected),
+        (&evm, vec![tx(d, "redeem"), block(d, "redeem")], 0, State::Redeemed),
+        (&to_bitcoin, vec![tx(d, "redeem")], 0, State::Redeemed),
+        (&to_litecoin, vec![tx(d, "redeem")], 0, State::RedeemDetected),
+        (&evm, vec![tx(d, "redeem"), tx(s, "refund"), tx(d, "refund")], 99 * HOUR, State::RedeemDetected),
+        // 2
+        (&to_bitcoin, vec![tx(s, "redeem"), tx(s, "refund")], 0, State::Redeemed),
+        (&evm, vec![tx(s, "redeem")], 0, State::Created),
+        // 3
+        (&evm, vec![tx(s, "refund"), tx(d, "refund")], 0, State::RefundDetected),
+        (&evm, vec![tx(s, "refund"), block(s, "refund")], 0, State::Refunded),
+        // 4
+        (&evm, vec![tx(d, "refund"), tx(d, "initiate"), tx(s, "initiate")], 0, State::AwaitingRefund),
+        // 6: even when it is late
+        (&evm, vec![tx(d, "initiate"), tx(s, "initiate")], 99 * HOUR, State::AwaitingRedeem),
+        // 7
+        (&evm, vec![tx(s, "initiate"), block(s, "initiate")], HOUR + 1, State::AwaitingRefund),
+        (&evm, vec![tx(s, "initiate"), block(s, "initiate")], HOUR, State::Initiated),
+        (&evm, vec![tx(s, "initiate")], HOUR, State::InitiateDetected),
+        // A block number alone is no transaction.
+        (&evm, vec![block(s, "initiate")], HOUR, State::Created),
+        // 8
+        (&evm, vec![], HOUR, State::Created),
+        (&evm, vec![], HOUR + 1, State::Expired),
+    ] {
+        let mut order = fixture.order.clone();
+        for (at, value) in &set {
+            *order.pointer_mut(at).unwrap() = value.clone();
+        }
+        assert_eq!(State::of(&record(&order), &registry, fixture.created() + age), state, "{set:?} after {age} s");
+    }
+}
+
+#[test]
+fn a_bitcoin_source_has_six_hours() {
+    let Some(text) = beside("captures/bitcoin-order-record-1.json") else { return };
+    let pinned = Registry::from_json(beside("vectors/registry.json").unwrap().as_bytes()).unwrap();
+    let mut order = serde_json::from_str::<Value>(&text).unwrap()["result"].clone();
+    // The capture is a finished swap: created 2025-07-09T04:38:18Z (coreutils: date -d .. +%s gives 1752035898).
+    let created = 1_752_035_898;
+    let finished = Status::of(&record(&order), &pinned, created);
+    assert!(finished.complete && finished.is_final() && finished.state == State::Redeemed);
+    for leg in ["source_swap", "destination_swap"] {
+        for name in ["initiate_tx_hash", "redeem_tx_hash"] {
+            order[leg][name] = json!("");
+        }
+    }
+    let at = |age| Status::of(&record(&order), &pinned, created + age);
+    assert_eq!((at(6 * HOUR).state, at(6 * HOUR + 1).state), (State::Created, State::Expired));
+    assert_eq!(at(0).deadline, Some(created + 6 * HOUR));
+}
+
+#[test]
+fn a_wrong_clock_changes_no_transaction() {
+    let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v3"));
+    for now in [0, 1, fixture.created(), u64::MAX] {
+        assert_eq!(State::of(&record(&fixture.at(Step::DestinationFunded)), &registry, now), State::AwaitingRedeem);
+        assert_eq!(State::of(&record(&fixture.at(Step::Redeemed)), &registry, now), State::Redeemed);
+    }
+    let mut order = fixture.order;
+    order["created_at"] = json!("not a time");
+    assert_eq!(State::of(&record(&order), &registry, u64::MAX), State::Created);
+}
+
+#[test]
+fn times_are_read_in_every_form_that_was_seen() {
+    // coreutils: date -u -d 2025-07-09T04:38:18Z +%s
+    for text in ["2025-07-09T04:38:18Z", "2025-07-09T04:38:18.632122Z", "2025-07-09T04:38:18.632122999Z", "1752035898"] {
+        assert_eq!(time(text), Some(1_752_035_898), "{text}");
+    }
+    for text in ["", "now", "2025-07-09", "1969-12-31T23:59:59Z", "-5", "2025-13-09T04:38:18Z"] {
+        assert_eq!(time(text), None, "{text}");
+    }
+}
+
+#[test]
+fn says_from_when_on_refunds_are_possible() {
+    let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
+    // base 43200 blocks of 2 s and arbitrum 600 blocks of 12 s (batch-contract.md, nominal seconds); funded 600 s after creation.
+    let funded = fixture.created() + 600;
+    let status = Status::of(&record(&fixture.at(Step::DestinationFunded)), &registry, 0);
+    assert_eq!(status.refund_possible_from, Some(funded + 86_400));
+    assert_eq!(status.solver_refund_possible_from, Some(funded + 7_200));
+    let status = Status::of(&record(&fixture.at(Step::Created)), &registry, 0);
+    assert_eq!((status.refund_possible_from, status.solver_refund_possible_from), (None, None));
+    // Without a time of funding, creation stands for it: earlier, so careful.
+    let mut order = fixture.at(Step::SourceFunded);
+    order["source_swap"]["initiate_timestamp"] = Value::Null;
+    assert_eq!(Status::of(&record(&order), &registry, 0).refund_possible_from, Some(fixture.created() + 86_400));
+}
+
+#[test]
+fn the_deadline_of_the_record_goes_first() {
+    let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
+    let mut order = fixture.order.clone();
+    assert_eq!(Status::of(&record(&order), &registry, 0).deadline, Some(fixture.created() + HOUR));
+    for deadline in [json!(1_752_035_898), json!("2025-07-09T04:38:18Z"), json!("1752035898")] {
+        order["deadline"] = deadline;
+        assert_eq!(Status::of(&record(&order), &registry, 0).deadline, Some(1_752_035_898));
+    }
+}
+
+/// Runs a script of answers through the stream.
+async fn follow(script: Vec<Result<Value, TransportErrorKind>>) -> (Vec<Result<Progress, String>>, Vec<Duration>) {
+    let fixture = Fixture::load("evm-record-evm-v3");
+    let (id, registry, asked) = (OrderId::parse(fixture.order_id()).unwrap(), registry(), AtomicUsize::new(0));
+    let client = Memory::client(fixture.created(), |_| match script.get(asked.fetch_add(1, Ordering::SeqCst)) {
+        Some(Ok(value)) => ok(value),
+        Some(Err(kind)) => Err(*kind),
+        None => whole(404, "the script is over"),
+    });
+    let client = client.with_retry(countersign_client::Retry { attempts: 1, ..Default::default() });
+    let stream = track(&client, &id, &registry, Pace::default(), |_| Ok(()));
+    let items = stream.map(|item| item.map_err(|error| error.code().to_owned())).collect().await;
+    let waits = client.transport().waits.lock().unwrap().clone();
+    (items, waits)
+}
+
+#[tokio::test]
+async fn a_stream_tells_each_change_once_and_ends_with_the_swap() {
+    let fixture = Fixture::load("evm-record-evm-v3");
+    let steps = [Step::Created, Step::SourceSeen, Step::SourceFunded, Step::DestinationFunded, Step::Redeemed];
+    let script = steps.iter().flat_map(|step| vec![Ok(fixture.at(*step)); 3]).collect();
+    let (items, waits) = follow(script).await;
+    let states: Vec<_> = items.iter().map(|item| item.as_ref().unwrap().status.state).collect();
+    assert_eq!(states, [State::Created, State::InitiateDetected, State::Initiated, State::AwaitingRedeem, State::Redeemed]);
+    assert!(items.last().unwrap().as_ref().unwrap().status.complete);
+    assert!(items.iter().all(|item| !item.as_ref().unwrap().went_back));
+    // Twelve answers were waited for; waits grow until something changes, then are short again.
+    assert_eq!(waits.len(), 12);
+    let pace = Pace::default();
+    assert!(waits.iter().all(|wait| *wait <= pace.slowest) && waits[0] <= pace.quickest && waits[3] <= pace.quickest, "{waits:?}");
+}
+
+#[tokio::test]
+async fn polling_slows_down_while_nothing_happens() {
+    let fixture = Fixture::load("evm-record-evm-v3");
+    let (_, waits) = follow(vec![Ok(fixture.order); 40]).await;
+    let pace = Pace::default();
+    assert!(waits[30] >= pace.slowest / 2 && waits.iter().all(|wait| *wait <= pace.slowest), "{waits:?}");
+    assert!(waits.iter().sum::<Duration>() > Duration::from_secs(15 * 60));
+}
+
+#[tokio::test]
+async fn an_older_answer_is_marked() {
+    let fixture = Fixture::load("evm-record-evm-v3");
+    let script = [Step::SourceFunded, Step::Created, Step::Redeemed].map(|step| Ok(fixture.at(step)));
+    let (items, _) = follow(script.into()).await;
+    assert_eq!(items.iter().map(|item| item.as_ref().unwrap().went_back).collect::<Vec<_>>(), [false, true, false]);
+}
+
+#[tokio::test]
+async fn a_passing_failure_is_told_and_the_stream_goes_on() {
+    let fixture = Fixture::load("evm-record-evm-v3");
+    let script =
+        vec![Ok(fixture.order.clone()), Err(TransportErrorKind::Timeout), Err(TransportErrorKind::Connect), Ok(fixture.at(Step::Redeemed))];
+    let (items, _) = follow(script).await;
+    let told: Vec<_> = items.iter().map(|item| item.as_ref().map(|item| item.status.state).map_err(String::as_str)).collect();
+    assert_eq!(told, [Ok(State::Created), Err("transport_timeout"), Err("transport_connect"), Ok(State::Redeemed)]);
+}
+
+#[tokio::test]
+async fn a_lasting_failure_ends_the_stream() {
+    let mut other = Fixture::load("evm-record-evm-v3").order;
+    other["order_id"] = json!("f".repeat(64));
+    let (items, _) = follow(vec![Ok(other)]).await;
+    assert_eq!(items.into_iter().map(Result::unwrap_err).collect::<Vec<_>>(), ["record_mismatch"]);
+    let (items, _) = follow(vec![]).await;
+    assert_eq!(items.into_iter().map(Result::unwrap_err).collect::<Vec<_>>(), ["http_status"]);
+}

@@ -1,0 +1,128 @@
+//! The call that pays an affiliate what it has earned (protocol.md section 11).
+//!
+//! No order is behind it: the distributor's contract comes from the service and is pinned nowhere. The call moves no token
+//! and no coin of its sender, and pays `toAddress`, so that a wrong contract costs gas and no more. Whether the contract
+//! takes the signature only the chain can say: what it signs is not documented.
+
+use alloy_primitives::{Address, Bytes, U256};
+use alloy_sol_types::{SolCall, sol};
+use countersign_core::chains::address::{AddressError, parse_evm};
+use countersign_core::chains::{Network, digits};
+use countersign_core::wire::Earnings;
+use countersign_core::{Code, Refusal, Registry};
+
+use crate::transaction::{Payload, Wallet};
+use crate::verify::Call;
+
+sol! {
+    #[allow(missing_docs, reason = "the ABI itself is the documentation")]
+    struct Rewards {
+        address toAddress;
+        address tokenAddress;
+        uint256 totalRewards;
+    }
+    #[allow(missing_docs, reason = "the ABI itself is the documentation")]
+    interface Distributor {
+        function claim(Rewards rewards, bytes signature);
+    }
+}
+
+/// Gas limit of the call: a signature's recovery, some storage and one token transfer.
+pub const GAS_LIMIT: u64 = 200_000;
+
+/// Length of the distributor's signature, bytes.
+const SIGNATURE: usize = 65;
+
+/// A claim, ready to be given a nonce and fees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Claim {
+    /// EIP-155 chain id of the pinned asset.
+    pub chain_id: u64,
+    /// The call.
+    pub call: Call,
+    /// Who is paid.
+    pub to: Address,
+    /// The pinned token.
+    pub token: Address,
+    /// Base units earned ever: what was claimed before is deducted by the contract.
+    pub total_rewards: U256,
+}
+
+impl Claim {
+    /// The claim of a row of earnings; `None` where there is nothing to claim.
+    ///
+    /// # Errors
+    ///
+    /// At the row's member: [`Code::UnknownAsset`], [`Code::UnsupportedFamily`] for an asset of another family,
+    /// [`Code::UnknownToken`] if the token is not the pinned one, [`Code::UnknownContract`] for a contract that cannot be a
+    /// distributor, [`Code::MissingField`] if only some members of a claim are there, and what malformed addresses and
+    /// signatures get.
+    pub fn of(earnings: &Earnings, registry: &Registry) -> Result<Option<Self>, Refusal> {
+        let (contract, signature) = match (&earnings.claim_contract, &earnings.claim_signature) {
+            (None, None) => return Ok(None),
+            (Some(contract), Some(signature)) => (contract, signature),
+            (None, _) => return Err(Refusal::new(Code::MissingField, "/claim_contract")),
+            (_, None) => return Err(Refusal::new(Code::MissingField, "/claim_signature")),
+        };
+        let asset =
+            registry.asset(earnings.asset.as_str()).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").got(&earnings.asset))?;
+        let Network::Evm(chain_id) = asset.chain.network else {
+            return Err(Refusal::new(Code::UnsupportedFamily, "/asset").expected("an EVM asset").got(&earnings.asset));
+        };
+        let text = earnings.token_address.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/token_address"))?;
+        let token = address(text, "/token_address")?;
+        let pinned = asset.token.as_ref().and_then(|token| crate::address::of(token.account.as_ref()?));
+        if pinned != Some(token) {
+            let expected = pinned.map_or_else(|| "a native asset has no token".to_owned(), |token| token.to_string());
+            return Err(Refusal::new(Code::UnknownToken, "/token_address").expected(expected).got(text));
+        }
+        let to = address(&earnings.affiliate, "/affiliate")?;
+        let distributor = address(contract, "/claim_contract")?;
+        if distributor.is_zero() || distributor == token || distributor == to {
+            return Err(Refusal::new(Code::UnknownContract, "/claim_contract").expected("a distributor's contract").got(contract));
+        }
+        let signature = digits::bytes(signature.strip_prefix("0x").unwrap_or(signature))
+            .ok()
+            .filter(|bytes| bytes.len() == SIGNATURE)
+            .ok_or_else(|| Refusal::new(Code::SignatureMalformed, "/claim_signature").expected("65 bytes in hex"))?;
+        let data = encode(to, token, earnings.total_earnings, &signature).into();
+        let call = Call { to: distributor, data, value: U256::ZERO, gas_limit: GAS_LIMIT };
+        Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings }))
+    }
+
+    /// Gives the call a nonce and fees; sign the payload's hash, or hand its bytes to a hardware signer.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
+    pub fn prepare(&self, wallet: &Wallet) -> Result<Payload, Refusal> {
+        wallet.check(self.chain_id)?;
+        Ok(Payload::new(self.chain_id, wallet.nonce, wallet.fees, &self.call))
+    }
+}
+
+/// Calldata of `claim((address,address,uint256),bytes)`, selector first.
+///
+/// | bytes | field |
+/// |---|---|
+/// | 0..4 | selector `ce2631b8` |
+/// | 4..36 | `toAddress`, left-padded: the tuple is static and stands inline |
+/// | 36..68 | `tokenAddress`, left-padded |
+/// | 68..100 | `totalRewards`, big-endian, base units |
+/// | 100..132 | offset of the signature, `0x80` |
+/// | 132..164 | length of the signature |
+/// | 164.. | the signature, padded with zeros to a whole word |
+#[must_use]
+pub fn encode(to: Address, token: Address, total_rewards: U256, signature: &[u8]) -> Vec<u8> {
+    let rewards = Rewards { toAddress: to, tokenAddress: token, totalRewards: total_rewards };
+    Distributor::claimCall { rewards, signature: Bytes::copy_from_slice(signature) }.abi_encode()
+}
+
+fn address(text: &str, at: &'static str) -> Result<Address, Refusal> {
+    match parse_evm(text) {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(AddressError::Checksum) => Err(Refusal::new(Code::AddressChecksum, at).got(text)),
+        Err(_) => Err(Refusal::new(Code::AddressMalformed, at).got(text)),
+    }
+}

@@ -1,0 +1,115 @@
+//! The affiliate's claim, against the layout of protocol.md section 11 and an encoder of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
+
+use countersign_core::json::{self, Node};
+use countersign_core::wire::{Earnings, Read};
+use countersign_core::{Code, Refusal, Registry};
+use countersign_evm::Wallet;
+use countersign_evm::alloy_dyn_abi::DynSolValue;
+use countersign_evm::alloy_primitives::{Address, U256, hex, keccak256};
+use countersign_evm::claim::{Claim, encode};
+use serde_json::{Value, json};
+
+fn registry() -> Registry {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/registry.json");
+    Registry::from_json(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The project's own pinned token of ethereum:usdc.
+fn token() -> String {
+    registry().asset("ethereum:usdc").unwrap().token.as_ref().unwrap().text.clone()
+}
+
+fn row() -> Value {
+    json!({
+        "total_earnings": "15075000000", "total_earnings_usd": "15075", "asset": "ethereum:usdc",
+        "affiliate": "0x004Cc75ACF4132Fc08cB6a252E767804F303F729", "token_address": token(),
+        "claim_amount": "5075000000", "claim_amount_usd": "5075",
+        "claim_signature": format!("0x{}1b", "1234567890abcdef".repeat(8)),
+        "claim_contract": "0x5EbEC4D8DA437b2BAD656D43d40fE412bA5D217a",
+    })
+}
+
+fn claim(row: &Value) -> Result<Option<Claim>, Refusal> {
+    let text = row.to_string();
+    let value = json::parse(text.as_bytes()).unwrap();
+    Claim::of(&Earnings::read(Node::root(&value, ""))?, &registry())
+}
+
+#[test]
+fn the_calldata_has_the_documented_layout() {
+    let claim = claim(&row()).unwrap().unwrap();
+    let words = |address: &str| format!("{}{}", "0".repeat(24), address.to_lowercase().trim_start_matches("0x"));
+    let expected = [
+        "ce2631b8".to_owned(),
+        words("0x004Cc75ACF4132Fc08cB6a252E767804F303F729"),
+        words(&token()),
+        // printf %064x 15075000000: all that was earned, not what is left to claim.
+        format!("{:0>64}", "3828a3ec0"),
+        format!("{:0>64}", "80"),
+        format!("{:0>64}", "41"),
+        format!("{}1b{}", "1234567890abcdef".repeat(8), "0".repeat(62)),
+    ]
+    .concat();
+    assert_eq!(hex::encode(&claim.call.data), expected);
+    assert_eq!((claim.call.data.len(), claim.chain_id, claim.call.value), (260, 1, U256::ZERO));
+    assert_eq!(claim.call.to.to_string(), "0x5EbEC4D8DA437b2BAD656D43d40fE412bA5D217a");
+    // The selector is that of the signature that interface.md section 4.6 gives.
+    assert_eq!(keccak256("claim((address,address,uint256),bytes)")[..4], claim.call.data[..4]);
+}
+
+#[test]
+fn the_calldata_is_what_a_general_encoder_writes() {
+    for (total, len) in [(U256::ZERO, 0_usize), (U256::MAX, 65), (U256::from(1), 32), (U256::from(7), 64)] {
+        let (to, token, signature) = (Address::repeat_byte(0xa1), Address::repeat_byte(0xb2), vec![0xc3; len]);
+        let tuple = DynSolValue::Tuple(vec![to.into(), token.into(), total.into()]);
+        let general = DynSolValue::Tuple(vec![tuple, DynSolValue::Bytes(signature.clone())]).abi_encode_params();
+        assert_eq!(encode(to, token, total, &signature)[4..], general);
+    }
+}
+
+#[test]
+fn rows_without_a_claim_have_nothing_to_claim() {
+    let mut row = row();
+    for member in ["claim_amount", "claim_amount_usd", "claim_signature", "claim_contract"] {
+        row.as_object_mut().unwrap().remove(member);
+    }
+    assert_eq!(claim(&row).unwrap(), None);
+    row["claim_contract"] = json!(null);
+    assert_eq!(claim(&row).unwrap(), None);
+}
+
+#[test]
+fn what_cannot_be_a_claim_is_refused() {
+    for (member, value, code) in [
+        ("claim_signature", Value::Null, Code::MissingField),
+        ("claim_contract", Value::Null, Code::MissingField),
+        ("token_address", Value::Null, Code::MissingField),
+        ("claim_signature", json!("0x1234"), Code::SignatureMalformed),
+        ("claim_signature", json!("0xzz"), Code::SignatureMalformed),
+        ("token_address", json!("0x00000000000000000000000000000000000000aa"), Code::UnknownToken),
+        ("claim_contract", json!("0x0000000000000000000000000000000000000000"), Code::UnknownContract),
+        ("claim_contract", json!(token()), Code::UnknownContract),
+        ("claim_contract", json!("0x004Cc75ACF4132Fc08cB6a252E767804F303F729"), Code::UnknownContract),
+        ("claim_contract", json!("0x5ebEC4D8DA437b2BAD656D43d40fE412bA5D217a"), Code::AddressChecksum),
+        ("affiliate", json!("bc1q"), Code::AddressMalformed),
+        ("asset", json!("ethereum:nothing"), Code::UnknownAsset),
+        ("asset", json!("solana:usdc"), Code::UnsupportedFamily),
+        ("total_earnings", json!(5), Code::WrongType),
+    ] {
+        let mut row = row();
+        row[member] = value;
+        let refusal = claim(&row).unwrap_err();
+        assert_eq!((refusal.code(), refusal.at()), (code, format!("/{member}").as_str()));
+    }
+}
+
+#[test]
+fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
+    let claim = claim(&row()).unwrap().unwrap();
+    let mut wallet = Wallet::new(3, 30_000_000_000, 1_000_000_000);
+    let payload = claim.prepare(&wallet).unwrap();
+    assert_eq!(keccak256(&payload.signing_payload), payload.signing_hash);
+    wallet.chain_id = Some(8453);
+    assert_eq!(claim.prepare(&wallet).unwrap_err().code(), Code::WalletChainMismatch);
+}
