@@ -1,6 +1,5 @@
 //! The hash that locks both sides of a swap.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -14,17 +13,19 @@ use crate::number;
 pub struct SecretHash(pub [u8; 32]);
 
 /// Hashes of secrets that anybody would try first: nothing, one byte repeated, small numbers in either byte order.
-static TRIVIAL: LazyLock<HashSet<[u8; 32]>> = LazyLock::new(|| {
-    let mut hashes = HashSet::from([Sha256::digest([]).into()]);
+/// Sorted.
+static TRIVIAL: LazyLock<Vec<[u8; 32]>> = LazyLock::new(|| {
+    let mut hashes = vec![Sha256::digest([]).into()];
     for byte in 0..=u8::MAX {
-        hashes.insert(Sha256::digest([byte; 32]).into());
+        hashes.push(Sha256::digest([byte; 32]).into());
         let mut small = [0; 32];
         let [first, ..] = &mut small;
         *first = byte;
-        hashes.insert(Sha256::digest(small).into());
+        hashes.push(Sha256::digest(small).into());
         small.reverse();
-        hashes.insert(Sha256::digest(small).into());
+        hashes.push(Sha256::digest(small).into());
     }
+    hashes.sort_unstable();
     hashes
 });
 
@@ -47,7 +48,7 @@ impl SecretHash {
     /// Whether anybody can guess the secret, or nobody can know one: all zeros, all ones, the hash of a trivial secret.
     #[must_use]
     pub fn is_trivial(&self) -> bool {
-        self.0 == [0; 32] || self.0 == [0xff; 32] || TRIVIAL.contains(&self.0)
+        self.0 == [0; 32] || self.0 == [0xff; 32] || TRIVIAL.binary_search(&self.0).is_ok()
     }
 }
 

@@ -17,93 +17,11 @@ mod fixture;
 
 use countersign::case::Outcome;
 use countersign::{Family, Policy};
+use fixture::telling::{TELLING, TELLING_RECORDS};
 use fixture::tree::{escaped, quoted, unquoted};
 use fixture::{Good, REGISTRY, Tree, accepted, built, output, run, warning_codes};
 use proptest::prelude::*;
 use serde_json::Value;
-
-/// One case for each way in which a family's payload can look.
-const TELLING: &[&str] = &[
-    "evm-token-approval-unlimited",
-    "evm-token-approval-exact",
-    "evm-native-typed-data",
-    "evm-message-mixed",
-    "evm-domain-version-text",
-    "evm-older-key-transaction",
-    "evm-destination-data",
-    "evm-on-behalf",
-    "evm-on-behalf-data",
-    "evm-legacy",
-    "evm-record-bitcoin-v1",
-    "evm-record-evm-v3",
-    "solana-native-legacy",
-    "solana-native-v0-blockhash-replaced",
-    "solana-native-hex",
-    "solana-token-v0-sponsor-signed",
-    "solana-token-destination-data",
-    "solana-token-gasless-null",
-    "tron-token-approval-unlimited",
-    "tron-native-typed-data",
-    "tron-addresses-mixed",
-    "tron-message-integers",
-    "tron-destination-data",
-    "tron-typed-data-without-domain-type",
-    "tron-record-native-v3",
-    "starknet-approval-unlimited",
-    "starknet-approval-exact",
-    "starknet-older-shape",
-    "starknet-delegate-approved",
-    "starknet-message-integers",
-    "starknet-chain-id-text",
-    "starknet-version-integer",
-    "starknet-record-evm-v2",
-    "sui-native",
-    "sui-two-amounts",
-    "sui-nested-result",
-    "sui-destination-data-20",
-    "sui-record-evm",
-    "bitcoin-address",
-    "bitcoin-address-litecoin",
-    "bitcoin-without-record",
-    "bitcoin-delegate",
-    "bitcoin-delegate-search",
-    "bitcoin-upper-case",
-    "bitcoin-every-kind",
-    "bitcoin-shuffled",
-];
-
-/// One case for each kind of record: to each family, in each version, with each optional member.
-const TELLING_RECORDS: &[&str] = &[
-    "evm-on-behalf-record",
-    "evm-affiliate-fees-record",
-    "evm-record-bitcoin-v1",
-    "evm-record-bitcoin-v3",
-    "evm-record-bitcoin-delegate",
-    "evm-record-litecoin",
-    "evm-record-evm-v1",
-    "evm-record-evm-v2",
-    "evm-record-evm-v3",
-    "evm-record-solana",
-    "evm-record-sui-testnet",
-    "evm-record-starknet",
-    "evm-record-tron",
-    "solana-record-testnet",
-    "solana-record-token",
-    "solana-record-other-id",
-    "tron-record-evm-v2",
-    "tron-record-native-v3",
-    "tron-record-other-id",
-    "starknet-record-testnets",
-    "starknet-record-delegate",
-    "sui-record-bitcoin",
-    "sui-record-mainnet",
-    "bitcoin-address",
-    "bitcoin-delegate-litecoin",
-    "bitcoin-owner-left-out",
-    "bitcoin-record-v1",
-    "bitcoin-record-solana",
-    "bitcoin-record-litecoin",
-];
 
 fn all() -> bool {
     std::env::var_os("COUNTERSIGN_ALL_FIXTURES").is_some()
