@@ -54,9 +54,9 @@ fn what_the_policy_allows_is_accepted_and_shown() -> TestResult {
             assert_eq!(refusal.code(), Code::UnexpectedInstruction);
             // Each permission is its own.
             for (other, permission, _) in &allowed {
-                assert_eq!(outcome_under(&case, &policy(permission)).is_ok(), other == name, "{place} {name} under {other}");
+                assert_eq!(outcome_under(&case, case.registry, &policy(permission)).is_ok(), other == name, "{place} {name} under {other}");
             }
-            let got = outcome_under(&case, &policy(text))?;
+            let got = outcome_under(&case, case.registry, &policy(text))?;
             let shown: Vec<_> = got["summary"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
             assert!(shown.iter().any(|shown| shown.starts_with(line)), "{shown:#?}");
             assert!(got["artefacts"]["transaction"]["signed"].is_string());
@@ -82,7 +82,7 @@ fn every_byte_is_accounted_for_under_the_widest_policy() -> TestResult {
     };
     for id in ["solana-before-compute-budget", "solana-after-memo", "solana-before-associated-token", "solana-compute-unit-limit-above"] {
         let case = rejected(id);
-        let base = outcome_under(&case, &widest)?;
+        let base = outcome_under(&case, case.registry, &widest)?;
         let mut line = case.json();
         let pointer = "/response/result/versioned_tx";
         let bytes = STANDARD.decode(line.pointer(pointer).and_then(Json::as_str).ok_or("no payload")?)?;
@@ -91,7 +91,7 @@ fn every_byte_is_accounted_for_under_the_widest_policy() -> TestResult {
                 let mut other = bytes.clone();
                 other[index] ^= flip;
                 *line.pointer_mut(pointer).ok_or("no payload")? = json!(STANDARD.encode(other));
-                match outcome_under(&case.with_input(line.to_string()), &widest) {
+                match outcome_under(&case.with_input(line.to_string()), case.registry, &widest) {
                     Ok(got) => assert!(seen(&got) != seen(&base) || got["artefacts"] == base["artefacts"], "{id} byte {index}: unseen"),
                     Err(refusal) => assert_ne!(refusal.code(), Code::Internal, "{id} byte {index}"),
                 }

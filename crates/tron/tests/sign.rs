@@ -219,7 +219,7 @@ fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     assert!(summary?.contains("rewritten from every token"));
     assert_eq!(warnings, 1, "only that there is no record");
     let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
-    let refusal = support::outcome_under(&case, &strict).expect_err("not exact");
+    let refusal = support::outcome_under(&case, case.registry, &strict).expect_err("not exact");
     assert_eq!((refusal.code(), refusal.at()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use countersign_core::json::{self, Node, Value};
-use countersign_core::{ChainFamily, Documents, Order, Policy, Proposed, Refusal, Registry, Unsigned};
+use countersign_core::{ChainFamily, Documents, Order, Policy, Proposed, Refusal, Registry, Unsigned, Verified};
 use serde_json::{Value as Json, json};
 
 use super::Tested;
@@ -108,7 +108,38 @@ pub(crate) fn beside(name: &str) -> Result<Beside, Box<dyn Error>> {
     }
 }
 
-pub(crate) fn documents<'v>(value: &'v Value<'v>) -> Result<(Documents<'v>, Option<&'v Value<'v>>), Refusal> {
+/// The fixtures' registry file.
+pub(crate) fn registry_json() -> Json {
+    let text = fs::read(project().join("fixtures/registry.json")).expect("fixtures/registry.json");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// The fixtures' registry with changes, each a pointer and a new value.
+pub(crate) fn registry_with(changes: &[(&str, Json)]) -> Registry {
+    let mut value = registry_json();
+    for (pointer, change) in changes {
+        set(&mut value, pointer, change.clone());
+    }
+    Registry::from_json(value.to_string().as_bytes()).expect("a registry")
+}
+
+/// Index of an asset in the fixtures' registry.
+pub(crate) fn asset_index(id: &str) -> usize {
+    registry_json()["assets"].as_array().into_iter().flatten().position(|asset| asset["id"] == id).expect(id)
+}
+
+/// Sets a member, which may be new, or appends where the pointer ends in `-`.
+pub(crate) fn set(line: &mut Json, pointer: &str, value: Json) {
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer below the root");
+    match line.pointer_mut(parent).expect(pointer) {
+        Json::Object(members) => drop(members.insert(key.replace("~1", "/").replace("~0", "~"), value)),
+        Json::Array(items) if key == "-" => items.push(value),
+        Json::Array(items) => items[key.parse::<usize>().expect("an index")] = value,
+        _ => panic!("{pointer}: no container"),
+    }
+}
+
+fn documents<'v>(value: &'v Value<'v>) -> Result<(Documents<'v>, Option<&'v Value<'v>>), Refusal> {
     let root = Node::root(value, "");
     let members = root.object()?;
     let documents = Documents {
@@ -119,29 +150,51 @@ pub(crate) fn documents<'v>(value: &'v Value<'v>) -> Result<(Documents<'v>, Opti
     Ok((documents, members.get("wallet").map(|node| node.value())))
 }
 
+/// Verifies the order of an input line.
+pub(crate) fn with_verified<T>(
+    input: &[u8],
+    registry: &Registry,
+    policy: &Policy,
+    then: impl FnOnce(Verified<Tested>, Option<&Value<'_>>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let value = json::parse(input)?;
+    let (documents, wallet) = documents(&value)?;
+    let order = Order::open(documents, registry, policy)?;
+    then(Proposed::<Tested>::new(order)?.verify()?, wallet)
+}
+
 /// Takes a case to the unsigned state and hands it on with the key that the wallet's context has.
 pub(crate) fn with_unsigned<T>(
     case: &Case,
     policy: &Policy,
     then: impl FnOnce(Unsigned<Tested>, Option<&str>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let value = json::parse(case.input.as_bytes())?;
-    let (documents, wallet) = documents(&value)?;
-    let order = Order::open(documents, case.registry, policy)?;
-    let verified = Proposed::<Tested>::new(order)?.verify()?;
-    let wallet = Node::root(wallet.unwrap_or(&Value::Null), "/wallet");
-    let unsigned = verified.prepare_json(wallet)?;
-    let key = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
-    then(unsigned, key)
+    with_prepared(case.input.as_bytes(), case.registry, policy, then)
+}
+
+fn with_prepared<T>(
+    input: &[u8],
+    registry: &Registry,
+    policy: &Policy,
+    then: impl FnOnce(Unsigned<Tested>, Option<&str>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    with_verified(input, registry, policy, |verified, wallet| {
+        let wallet = Node::root(wallet.unwrap_or(&Value::Null), "/wallet");
+        let unsigned = verified.prepare_json(wallet)?;
+        let members = wallet.object()?;
+        let key = members.get("secret_key");
+        let key = key.as_ref().map(Node::secret).transpose()?;
+        then(unsigned, key)
+    })
 }
 
 /// What the batch would print.
 pub(crate) fn outcome(case: &Case) -> Result<Json, Refusal> {
-    outcome_under(case, &Policy::default())
+    outcome_under(case, case.registry, &Policy::default())
 }
 
-pub(crate) fn outcome_under(case: &Case, policy: &Policy) -> Result<Json, Refusal> {
-    with_unsigned(case, policy, |unsigned, key| {
+pub(crate) fn outcome_under(case: &Case, registry: &Registry, policy: &Policy) -> Result<Json, Refusal> {
+    with_prepared(case.input.as_bytes(), registry, policy, |unsigned, key| {
         Ok(match key {
             None => json!({
                 "order_id": unsigned.order_id(),
