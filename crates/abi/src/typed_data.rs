@@ -67,6 +67,7 @@ pub struct Message {
     pub verifying_contract: Address,
     /// The terms, without an initiator: that is whoever signs.
     pub terms: Initiate,
+    domain_separator: B256,
     hashed_data: bool,
 }
 
@@ -104,13 +105,7 @@ impl Message {
     /// Domain separator, struct hash and digest.
     #[must_use]
     pub fn hashes(&self) -> Hashes {
-        Hashes::of(self.domain_separator(), self.struct_hash())
-    }
-
-    /// Hash of the domain. The two constant hashes are what a general encoder would compute again each time.
-    fn domain_separator(&self) -> B256 {
-        let (chain_id, contract) = (U256::from(self.chain_id), self.verifying_contract.into_word());
-        hash_words([DOMAIN_TYPE_HASH, DOMAIN_NAME_HASH, keccak256(&self.version), chain_id.into(), contract])
+        Hashes::of(self.domain_separator, self.struct_hash())
     }
 
     fn struct_hash(&self) -> B256 {
@@ -169,8 +164,15 @@ impl Message {
         let carries_data = check_types(members.need("types")?)?;
         let terms = read_message(order, members.need("message")?, carries_data, rules)?;
         check_twin(&terms, call, carries_data, members.need("message")?.at(), rules)?;
-        Ok(Self { version, chain_id, verifying_contract: htlc, terms, hashed_data: carries_data && !rules.drops_destination_data })
+        let separator = order.source.domain_hash(&version, || domain_separator(&version, chain_id, htlc).0);
+        let hashed_data = carries_data && !rules.drops_destination_data;
+        Ok(Self { version, chain_id, verifying_contract: htlc, terms, domain_separator: separator.into(), hashed_data })
     }
+}
+
+/// Hash of the domain. The two constant hashes are what a general encoder would compute again each time.
+fn domain_separator(version: &str, chain_id: u64, contract: Address) -> B256 {
+    hash_words([DOMAIN_TYPE_HASH, DOMAIN_NAME_HASH, keccak256(version), U256::from(chain_id).into(), contract.into_word()])
 }
 
 /// Keccak-256 of five words in a row.
@@ -326,6 +328,7 @@ mod tests {
                 secret_hash: B256::repeat_byte(3),
                 destination_data: None,
             },
+            domain_separator: domain_separator("3", 1, Address::repeat_byte(1)),
             hashed_data: false,
         };
         let Struct::Plain(general) = message.to_struct() else { panic!("no destination data") };

@@ -4,7 +4,7 @@
 //! contract address that changed is news the user must see.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use countersign_chains::{Account, Family, Network, NetworkError, address, network};
 use ruint::aliases::U256;
@@ -62,6 +62,7 @@ pub struct Asset {
     pub htlc_registry: Option<Account>,
     min_amount: Option<U256>,
     max_amount: Option<U256>,
+    domain_hash: OnceLock<(Box<str>, [u8; 32])>,
 }
 
 /// A token.
@@ -93,6 +94,15 @@ impl Asset {
     #[must_use]
     pub fn takes(&self, amount: U256) -> bool {
         self.min_amount.is_none_or(|min| amount >= min) && self.max_amount.is_none_or(|max| amount <= max)
+    }
+
+    /// The hash of the domain in which the HTLC's messages are signed, for a version. Chain and contract are pinned, so it is
+    /// computed for the first order and kept; a version other than that order's is computed each time.
+    pub fn domain_hash(&self, version: &str, compute: impl Fn() -> [u8; 32]) -> [u8; 32] {
+        match self.domain_hash.get_or_init(|| (version.into(), compute())) {
+            (kept, hash) if **kept == *version => *hash,
+            _ => compute(),
+        }
     }
 
     /// The asset's symbol.
@@ -246,7 +256,7 @@ impl Registry {
             text.as_deref().map(number::decimal).transpose().map_err(|code| format!("limits of {id}: {}", code.meaning()))
         };
         let (min_amount, max_amount) = (limit(&record.min_amount)?, limit(&record.max_amount)?);
-        let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount };
+        let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount, domain_hash: OnceLock::new() };
         match self.assets.insert(id.as_str().to_owned(), Arc::new(asset)) {
             None => Ok(()),
             Some(_) => Err(format!("{id} is listed twice")),

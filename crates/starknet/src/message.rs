@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use countersign_core::json::{At, Node};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Asset, Code, Refusal};
 use starknet_crypto::{Felt, poseidon_hash_many};
 
 use crate::felt;
@@ -95,6 +95,7 @@ pub struct Message {
     pub terms: Initiate,
     /// The contract, where the message names it.
     pub contract: Option<Felt>,
+    domain_hash: Felt,
 }
 
 /// A message with its hashes, ready to be signed by the owner.
@@ -115,7 +116,7 @@ pub struct UnsignedMessage {
 
 impl UnsignedMessage {
     pub(crate) fn new(message: Message, signer: Felt) -> Self {
-        let (domain_hash, struct_hash) = (message.domain.hash(), message.struct_hash());
+        let (domain_hash, struct_hash) = (message.domain_hash, message.struct_hash());
         let message_hash = poseidon_hash_many(&[PREFIX, domain_hash, signer, struct_hash]);
         Self { message, signer, domain_hash, struct_hash, message_hash }
     }
@@ -154,7 +155,14 @@ impl Message {
     ///
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataRevision`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`],
     /// [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::TwinsDiffer`], or what is malformed.
-    pub(crate) fn read(node: Node<'_, '_>, domain: Domain, pinned: bool, htlc: Felt, call: &Initiate) -> Result<Self, Refusal> {
+    pub(crate) fn read(
+        asset: &Asset,
+        node: Node<'_, '_>,
+        domain: Domain,
+        pinned: bool,
+        htlc: Felt,
+        call: &Initiate,
+    ) -> Result<Self, Refusal> {
         let members = node.object()?;
         let primary = members.need("primaryType")?;
         if primary.text()? != "Initiate" {
@@ -164,7 +172,9 @@ impl Message {
         check_domain(members.need("domain")?, domain)?;
         let names_contract = check_types(members.need("types")?, pinned)?;
         check_message(members.need("message")?, call, names_contract.then_some(htlc))?;
-        Ok(Self { domain, terms: Initiate { initiator: None, ..*call }, contract: names_contract.then_some(htlc) })
+        // A pinned asset has one domain.
+        let domain_hash = Felt::from_bytes_be(&asset.domain_hash("", || domain.hash().to_bytes_be()));
+        Ok(Self { domain, terms: Initiate { initiator: None, ..*call }, contract: names_contract.then_some(htlc), domain_hash })
     }
 }
 

@@ -190,5 +190,5 @@ fn check_typed_data(order: &Order<'_>, pins: &Pins, node: Option<Node<'_, '_>>, 
         })?,
         None => Domain::deployed(pins.chain_id),
     };
-    Message::read(node, domain, pinned.is_some(), pins.htlc, terms).map(Some)
+    Message::read(order.source, node, domain, pinned.is_some(), pins.htlc, terms).map(Some)
 }

@@ -3,6 +3,8 @@
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < clock` in milliseconds (protocol.md section 8).
 
+use std::sync::Arc;
+
 pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::wire::OrderRecord;
@@ -32,7 +34,7 @@ pub enum Names {
 #[non_exhaustive]
 pub struct Recovery {
     /// One call of the pinned package.
-    pub kind: TransactionKind,
+    pub kind: Arc<TransactionKind>,
     /// The swap that it ends.
     pub swap_id: [u8; 32],
     /// Whether the swap id follows from the record. It may not on main networks, whose formula is not certain.
@@ -50,8 +52,8 @@ impl Recovery {
     ///
     /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`].
     pub fn prepare(&self, sender: Address, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-        let bytes = bcs::to_bytes(&self.kind).map_err(|_| Refusal::new(Code::Internal, "/order"))?;
-        Unsigned::new(self.kind.clone(), &bytes, sender, wallet)
+        let bytes = bcs::to_bytes(self.kind.as_ref()).map_err(|_| Refusal::new(Code::Internal, "/order"))?;
+        Unsigned::new(Arc::clone(&self.kind), &bytes, sender, wallet)
     }
 }
 
@@ -134,5 +136,5 @@ fn recovery(side: &Side<'_>, function: &'static str, last: Input, to: &Account) 
     let inputs = vec![Input::Shared(registry), Input::Pure(byte_vector(&swap_id)), last];
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands: vec![Command::MoveCall(call)] });
     let to = address::of(to).ok_or_else(|| side.refuse(Code::Internal, "chain"))?;
-    Ok(Recovery { kind, swap_id, swap_id_recomputed, to, amount: side.swap.amount })
+    Ok(Recovery { kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount: side.swap.amount })
 }

@@ -187,20 +187,20 @@ impl Artefacts {
     #[must_use]
     pub fn signed_transaction(&self) -> Option<SignedTransaction> {
         let signatures = self.signatures()?.into_iter().cloned().collect();
-        Some(SignedTransaction { transaction: self.unsigned.transaction.clone(), signatures })
+        Some(SignedTransaction { transaction: self.unsigned.transaction(), signatures })
     }
 }
 
 pub(crate) fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
     let request =
         |name, signer: Address| SigningRequest::new(name, signer.to_string(), unsigned.intent_message(), unsigned.signing_digest.to_vec());
-    let mut requests = vec![request(TRANSACTION, unsigned.transaction.sender)];
+    let mut requests = vec![request(TRANSACTION, unsigned.sender)];
     requests.extend(unsigned.sponsor().map(|sponsor| request(SPONSOR, sponsor)));
     requests
 }
 
 pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> {
-    let sender = unsigned.transaction.sender;
+    let sender = unsigned.sender;
     if key.address() != sender {
         return Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key")
             .expected(format!("the key of {sender}"))
@@ -231,7 +231,7 @@ pub(crate) fn attach(unsigned: Unsigned, mut given: Vec<(String, UserSignature)>
         prove(&signature, &unsigned.signing_digest, signer, &At::root("/signatures").key(name), warnings)?;
         Ok(Some(signature))
     };
-    let signature = take(TRANSACTION, unsigned.transaction.sender)?;
+    let signature = take(TRANSACTION, unsigned.sender)?;
     let sponsor_signature = match unsigned.sponsor() {
         Some(sponsor) => take(SPONSOR, sponsor)?,
         None => None,

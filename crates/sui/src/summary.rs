@@ -90,13 +90,12 @@ pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
 }
 
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-    let transaction = &unsigned.transaction;
-    let gas = &transaction.gas_payment;
+    let gas = &unsigned.gas_payment;
     let payer = match unsigned.sponsor() {
-        Some(sponsor) => format!("sent by {}, gas paid by {sponsor}, who signs too", transaction.sender),
-        None => format!("sent and paid by {}", transaction.sender),
+        Some(sponsor) => format!("sent by {}, gas paid by {sponsor}, who signs too", unsigned.sender),
+        None => format!("sent and paid by {}", unsigned.sender),
     };
-    let expiration = match &transaction.expiration {
+    let expiration = match &unsigned.expiration {
         TransactionExpiration::Epoch(epoch) => format!("expires after epoch {epoch}"),
         _ => "does not expire".to_owned(),
     };
@@ -116,6 +115,6 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
 }
 
 fn splits_gas(unsigned: &Unsigned) -> bool {
-    let TransactionKind::ProgrammableTransaction(transaction) = &unsigned.transaction.kind else { return false };
+    let TransactionKind::ProgrammableTransaction(transaction) = unsigned.kind.as_ref() else { return false };
     transaction.commands.iter().any(|command| matches!(command, Command::SplitCoins(split) if split.coin == Argument::Gas))
 }

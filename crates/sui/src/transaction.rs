@@ -1,6 +1,7 @@
 //! `TransactionData` version 1: the verified kind with the sender, the wallet's gas and an expiration.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -176,21 +177,27 @@ pub fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<ObjectR
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unsigned {
-    /// The transaction as Mysten's own type.
-    pub transaction: Transaction,
-    /// Its BCS bytes.
+    /// Inputs and commands.
+    pub kind: Arc<TransactionKind>,
+    /// Who sends.
+    pub sender: Address,
+    /// Who pays, with which coins.
+    pub gas_payment: GasPayment,
+    /// Until when the transaction may be executed.
+    pub expiration: TransactionExpiration,
+    /// BCS bytes of all this.
     pub bytes: Vec<u8>,
     /// What is signed: Blake2b-256 of the intent and the bytes.
     pub signing_digest: [u8; 32],
 }
 
 pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-    Unsigned::new(deposit.kind.clone(), &deposit.kind_bytes, deposit.sender, wallet)
+    Unsigned::new(Arc::clone(&deposit.kind), &deposit.kind_bytes, deposit.sender, wallet)
 }
 
 impl Unsigned {
     /// `kind_bytes` are the kind's own, which stand in the transaction as they are.
-    pub(crate) fn new(kind: TransactionKind, kind_bytes: &[u8], sender: Address, wallet: &Wallet) -> Result<Self, Refusal> {
+    pub(crate) fn new(kind: Arc<TransactionKind>, kind_bytes: &[u8], sender: Address, wallet: &Wallet) -> Result<Self, Refusal> {
         wallet.check(&kind)?;
         let gas_payment = GasPayment {
             objects: wallet.gas_payment.clone(),
@@ -205,7 +212,14 @@ impl Unsigned {
         bytes.extend_from_slice(kind_bytes);
         bcs::serialize_into(&mut bytes, &(sender, &gas_payment, &expiration)).map_err(|_| Refusal::new(Code::Internal, "/wallet"))?;
         let signing_digest = blake2b(&INTENT, &bytes).into_inner();
-        Ok(Self { transaction: Transaction { kind, sender, gas_payment, expiration }, bytes, signing_digest })
+        Ok(Self { kind, sender, gas_payment, expiration, bytes, signing_digest })
+    }
+
+    /// The transaction as Mysten's own type.
+    #[must_use]
+    pub fn transaction(&self) -> Transaction {
+        let Self { kind, sender, gas_payment, expiration, .. } = self;
+        Transaction { kind: kind.as_ref().clone(), sender: *sender, gas_payment: gas_payment.clone(), expiration: expiration.clone() }
     }
 
     /// How the network names the transaction.
@@ -217,7 +231,7 @@ impl Unsigned {
     /// The account that pays for the sender, where it is another one.
     #[must_use]
     pub fn sponsor(&self) -> Option<Address> {
-        Some(self.transaction.gas_payment.owner).filter(|owner| *owner != self.transaction.sender)
+        Some(self.gas_payment.owner).filter(|owner| *owner != self.sender)
     }
 
     /// The bytes that the signing digest is taken of: intent and transaction.

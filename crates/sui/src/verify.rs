@@ -1,6 +1,7 @@
 //! The only file that accepts or refuses: each rule on a Sui result (batch-contract.md, attacks.md).
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use countersign_core::json::At;
 use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
@@ -16,7 +17,7 @@ pub struct Deposit {
     /// Who sends: the owner.
     pub sender: Address,
     /// The rebuilt transaction kind; its bytes are those that came.
-    pub kind: TransactionKind,
+    pub kind: Arc<TransactionKind>,
     /// What the call says.
     pub terms: Initiate,
     /// What the service chose about its form.
@@ -26,8 +27,8 @@ pub struct Deposit {
 
 impl Deposit {
     /// The rebuilt kind's inputs and commands.
-    pub(crate) const fn programmable(&self) -> Option<&ProgrammableTransaction> {
-        match &self.kind {
+    pub(crate) fn programmable(&self) -> Option<&ProgrammableTransaction> {
+        match self.kind.as_ref() {
             TransactionKind::ProgrammableTransaction(transaction) => Some(transaction),
             _ => None,
         }
@@ -51,7 +52,7 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
         timelock,
         secret_hash: SecretHash(terms.secret_hash),
     };
-    Ok((Deposit { sender: pins.owner, kind, terms, shape, kind_bytes }, stated))
+    Ok((Deposit { sender: pins.owner, kind: Arc::new(kind), terms, shape, kind_bytes }, stated))
 }
 
 /// What the wallet knows already.
@@ -119,7 +120,8 @@ fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
 /// The kind that the terms give in the form that came; byte for byte what came.
 fn rebuild(terms: &Initiate, shape: &Shape, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
     let kind = TransactionKind::ProgrammableTransaction(terms.encode(shape));
-    let rebuilt = bcs::to_bytes(&kind).map_err(|_| at.refuse(Code::Internal))?;
+    let mut rebuilt = Vec::with_capacity(bytes.len());
+    bcs::serialize_into(&mut rebuilt, &kind).map_err(|_| at.refuse(Code::Internal))?;
     if rebuilt == bytes {
         return Ok(kind);
     }

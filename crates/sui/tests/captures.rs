@@ -65,7 +65,7 @@ fn captures_verify_with_their_records() -> TestResult {
         let line = json!({ "request": request, "response": response, "order": order }).to_string();
         with_verified(line.as_bytes(), &registry, &Policy::default(), |verified, _| {
             let bytes: Vec<u8> = serde_json::from_value(response["result"]["ptb_bytes"].clone()).expect("bytes");
-            assert_eq!(bcs::to_bytes(&verified.deposit().kind).expect("encodes"), bytes, "capture {number}");
+            assert_eq!(bcs::to_bytes(verified.deposit().kind.as_ref()).expect("encodes"), bytes, "capture {number}");
             assert_eq!(verified.warnings().list().len(), 1, "{:?}", verified.warnings());
             Ok(())
         })

@@ -29,7 +29,7 @@ fn token_registry(coin_type: &Json) -> countersign_core::Registry {
 fn shape(line: &Json, coin_type: &Json) -> Result<Shape, Refusal> {
     with_verified(line.to_string().as_bytes(), &token_registry(coin_type), &Policy::default(), |verified, _| {
         assert_eq!(
-            bcs::to_bytes(&verified.deposit().kind).expect("encodes"),
+            bcs::to_bytes(verified.deposit().kind.as_ref()).expect("encodes"),
             serde_json::from_value::<Vec<u8>>(line["response"]["result"]["ptb_bytes"].clone()).expect("bytes")
         );
         let lines = serde_json::to_string(&verified.summary()).expect("JSON");

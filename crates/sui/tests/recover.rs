@@ -30,7 +30,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn kind(recovery: &Recovery) -> String {
-    hex(&bcs::to_bytes(&recovery.kind).expect("encodes"))
+    hex(&bcs::to_bytes(recovery.kind.as_ref()).expect("encodes"))
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     let coin = ObjectReference::new(Address::new([7; 32]), 1, Digest::new([8; 32]));
     let sender = Address::new([9; 32]);
     let unsigned = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![coin.clone()]))?;
-    assert_eq!((unsigned.transaction.sender, unsigned.transaction.gas_payment.owner), (sender, sender));
-    assert_eq!(unsigned.signing_digest, unsigned.transaction.signing_digest());
-    assert_eq!(unsigned.digest(), unsigned.transaction.digest());
-    assert_eq!(unsigned.bytes, bcs::to_bytes(&unsigned.transaction)?);
+    assert_eq!((unsigned.sender, unsigned.gas_payment.owner), (sender, sender));
+    assert_eq!(unsigned.signing_digest, unsigned.transaction().signing_digest());
+    assert_eq!(unsigned.digest(), unsigned.transaction().digest());
+    assert_eq!(unsigned.bytes, bcs::to_bytes(&unsigned.transaction())?);
     let refusal = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![coin.clone(), coin])).expect_err("twice");
     assert_eq!((refusal.code(), refusal.at()), (Code::GasCoinTwice, "/wallet/gas_payment/1/object_id"));
     let refusal = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![])).expect_err("none");
