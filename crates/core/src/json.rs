@@ -217,9 +217,16 @@ fn byte_array(text: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     bytes.clear();
     let mut rest = without_space(text.get(1..)?);
     loop {
-        let (number, len) = small_number(rest)?;
-        bytes.push(number);
-        match without_space(rest.get(len..)?) {
+        // Digits after a zero, or after three, are neither a comma nor the end.
+        let (number, after) = match rest {
+            [b'0', after @ ..] => (0, after),
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', after @ ..] => (decimal(&[*a, *b, *c]), after),
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', after @ ..] => (decimal(&[*a, *b]), after),
+            [a @ b'1'..=b'9', after @ ..] => (decimal(&[*a]), after),
+            _ => return None,
+        };
+        bytes.push(u8::try_from(number).ok()?);
+        match without_space(after) {
             [b',', after @ ..] => rest = without_space(after),
             [b']', after @ ..] => return text.len().checked_sub(after.len()),
             _ => return None,
@@ -227,26 +234,8 @@ fn byte_array(text: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     }
 }
 
-/// The integer 0 to 255 that the text begins with, and its length. The four characters are judged together, because the
-/// lengths of random bytes are nothing that a processor could foresee.
-fn small_number(text: &[u8]) -> Option<(u8, usize)> {
-    const ZEROS: u32 = u32::from_le_bytes(*b"0000");
-    let start = match *text {
-        [a, b, c, d, ..] => [a, b, c, d],
-        [a, b, c] => [a, b, c, b' '],
-        [a, b] => [a, b, b' ', b' '],
-        _ => return None,
-    };
-    // Digits become their values; anything else has one of its four upper bits, or carries into them when 6 is added.
-    let digits = u32::from_le_bytes(start) ^ ZEROS;
-    let others = (digits | digits.wrapping_add(0x0606_0606)) & 0xf0f0_f0f0;
-    let len = others.trailing_zeros() >> 3;
-    if !(1..=3).contains(&len) || (len > 1 && digits & 0xff == 0) {
-        return None;
-    }
-    let [_, hundreds, tens, ones] = digits.unbounded_shl(32_u32.wrapping_sub(len << 3)).to_le_bytes();
-    let number = u32::from(hundreds).wrapping_mul(100).wrapping_add(u32::from(tens).wrapping_mul(10)).wrapping_add(ones.into());
-    Some((u8::try_from(number).ok()?, usize::try_from(len).ok()?))
+fn decimal(digits: &[u8]) -> u16 {
+    digits.iter().fold(0, |number: u16, digit| number.wrapping_mul(10).wrapping_add(u16::from(digit.wrapping_sub(b'0'))))
 }
 
 fn without_space(mut text: &[u8]) -> &[u8] {
