@@ -29,7 +29,7 @@ fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path(&mut group, &case(CASES, "bitcoin-coins-without-record"), &registry);
+    whole_path::<Bitcoin>(&mut group, &case(CASES, "bitcoin-coins-without-record"), &registry);
 
     let with_record = verified(&case(CASES, "bitcoin-address"), &registry);
     let tree = with_record.deposit().tree.expect("recomputed");

@@ -6,6 +6,7 @@ use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_dyn_abi::eip712::TypedData;
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use countersign::case::Case;
+use countersign::evm::Evm;
 use countersign::json::{self, Node};
 use countersign::{Policy, Registry};
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
@@ -30,7 +31,7 @@ fn main() {
 
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path(&mut group, &line, &registry);
+    whole_path::<Evm>(&mut group, &line, &registry);
 
     let wallet: Value = serde_json::from_str(&member(&line, "wallet")).expect("JSON");
     let secret = wallet["secret_key"].as_str().expect("a key");

@@ -6,6 +6,7 @@ use std::hint::black_box;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign::Registry;
+use countersign::solana::Solana;
 use countersign::solana::address::{ASSOCIATED_TOKEN_PROGRAM, TOKEN_PROGRAM, parse};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign_benches::{REGISTRY, STEPS, case, criterion, median, member, print_ratios, whole_path};
@@ -25,7 +26,7 @@ fn main() {
     for (name, id) in [("solana native", "solana-native-legacy"), ("solana gasless", "solana-token-legacy")] {
         let line = case(CASES, id);
         let mut group = criterion.benchmark_group(name);
-        whole_path(&mut group, &line, &registry);
+        whole_path::<Solana>(&mut group, &line, &registry);
         // What wallets do today: read the bytes, take the message. Nothing is checked.
         let response = member(&line, "response");
         group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response))));

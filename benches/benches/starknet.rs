@@ -4,6 +4,7 @@
 use std::hint::black_box;
 
 use countersign::Registry;
+use countersign::starknet::Starknet;
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
 use serde_json::Value;
 use starknet_core::types::typed_data::TypedData;
@@ -22,7 +23,7 @@ fn main() {
     let line = case(CASES, "starknet-approval-unlimited");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path(&mut group, &line, &registry);
+    whole_path::<Starknet>(&mut group, &line, &registry);
 
     // What wallets do today, without any verification.
     let (request, response) = (member(&line, "request"), member(&line, "response"));

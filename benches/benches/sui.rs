@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use countersign::Registry;
+use countersign::sui::Sui;
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
 use ed25519_dalek::Signer;
 use serde_json::Value;
@@ -19,7 +20,7 @@ fn main() {
     let line = case(CASES, "sui-native");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path(&mut group, &line, &registry);
+    whole_path::<Sui>(&mut group, &line, &registry);
     // What wallets do today: read the bytes, add the gas, hash. Nothing is checked.
     let response = member(&line, "response");
     group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response)).signing_digest()));

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use countersign::Registry;
+use countersign::tron::Tron;
 use countersign_benches::{REGISTRY, STEPS, case, criterion, print_ratios, whole_path};
 
 const CASES: &str = include_str!("../../fixtures/accept/tron.jsonl");
@@ -16,7 +17,7 @@ fn main() {
     let line = case(CASES, "tron-token-approval-unlimited");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path(&mut group, &line, &registry);
+    whole_path::<Tron>(&mut group, &line, &registry);
     let key = k256::ecdsa::SigningKey::from_slice(&[7; 32]).expect("key");
     group.bench_function(SIGNATURE, |b| b.iter(|| key.sign_prehash_recoverable(black_box(&[9; 32])).expect("signature")));
     group.finish();

@@ -5,8 +5,9 @@ use std::hint::black_box;
 use std::path::Path;
 
 use countersign::case::Case;
+use countersign::core::{ChainFamily, Order, Proposed};
 use countersign::json::{self, Node};
-use countersign::{Documents, Policy, Registry, open};
+use countersign::{Documents, Policy, Registry};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion};
 use serde_json::Value;
@@ -45,39 +46,41 @@ pub fn criterion() -> Criterion {
 pub const STEPS: [&str; 7] =
     ["parse", "verify", "verify and prepare", "parse, verify and prepare", "summary", "sign every payload", "whole path, signed"];
 
-/// Benches the steps from the answer's text to its signatures.
+/// Benches the steps from the answer's text to its signatures, as a wallet that embeds one family takes them: the registry is
+/// loaded, the wallet's own nonce, fees and coins are values, the key is read.
 ///
 /// # Panics
 ///
 /// If the case is not accepted: the bench would measure a refusal.
-pub fn whole_path(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
+pub fn whole_path<F: ChainFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
     let policy = Policy::default();
     let (request, response, wallet) = (member(line, "request"), member(line, "response"), member(line, "wallet"));
     println!("{}: a response of {} bytes", member(line, "id"), response.len());
     let request = json::parse(request.as_bytes()).expect("JSON");
-    let wallet = json::parse(wallet.as_bytes()).expect("JSON");
-    let wallet = || Node::root(&wallet, "/wallet");
-    let secret = wallet().object().expect("object").need("secret_key").expect("a key").text().expect("text").to_owned();
     let value = json::parse(response.as_bytes()).expect("JSON");
-    fn documents<'d>(request: &'d json::Value<'d>, response: &'d json::Value<'d>) -> Documents<'d> {
-        Documents { request, response, order: None }
-    }
-    let verify =
-        |response: &json::Value<'_>| open(documents(&request, response), registry, &policy).expect("open").verify().expect("verify");
-    let prepare = || verify(&value).prepare_json(wallet()).expect("prepare");
+    let context = json::parse(wallet.as_bytes()).expect("JSON");
+    let context = Node::root(&context, "/wallet");
+    let wallet = F::read_wallet(context).expect("a wallet context");
+    let secret = context.object().expect("object").need("secret_key").expect("a key").text().expect("text").to_owned();
+    let key = F::read_key(&secret).expect("a key");
+    let verify = |response: &json::Value<'_>| {
+        let order = Order::open(Documents { request: &request, response, order: None }, registry, &policy).expect("open");
+        Proposed::<F>::new(order).expect("of this family").verify().expect("verify")
+    };
+    let prepare = || verify(&value).prepare(&wallet).expect("prepare");
     let [parse, verified, prepared, parsed_prepared, summary, sign, whole] = STEPS;
     group.bench_function(parse, |b| b.iter(|| json::parse(black_box(response.as_bytes())).expect("JSON")));
     group.bench_function(verified, |b| b.iter(|| verify(black_box(&value))));
-    group.bench_function(prepared, |b| b.iter(|| verify(black_box(&value)).prepare_json(wallet()).expect("prepare")));
+    group.bench_function(prepared, |b| b.iter(|| verify(black_box(&value)).prepare(black_box(&wallet)).expect("prepare")));
     group.bench_function(parsed_prepared, |b| {
         b.iter(|| {
             let value = json::parse(black_box(response.as_bytes())).expect("JSON");
-            verify(&value).prepare_json(wallet()).expect("prepare")
+            verify(&value).prepare(black_box(&wallet)).expect("prepare")
         })
     });
     let unsigned = prepare();
     group.bench_function(summary, |b| b.iter(|| black_box(&unsigned).summary()));
-    group.bench_function(sign, |b| b.iter_batched(prepare, |unsigned| unsigned.sign(&secret).expect("sign"), BatchSize::SmallInput));
+    group.bench_function(sign, |b| b.iter_batched(prepare, |unsigned| unsigned.sign(&key).expect("sign"), BatchSize::SmallInput));
     group.bench_function(whole, |b| {
         b.iter(|| {
             let value = json::parse(black_box(line.as_bytes())).expect("JSON");

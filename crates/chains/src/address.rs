@@ -275,7 +275,12 @@ pub fn parse_solana(text: &str) -> Result<[u8; 32], AddressError> {
     if text.len() > 44 {
         return Err(AddressError::Length);
     }
-    bs58::decode(text).into_vec().map_err(|_| AddressError::Form)?.try_into().map_err(|_| AddressError::Length)
+    let mut bytes = [0; 32];
+    match five8::decode_32(text, &mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(five8::DecodeError::InvalidChar(_)) => Err(AddressError::Form),
+        Err(_) => Err(AddressError::Length),
+    }
 }
 
 /// Parses a Sui account or object: `0x` and exactly 64 digits.
