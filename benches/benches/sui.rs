@@ -2,17 +2,20 @@
 
 use std::hint::black_box;
 
-use countersign::Registry;
+use countersign::core::Order;
+use countersign::json::{self, Value};
 use countersign::sui::Sui;
+use countersign::{Documents, Policy, Registry};
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
 use ed25519_dalek::Signer;
-use serde_json::Value;
-use sui_sdk_types::{Address, Digest, GasPayment, ObjectReference, Transaction, TransactionExpiration};
+use sui_sdk_types::hash::Hasher;
+use sui_sdk_types::{Address, Digest, GasPayment, ObjectReference, Transaction, TransactionExpiration, TransactionKind};
 
 const CASES: &str = include_str!("../../fixtures/accept/sui.jsonl");
 
 const GROUP: &str = "sui";
 const SIGNATURE: &str = "ed25519-dalek signature";
+const FLOOR: &str = "floor, JSON read, order opened, BCS read and written, one hash";
 const PEER: &str = "peer, serde_json, sui-sdk-types, digest";
 
 fn main() {
@@ -24,15 +27,33 @@ fn main() {
     // What wallets do today: read the bytes, add the gas, hash. Nothing is checked.
     let response = member(&line, "response");
     group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response)).signing_digest()));
+    // What no verification by these libraries can leave out: no rule, no allocation of ours is in it.
+    let request = member(&line, "request");
+    let request = json::parse(request.as_bytes()).expect("JSON");
+    group.bench_function(FLOOR, |b| b.iter(|| floor(black_box(&response), &request, &registry)));
     let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
     group.bench_function(SIGNATURE, |b| b.iter(|| key.sign(black_box(&[9; 32]))));
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[PEER, SIGNATURE]].concat());
+    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[PEER, FLOOR, SIGNATURE]].concat());
+}
+
+fn floor(response: &str, request: &Value<'_>, registry: &Registry) -> (usize, Digest) {
+    let policy = Policy::default();
+    let response = json::parse(response.as_bytes()).expect("JSON");
+    let order = Order::open(Documents { request, response: &response, order: None }, registry, &policy).expect("open");
+    let bytes = order.result.object().and_then(|result| result.need("ptb_bytes")?.byte_array()).expect("bytes");
+    let kind: TransactionKind = bcs::from_bytes(&bytes).expect("a kind");
+    let written = bcs::to_bytes(&kind).expect("BCS");
+    let mut hasher = Hasher::new();
+    // Sender, one coin and the rest of the gas data are 185 bytes more.
+    hasher.update(&written);
+    hasher.update([0; 185]);
+    (written.len(), hasher.finalize())
 }
 
 fn unverified(response: &str) -> Transaction {
-    let body: Value = serde_json::from_str(response).expect("JSON");
+    let body: serde_json::Value = serde_json::from_str(response).expect("JSON");
     let bytes: Vec<u8> = serde_json::from_value(body["result"]["ptb_bytes"].clone()).expect("bytes");
     let sender = Address::new([1; 32]);
     let coin = ObjectReference::new(Address::new([2; 32]), 3, Digest::new([4; 32]));
