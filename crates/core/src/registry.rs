@@ -375,3 +375,27 @@ impl Serialize for Registry {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_domain_is_hashed_once_and_never_mistaken_for_another_version() {
+        let text = br#"{"chains":[{"chain":"ethereum","id":"evm:1","name":"Ethereum"}],"assets":[{"id":"ethereum:eth",
+            "chain":"ethereum","name":"Ether","decimals":18,"htlc":{"address":"0x00000000000000000000000000000000000000aa"}}]}"#;
+        let registry = Registry::from_json(text).unwrap();
+        let asset = registry.asset("ethereum:eth").unwrap();
+        let computed = Cell::new(0);
+        let hash = |version: &str| {
+            asset.domain_hash(version, || {
+                computed.set(computed.get() + 1);
+                [version.len().to_le_bytes()[0]; 32]
+            })
+        };
+        assert_eq!([hash("3"), hash("3"), hash("3.1"), hash("3"), hash("3.1")], [[1; 32], [1; 32], [3; 32], [1; 32], [3; 32]]);
+        assert_eq!(computed.get(), 3, "once for the first version, each time for another");
+    }
+}
