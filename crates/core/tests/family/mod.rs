@@ -11,6 +11,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod hostile;
+pub(crate) mod properties;
 
 use std::error::Error;
 use std::fs;
