@@ -12,6 +12,7 @@
 pub(crate) mod accept;
 pub(crate) mod hostile;
 pub(crate) mod properties;
+pub(crate) mod recover;
 
 use std::error::Error;
 use std::fs;
