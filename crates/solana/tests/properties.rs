@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::properties::{Payloads, account_for, at, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover, values};
+use support::properties::{Payloads, account_for, at, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover, wallet_values};
 use support::{Case, fixture, outcome};
 
 const POINTERS: [&str; 2] = ["/response/result/versioned_tx", "/response/result/versioned_tx_gasless"];
@@ -135,7 +135,7 @@ proptest! {
     #[test]
     fn no_wallet_makes_the_library_panic(
         member in 0..3_usize,
-        value in prop_oneof![any::<String>().prop_map(Json::from), any::<i64>().prop_map(Json::from), values()],
+        value in prop_oneof![any::<String>().prop_map(Json::from), any::<i64>().prop_map(Json::from), wallet_values()],
     ) {
         let member = ["recent_blockhash", "last_valid_block_height", "block_height"][member];
         is_refused_at_the_wallet("solana-native-heights", member, value)?;

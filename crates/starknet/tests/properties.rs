@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use support::properties::{
     account_for, at, every_member_is_needed_or_without_effect, every_scalar_is_accounted_for, is_refused_at_the_wallet, scalars,
-    spans_cover, values,
+    spans_cover, values, wallet_values,
 };
 use support::{Case, fixture, outcome, with_unsigned};
 
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn no_wallet_makes_the_library_panic(member in 0..10_usize, value in values()) {
+    fn no_wallet_makes_the_library_panic(member in 0..10_usize, value in wallet_values()) {
         const MEMBERS: [&str; 10] = [
             "nonce", "chain_id", "resource_bounds", "tip", "public_key", "cairo_version", "paymaster_data", "account_deployment_data",
             "nonce_data_availability_mode", "fee_data_availability_mode",

@@ -192,9 +192,14 @@ pub(crate) fn is_refused_at_the_wallet(id: &str, member: &str, value: Json) -> R
     Ok(())
 }
 
-/// JSON of every kind, with texts that look like numbers, hex and addresses.
-pub(crate) fn values() -> impl Strategy<Value = Json> {
-    let leaf = prop_oneof![
+/// Values for a member of a wallet. Half are scalars: containers go no further than the reader of the member.
+pub(crate) fn wallet_values() -> impl Strategy<Value = Json> {
+    prop_oneof![scalar(), values()]
+}
+
+/// Scalars of every kind, with texts that look like numbers, hex and addresses.
+fn scalar() -> impl Strategy<Value = Json> {
+    prop_oneof![
         Just(Json::Null),
         any::<bool>().prop_map(Json::from),
         any::<i64>().prop_map(Json::from),
@@ -203,8 +208,12 @@ pub(crate) fn values() -> impl Strategy<Value = Json> {
         "-?[0-9]{1,80}".prop_map(Json::from),
         "0x[0-9a-f]{0,70}".prop_map(Json::from),
         "T[1-9A-Za-z]{33}".prop_map(Json::from),
-    ];
-    leaf.prop_recursive(4, 32, 4, |inner| {
+    ]
+}
+
+/// JSON of every kind, mostly containers.
+pub(crate) fn values() -> impl Strategy<Value = Json> {
+    scalar().prop_recursive(4, 32, 4, |inner| {
         prop_oneof![proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from), inner.prop_map(|value| json!({ "x": value })),]
     })
 }
