@@ -11,13 +11,12 @@
 mod support;
 
 use countersign_core::chains::swap_id;
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Code, Registry};
 use countersign_solana::address;
 use countersign_solana::htlc::Htlc;
 use countersign_solana::recover::{self, Leg};
 use serde_json::{Value as Json, json};
+use support::recover::read_record;
 use support::{Case, TestResult, outcome, shared, shared_registry, skipped};
 
 fn capture(name: &str) -> Result<Json, String> {
@@ -55,8 +54,7 @@ fn captured_answers_verify_with_their_records() -> TestResult {
             got["warnings"]
         );
 
-        let record = case.json()["order"]["result"].to_string();
-        let record = OrderRecord::read(Node::root(&json::parse(record.as_bytes())?, "/order"))?;
+        let record = read_record(&case.json()["order"]["result"])?;
         let (id, recomputed) = recover::swap_id(&record, Leg::Source, registry)?;
         assert!(recomputed);
         let way_out = recover::refund(&record, Leg::Source, None, registry)?;

@@ -10,22 +10,13 @@
 
 mod support;
 
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{Code, Refusal, SecretHash};
+use countersign_core::{Code, SecretHash};
 use countersign_solana::address::{self, TOKEN_PROGRAM};
 use countersign_solana::recover::{self, Leg};
 use countersign_solana::solana_hash::Hash;
 use countersign_solana::{Address, htlc};
-use serde_json::Value as Json;
-use support::{TestResult, fixture, registry};
-
-fn record(case: &str, change: impl FnOnce(&mut Json)) -> Result<OrderRecord, Refusal> {
-    let mut order = fixture(case).json()["order"].take();
-    change(&mut order);
-    let text = order.to_string();
-    OrderRecord::read(Node::root(&json::parse(text.as_bytes())?, "/order"))
-}
+use support::recover::{record, refuses_other_records};
+use support::{TestResult, registry};
 
 fn key(text: &str) -> Address {
     address::parse(text).expect(text)
@@ -73,16 +64,12 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
 
 #[test]
 fn refuses_what_is_not_solanas_or_not_a_swap() -> TestResult {
-    type Change = fn(&mut Json);
-    let cases: [(Leg, Change, Code, &str); 4] = [
-        (Leg::Destination, |_| {}, Code::UnsupportedFamily, "/order/destination_swap/asset"),
-        (Leg::Source, |order| order["source_swap"]["swap_id"] = "12".into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
-        (Leg::Source, |order| order["source_swap"]["swap_id"] = "12".repeat(32).into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
-        (Leg::Source, |order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
-    ];
-    for (leg, change, code, at) in cases {
-        let refusal = recover::refund(&record("solana-record-testnet", change)?, leg, None, registry()).expect_err(at);
-        assert_eq!((refusal.code(), refusal.at()), (code, at));
-    }
-    Ok(())
+    refuses_other_records(
+        "solana-record-testnet",
+        &[
+            (|order| order["source_swap"]["swap_id"] = "12".repeat(32).into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
+            (|order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
+        ],
+        |record, leg| recover::refund(record, leg, None, registry()),
+    )
 }

@@ -10,12 +10,11 @@
 
 mod support;
 
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Code, Policy};
 use countersign_starknet::recover::{self, Leg};
 use countersign_starknet::{Felt, htlc};
 use serde_json::{Value as Json, json};
+use support::recover::read_record;
 use support::{Case, TestResult, outcome, shared, shared_registry, with_unsigned};
 
 /// A capture with request 1, whose order both responses answer.
@@ -38,9 +37,7 @@ fn known(list: &str) -> Result<Json, String> {
 }
 
 fn swap_id(case: &Case) -> Felt {
-    let text = case.json()["order"]["result"].to_string();
-    let value = json::parse(text.as_bytes()).expect("JSON");
-    let record = OrderRecord::read(Node::root(&value, "/order")).expect("a record");
+    let record = read_record(&case.json()["order"]["result"]).expect("a record");
     recover::swap_id(&record, Leg::Source, case.registry).expect("the record's swap id")
 }
 

@@ -12,36 +12,15 @@
 mod support;
 
 use countersign_core::json::{self, Node};
-use countersign_core::{ChainFamily, Code, Policy, Proposed, U256};
+use countersign_core::{ChainFamily, Code, Policy, U256};
 use countersign_starknet::{Felt, Starknet, felt};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::{Case, fixture, fixtures, outcome, with_unsigned};
-
-/// What a person sees, without the digests: those show every change, but nobody can read them.
-fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
-    let lines = outcome["summary"].as_array().into_iter().flatten().filter_map(Json::as_str);
-    (lines.filter(|line| !line.starts_with("to sign:")).collect(), &outcome["warnings"])
-}
-
-/// A changed response is refused, is seen to be another, or gives the same artefacts.
-fn account_for(case: &Case, base: &Json, changed: Json, what: &str) -> Result<(), String> {
-    match outcome(&case.with_input(changed.to_string())) {
-        Err(refusal) if refusal.code() == Code::Internal => Err(format!("{what}: {refusal}")),
-        Err(_) => Ok(()),
-        Ok(other) if seen(&other) != seen(base) || other["artefacts"] == base["artefacts"] => Ok(()),
-        Ok(_) => Err(format!("{what}: accepted, unseen")),
-    }
-}
-
-/// Pointers to every scalar below a value.
-fn scalars(value: &Json, at: &str, found: &mut Vec<String>) {
-    match value {
-        Json::Object(members) => members.iter().for_each(|(key, value)| scalars(value, &format!("{at}/{key}"), found)),
-        Json::Array(items) => items.iter().enumerate().for_each(|(index, value)| scalars(value, &format!("{at}/{index}"), found)),
-        _ => found.push(at.to_owned()),
-    }
-}
+use support::properties::{
+    account_for, at, every_member_is_needed_or_without_effect, every_scalar_is_accounted_for, is_refused_at_the_wallet, scalars,
+    spans_cover, values, wallet_values,
+};
+use support::{Case, fixture, outcome, with_unsigned};
 
 const EVERY_KIND: [&str; 6] = [
     "starknet-approval-unlimited",
@@ -59,15 +38,13 @@ fn every_bit_of_every_felt_is_accounted_for() {
         let case = fixture(id);
         let base = outcome(&case).expect(id);
         let line = case.json();
-        let mut pointers = Vec::new();
-        scalars(&line["response"]["result"], "/response/result", &mut pointers);
-        for pointer in pointers {
+        for pointer in scalars(&line, "/response/result") {
             let Some(digits) = line.pointer(&pointer).and_then(Json::as_str).and_then(|text| text.strip_prefix("0x")) else { continue };
             let felt = U256::from_str_radix(digits, 16).expect("hex");
             for bit in 0..256 {
                 let mut changed = line.clone();
-                *changed.pointer_mut(&pointer).expect("a felt") = json!(format!("{:#x}", felt ^ (U256::ONE << bit)));
-                faults.extend(account_for(&case, &base, changed, &format!("{id} {pointer} bit {bit}")).err());
+                *at(&mut changed, &pointer) = json!(format!("{:#x}", felt ^ (U256::ONE << bit)));
+                faults.extend(account_for(&case, &base, &changed, &format!("{id} {pointer} bit {bit}")).err());
             }
         }
     }
@@ -76,99 +53,18 @@ fn every_bit_of_every_felt_is_accounted_for() {
 
 #[test]
 fn every_scalar_of_a_response_is_accounted_for() {
-    let mut faults = Vec::new();
-    for id in EVERY_KIND {
-        let case = fixture(id);
-        let base = outcome(&case).expect(id);
-        let line = case.json();
-        let mut pointers = Vec::new();
-        scalars(&line["response"], "/response", &mut pointers);
-        if !line["order"].is_null() {
-            scalars(&line["order"], "/order", &mut pointers);
-        }
-        for pointer in pointers {
-            let mut others =
-                vec![json!(null), json!(true), json!(""), json!(0), json!(-1), json!(1), json!("0"), json!("1"), json!([]), json!({})];
-            if let Some(text) = line.pointer(&pointer).and_then(Json::as_str) {
-                let (head, last) = text.split_at(text.len().saturating_sub(1));
-                let other_last = if last == "1" { "2" } else { "1" };
-                others.extend(
-                    [format!("{text}0"), format!("{text} "), format!("{head}{other_last}"), head.to_owned(), text.to_uppercase()]
-                        .map(Json::from),
-                );
-            }
-            if let Some(number) = line.pointer(&pointer).and_then(Json::as_u64) {
-                others.extend([json!(number + 1), json!(number.wrapping_sub(1)), json!(number.to_string())]);
-            }
-            for other in others {
-                let mut changed = line.clone();
-                let what = format!("{id} {pointer} = {other}");
-                *changed.pointer_mut(&pointer).expect("a scalar") = other;
-                faults.extend(account_for(&case, &base, changed, &what).err());
-            }
-        }
-    }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    every_scalar_is_accounted_for(&EVERY_KIND);
 }
 
 #[test]
 fn every_member_of_a_response_is_needed_or_without_effect() {
-    let mut faults = Vec::new();
-    for id in EVERY_KIND {
-        let case = fixture(id);
-        let base = outcome(&case).expect(id);
-        let line = case.json();
-        let mut pointers = Vec::new();
-        scalars(&line["response"]["result"], "/response/result", &mut pointers);
-        let parents: std::collections::BTreeSet<_> =
-            pointers.iter().flat_map(|at| at.match_indices('/').skip(3).map(|(end, _)| at[..end].to_owned()).chain([at.clone()])).collect();
-        for pointer in parents {
-            let (parent, key) = pointer.rsplit_once('/').expect("below the root");
-            let mut changed = line.clone();
-            match changed.pointer_mut(parent).expect("a parent") {
-                Json::Object(members) => drop(members.remove(key)),
-                Json::Array(items) => drop(items.remove(key.parse::<usize>().expect("an index"))),
-                _ => panic!("no container"),
-            }
-            faults.extend(account_for(&case, &base, changed, &format!("{id} without {pointer}")).err());
-        }
-    }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    every_member_is_needed_or_without_effect(&EVERY_KIND);
 }
 
 #[test]
 fn spans_cover_every_byte_and_every_scalar() {
-    for case in fixtures().expect("fixtures") {
-        let value = json::parse(case.input.as_bytes()).expect("JSON");
-        let root = Node::root(&value, "");
-        let members = root.object().expect("an object");
-        let need = |key: &'static str| members.need(key).expect(key).value();
-        let documents = countersign_core::Documents {
-            request: need("request"),
-            response: need("response"),
-            order: members.get("order").map(|node| node.value()),
-        };
-        let policy = Policy::default();
-        let order = countersign_core::Order::open(documents, case.registry, &policy).expect("opens");
-        let verified = Proposed::<Starknet>::new(order).expect("is Starknet's").verify().expect("verifies");
-        let (covers, summary) = (verified.covers(), verified.summary());
-        for span in &covers {
-            assert!(summary.lines().iter().any(|line| line.topic == span.topic), "{}: no line for {span:?}", case.id);
-        }
-
-        let line = case.json();
-        let result = &line["response"]["result"];
-        let mut pointers = Vec::new();
-        for key in ["approval_transaction", "initiate_transaction", "transaction", "typed_data", "order_id"] {
-            if !result[key].is_null() {
-                scalars(&result[key], &format!("/response/result/{key}"), &mut pointers);
-            }
-        }
-        for pointer in pointers {
-            let covered = covers.iter().any(|span| pointer == span.at || pointer.starts_with(&format!("{}/", span.at)));
-            assert!(covered, "{}: {pointer}", case.id);
-        }
-    }
+    let members = ["approval_transaction", "initiate_transaction", "transaction", "typed_data", "order_id"];
+    spans_cover(&members, |_, _| None);
 }
 
 /// Terms that any honest service could answer with.
@@ -256,7 +152,7 @@ proptest! {
         let calldata = line["response"]["result"]["initiate_transaction"]["calldata"].as_array_mut().expect("calldata");
         let at = at.index(calldata.len());
         calldata[at] = json!(format!("{:#x}", U256::from_be_bytes(other) >> 5));
-        prop_assert_eq!(account_for(&case, &base, line, &format!("felt {at}")), Ok(()));
+        prop_assert_eq!(account_for(&case, &base, &line, &format!("felt {at}")), Ok(()));
     }
 
     #[test]
@@ -295,39 +191,18 @@ proptest! {
         let case = fixture("starknet-approval-unlimited");
         let base = outcome(&case).expect("honest");
         let mut line = case.json();
-        let mut pointers = Vec::new();
-        scalars(&line["response"], "/response", &mut pointers);
+        let pointers = scalars(&line, "/response");
         let pointer = place.get(&pointers);
-        *line.pointer_mut(pointer).expect("a scalar") = value;
-        prop_assert_eq!(account_for(&case, &base, line, pointer), Ok(()));
+        *at(&mut line, pointer) = value;
+        prop_assert_eq!(account_for(&case, &base, &line, pointer), Ok(()));
     }
 
     #[test]
-    fn no_wallet_makes_the_library_panic(member in any::<prop::sample::Index>(), value in values()) {
+    fn no_wallet_makes_the_library_panic(member in 0..10_usize, value in wallet_values()) {
         const MEMBERS: [&str; 10] = [
             "nonce", "chain_id", "resource_bounds", "tip", "public_key", "cairo_version", "paymaster_data", "account_deployment_data",
             "nonce_data_availability_mode", "fee_data_availability_mode",
         ];
-        let case = fixture("starknet-approval-exact");
-        let mut line = case.json();
-        line["wallet"][*member.get(&MEMBERS)] = value;
-        if let Err(refusal) = outcome(&case.with_input(line.to_string())) {
-            prop_assert!(refusal.at().starts_with("/wallet"), "{}", refusal);
-        }
+        is_refused_at_the_wallet("starknet-approval-exact", MEMBERS[member], value)?;
     }
-}
-
-fn values() -> impl Strategy<Value = Json> {
-    let leaf = prop_oneof![
-        Just(Json::Null),
-        any::<bool>().prop_map(Json::from),
-        any::<i64>().prop_map(Json::from),
-        any::<u64>().prop_map(Json::from),
-        any::<String>().prop_map(Json::from),
-        "-?[0-9]{1,80}".prop_map(Json::from),
-        "0x[0-9a-f]{0,70}".prop_map(Json::from),
-    ];
-    leaf.prop_recursive(4, 32, 4, |inner| {
-        prop_oneof![proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from), inner.prop_map(|value| json!({ "x": value })),]
-    })
 }

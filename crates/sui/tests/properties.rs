@@ -16,32 +16,8 @@ use countersign_sui::htlc::Initiate;
 use countersign_sui::sui_sdk_types::{Argument, Command, Input, ProgrammableTransaction, TransactionKind};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
+use support::properties::{Payloads, account_for, every_scalar_is_accounted_for};
 use support::{Case, fixture, outcome, with_verified};
-
-/// What a person sees, without the digests: those show every change, but nobody can read them.
-fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
-    let lines = outcome["summary"].as_array().into_iter().flatten().filter_map(Json::as_str);
-    (lines.filter(|line| !line.starts_with("to sign:")).collect(), &outcome["warnings"])
-}
-
-/// A changed response is refused, is seen to be another, or gives the same artefacts.
-fn account_for(case: &Case, base: &Json, changed: &Json, what: &str) -> Result<(), String> {
-    match outcome(&case.with_input(changed.to_string())) {
-        Err(refusal) if refusal.code() == Code::Internal => Err(format!("{what}: {refusal}")),
-        Err(_) => Ok(()),
-        Ok(other) if seen(&other) != seen(base) || other["artefacts"] == base["artefacts"] => Ok(()),
-        Ok(_) => Err(format!("{what}: accepted, unseen")),
-    }
-}
-
-/// Pointers to every scalar below a value.
-fn scalars(value: &Json, at: &str, found: &mut Vec<String>) {
-    match value {
-        Json::Object(members) => members.iter().for_each(|(key, value)| scalars(value, &format!("{at}/{key}"), found)),
-        Json::Array(items) => items.iter().enumerate().for_each(|(index, value)| scalars(value, &format!("{at}/{index}"), found)),
-        _ => found.push(at.to_owned()),
-    }
-}
 
 const PTB: &str = "/response/result/ptb_bytes";
 
@@ -60,27 +36,12 @@ fn with_bytes(case: &Case, bytes: &[u8]) -> Json {
 
 #[test]
 fn every_byte_of_the_payload_is_accounted_for() {
-    let mut faults = Vec::new();
-    for id in EVERY_KIND {
-        let case = fixture(id);
-        let base = outcome(&case).expect(id);
-        let bytes = bytes_of(&case);
-        for index in 0..bytes.len() {
-            for flip in [0x01, 0x02, 0x80, 0xff] {
-                let mut bytes = bytes.clone();
-                bytes[index] ^= flip;
-                let what = format!("{id} byte {index} ^ {flip:02x}");
-                faults.extend(account_for(&case, &base, &with_bytes(&case, &bytes), &what).err());
-            }
-            let mut missing = bytes.clone();
-            missing.remove(index);
-            faults.extend(account_for(&case, &base, &with_bytes(&case, &missing), &format!("{id} without byte {index}")).err());
-            let mut more = bytes.clone();
-            more.insert(index, 0);
-            faults.extend(account_for(&case, &base, &with_bytes(&case, &more), &format!("{id} with a byte before {index}")).err());
-        }
-    }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let payloads = Payloads {
+        pointers: &[PTB],
+        read: |bytes| Some(serde_json::from_value(bytes.clone()).expect("bytes")),
+        spell: |bytes| json!(bytes),
+    };
+    payloads.every_byte_is_accounted_for(&EVERY_KIND);
 }
 
 #[test]
@@ -103,39 +64,7 @@ fn a_changed_byte_that_the_terms_fix_is_refused() {
 
 #[test]
 fn every_scalar_of_a_response_and_record_is_accounted_for() {
-    let mut faults = Vec::new();
-    for id in ["sui-native", "sui-record-bitcoin", "sui-record-mainnet"] {
-        let case = fixture(id);
-        let base = outcome(&case).expect(id);
-        let line = case.json();
-        let mut pointers = Vec::new();
-        scalars(&line["response"], "/response", &mut pointers);
-        if !line["order"].is_null() {
-            scalars(&line["order"], "/order", &mut pointers);
-        }
-        for pointer in pointers {
-            let mut others =
-                vec![json!(null), json!(true), json!(""), json!(0), json!(-1), json!(1), json!("0"), json!("1"), json!([]), json!({})];
-            if let Some(text) = line.pointer(&pointer).and_then(Json::as_str) {
-                let (head, last) = text.split_at(text.len().saturating_sub(1));
-                let other_last = if last == "1" { "2" } else { "1" };
-                others.extend(
-                    [format!("{text}0"), format!("{text} "), format!("{head}{other_last}"), head.to_owned(), text.to_uppercase()]
-                        .map(Json::from),
-                );
-            }
-            if let Some(number) = line.pointer(&pointer).and_then(Json::as_u64) {
-                others.extend([json!(number + 1), json!(number.wrapping_sub(1)), json!(number + 256), json!(number.to_string())]);
-            }
-            for other in others {
-                let mut changed = line.clone();
-                let what = format!("{id} {pointer} = {other}");
-                *changed.pointer_mut(&pointer).expect("a scalar") = other;
-                faults.extend(account_for(&case, &base, &changed, &what).err());
-            }
-        }
-    }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    every_scalar_is_accounted_for(&["sui-native", "sui-record-bitcoin", "sui-record-mainnet"]);
 }
 
 fn programmable(case: &Case) -> ProgrammableTransaction {

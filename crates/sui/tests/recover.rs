@@ -10,20 +10,13 @@
 
 mod support;
 
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{Code, Refusal};
+use countersign_core::Code;
 use countersign_sui::Wallet;
 use countersign_sui::recover::{self, Leg, Names, Recovery};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use serde_json::Value as Json;
-use support::{TestResult, asset_index, fixture, outside, registry, registry_with};
-
-fn record(mut order: Json, change: impl FnOnce(&mut Json)) -> Result<OrderRecord, Refusal> {
-    change(&mut order);
-    let text = order.to_string();
-    OrderRecord::read(Node::root(&json::parse(text.as_bytes())?, "/order"))
-}
+use support::recover::{read_record, record, refuses_other_records};
+use support::{TestResult, asset_index, outside, registry, registry_with};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -36,7 +29,7 @@ fn kind(recovery: &Recovery) -> String {
 #[test]
 fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     let ways = outside()["ways_out"].clone();
-    let record = record(ways["order"].clone(), |_| {})?;
+    let record = read_record(&ways["order"])?;
     let secret: Vec<_> = (0..32)
         .map(|index| u8::from_str_radix(&ways["secret"].as_str().unwrap_or_default()[index * 2..index * 2 + 2], 16))
         .collect::<Result<_, _>>()?;
@@ -72,34 +65,26 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
 
 #[test]
 fn refuses_what_is_not_suis_or_not_a_swap() -> TestResult {
-    type Change = fn(&mut Json);
-    let order = fixture("sui-record-evm").json()["order"].clone();
-    let cases: [(Leg, Change, Code, &str); 6] = [
-        (Leg::Destination, |_| {}, Code::UnsupportedFamily, "/order/destination_swap/asset"),
-        (Leg::Source, |order| order["source_swap"]["swap_id"] = "12".into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
-        (Leg::Source, |order| order["source_swap"]["timelock"] = 1.into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
-        (Leg::Source, |order| order["version"] = "v9".into(), Code::RecordVersion, "/order/version"),
-        (Leg::Source, |order| order["source_swap"]["asset"] = "sui:nothing".into(), Code::UnknownAsset, "/order/source_swap/asset"),
-        (Leg::Source, |order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
-    ];
-    for (leg, change, code, at) in cases {
-        let record = record(order.clone(), change)?;
-        let refusal = recover::refund(&record, leg, registry(), Names::Current).expect_err(at);
-        assert_eq!((refusal.code(), refusal.at()), (code, at));
-    }
-    Ok(())
+    refuses_other_records(
+        "sui-record-evm",
+        &[
+            (|order| order["source_swap"]["timelock"] = 1.into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
+            (|order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
+        ],
+        |record, leg| recover::refund(record, leg, registry(), Names::Current),
+    )
 }
 
 #[test]
 fn a_main_networks_id_may_follow_another_formula() -> TestResult {
-    let record = record(fixture("sui-record-other-id").json()["order"].clone(), |_| {})?;
+    let record = record("sui-record-other-id", |_| {})?;
     assert!(!recover::refund(&record, Leg::Source, registry(), Names::Current)?.swap_id_recomputed);
     Ok(())
 }
 
 #[test]
 fn a_way_out_needs_the_pinned_registry_object_and_its_version() -> TestResult {
-    let record = record(fixture("sui-record-evm").json()["order"].clone(), |_| {})?;
+    let record = record("sui-record-evm", |_| {})?;
     let htlc = format!("/assets/{}/htlc", asset_index("sui_testnet:sui"));
     for member in ["registry", "registry_initial_shared_version"] {
         let registry = registry_with(&[(&format!("{htlc}/{member}"), Json::Null)]);

@@ -11,20 +11,11 @@
 mod support;
 
 use alloy_primitives::{hex, keccak256};
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{Code, Refusal, SecretHash};
+use countersign_core::{Code, SecretHash};
 use countersign_tron::recover::{self, Leg};
 use countersign_tron::{Address, Wallet};
-use serde_json::Value as Json;
+use support::recover::{record, refuses_other_records};
 use support::{TestResult, fixture};
-
-fn record(case: &str, change: impl FnOnce(&mut Json)) -> Result<OrderRecord, Refusal> {
-    let mut order = fixture(case).json()["order"].take();
-    change(&mut order);
-    let text = order.to_string();
-    OrderRecord::read(Node::root(&json::parse(text.as_bytes())?, "/order"))
-}
 
 #[test]
 fn refunds_the_source_to_the_owner() -> TestResult {
@@ -66,18 +57,9 @@ fn redeems_with_the_right_secret_only() -> TestResult {
 
 #[test]
 fn refuses_what_is_not_trons_or_not_a_swap() -> TestResult {
-    type Change = fn(&mut Json);
-    let cases: [(Leg, Change, Code, &str); 5] = [
-        (Leg::Destination, |_| {}, Code::UnsupportedFamily, "/order/destination_swap/asset"),
-        (Leg::Source, |order| order["source_swap"]["swap_id"] = "12".into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
-        (Leg::Source, |order| order["version"] = "v9".into(), Code::RecordVersion, "/order/version"),
-        (Leg::Source, |order| order["source_swap"]["asset"] = "tron:nothing".into(), Code::UnknownAsset, "/order/source_swap/asset"),
-        (Leg::Source, |order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
-    ];
-    for (leg, change, code, at) in cases {
-        let record = record("tron-record-evm-v2", change)?;
-        let refusal = recover::refund(&record, leg, support::registry()).expect_err(at);
-        assert_eq!((refusal.code(), refusal.at()), (code, at));
-    }
-    Ok(())
+    refuses_other_records(
+        "tron-record-evm-v2",
+        &[(|order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator")],
+        |record, leg| recover::refund(record, leg, support::registry()),
+    )
 }

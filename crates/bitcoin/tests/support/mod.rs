@@ -1,21 +1,19 @@
 //! What the tests of every family share, for this one.
 #![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(clippy::expect_used, reason = "a panic in a test is a failed test")]
 
 #[path = "../../../core/tests/family/mod.rs"]
 mod family;
 
 use countersign_bitcoin::Bitcoin as Tested;
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
+use countersign_core::wire::OrderRecord;
 #[allow(unused_imports, reason = "each test file takes what it needs")]
 pub(crate) use family::*;
 use serde_json::Value as Json;
 
 /// Reads an order record from its JSON.
 pub(crate) fn record(order: &Json) -> OrderRecord {
-    let text = order.to_string();
-    let value = json::parse(text.as_bytes()).expect("JSON");
-    OrderRecord::read(Node::root(&value, "/order")).expect("a record")
+    recover::read_record(order).expect("a record")
 }
 
 /// Bytes of hex.

@@ -1,6 +1,18 @@
 //! Cases from files, and their way through the type states: one file for the tests of every family, which include it by
 //! its path and name their family `Tested`.
 #![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+pub(crate) mod accept;
+pub(crate) mod hostile;
+pub(crate) mod properties;
+pub(crate) mod recover;
 
 use std::error::Error;
 use std::fs;

@@ -1,5 +1,6 @@
 //! What the tests of every family share, for this one.
 #![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 
 #[path = "../../../core/tests/family/mod.rs"]
 mod family;

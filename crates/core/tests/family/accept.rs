@@ -1,0 +1,48 @@
+//! Cases whose artefacts were made outside: each must be accepted and give the same bytes.
+
+use super::{Beside, Case, TestResult, Tested, beside, fixtures, outcome, skipped};
+use countersign_core::ChainFamily;
+use serde_json::Value as Json;
+
+/// The warnings that follow from the order alone: where a case names its warnings, these are all named.
+const FIXED: [&str; 8] = [
+    "unlimited_approval",
+    "approval_above_amount",
+    "unpinned_solver",
+    "swap_id_unchecked",
+    "key_not_checked",
+    "address_on_trust",
+    "refund_key_not_yours",
+    "amount_below_dust",
+];
+
+/// Every case of a file gives its expected artefacts.
+fn check(cases: &[Case], expected: &str) -> TestResult {
+    assert!(!cases.is_empty());
+    for case in cases {
+        let wanted = &case.whole()?[expected];
+        let got = outcome(case).map_err(|refusal| format!("{}: {refusal}", case.id))?;
+        assert_eq!(got["artefacts"], wanted["artefacts"], "{}", case.id);
+        assert_eq!(got["order_id"], wanted["order_id"], "{}", case.id);
+        if let Some(codes) = wanted["warnings"].as_array() {
+            let mut got: Vec<_> = got["warnings"].as_array().into_iter().flatten().map(|warning| warning["code"].clone()).collect();
+            got.retain(|code| code.as_str().is_some_and(|code| FIXED.contains(&code)));
+            assert_eq!(Json::Array(got), Json::Array(codes.clone()), "{}", case.id);
+        }
+    }
+    Ok(())
+}
+
+/// The fixtures of the family, of which there are this many, give their artefacts.
+pub(crate) fn fixtures_give_their_artefacts(count: usize) -> TestResult {
+    let cases = fixtures()?;
+    assert_eq!(cases.len(), count);
+    check(&cases, "expect")
+}
+
+pub(crate) fn shared_vectors_give_their_artefacts() -> TestResult {
+    match beside(&format!("vectors/{}.jsonl", Tested::FAMILY.name()))? {
+        Beside::Cases(cases) => check(&cases, "expected"),
+        Beside::Absent(reason) => skipped(&reason),
+    }
+}
