@@ -53,12 +53,16 @@ impl Domain {
     /// The code of a member that is no short string.
     pub(crate) fn pinned(pins: &BTreeMap<String, String>, chain_id: Felt) -> Result<Self, Code> {
         let mut domain = Self::deployed(chain_id);
-        for (member, felt) in [("name", &mut domain.name), ("version", &mut domain.version)] {
+        for (member, felt) in [("name", &mut domain.name), ("version", &mut domain.version), ("chainId", &mut domain.chain_id)] {
             if let Some(text) = pins.get(member) {
                 *felt = felt::short_string_or_number(text)?;
             }
         }
-        Ok(domain)
+        // Another revision hashes otherwise.
+        match pins.get("revision").map(|text| felt::short_string_or_number(text)).transpose()? {
+            Some(revision) if revision != Felt::ONE => Err(Code::TypedDataRevision),
+            _ => Ok(domain),
+        }
     }
 
     /// Poseidon of type hash, name, version, chain id and revision 1.

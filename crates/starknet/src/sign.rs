@@ -4,9 +4,11 @@ use std::fmt;
 
 use countersign_core::json::{At, Node, Value};
 use countersign_core::{Code, Refusal, SigningRequest, Warnings, number};
+use rfc6979::HmacDrbg;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeStruct, Serializer};
-use starknet_crypto::{Felt, SignError, rfc6979_generate_k};
+use sha2::Sha256;
+use starknet_crypto::{Felt, SignError};
 use starknet_types_core::curve::{AffinePoint, ProjectivePoint};
 use zeroize::Zeroizing;
 
@@ -22,6 +24,9 @@ const ORDER: [u8; 32] = [
     0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xb7, 0x81, 0x12, 0x6d, 0xca, 0xe7,
     0xb2, 0x32, 0x1e, 0x66, 0xa2, 0x41, 0xad, 0xc6, 0x4d, 0x2f,
 ];
+
+/// Half of the candidates for a nonce are beyond the order, so no hash needs nearly as many.
+const MOST_CANDIDATES: usize = 256;
 
 /// Most felts that an account's signature may have: dozens of guardians fit.
 const MAX_SIGNATURE: usize = 1024;
@@ -62,7 +67,7 @@ impl Key {
         starknet_crypto::get_public_key(&self.secret())
     }
 
-    /// Signs a hash: RFC 6979, as the reference SDKs do.
+    /// Signs a hash: RFC 6979 as the reference SDK has it, so that a key gives one signature of a hash wherever it signs.
     ///
     /// # Errors
     ///
@@ -70,16 +75,35 @@ impl Key {
     /// signature; neither happens for any hash that can be found.
     pub fn sign(&self, hash: &Felt) -> Result<[Felt; 2], Refusal> {
         let secret = self.secret();
-        for seed in 0..16_u8 {
-            let seed = (seed > 0).then(|| Felt::from(seed));
-            let k = rfc6979_generate_k(hash, &secret, seed.as_ref());
-            match starknet_crypto::sign(&secret, hash, &k) {
+        let mut candidates = HmacDrbg::<Sha256>::new(self.0.as_slice(), &hash.to_bytes_be(), &[]);
+        let mut k = Zeroizing::new([0; 32]);
+        for _ in 0..MOST_CANDIDATES {
+            candidates.fill_bytes(k.as_mut_slice());
+            into_252_bits(&mut k);
+            if *k == [0; 32] || *k >= ORDER {
+                continue;
+            }
+            match starknet_crypto::sign(&secret, hash, &Felt::from_bytes_be(&k)) {
                 Ok(signature) => return Ok([signature.r, signature.s]),
                 Err(SignError::InvalidK) => {}
                 Err(SignError::InvalidMessageHash) => break,
             }
         }
         Err(Refusal::new(Code::Internal, "/wallet").because("the curve library cannot sign this hash"))
+    }
+}
+
+/// The first 252 bits of a candidate. One that begins with a zero byte stays as it is, because the reference SDK
+/// (@scure/starknet 1.1) counts bits from the first byte that is not zero; the curve library counts from the first byte.
+fn into_252_bits(candidate: &mut [u8; 32]) {
+    if matches!(candidate, [0, ..]) {
+        return;
+    }
+    let mut carried = 0;
+    for byte in candidate {
+        let low = *byte << 4;
+        *byte = carried | (*byte >> 4);
+        carried = low;
     }
 }
 
