@@ -1,6 +1,6 @@
 //! `countersign batch`: one case a line in, one result a line out, in order, in bounded memory.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,17 +32,19 @@ pub(crate) struct Args {
 pub(crate) fn command(args: &Args) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let threads = args.threads.min(MOST_THREADS);
-    let all_ok = run(&mut io::stdin().lock(), &mut io::stdout(), &registry, &policy, threads)?;
+    let all_ok = run(BufReader::with_capacity(READ_BYTES, io::stdin().lock()), &mut io::stdout(), &registry, &policy, threads)?;
     Ok(if all_ok { OK } else { REFUSED })
 }
 
 /// More threads than any machine has use for would only take memory.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// A chunk is handed to a worker once it holds so many lines or bytes: few enough to start early, many enough that
-/// handing over costs nothing.
+/// A chunk is handed to a worker once it holds so many lines or bytes, or once no further line has arrived: who writes a
+/// line and waits has its answer. Few enough to start early, many enough that handing over costs nothing.
 const CHUNK_LINES: usize = 64;
 const CHUNK_BYTES: usize = 256 * 1024;
+/// Most bytes that are read at once.
+const READ_BYTES: usize = 128 * 1024;
 /// Chunks that may wait for each worker.
 const WAITING: usize = 4;
 
@@ -65,7 +67,7 @@ struct Done {
 
 /// Runs the batch; answers whether every line was ok.
 fn run(
-    input: &mut dyn BufRead,
+    mut input: BufReader<impl Read>,
     output: &mut (dyn Write + Send),
     registry: &Registry,
     policy: &Policy,
@@ -82,7 +84,7 @@ fn run(
         }
         drop(queue);
         let writer = scope.spawn(move || write(&results, output));
-        let read = read(input, &jobs, &order);
+        let read = read(&mut input, &jobs, &order);
         drop((jobs, order));
         let written = writer.join().map_err(|_| io::Error::other("the writer stopped"))?;
         read.and(written)
@@ -116,7 +118,7 @@ fn too_long(head: &[u8]) -> Outcome {
 }
 
 /// Reads lines into chunks. Every chunk's result channel goes to the writer first, so that the order is kept.
-fn read(input: &mut dyn BufRead, jobs: &SyncSender<Job>, order: &SyncSender<Receiver<Done>>) -> io::Result<()> {
+fn read(input: &mut BufReader<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender<Receiver<Done>>) -> io::Result<()> {
     let mut lines = Vec::new();
     let mut bytes = 0_usize;
     loop {
@@ -128,7 +130,8 @@ fn read(input: &mut dyn BufRead, jobs: &SyncSender<Job>, order: &SyncSender<Rece
             });
             lines.push(line);
         }
-        if ends || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
+        let waits = !input.buffer().contains(&b'\n');
+        if ends || waits || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
             let (done, result) = sync_channel(1);
             // A channel closes early only when the writer met an I/O error, which it reports itself.
             if order.send(result).is_err() || jobs.send(Job { lines: std::mem::take(&mut lines), done }).is_err() || ends {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -113,6 +113,30 @@ fn a_batch_is_the_same_with_any_number_of_threads_and_ends_with_0_if_all_is_ok()
     let four = run(&["batch", "--registry", &registry(), "--threads", "4"], input.trim_end().as_bytes());
     assert_eq!((one.status.code(), four.status.code()), (Some(0), Some(0)));
     assert!(one.stdout == four.stdout && one.stderr.is_empty());
+}
+
+#[test]
+fn a_batch_answers_a_line_before_the_next_one_comes() {
+    for threads in ["1", "2"] {
+        let mut batch = Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .args(["batch", "--registry", &registry(), "--threads", threads])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut input = batch.stdin.take().expect("stdin");
+        let (mut answers, answered) = (BufReader::new(batch.stdout.take().expect("stdout")).lines(), std::sync::mpsc::channel());
+        let (sender, receiver) = answered;
+        std::thread::spawn(move || answers.try_for_each(|line| sender.send(line.expect("UTF-8"))));
+        for id in ["evm-token-approval-exact", "evm-token-approval-unlimited", "evm-token-approval-exact"] {
+            writeln!(input, "{}", case(id)).expect("a pipe");
+            // Far longer than any judgement takes: what fails here waits for ever.
+            let line = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("an answer to the line before the next one");
+            assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON")["id"], id);
+        }
+        drop(input);
+        assert!(batch.wait().expect("ends").success());
+    }
 }
 
 #[test]
