@@ -234,6 +234,9 @@ fn owner(asset: &Asset, side: &Side, at: &str) -> Result<Option<Account>, Refusa
 fn owner_of_payout(asset: &Asset, side: &Side) -> Result<Account, Refusal> {
     const AT: &str = "/request/destination/owner";
     if let Some(delegate) = &side.delegate {
+        if matches!(asset.chain.family(), Family::Tron | Family::Solana | Family::Sui) {
+            return Err(Refusal::new(Code::DelegateNotSupported, "/request/destination/delegate").got(delegate));
+        }
         party(asset, delegate, "/request/destination/delegate")?;
     }
     let text = side.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, AT))?;

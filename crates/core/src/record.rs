@@ -10,7 +10,7 @@ use countersign_chains::{Account, Family, Network, address};
 use crate::code::Code;
 use crate::order::{Order, Terms};
 use crate::refusal::Refusal;
-use crate::registry::Asset;
+use crate::registry::{Asset, Chain};
 use crate::secret_hash::SecretHash;
 use crate::side::Leg;
 use crate::summary::Warnings;
@@ -54,7 +54,7 @@ pub(crate) fn check(order: &Order<'_>, terms: Option<&Terms>, purpose: Purpose, 
     let destination = check.parties(Leg::Destination)?;
     check.source(terms, &source)?;
     check.secret_hash(terms)?;
-    check.payout(warnings)?;
+    check.payout(&destination, warnings)?;
     check.solver(terms, &source, &destination, warnings)?;
     check.timelocks(warnings)?;
     check.swap_id(Leg::Source, &source, warnings)?;
@@ -114,7 +114,15 @@ impl Check<'_, '_> {
             self.refuse_if(Code::RecordRedeemed, leg, &swap.signs_of_redemption())?;
             self.refuse_if(Code::RecordRefunded, leg, &swap.signs_of_refund())?;
         }
-        self.refuse_if(Code::RecordFunded, Leg::Source, &self.swap(Leg::Source).signs_of_funding())
+        self.refuse_if(Code::RecordFunded, Leg::Source, &self.swap(Leg::Source).signs_of_funding())?;
+        // A time that is missing says nothing, but one that is there says that it has happened.
+        let time = |member, time: &Option<String>| [(member, time.clone())];
+        for leg in [Leg::Source, Leg::Destination] {
+            let swap = self.swap(leg);
+            self.refuse_if(Code::RecordRedeemed, leg, &time("redeem_timestamp", &swap.redeem_timestamp))?;
+            self.refuse_if(Code::RecordRefunded, leg, &time("refund_timestamp", &swap.refund_timestamp))?;
+        }
+        self.refuse_if(Code::RecordFunded, Leg::Source, &time("initiate_timestamp", &self.swap(Leg::Source).initiate_timestamp))
     }
 
     /// A secret that the record shows is that of the hash.
@@ -210,7 +218,7 @@ impl Check<'_, '_> {
     }
 
     /// The destination pays the requested owner at least the requested amount, less the slippage that was allowed.
-    fn payout(&self, warnings: &mut Warnings) -> Result<(), Refusal> {
+    fn payout(&self, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let (leg, wanted) = (Leg::Destination, &self.order.request.destination);
         let swap = self.swap(leg);
         let redeemer = self.account(leg, "redeemer", &swap.redeemer)?;
@@ -227,6 +235,12 @@ impl Check<'_, '_> {
                 return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").expected(delegate).got(got));
             }
         }
+        // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
+        if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {
+            let member = if swap.delegate.is_some() { "delegate" } else { "redeemer" };
+            let refusal = self.refuse_leg(Code::RecordPaysElsewhere, leg, member).because("whoever locks the payout could redeem it too");
+            return Err(refusal.got(address::shown(&parties.redeemer)));
+        }
         if swap.amount >= wanted.amount {
             return Ok(());
         }
@@ -241,20 +255,24 @@ impl Check<'_, '_> {
     /// The redeemer of the source and the initiator of the destination are one pinned solver.
     fn solver(&self, terms: Option<&Terms>, source: &Parties, destination: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let order = self.order;
-        let paid = order.solver(terms.map_or(&source.redeemer, |terms| &terms.redeemer));
-        let pays = order.registry.solver(&order.destination.chain.record.chain, &destination.initiator);
-        let got = &self.record.destination_swap.initiator;
-        match (paid, pays) {
-            (Some(paid), Some(pays)) if paid.solver_id == pays.solver_id => {}
-            (_, None) if !order.registry.pins_solvers() => warnings.warn(Code::UnpinnedSolver),
-            (Some(paid), _) => {
-                return Err(self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator").expected(&paid.solver_id).got(got));
-            }
-            _ => return Err(self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator").got(got)),
+        let redeemer = terms.map_or(&source.redeemer, |terms| &terms.redeemer);
+        // One account may be pinned under several ids.
+        let with = |chain: &Chain, account: &Account| {
+            let solvers = order.registry.solvers_of(&chain.record.chain).iter().filter(|solver| solver.account == *account);
+            solvers.map(|solver| solver.solver_id.as_str()).collect::<Vec<_>>()
+        };
+        let (paid, pays) = (with(&order.source.chain, redeemer), with(&order.destination.chain, &destination.initiator));
+        let both: Vec<_> = paid.iter().copied().filter(|id| pays.contains(id)).collect();
+        if both.is_empty() && (order.registry.pins_solvers() || !pays.is_empty()) {
+            let refusal = self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator").got(&self.record.destination_swap.initiator);
+            return Err(if paid.is_empty() { refusal } else { refusal.expected(paid.join(" or ")) });
         }
-        let named = |named: &Option<String>, refusal: &dyn Fn() -> Refusal| match (named, paid) {
-            (Some(named), Some(paid)) if !named.eq_ignore_ascii_case(&paid.solver_id) => {
-                Err(refusal().expected(&paid.solver_id).got(named))
+        if both.is_empty() {
+            warnings.warn(Code::UnpinnedSolver);
+        }
+        let named = |named: &Option<String>, refusal: &dyn Fn() -> Refusal| match named {
+            Some(named) if !both.is_empty() && !both.iter().any(|id| named.eq_ignore_ascii_case(id)) => {
+                Err(refusal().expected(both.join(" or ")).got(named))
             }
             _ => Ok(()),
         };
@@ -312,6 +330,8 @@ impl Check<'_, '_> {
         // A Starknet id is a felt: leading zeros mean nothing.
         let same = |a: &str, b: &str| match asset.chain.family() {
             Family::Starknet => a.trim_start_matches('0').eq_ignore_ascii_case(b.trim_start_matches('0')),
+            // Bech32 has one case.
+            Family::Bitcoin => a == b || (a.eq_ignore_ascii_case(b) && !b.bytes().any(|byte| byte.is_ascii_lowercase())),
             _ => a.eq_ignore_ascii_case(b),
         };
         match id {
@@ -338,7 +358,8 @@ impl Check<'_, '_> {
                 continue;
             }
             let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
-            let detail = format!("{} basis points of {} to {}", member(&fee.fee), member(&fee.asset), member(&fee.address));
+            // The text is cut where it is too long: who is paid comes first.
+            let detail = format!("to {}: {} basis points of {}", member(&fee.address), member(&fee.fee), member(&fee.asset));
             warnings.about(Code::AffiliateFeesNotRequested, detail);
         }
         if let (Some(wanted), Some(got)) = (&self.order.request.nonce, &self.record.nonce)

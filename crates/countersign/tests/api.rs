@@ -23,6 +23,31 @@ use fixture::{REGISTRY, Tree, accepted, accepted_case, fixtures, read, run};
 
 const CASE: &str = "evm-token-approval-exact";
 
+/// One account may be a solver under two ids: an order is judged as before if one of them is on both sides.
+#[test]
+fn a_solver_may_be_pinned_under_two_ids() {
+    let mut pins: serde_json::Value = serde_json::from_str(&read(&fixtures().join("registry.json"))).expect("a registry");
+    let solvers = pins["solvers"].as_array_mut().expect("solvers");
+    let mut twice: Vec<_> =
+        solvers.iter().filter(|solver| solver["chain"].as_str().is_some_and(|chain| chain.starts_with("bitcoin"))).cloned().collect();
+    assert!(!twice.is_empty());
+    for solver in &mut twice {
+        solver["solver_id"] = "another id".into();
+    }
+    twice.append(solvers);
+    *solvers = twice;
+    let registry = Registry::from_json(pins.to_string().as_bytes()).expect("a registry");
+    let mut judged = 0;
+    for good in accepted(Family::Evm).into_iter().filter(|good| good.input.contains("\"order\":{")) {
+        let value = parse(good.input.as_bytes()).expect("JSON");
+        Case::of(&value)
+            .and_then(|case| case.verify(&registry, &Policy::default()))
+            .unwrap_or_else(|refusal| panic!("{}: {refusal}", good.id));
+        judged += 1;
+    }
+    assert!(judged > 10, "{judged}");
+}
+
 #[test]
 fn every_public_type_crosses_threads() {
     const fn crosses<T: Send + Sync>() {}

@@ -91,8 +91,12 @@ pub struct SwapRecord {
     pub required_confirmations: u64,
     /// Confirmations so far.
     pub current_confirmations: u64,
-    /// ISO 8601, where the service knows it. A confirmed swap can be without: no state follows from it.
+    /// ISO 8601, where the service knows it. A confirmed swap can be without: no state follows from a time that is missing.
     pub initiate_timestamp: Option<String>,
+    /// The same of the redemption.
+    pub redeem_timestamp: Option<String>,
+    /// The same of the refund.
+    pub refund_timestamp: Option<String>,
 }
 
 impl SwapRecord {
@@ -156,16 +160,23 @@ impl Read for OrderRecord {
             solver_id: text(&members, "solver_id")?,
             integrator: text(&members, "integrator")?,
             deadline: members.get("deadline").map(scalar).transpose()?,
-            affiliate_fees: members.get("affiliate_fees").map(Read::read).transpose()?.unwrap_or_default(),
+            affiliate_fees: members.get("affiliate_fees").map(RecordFee::list).unwrap_or_default(),
         })
     }
 }
 
-impl Read for RecordFee {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
-        let member = |key| members.get(key).map(scalar).transpose();
-        Ok(Self { asset: member("asset")?, address: member("address")?, fee: member("fee")? })
+impl RecordFee {
+    /// Whatever shape the member has: it is shown, never relied on.
+    fn list(node: Node<'_, '_>) -> Vec<Self> {
+        match node.array() {
+            Ok(entries) => entries.map(Self::of).collect(),
+            Err(_) => vec![Self::of(node)],
+        }
+    }
+
+    fn of(node: Node<'_, '_>) -> Self {
+        let member = |key| node.object().ok().and_then(|members| scalar(members.get(key)?).ok());
+        Self { asset: member("asset"), address: member("address"), fee: member("fee") }
     }
 }
 
@@ -196,6 +207,8 @@ impl Read for SwapRecord {
             required_confirmations: count(&members, "required_confirmations")?,
             current_confirmations: count(&members, "current_confirmations")?,
             initiate_timestamp: text(&members, "initiate_timestamp")?,
+            redeem_timestamp: text(&members, "redeem_timestamp")?,
+            refund_timestamp: text(&members, "refund_timestamp")?,
         })
     }
 }
