@@ -246,9 +246,10 @@ pub fn is_test_network(name: &str, id: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word) || id.contains(word))
 }
 
-/// Nominal seconds per timelock unit, in thousandths: what a timelock means in time is only ever an approximation.
+/// Nominal seconds per timelock unit, in thousandths: what a timelock means in time is only ever an approximation. An EVM
+/// chain without a nominal value of its own has the listed one, else two seconds.
 #[must_use]
-pub fn nominal_unit_millis(name: &str, network: &Network) -> u64 {
+pub fn nominal_unit_millis(name: &str, network: &Network, listed: Option<u64>) -> u64 {
     let base = name.split_once('_').map_or(name, |(base, _)| base);
     match network {
         Network::Bitcoin(Coin::Bitcoin, _) => 600_000,
@@ -260,7 +261,8 @@ pub fn nominal_unit_millis(name: &str, network: &Network) -> u64 {
         Network::Evm(_) => match base {
             "ethereum" | "arbitrum" => 12_000,
             "bnbchain" => 3_000,
-            _ => 2_000,
+            "base" => 2_000,
+            _ => listed.filter(|millis| *millis > 0).unwrap_or(2_000),
         },
     }
 }

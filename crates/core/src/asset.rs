@@ -20,11 +20,11 @@ impl AssetId {
     ///
     /// # Errors
     ///
-    /// [`Code::AssetIdMalformed`] unless both parts are 1 to 64 characters of `a-z`, `0-9`, `_`, `-` and `.`.
+    /// [`Code::AssetIdMalformed`] unless both parts are 1 to 64 characters of `a-z`, `0-9`, `_`, `-`, `.`, `+` and `$`.
     pub fn parse(text: &str) -> Result<Self, Code> {
         let part = |part: &str| {
             (1..=64).contains(&part.len())
-                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-' | b'.'))
+                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-' | b'.' | b'+' | b'$'))
         };
         match text.split_once(':') {
             Some((chain, symbol)) if part(chain) && part(symbol) => Ok(Self { text: text.to_owned(), colon: chain.len() }),

@@ -58,7 +58,7 @@ pub fn integer(text: &str) -> Result<U256, Code> {
     }
 }
 
-/// Reads a `0x` hex number of at most 64 digits; leading zeros mean nothing, upper-case digits the same as lower.
+/// Reads a `0x` hex number of at most 256 bits; leading zeros mean nothing, upper-case digits the same as lower.
 ///
 /// # Errors
 ///
@@ -68,6 +68,7 @@ pub fn hex(text: &str) -> Result<U256, Code> {
     if digits.is_empty() {
         return Err(Code::HexEmpty);
     }
+    let digits = if digits.len() > MAX_HEX { digits.trim_start_matches('0') } else { digits };
     if digits.len() > MAX_HEX {
         return Err(Code::NumberTooLarge);
     }
@@ -75,7 +76,9 @@ pub fn hex(text: &str) -> Result<U256, Code> {
         return Err(Code::HexDigit);
     }
     match digits.len() {
-        0..=16 => u64::from_str_radix(digits, 16).map(U256::from).map_err(|_| Code::HexDigit),
+        // Nothing but zeros, more than a number has digits.
+        0 => Ok(U256::ZERO),
+        1..=16 => u64::from_str_radix(digits, 16).map(U256::from).map_err(|_| Code::HexDigit),
         _ => U256::from_str_radix(digits, 16).map_err(|_| Code::NumberTooLarge),
     }
 }
@@ -207,7 +210,10 @@ mod tests {
         ] {
             assert_eq!(hex(text), Err(code), "{text}");
         }
-        assert_eq!(hex(&format!("0x{}", "0".repeat(65))), Err(Code::NumberTooLarge));
+        assert_eq!(hex(&format!("0x1{}", "0".repeat(64))), Err(Code::NumberTooLarge));
+        assert_eq!(hex(&format!("0x{}g", "0".repeat(64))), Err(Code::HexDigit));
+        assert_eq!(hex(&format!("0x{}", "0".repeat(65))), Ok(U256::ZERO));
+        assert_eq!(hex(&format!("0x{}ff{}", "0".repeat(65), "0".repeat(62))), Ok(U256::from(0xff) << 248));
         assert_eq!(hex(&format!("0x{}Ff", "0".repeat(62))), Ok(U256::from(255)));
         assert_eq!(hex_bytes("0xabc", 9), Err(Code::HexOddLength));
         assert_eq!(hex_bytes("0xabcd", 1), Err(Code::HexLength));

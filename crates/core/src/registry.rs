@@ -212,10 +212,7 @@ impl Registry {
         if AssetId::parse(&format!("{}:x", record.chain)).is_err() {
             return Err("a chain name is lower case, as asset ids carry it".to_owned());
         }
-        let unit_millis = match record.block_time {
-            Some(seconds) if network.family() == Family::Evm => seconds.saturating_mul(1_000),
-            _ => network::nominal_unit_millis(&record.chain, &network),
-        };
+        let unit_millis = network::nominal_unit_millis(&record.chain, &network, record.block_time.map(wire::Seconds::millis));
         let test = network::is_test_network(&record.chain, &record.id);
         let name = record.chain.clone();
         match self.chains.insert(name, Arc::new(Chain { record, network, test, unit_millis })) {
@@ -381,6 +378,33 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn a_listed_block_time_may_be_a_fraction_and_does_not_change_nominal_units() {
+        let unit = |chain: &str, id: &str, listed: &str| {
+            let text = format!(r#"{{"chains":[{{"chain":"{chain}","id":"{id}","name":"x","block_time":{listed}}}],"assets":[]}}"#);
+            let registry = Registry::from_json(text.as_bytes())?;
+            // What is written is read again as the same.
+            let again = Registry::from_json(&serde_json::to_vec(&registry).unwrap()).unwrap();
+            assert_eq!(again.chains().next().unwrap().record, registry.chains().next().unwrap().record);
+            Ok::<_, Refusal>(registry.chains().next().unwrap().unit_millis)
+        };
+        for (chain, id, listed, wanted) in [
+            ("corn", "evm:21000000", "0.25", 250),
+            ("corn", "evm:21000000", "3", 3_000),
+            ("corn", "evm:21000000", "\"1.5\"", 1_500),
+            ("corn", "evm:21000000", "0", 2_000),
+            ("ethereum", "evm:1", "1", 12_000),
+            ("base_sepolia", "evm:84532", "9", 2_000),
+            ("solana", "solana:101", "0.5", 400),
+        ] {
+            assert_eq!(unit(chain, id, listed).unwrap(), wanted, "{chain} {listed}");
+        }
+        for listed in ["-1", "1e3", "\"\"", "\"1.\"", "\"x\"", "[]", "99999999999999999999"] {
+            let refusal = unit("corn", "evm:21000000", listed).unwrap_err();
+            assert_eq!(refusal.at(), "/chains/0/block_time", "{listed}");
+        }
+    }
 
     #[test]
     fn a_domain_is_hashed_once_and_never_mistaken_for_another_version() {

@@ -8,7 +8,7 @@ mod request;
 mod service;
 mod swap;
 
-pub use market::{AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Quote, QuoteSide};
+pub use market::{AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Quote, QuoteSide, Seconds};
 pub(crate) use request::least_after_slippage;
 pub use request::{AffiliateFee, CreateOrder, Side};
 pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};

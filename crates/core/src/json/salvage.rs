@@ -2,7 +2,7 @@
 
 use super::{Value, parse};
 
-/// The string member `id` of the outermost object, where exactly one can be read, even in a text that breaks off, nests
+/// The string member `id` of the outermost object, or of several that stand in one line, where exactly one can be read, even in a text that breaks off, nests
 /// too deep or repeats keys elsewhere. Takes linear time and no stack.
 #[must_use]
 pub fn salvage_id(bytes: &[u8]) -> Option<String> {
@@ -10,7 +10,7 @@ pub fn salvage_id(bytes: &[u8]) -> Option<String> {
     let mut depth = 0_usize;
     let mut key: Option<&[u8]> = None;
     let mut expects_key = false;
-    let mut rest = bytes.trim_ascii_start();
+    let mut rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     if rest.first() != Some(&b'{') {
         return None;
     }
@@ -44,9 +44,7 @@ pub fn salvage_id(bytes: &[u8]) -> Option<String> {
             }
             b'}' | b']' => {
                 depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    break;
-                }
+                key = None;
             }
             b',' if depth == 1 => {
                 // An id that is no string counts as one that cannot be read.
@@ -94,6 +92,10 @@ mod tests {
             (r#" {"x":{"id":"inner"},"i\u0064":"b\u0063","y":[[["#, Some("bc")),
             (r#"{"x":"\"id\":\"c\"","id":"d"} trailing"#, Some("d")),
             (r#"{"id":"a","id":"a"}"#, None),
+            (r#"{"id":"a"}{"id":"b"}"#, None),
+            (r#"{"x":1}{"id":"b"}"#, Some("b")),
+            (r#"{"id":"a"} "id" {"x":{"id":"b"}}"#, Some("a")),
+            ("\u{feff}{\"id\":\"a\"}", Some("a")),
             (r#"{"id":5}"#, None),
             (r#"{"id":5,"x":"id"}"#, None),
             (r#"{"id":["a"]}"#, None),

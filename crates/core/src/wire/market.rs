@@ -2,14 +2,16 @@
 //! protocol.md section 10).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use ruint::aliases::U256;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Read, text, text_or_empty};
 use crate::asset::AssetId;
 use crate::code::Code;
 use crate::json::{Node, Value};
+use crate::number;
 use crate::refusal::Refusal;
 
 /// An offer of one solver.
@@ -92,7 +94,7 @@ pub struct ChainRecord {
     pub native_asset_id: String,
     /// Nominal seconds per block, where the wallet has pinned them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub block_time: Option<u64>,
+    pub block_time: Option<Seconds>,
 }
 
 /// A contract that an asset names.
@@ -168,7 +170,7 @@ impl Read for ChainRecord {
             name: text_or_empty(&members, "name")?,
             explorer_url: text_or_empty(&members, "explorer_url")?,
             native_asset_id: text_or_empty(&members, "native_asset_id")?,
-            block_time: members.get("block_time").map(|node| node.integer()).transpose()?,
+            block_time: members.get("block_time").map(Seconds::read).transpose()?,
         })
     }
 }
@@ -225,6 +227,47 @@ impl Read for LiquidityRecord {
             address: members.need("address")?.text()?.to_owned(),
             assets,
         })
+    }
+}
+
+/// A time in seconds, to the thousandth: the service writes it as a number, whole or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds {
+    millis: u64,
+}
+
+impl Seconds {
+    /// Thousandths of a second.
+    #[must_use]
+    pub const fn millis(self) -> u64 {
+        self.millis
+    }
+
+    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+        let text = spelled(node)?;
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
+        let whole = number::decimal(whole).ok().and_then(|seconds| u64::try_from(seconds).ok());
+        let digits = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
+        let millis = format!("{fraction:0<3}").get(..3).and_then(|digits| digits.parse::<u64>().ok()).filter(|_| digits);
+        match (whole.and_then(|seconds| seconds.checked_mul(1_000)), millis) {
+            (Some(whole), Some(millis)) => Ok(Self { millis: whole.saturating_add(millis) }),
+            _ => Err(node.refuse(Code::WrongType).expected("seconds as a decimal number")),
+        }
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&number::in_whole_units(U256::from(self.millis), 3))
+    }
+}
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (self.millis.checked_rem(1_000), self.millis.checked_div(1_000)) {
+            (Some(0), Some(seconds)) => serializer.serialize_u64(seconds),
+            _ => serializer.collect_str(self),
+        }
     }
 }
 
