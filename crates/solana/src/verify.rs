@@ -254,7 +254,7 @@ impl Pins {
         order.check_redeemer(&address::account(call.redeemer)?, warnings, &refuse_at(fields.redeemer.clone()))?;
         order.check_timelock(U256::from(call.timelock), &refuse_at(fields.timelock))?;
         order.check_secret_hash(SecretHash(call.secret_hash), &refuse_at(fields.secret_hash))?;
-        // The redeemer must be able to be one: a derived account or a program cannot take the funds out.
+        // The redeemer must be able to be one: a program cannot take the funds out. Which account can is the solver's to know.
         if self.htlc.token.is_some_and(|token| token.program == call.redeemer) || address::is_well_known(&call.redeemer) {
             return Err(refuse_at(fields.redeemer)(Code::RedeemerInvalid).because("the redeemer is a program").got(call.redeemer));
         }
