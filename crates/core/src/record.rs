@@ -27,6 +27,11 @@ struct Check<'c, 'd> {
     record: &'c OrderRecord,
 }
 
+/// Most fees of a request that those of a record are looked for among: no order has nearly as many.
+const MOST_FEES: usize = 256;
+/// Most fees of a record that are shown one by one.
+const SHOWN_FEES: usize = 16;
+
 /// What a record is judged for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -347,7 +352,8 @@ impl Check<'_, '_> {
 
     fn extras(&self, warnings: &mut Warnings) {
         // Each fee that was asked for covers one of the record's; an entry of unknown shape covers nothing.
-        let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().collect();
+        let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().take(MOST_FEES).collect();
+        let mut others = 0_usize;
         for fee in &self.record.affiliate_fees {
             let same = |text: &Option<String>, wanted: &str| text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(wanted));
             let asked_for = requested.iter().position(|wanted| {
@@ -357,10 +363,17 @@ impl Check<'_, '_> {
                 requested.swap_remove(index);
                 continue;
             }
+            others = others.saturating_add(1);
+            if others > SHOWN_FEES {
+                continue;
+            }
             let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
             // The text is cut where it is too long: who is paid comes first.
             let detail = format!("to {}: {} basis points of {}", member(&fee.address), member(&fee.fee), member(&fee.asset));
             warnings.about(Code::AffiliateFeesNotRequested, detail);
+        }
+        if let Some(more @ 1..) = others.checked_sub(SHOWN_FEES) {
+            warnings.about(Code::AffiliateFeesNotRequested, format!("and {more} fees more"));
         }
         if let (Some(wanted), Some(got)) = (&self.order.request.nonce, &self.record.nonce)
             && wanted != got

@@ -23,6 +23,19 @@ use fixture::{REGISTRY, Tree, accepted, accepted_case, fixtures, read, run};
 
 const CASE: &str = "evm-token-approval-exact";
 
+/// However many fees a record lists, a few are shown and the rest counted.
+#[test]
+fn a_flood_of_fees_is_counted() {
+    let mut tree: serde_json::Value = serde_json::from_str(&accepted_case("evm-record-bitcoin-v1").input).expect("JSON");
+    tree["order"]["affiliate_fees"] = (0..50_000).map(|fee| serde_json::json!({ "fee": fee })).collect();
+    let text = tree.to_string();
+    let value = parse(text.as_bytes()).expect("JSON");
+    let verified = Case::of(&value).and_then(|case| case.verify(&REGISTRY, &Policy::default())).expect("accepted");
+    let fees: Vec<_> = verified.warnings().list().iter().filter(|warning| warning.code == Code::AffiliateFeesNotRequested).collect();
+    assert_eq!(fees.len(), 17);
+    assert_eq!(fees.last().expect("a warning").detail, "and 49984 fees more");
+}
+
 /// One account may be a solver under two ids: an order is judged as before if one of them is on both sides.
 #[test]
 fn a_solver_may_be_pinned_under_two_ids() {

@@ -2,8 +2,8 @@
 
 use super::{Value, parse};
 
-/// The string member `id` of the outermost object, or of several that stand in one line, where exactly one can be read, even in a text that breaks off, nests
-/// too deep or repeats keys elsewhere. Takes linear time and no stack.
+/// The string member `id` of the outermost object, or of several that stand in one line, where exactly one can be read: even
+/// in a text that breaks off, nests too deep or repeats keys elsewhere. Takes linear time and no stack.
 #[must_use]
 pub fn salvage_id(bytes: &[u8]) -> Option<String> {
     let mut found = None;
