@@ -268,11 +268,12 @@ impl Check<'_, '_> {
         };
         let (paid, pays) = (with(&order.source.chain, redeemer), with(&order.destination.chain, &destination.initiator));
         let both: Vec<_> = paid.iter().copied().filter(|id| pays.contains(id)).collect();
-        if both.is_empty() && (order.registry.pins_solvers() || !pays.is_empty()) {
-            let refusal = self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator").got(&self.record.destination_swap.initiator);
-            return Err(if paid.is_empty() { refusal } else { refusal.expected(paid.join(" or ")) });
-        }
         if both.is_empty() {
+            if order.registry.pins_solvers() {
+                let refusal = self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator");
+                let refusal = refusal.got(&self.record.destination_swap.initiator);
+                return Err(if paid.is_empty() { refusal } else { refusal.expected(paid.join(" or ")) });
+            }
             warnings.warn(Code::UnpinnedSolver);
         }
         let named = |named: &Option<String>, refusal: &dyn Fn() -> Refusal| match named {
