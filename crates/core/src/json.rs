@@ -84,7 +84,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
         skipped: 0,
         values: 0,
         items: Vec::new(),
-        members: Vec::with_capacity(32),
+        members: Vec::with_capacity(16),
         bytes: Vec::new(),
     };
     let peek = reader.step(Jiter::peek)?;
@@ -216,6 +216,7 @@ fn borrow<'v>(text: &'v str, decoded: &str) -> Cow<'v, str> {
 /// text. Anything else, wrong spellings among it, is left to the general reading.
 fn byte_array(text: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     bytes.clear();
+    bytes.reserve(512);
     let mut rest = without_space(text.get(1..)?);
     loop {
         // Digits after a zero, or after three, are neither a comma nor the end.

@@ -58,7 +58,7 @@ pub struct Order<'d> {
     /// The result, not yet read.
     pub result: Node<'d, 'd>,
     /// The order record, if there is one.
-    pub record: Option<OrderRecord>,
+    pub record: Option<Box<OrderRecord>>,
     /// Pointer of the record: `/order`, or `/order/result` where it came in its envelope.
     pub record_at: &'static str,
     /// The pinned source asset.
@@ -129,7 +129,7 @@ impl<'d> Order<'d> {
         let result = response.object()?.need("result")?.value();
 
         let (record, record_at) = match documents.order.filter(|order| **order != Value::Null) {
-            Some(order) => read_record(order).map(|(record, at)| (Some(record), at))?,
+            Some(order) => read_record(order).map(|(record, at)| (Some(Box::new(record)), at))?,
             None => (None, ""),
         };
         let result = Node::root(result, RESULT);

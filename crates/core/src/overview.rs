@@ -16,7 +16,7 @@ use crate::wire::{CreateOrder, OrderRecord};
 pub(crate) struct Overview {
     order_id: String,
     request: CreateOrder,
-    record: Option<OrderRecord>,
+    record: Option<Box<OrderRecord>>,
     source: Arc<Asset>,
     destination: Arc<Asset>,
     terms: Option<Terms>,

@@ -74,7 +74,7 @@ impl<'d, F: ChainFamily> Proposed<'d, F> {
         let mut warnings = Warnings::default();
         judge::<F>(&order, Purpose::Tracking, &mut warnings)?;
         let record = order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
-        Ok((record, warnings))
+        Ok((*record, warnings))
     }
 }
 

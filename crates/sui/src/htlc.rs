@@ -178,8 +178,8 @@ impl Initiate {
         commands.push(Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(shape.split_amount)] }));
         commands.push(Command::MoveCall(MoveCall {
             package: self.package,
-            module: Identifier::from_static(MODULE),
-            function: Identifier::from_static(INITIATE),
+            module: const { Identifier::from_static(MODULE) },
+            function: const { Identifier::from_static(INITIATE) },
             type_arguments: vec![self.coin_type.clone()],
             arguments: vec![
                 shape.index(&Role::Registry),

@@ -1,6 +1,6 @@
 //! The only file that accepts or refuses: each rule on a Sui result (batch-contract.md, attacks.md).
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use countersign_core::json::At;
@@ -120,13 +120,37 @@ fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
 /// The kind that the terms give in the form that came; byte for byte what came.
 fn rebuild(terms: &Initiate, shape: &Shape, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
     let kind = TransactionKind::ProgrammableTransaction(terms.encode(shape));
-    let mut rebuilt = Vec::with_capacity(bytes.len());
-    bcs::serialize_into(&mut rebuilt, &kind).map_err(|_| at.refuse(Code::Internal))?;
-    if rebuilt == bytes {
-        return Ok(kind);
+    let mut same = Same { rest: bytes };
+    match bcs::serialize_into(&mut same, &kind) {
+        Ok(()) if same.rest.is_empty() => Ok(kind),
+        _ => {
+            let start = bytes.len().saturating_sub(same.rest.len());
+            Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).because("the bytes are not those that the terms give"))
+        }
     }
-    let start = rebuilt.iter().zip(bytes).take_while(|(ours, theirs)| ours == theirs).count();
-    Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).because("the bytes are not those that the terms give"))
+}
+
+/// Takes only what came: writing anything else fails, and what is left begins at the first byte that differs.
+struct Same<'b> {
+    rest: &'b [u8],
+}
+
+impl Write for Same<'_> {
+    fn write(&mut self, ours: &[u8]) -> io::Result<usize> {
+        match self.rest.strip_prefix(ours) {
+            Some(rest) => self.rest = rest,
+            None => {
+                let same = ours.iter().zip(self.rest).take_while(|(ours, theirs)| ours == theirs).count();
+                self.rest = self.rest.get(same..).unwrap_or_default();
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        Ok(ours.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 struct Rules<'c, 'd> {
