@@ -1,7 +1,8 @@
 //! `countersign batch`: one case a line in, one result a line out, in order, in bounded memory.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn command(args: &Args) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let threads = args.threads.min(MOST_THREADS);
-    let all_ok = run(BufReader::with_capacity(READ_BYTES, io::stdin().lock()), &mut io::stdout(), &registry, &policy, threads)?;
+    let all_ok = run(Input::of(io::stdin().lock()), &mut io::stdout(), &registry, &policy, threads)?;
     Ok(if all_ok { OK } else { REFUSED })
 }
 
@@ -55,6 +56,45 @@ enum Line {
     TooLong(Zeroizing<Vec<u8>>),
 }
 
+/// A buffered reader that wipes its buffer, as the standard library's does not. Standard input hands reads of this size
+/// through its own buffer without a copy.
+struct Input<R> {
+    source: R,
+    buffer: Zeroizing<Vec<u8>>,
+    unread: Range<usize>,
+}
+
+impl<R: Read> Input<R> {
+    fn of(source: R) -> Self {
+        Self { source, buffer: Zeroizing::new(vec![0; READ_BYTES]), unread: 0..0 }
+    }
+
+    fn unread(&self) -> &[u8] {
+        self.buffer.get(self.unread.clone()).unwrap_or_default()
+    }
+}
+
+impl<R: Read> Read for Input<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(into)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl<R: Read> BufRead for Input<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.unread.is_empty() {
+            self.unread = 0..self.source.read(&mut self.buffer)?;
+        }
+        Ok(self.unread())
+    }
+
+    fn consume(&mut self, used: usize) {
+        self.unread.start = self.unread.start.saturating_add(used).min(self.unread.end);
+    }
+}
+
 struct Job {
     lines: Vec<Line>,
     done: SyncSender<Done>,
@@ -67,7 +107,7 @@ struct Done {
 
 /// Runs the batch; answers whether every line was ok.
 fn run(
-    mut input: BufReader<impl Read>,
+    mut input: Input<impl Read>,
     output: &mut (dyn Write + Send),
     registry: &Registry,
     policy: &Policy,
@@ -118,7 +158,7 @@ fn too_long(head: &[u8]) -> Outcome {
 }
 
 /// Reads lines into chunks. Every chunk's result channel goes to the writer first, so that the order is kept.
-fn read(input: &mut BufReader<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender<Receiver<Done>>) -> io::Result<()> {
+fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender<Receiver<Done>>) -> io::Result<()> {
     let mut lines = Vec::new();
     let mut bytes = 0_usize;
     loop {
@@ -130,7 +170,7 @@ fn read(input: &mut BufReader<impl Read>, jobs: &SyncSender<Job>, order: &SyncSe
             });
             lines.push(line);
         }
-        let waits = !input.buffer().contains(&b'\n');
+        let waits = !input.unread().contains(&b'\n');
         if ends || waits || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
             let (done, result) = sync_channel(1);
             // A channel closes early only when the writer met an I/O error, which it reports itself.

@@ -205,7 +205,8 @@ impl KeyArgs {
 /// Reads a file, or stdin for `-`, up to the largest document that is ever parsed.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let limit = u64::try_from(json::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    let mut bytes = Zeroizing::new(Vec::new());
+    // A document with a key in it is far shorter: the buffer does not grow then, and so leaves no copy behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
     let read = if path == Path::new("-") {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)
     } else {
