@@ -1,5 +1,5 @@
-//! What EVM and Tron share: the swap contract's calls ([`call`]), its `Initiate` message ([`typed_data`]) and
-//! secp256k1 signatures over Keccak digests ([`signature`]).
+//! What EVM and Tron share: the swap contract's calls ([`call`]), its `Initiate` message ([`typed_data`]), the rules on both
+//! ([`rules`]), the steps of an order ([`steps`]) with their [`summary`], and secp256k1 signatures ([`signature`]).
 //!
 //! Calls and messages are read strictly, then built again from what was read and compared whole: whatever a decoder
 //! overlooks, the comparison finds.
@@ -7,6 +7,8 @@
 pub mod call;
 pub mod rules;
 pub mod signature;
+pub mod steps;
+pub mod summary;
 pub mod typed_data;
 
 pub use alloy_primitives;

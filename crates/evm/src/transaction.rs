@@ -4,6 +4,7 @@ use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy, TypedTransaction
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, TxKind, U256, keccak256};
 use countersign_abi::call::Approve;
+use countersign_abi::steps::{self, Steps};
 use countersign_core::json::Node;
 use countersign_core::{Code, Hex, Refusal};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -117,14 +118,8 @@ pub struct Payload {
 pub struct Unsigned {
     /// Who sends and pays.
     pub sender: Address,
-    /// Sets the allowance to zero first, where the wallet asked for it.
-    pub approval_reset: Option<Payload>,
-    /// The token approval.
-    pub approval: Option<Payload>,
-    /// The call that locks the funds.
-    pub initiate: Payload,
-    /// The gasless message.
-    pub typed_data: Option<UnsignedMessage>,
+    /// What is signed, step by step.
+    pub steps: Steps<Payload, UnsignedMessage>,
 }
 
 fn nonce_limit(nonce: u64) -> Refusal {
@@ -146,13 +141,13 @@ pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Re
         }
         _ => None,
     };
-    Ok(Unsigned {
-        sender: deposit.sender,
+    let steps = Steps {
         approval_reset,
         approval: deposit.approval.as_ref().map(|approval| payload(&approval.call)).transpose()?,
         initiate: payload(&deposit.initiate)?,
         typed_data: deposit.typed_data.clone().map(|message| UnsignedMessage::new(message, deposit.sender)),
-    })
+    };
+    Ok(Unsigned { sender: deposit.sender, steps })
 }
 
 impl Payload {
@@ -176,6 +171,16 @@ impl Payload {
     }
 }
 
+impl steps::Payload for Payload {
+    fn preimage(&self) -> Vec<u8> {
+        self.signing_payload.clone()
+    }
+
+    fn digest(&self) -> B256 {
+        self.signing_hash
+    }
+}
+
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(2))?;
@@ -185,25 +190,8 @@ impl Serialize for Payload {
     }
 }
 
-impl Serialize for UnsignedMessage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("domain_separator", &Hex(self.hashes.domain_separator.to_vec()))?;
-        map.serialize_entry("struct_hash", &Hex(self.hashes.struct_hash.to_vec()))?;
-        map.serialize_entry("digest", &Hex(self.hashes.digest.to_vec()))?;
-        map.end()
-    }
-}
-
 impl Serialize for Unsigned {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(reset) = &self.approval_reset {
-            map.serialize_entry("approval_reset", reset)?;
-        }
-        map.serialize_entry("approval", &self.approval)?;
-        map.serialize_entry("initiate", &self.initiate)?;
-        map.serialize_entry("typed_data", &self.typed_data)?;
-        map.end()
+        self.steps.serialize(serializer)
     }
 }

@@ -24,6 +24,7 @@ use countersign_core::{Code, Documents, Hex, Order, Policy, Proposed, Refusal, R
 use countersign_evm::alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
 use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};
+use countersign_evm::message::to_typed_data;
 use countersign_evm::recover::{self, Leg};
 use countersign_evm::{Evm, Key, Outside, Payload, Wallet};
 use serde_json::{Value, json};
@@ -252,8 +253,8 @@ fn a_general_hasher_agrees_on_every_fixture() {
         assert_eq!(hex(general), expect["artefacts"]["typed_data"]["digest"], "{id}");
         // What a wallet that takes typed data is given says the same.
         let unsigned = verified.prepare(&Wallet::new(0, 0, 0)).unwrap();
-        let message = unsigned.payloads().typed_data.as_ref().unwrap();
-        assert_eq!(message.to_typed_data().eip712_signing_hash().unwrap(), general, "{id}");
+        let message = unsigned.payloads().steps.typed_data.as_ref().unwrap();
+        assert_eq!(to_typed_data(&message.message).eip712_signing_hash().unwrap(), general, "{id}");
         assert_eq!(
             hex(message.payload()),
             format!("0x1901{}{}", &hex(message.hashes.domain_separator)[2..], &hex(message.hashes.struct_hash)[2..])
@@ -282,8 +283,8 @@ fn a_general_hasher_agrees_on_a_message_with_destination_data() {
     let verified = verify(&line, &registry()).unwrap();
     assert_eq!(our_digest(&verified), general_digest(&typed_data));
     let unsigned = verified.prepare(&Wallet::new(0, 0, 0)).unwrap();
-    let message = unsigned.payloads().typed_data.as_ref().unwrap();
-    assert_eq!(message.to_typed_data().eip712_signing_hash().unwrap(), general_digest(&typed_data));
+    let message = unsigned.payloads().steps.typed_data.as_ref().unwrap();
+    assert_eq!(to_typed_data(&message.message).eip712_signing_hash().unwrap(), general_digest(&typed_data));
 }
 
 /// What the service answered on its test networks, as its documentation shows it.

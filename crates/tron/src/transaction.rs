@@ -2,6 +2,7 @@
 
 use alloy_primitives::{B256, U256, hex};
 use countersign_abi::call::Approve;
+use countersign_abi::steps::{self, Steps};
 use countersign_core::json::Node;
 use countersign_core::{Code, Refusal, number};
 use prost::Message as _;
@@ -95,14 +96,8 @@ pub struct Payload {
 pub struct Unsigned {
     /// Who signs the transactions and the message: the owner.
     pub sender: Address,
-    /// Sets the allowance to zero first, where the wallet asked for it.
-    pub approval_reset: Option<Payload>,
-    /// The token approval.
-    pub approval: Option<Payload>,
-    /// The call that locks the funds.
-    pub initiate: Payload,
-    /// The gasless message.
-    pub typed_data: Option<UnsignedMessage>,
+    /// What is signed, step by step.
+    pub steps: Steps<Payload, UnsignedMessage>,
 }
 
 pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
@@ -112,13 +107,13 @@ pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Re
         let reset = Approve { spender: approval.signed.spender, amount: U256::ZERO };
         payload(&Call { data: reset.encode().into(), ..approval.call.clone() })
     });
-    Ok(Unsigned {
-        sender: deposit.sender,
+    let steps = Steps {
         approval_reset,
         approval: deposit.approval.as_ref().map(|approval| payload(&approval.call)),
         initiate: payload(&deposit.initiate),
         typed_data: deposit.typed_data.clone().map(|message| UnsignedMessage::new(message, deposit.sender)),
-    })
+    };
+    Ok(Unsigned { sender: deposit.sender, steps })
 }
 
 impl Payload {
@@ -145,6 +140,16 @@ impl Payload {
     }
 }
 
+impl steps::Payload for Payload {
+    fn preimage(&self) -> Vec<u8> {
+        self.raw_data.clone()
+    }
+
+    fn digest(&self) -> B256 {
+        self.tx_id
+    }
+}
+
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(2))?;
@@ -156,14 +161,7 @@ impl Serialize for Payload {
 
 impl Serialize for Unsigned {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(reset) = &self.approval_reset {
-            map.serialize_entry("approval_reset", reset)?;
-        }
-        map.serialize_entry("approval", &self.approval)?;
-        map.serialize_entry("initiate", &self.initiate)?;
-        map.serialize_entry("typed_data", &self.typed_data)?;
-        map.end()
+        self.steps.serialize(serializer)
     }
 }
 

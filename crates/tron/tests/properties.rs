@@ -126,7 +126,7 @@ proptest! {
     fn honest_terms_come_out_as_they_went_in(terms in terms()) {
         let (case, call) = honest(&terms);
         let (raw, hashes) = with_unsigned(&case, &Policy::default(), |unsigned, _| {
-            let payloads = unsigned.payloads();
+            let payloads = &unsigned.payloads().steps;
             Ok((payloads.initiate.raw_data.clone(), payloads.typed_data.as_ref().map(|message| message.hashes)))
         }).map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         let raw = Raw::decode(raw.as_slice()).expect("a transaction");

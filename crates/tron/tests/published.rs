@@ -91,7 +91,7 @@ fn check_own(cases: &[Case]) -> TestResult {
     let mut hashed = 0;
     for case in cases {
         let Some(wanted) = with_unsigned(case, &Policy::default(), |unsigned, _| {
-            Ok(unsigned.payloads().typed_data.as_ref().map(|message| message.hashes))
+            Ok(unsigned.payloads().steps.typed_data.as_ref().map(|message| message.hashes))
         })?
         else {
             continue;

@@ -212,7 +212,7 @@ fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     let case = fixture("tron-token-approval-unlimited");
     let policy = Policy::from_json(br#"{"approvals":"exact"}"#)?;
     let (data, summary, warnings) = with_unsigned(&case, &policy, |unsigned, _| {
-        let approval = unsigned.payloads().approval.as_ref().map(|payload| payload.trigger.data.clone());
+        let approval = unsigned.payloads().steps.approval.as_ref().map(|payload| payload.trigger.data.clone());
         Ok((approval, serde_json::to_string(&unsigned.summary()), unsigned.warnings().list().len()))
     })?;
     assert_eq!(B256::from_slice(&data.ok_or("no approval")?[36..]), B256::left_padding_from(&1_750_000_000_u64.to_be_bytes()));

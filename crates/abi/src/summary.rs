@@ -1,0 +1,93 @@
+//! The lines that a person reads before signing, as far as EVM and Tron have the same, and the bytes they stand for.
+
+use alloy_primitives::U256;
+use countersign_core::{Span, Summary, Topic};
+
+use crate::call::{Approve, Initiate};
+use crate::steps::{APPROVAL_RESET, Payload, Steps, UnsignedMessage};
+use crate::typed_data::Message;
+
+/// What a family calls the members of its answers.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every word")]
+pub struct Words {
+    /// The member of the result that holds the call that locks the funds.
+    pub initiate_key: &'static str,
+    /// A transaction's `value`.
+    pub coins: &'static str,
+    /// A transaction's `gas_limit`.
+    pub gas: &'static str,
+    /// The destination data in the gasless message.
+    pub message_data: &'static str,
+}
+
+/// The destination data, where the call carries any.
+pub fn destination_data(terms: &Initiate, summary: &mut Summary) {
+    if let Some(data) = &terms.destination_data {
+        let shown = if data.is_empty() { "none".to_owned() } else { format!("{} bytes {data}", data.len()) };
+        summary.say(Topic::DestinationData, shown);
+    }
+}
+
+/// What the HTLC may take, and what the response proposed where that was something else.
+pub fn approval(proposed: &Approve, signed: &Approve, summary: &mut Summary) {
+    let amount = |approve: &Approve| match approve.amount {
+        U256::MAX => "every token of this kind, without limit".to_owned(),
+        amount => format!("{amount} base units"),
+    };
+    let text = if signed == proposed {
+        format!("the HTLC may take {}", amount(proposed))
+    } else {
+        format!("the HTLC may take {}, rewritten from {}", amount(signed), amount(proposed))
+    };
+    summary.say(Topic::Approval, text);
+}
+
+/// Every digest that is signed; `call` writes those of the calls, by their names.
+pub fn digests<C: Payload, A>(steps: &Steps<C, UnsignedMessage<A>>, summary: &mut Summary, call: impl Fn(&str, &C) -> String) {
+    for (name, payload) in steps.calls() {
+        let name = if name == APPROVAL_RESET { "approval reset to zero" } else { name };
+        summary.say(Topic::Digest, call(name, payload));
+    }
+    if let Some(message) = &steps.typed_data {
+        summary.say(Topic::Digest, format!("typed data, {}", message.hashes.digest));
+    }
+}
+
+/// Which bytes of the response each line stands for.
+#[must_use]
+pub fn covers(approves: bool, terms: &Initiate, message: Option<&Message>, words: Words) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let members = |spans: &mut Vec<Span>, at: &str, to: Topic| {
+        spans.push(Span::member(Topic::Chain, format!("{at}/chain_id"), "chain id"));
+        spans.push(Span::member(to, format!("{at}/to"), "contract"));
+        spans.push(Span::member(Topic::Pay, format!("{at}/value"), words.coins));
+        spans.push(Span::member(Topic::Gas, format!("{at}/gas_limit"), words.gas));
+    };
+    if approves {
+        let at = "/response/result/approval_transaction";
+        members(&mut spans, at, Topic::Token);
+        spans.extend(Approve::spans(&format!("{at}/data")));
+    }
+    let at = format!("/response/result/{}", words.initiate_key);
+    members(&mut spans, &at, Topic::Contract);
+    spans.extend(terms.spans(&format!("{at}/data")));
+    if let Some(message) = message {
+        let at = "/response/result/typed_data";
+        let mut member = |topic, path: &str, what| spans.push(Span::member(topic, format!("{at}/{path}"), what));
+        member(Topic::Message, "primaryType", "message type");
+        member(Topic::Message, "types", "member types");
+        member(Topic::Message, "domain/name", "domain name");
+        member(Topic::Message, "domain/version", "domain version");
+        member(Topic::Chain, "domain/chainId", "chain id");
+        member(Topic::Contract, "domain/verifyingContract", "contract");
+        member(Topic::Redeemer, "message/redeemer", "redeemer");
+        member(Topic::Timelock, "message/timelock", "timelock");
+        member(Topic::Pay, "message/amount", "amount");
+        member(Topic::SecretHash, "message/secretHash", "secret hash");
+        if message.terms.destination_data.is_some() {
+            member(Topic::DestinationData, "message/destinationData", words.message_data);
+        }
+    }
+    spans
+}
