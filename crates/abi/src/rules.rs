@@ -1,8 +1,8 @@
 //! Rules on decoded calls and messages that are the same on EVM and Tron: the request, the registry and the policy decide.
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::Address;
 use countersign_core::json::{At, Node};
-use countersign_core::{Account, Approvals, Code, Order, Refusal, SecretHash, Warnings};
+use countersign_core::{Account, Code, Order, Refusal, SecretHash, Warnings};
 
 use crate::call::{Approve, Initiate};
 use crate::typed_data::Message;
@@ -63,19 +63,8 @@ pub fn check_approval(
         let (expected, got) = ((spelling.shown)(htlc), (spelling.shown)(proposed.spender));
         return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).expected(expected).got(got));
     }
-    let amount = order.request.source.amount;
-    if proposed.amount < amount {
-        return Err(at.refuse_bytes(Code::ApprovalBelowAmount, 36, 68).expected(format!("at least {amount}")).got(proposed.amount));
-    }
-    if proposed.amount > amount || proposed.amount == U256::MAX {
-        match order.policy.approvals {
-            Approvals::Exact => return Ok(Approve { amount, ..proposed }),
-            Approvals::RefuseInexact => return Err(at.refuse_bytes(Code::ApprovalNotExact, 36, 68).expected(amount).got(proposed.amount)),
-            _ if proposed.amount == U256::MAX => warnings.warn(Code::UnlimitedApproval),
-            _ => warnings.about(Code::ApprovalAboveAmount, format!("{} base units for {amount}", proposed.amount)),
-        }
-    }
-    Ok(proposed)
+    let amount = order.check_approval(proposed.amount, warnings, &|code| at.refuse_bytes(code, 36, 68))?;
+    Ok(Approve { amount, ..proposed })
 }
 
 /// Where the registry pins the contract's domain version, the message carries it.

@@ -7,15 +7,73 @@ use ruint::aliases::U256;
 
 use crate::code::Code;
 use crate::order::Order;
+use crate::policy::Approvals;
 use crate::refusal::Refusal;
 use crate::registry::Solver;
 use crate::secret_hash::SecretHash;
 use crate::summary::Warnings;
 
+/// Where the request names the source asset, for what the registry lacks.
+const ASSET: &str = "/request/source/asset";
+
 /// A refusal at the place that a family knows: a payload's byte range, or a member.
 pub type Place<'p> = &'p dyn Fn(Code) -> Refusal;
 
 impl<'d> Order<'d> {
+    /// The pinned HTLC of the source asset, in the family's own type.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnknownAsset`] if none is pinned.
+    pub fn pinned_htlc<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<T, Refusal> {
+        self.source
+            .htlc
+            .as_ref()
+            .and_then(of)
+            .ok_or_else(|| Refusal::new(Code::UnknownAsset, ASSET).because("no HTLC is pinned for the asset").got(&self.source.record.id))
+    }
+
+    /// The pinned token of the source asset, in the family's own type; `None` for the chain's own coin.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Internal`] if the token is no account of the family.
+    pub fn pinned_token<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<Option<T>, Refusal> {
+        let Some(token) = &self.source.token else { return Ok(None) };
+        token.account.as_ref().and_then(of).map(Some).ok_or_else(|| Refusal::new(Code::Internal, ASSET))
+    }
+
+    /// The owner, in the family's own type.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Internal`] if there is none: only Bitcoin-like chains may go without.
+    pub fn owner_as<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<T, Refusal> {
+        self.owner.as_ref().and_then(of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))
+    }
+
+    /// An approval covers the amount; answers how much will be approved, which is what was proposed unless the policy
+    /// rewrites it to exactly the amount.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ApprovalBelowAmount`] or [`Code::ApprovalNotExact`].
+    pub fn check_approval(&self, proposed: U256, warnings: &mut Warnings, refuse: Place<'_>) -> Result<U256, Refusal> {
+        let amount = self.request.source.amount;
+        if proposed < amount {
+            return Err(refuse(Code::ApprovalBelowAmount).expected(format!("at least {amount}")).got(proposed));
+        }
+        if proposed > amount || proposed == U256::MAX {
+            match self.policy.approvals {
+                Approvals::Exact => return Ok(amount),
+                Approvals::RefuseInexact => return Err(refuse(Code::ApprovalNotExact).expected(amount).got(proposed)),
+                Approvals::AsProposed if proposed == U256::MAX => warnings.warn(Code::UnlimitedApproval),
+                Approvals::AsProposed => warnings.about(Code::ApprovalAboveAmount, format!("{proposed} base units for {amount}")),
+            }
+        }
+        Ok(proposed)
+    }
+
     /// The amount is the requested one.
     ///
     /// # Errors

@@ -101,14 +101,7 @@ impl Pins {
         let asset = order.source;
         let internal = || Refusal::new(Code::Internal, "/request/source/asset");
         let Network::Evm(chain_id) = asset.chain.network else { return Err(internal()) };
-        let unpinned =
-            || Refusal::new(Code::UnknownAsset, "/request/source/asset").because("no HTLC is pinned for the asset").got(&asset.record.id);
-        let htlc = asset.htlc.as_ref().and_then(address::of).ok_or_else(unpinned)?;
-        let token = match &asset.token {
-            Some(token) => Some(token.account.as_ref().and_then(address::of).ok_or_else(internal)?),
-            None => None,
-        };
-        let owner = order.owner.as_ref().and_then(address::of).ok_or_else(internal)?;
+        let (htlc, token, owner) = (order.pinned_htlc(address::of)?, order.pinned_token(address::of)?, order.owner_as(address::of)?);
         let delegate = order.delegate.as_ref().and_then(address::of);
         Ok(Self { chain_id, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
     }

@@ -2,7 +2,7 @@
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::{Approvals, Code, Order, Refusal, Terms, U256, Warnings};
+use countersign_core::{Code, Order, Refusal, Terms, U256, Warnings};
 use starknet_crypto::Felt;
 
 use crate::htlc::{APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate, arguments_of, named};
@@ -82,14 +82,7 @@ impl Pins {
         let internal = || Refusal::new(Code::Internal, "/request/source/asset");
         let Network::Starknet(chain) = &asset.chain.network else { return Err(internal()) };
         let chain_id = felt::of_short_string(chain).ok_or_else(internal)?;
-        let unpinned =
-            || Refusal::new(Code::UnknownAsset, "/request/source/asset").because("no HTLC is pinned for the asset").got(&asset.record.id);
-        let htlc = asset.htlc.as_ref().and_then(address::of).ok_or_else(unpinned)?;
-        let token = match &asset.token {
-            Some(token) => Some(token.account.as_ref().and_then(address::of).ok_or_else(internal)?),
-            None => None,
-        };
-        let owner = order.owner.as_ref().and_then(address::of).ok_or_else(internal)?;
+        let (htlc, token, owner) = (order.pinned_htlc(address::of)?, order.pinned_token(address::of)?, order.owner_as(address::of)?);
         let delegate = order.delegate.as_ref().and_then(address::of);
         Ok(Self { chain_id, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
     }
@@ -160,20 +153,9 @@ fn check_approval(
         let (expected, got) = (format!("{:#x}", pins.htlc), format!("{:#x}", proposed.spender));
         return Err(arguments.refuse(0, Code::UnknownSpender).expected(expected).got(got));
     }
-    let amount = order.request.source.amount;
-    let refuse = |code| arguments.refuse(first_difference(felt::words(proposed.amount), felt::words(amount)).saturating_add(1), code);
-    if proposed.amount < amount {
-        return Err(refuse(Code::ApprovalBelowAmount).expected(format!("at least {amount}")).got(proposed.amount));
-    }
-    let mut signed = proposed;
-    if proposed.amount > amount || proposed.amount == U256::MAX {
-        match order.policy.approvals {
-            Approvals::Exact => signed.amount = amount,
-            Approvals::RefuseInexact => return Err(refuse(Code::ApprovalNotExact).expected(amount).got(proposed.amount)),
-            _ if proposed.amount == U256::MAX => warnings.warn(Code::UnlimitedApproval),
-            _ => warnings.about(Code::ApprovalAboveAmount, format!("{} base units for {amount}", proposed.amount)),
-        }
-    }
+    let place = first_difference(felt::words(proposed.amount), felt::words(order.request.source.amount)).saturating_add(1);
+    let amount = order.check_approval(proposed.amount, warnings, &|code| arguments.refuse(place, code))?;
+    let signed = Approve { amount, ..proposed };
     Ok(Some(Approval { call: Call::new(token, APPROVE, signed.encode()), proposed, signed }))
 }
 

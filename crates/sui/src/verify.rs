@@ -67,10 +67,10 @@ struct Pins {
 impl Pins {
     fn of(order: &Order<'_>) -> Result<Self, Refusal> {
         let asset = order.source;
-        let unpinned =
-            |what: &'static str| move || Refusal::new(Code::UnknownAsset, "/request/source/asset").because(what).got(&asset.record.id);
-        let package = asset.htlc.as_ref().and_then(address::of).ok_or_else(unpinned("no HTLC is pinned for the asset"))?;
-        let registry = asset.htlc_registry.as_ref().and_then(address::of).ok_or_else(unpinned("no orders registry is pinned"))?;
+        let package = order.pinned_htlc(address::of)?;
+        let registry = asset.htlc_registry.as_ref().and_then(address::of).ok_or_else(|| {
+            Refusal::new(Code::UnknownAsset, "/request/source/asset").because("no orders registry is pinned").got(&asset.record.id)
+        })?;
         let version = asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
         let malformed = |what: &'static str| move || Refusal::new(Code::RegistryMalformed, "/request/source/asset").because(what);
         let registry_version = match version {
@@ -81,8 +81,7 @@ impl Pins {
             Some(token) => token.text.parse().map_err(|_| malformed("the pinned coin is no Move type")())?,
             None => htlc::sui(),
         };
-        let owner = order.owner.as_ref().and_then(address::of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))?;
-        Ok(Self { package, registry, registry_version, coin_type, owner })
+        Ok(Self { package, registry, registry_version, coin_type, owner: order.owner_as(address::of)? })
     }
 }
 

@@ -96,14 +96,7 @@ impl Pins {
         let asset = order.source;
         let internal = || Refusal::new(Code::Internal, "/request/source/asset");
         let Network::Tron(chain_id) = asset.chain.network else { return Err(internal()) };
-        let unpinned =
-            || Refusal::new(Code::UnknownAsset, "/request/source/asset").because("no HTLC is pinned for the asset").got(&asset.record.id);
-        let htlc = asset.htlc.as_ref().and_then(Address::of).ok_or_else(unpinned)?;
-        let token = match &asset.token {
-            Some(token) => Some(token.account.as_ref().and_then(Address::of).ok_or_else(internal)?),
-            None => None,
-        };
-        let owner = order.owner.as_ref().and_then(Address::of).ok_or_else(internal)?;
+        let (htlc, token, owner) = (order.pinned_htlc(Address::of)?, order.pinned_token(Address::of)?, order.owner_as(Address::of)?);
         Ok(Self { chain_id, htlc, token, owner, value: check_native_amount(order)? })
     }
 }
