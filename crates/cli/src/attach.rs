@@ -31,15 +31,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
-    let values = texts.parse()?;
-    let order = values.case()?.prepare(&registry, &policy)?;
-    let text = match &args.signatures {
-        Some(path) => input::read(path)?.to_vec(),
-        None => by_name(&args.signature)?,
-    };
-    let signatures = json::parse(&text).map_err(|refusal| refusal.under("/signatures"))?;
-    let signed = order.attach_json(Node::root(&signatures, "/signatures"))?;
-    sign::print(&signed, json)
+    texts.judge(|values| {
+        let order = values.case()?.prepare(&registry, &policy)?;
+        let text = match &args.signatures {
+            Some(path) => input::read(path)?.to_vec(),
+            None => by_name(&args.signature)?,
+        };
+        let signatures = json::parse(&text).map_err(|refusal| refusal.under("/signatures"))?;
+        let signed = order.attach_json(Node::root(&signatures, "/signatures"))?;
+        sign::print(Some(values.id()), &signed, json)
+    })
 }
 
 /// `NAME=SIGNATURE` pairs as the object that they stand for; a name given twice is a usage error.

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use countersign::bitcoin::message;
-use countersign::{AnyVerified, Span, Summary, Warnings};
+use countersign::{AnyVerified, Policy, Registry, Span, Summary, Warnings};
 use serde::Serialize;
 
-use crate::input::{CaseArgs, Failure, TrustArgs, usage};
+use crate::input::{CaseArgs, Failure, TrustArgs, Values, usage};
 use crate::{OK, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -34,6 +34,7 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Explained<'a> {
+    id: Option<&'a str>,
     ok: bool,
     family: &'a str,
     order_id: &'a str,
@@ -46,12 +47,16 @@ struct Explained<'a> {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
-    let values = texts.parse()?;
-    let order = values.case()?.verify(&registry, &policy)?;
+    texts.judge(|values| explain(args, values, &registry, &policy, json))
+}
+
+fn explain(args: &Args, values: &Values<'_>, registry: &Registry, policy: &Policy, json: bool) -> Result<u8, Failure> {
+    let order = values.case()?.verify(registry, policy)?;
     let summary = order.summary();
     let covers = args.bytes.then(|| order.covers());
     if json {
         show::json(&Explained {
+            id: values.id(),
             ok: true,
             family: order.family().name(),
             order_id: order.order_id(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use countersign::case::Case;
-use countersign::json::{self, Value};
+use countersign::json::{self, Node, Value};
 use countersign::{Code, Documents, Policy, Refusal, Registry};
 use zeroize::Zeroizing;
 
@@ -15,6 +15,8 @@ use zeroize::Zeroizing;
 pub(crate) enum Failure {
     /// The order was refused.
     Refused(Refusal),
+    /// The same, of a case: its id, where it has one.
+    RefusedCase(Option<String>, Refusal),
     /// Wrong use, or a file that cannot be read or written.
     Usage(String),
     /// The secret is held back, or another step ended without harm.
@@ -137,7 +139,19 @@ impl CaseArgs {
 }
 
 impl Texts {
-    pub(crate) fn parse(&self) -> Result<Values<'_>, Refusal> {
+    /// Parses the texts and judges them; a refusal carries the case's id, as in the batch.
+    pub(crate) fn judge(&self, judge: impl FnOnce(&Values<'_>) -> Result<u8, Failure>) -> Result<u8, Failure> {
+        let (id, answer) = match self.parse() {
+            Ok(values) => (values.id().map(str::to_owned), judge(&values)),
+            Err(refusal) => (self.case.as_ref().and_then(|text| json::salvage_id(text)), Err(refusal.into())),
+        };
+        answer.map_err(|failure| match failure {
+            Failure::Refused(refusal) => Failure::RefusedCase(id, refusal),
+            other => other,
+        })
+    }
+
+    fn parse(&self) -> Result<Values<'_>, Refusal> {
         fn value<'t>(text: Option<&'t Zeroizing<Vec<u8>>>, prefix: &str) -> Result<Option<Value<'t>>, Refusal> {
             text.map(|text| json::parse(text).map_err(|refusal| refusal.under(prefix))).transpose()
         }
@@ -152,6 +166,11 @@ impl Texts {
 }
 
 impl<'t> Values<'t> {
+    /// The id of the case.
+    pub(crate) fn id(&self) -> Option<&str> {
+        Node::root(self.case.as_ref()?, "").object().ok()?.get("id")?.text().ok()
+    }
+
     /// The case; documents given apart take the place of those in a case file.
     pub(crate) fn case(&'t self) -> Result<Case<'t>, Refusal> {
         let mut case = match (&self.case, &self.request, &self.response) {

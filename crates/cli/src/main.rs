@@ -163,7 +163,8 @@ fn main() -> ExitCode {
 fn report(failure: &Failure, json: bool) -> u8 {
     let written = match failure {
         Failure::Refused(refusal) if json => show::json(&show::Refused::new(refusal)),
-        Failure::Refused(refusal) => show::refusal(refusal),
+        Failure::RefusedCase(id, refusal) if json => show::json(&show::Refused::case(id.as_deref(), refusal)),
+        Failure::Refused(refusal) | Failure::RefusedCase(_, refusal) => show::refusal(refusal),
         Failure::Held { code, message } if json => show::json(&show::Held::new(code, message)),
         Failure::Held { code, message } => show::field(code, message),
         Failure::Usage(message) => {

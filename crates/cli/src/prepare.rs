@@ -1,9 +1,9 @@
 //! `countersign prepare`
 
-use countersign::{AnyUnsigned, SigningRequest, Summary, Warnings};
+use countersign::{AnyUnsigned, Policy, Registry, SigningRequest, Summary, Warnings};
 use serde::Serialize;
 
-use crate::input::{CaseArgs, Failure, TrustArgs, WalletArgs};
+use crate::input::{CaseArgs, Failure, TrustArgs, Values, WalletArgs};
 use crate::{OK, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -22,6 +22,7 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Prepared<'a> {
+    id: Option<&'a str>,
     ok: bool,
     family: &'a str,
     order_id: &'a str,
@@ -34,11 +35,15 @@ struct Prepared<'a> {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
-    let values = texts.parse()?;
-    let order = values.case()?.prepare(&registry, &policy)?;
+    texts.judge(|values| prepare(values, &registry, &policy, json))
+}
+
+fn prepare(values: &Values<'_>, registry: &Registry, policy: &Policy, json: bool) -> Result<u8, Failure> {
+    let order = values.case()?.prepare(registry, policy)?;
     let (summary, requests) = (order.summary(), order.requests());
     if json {
         show::json(&Prepared {
+            id: values.id(),
             ok: true,
             family: order.family().name(),
             order_id: order.order_id(),

@@ -17,13 +17,20 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// A refused order as JSON.
 #[derive(Serialize)]
 pub(crate) struct Refused<'a> {
+    /// Of a case only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Option<&'a str>>,
     ok: bool,
     error: &'a Refusal,
 }
 
 impl<'a> Refused<'a> {
     pub(crate) const fn new(error: &'a Refusal) -> Self {
-        Self { ok: false, error }
+        Self { id: None, ok: false, error }
+    }
+
+    pub(crate) const fn case(id: Option<&'a str>, error: &'a Refusal) -> Self {
+        Self { id: Some(id), ok: false, error }
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Signed<'a> {
+    /// Of a case only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Option<&'a str>>,
     ok: bool,
     family: &'a str,
     order_id: &'a str,
@@ -37,21 +40,23 @@ struct Signed<'a> {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
-    let values = texts.parse()?;
-    let case = values.case()?;
-    let signed = match args.key.read()? {
-        Some(key) => case.prepare(&registry, &policy)?.sign(&key)?,
-        None => match case.run(&registry, &policy)? {
-            countersign::case::Prepared::Signed(signed) => signed,
-            _ => return Err(usage("no key: name a source with --key-file, --key-env or --key-stdin")),
-        },
-    };
-    print(&signed, json)
+    texts.judge(|values| {
+        let case = values.case()?;
+        let signed = match args.key.read()? {
+            Some(key) => case.prepare(&registry, &policy)?.sign(&key)?,
+            None => match case.run(&registry, &policy)? {
+                countersign::case::Prepared::Signed(signed) => signed,
+                _ => return Err(usage("no key: name a source with --key-file, --key-env or --key-stdin")),
+            },
+        };
+        print(Some(values.id()), &signed, json)
+    })
 }
 
-pub(crate) fn print(signed: &AnySigned, json: bool) -> Result<u8, Failure> {
+pub(crate) fn print(id: Option<Option<&str>>, signed: &AnySigned, json: bool) -> Result<u8, Failure> {
     if json {
         show::json(&Signed {
+            id,
             ok: true,
             family: signed.family().name(),
             order_id: signed.order_id(),

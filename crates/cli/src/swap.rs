@@ -156,7 +156,7 @@ async fn pay(args: &Args, flow: &Flow<'_, Http>, swap: &Swap, verified: AnyVerif
     let signed = unsigned.sign(&key)?;
     let approval_first = has_approval(&signed)? && !args.approved;
     if signed.submission().is_none() || approval_first {
-        sign::print(&signed, json)?;
+        sign::print(None, &signed, json)?;
         show::progress(&format!(
             "broadcast {}, then: countersign swap --resume {}{}",
             if approval_first && signed.submission().is_some() { "the approval" } else { "these" },

@@ -164,8 +164,12 @@ fn explains_in_words_and_in_json_without_colour_in_a_pipe() {
     assert!(!text.contains('\u{1b}'));
     let output = run(&["explain", "--registry", &registry(), "--case", "-", "--json"], case.as_bytes());
     assert_eq!((output.status.code(), &json(&output)["ok"]), (Some(0), &Value::Bool(true)));
+    assert_eq!(json(&output)["id"], "evm-record-bitcoin-v3");
     let refused = run(&["explain", "--registry", &registry(), "--case", "-", "--json"], case.replace("\"Ok\"", "\"ok\"").as_bytes());
     assert_eq!((refused.status.code(), json(&refused)["error"]["code"].as_str()), (Some(1), Some("status_not_ok")));
+    assert_eq!(json(&refused)["id"], "evm-record-bitcoin-v3");
+    let unread = run(&["explain", "--registry", &registry(), "--case", "-", "--json"], br#"{"id":"a","id2":01}"#);
+    assert_eq!((unread.status.code(), json(&unread)["id"].as_str()), (Some(1), Some("a")));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use countersign_chains::swap_id::{self, Swap, Version};
 use countersign_chains::taproot::Htlc;
 use countersign_chains::{Account, Family, Network, address};
+use ruint::aliases::U256;
 
 use crate::code::Code;
 use crate::order::{Order, Terms};
@@ -249,7 +250,8 @@ impl Check<'_, '_> {
         if swap.amount >= wanted.amount {
             return Ok(());
         }
-        let allowed = crate::wire::least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0));
+        // Whatever slippage was allowed: an order that pays nothing is none.
+        let allowed = crate::wire::least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0)).max(U256::ONE);
         if swap.amount < allowed {
             return Err(self.refuse_leg(Code::RecordPaysLess, leg, "amount").expected(format!("at least {allowed}")).got(swap.amount));
         }
