@@ -257,17 +257,13 @@ impl Initiate {
         let Some(_) = htlc.token else {
             return [INITIATE.as_slice(), &amount, &timelock, self.redeemer.as_ref(), &self.secret_hash].concat();
         };
-        let mut data = [INITIATE.as_slice(), &timelock, self.redeemer.as_ref(), &self.secret_hash, &amount].concat();
-        match &self.destination_data {
-            None => data.push(0),
-            Some(bytes) => {
-                data.push(1);
-                // More than 4 GiB fits into no transaction.
-                data.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
-                data.extend(bytes);
-            }
-        }
-        data
+        let (some, len, bytes) = match &self.destination_data {
+            None => (0, None, &[][..]),
+            // More than 4 GiB fits into no transaction.
+            Some(bytes) => (1, Some(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes()), bytes.as_slice()),
+        };
+        let len = len.as_ref().map_or(&[][..], |len| len);
+        [INITIATE.as_slice(), &timelock, self.redeemer.as_ref(), &self.secret_hash, &amount, &[some], len, bytes].concat()
     }
 
     /// Decodes the data of a program to the last byte. It stands at `start` in the payload.

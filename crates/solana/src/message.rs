@@ -78,7 +78,7 @@ pub(crate) fn refuse(at: &At<'_>, code: Code, range: &Range<usize>) -> Refusal {
 
 /// Decodes a transaction. The library reads some lengths leniently and leaves bytes over, so its own encoding of what it
 /// read must be the bytes that came.
-pub(crate) fn decode(bytes: &[u8], at: &At<'_>) -> Result<Decoded, Refusal> {
+pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal> {
     let malformed = |start, end| at.refuse_bytes(Code::TransactionMalformed, start, end);
     let count = *bytes.first().ok_or_else(|| malformed(0, 0))?;
     // Message version 1 stands before its signatures.
@@ -91,10 +91,10 @@ pub(crate) fn decode(bytes: &[u8], at: &At<'_>) -> Result<Decoded, Refusal> {
     if prefix & 0x80 != 0 && prefix != 0x80 {
         return Err(version(Code::MessageVersion, start).got(format!("version {}", prefix & 0x7f)));
     }
-    let transaction: VersionedTransaction = wincode::deserialize(bytes).map_err(|_| malformed(0, bytes.len()))?;
+    let transaction: VersionedTransaction = wincode::deserialize(&bytes).map_err(|_| malformed(0, bytes.len()))?;
     let again = wincode::serialize(&transaction).map_err(|_| malformed(0, bytes.len()))?;
     if again != bytes {
-        let same = again.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+        let same = again.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
         return Err(if same == again.len() {
             at.refuse_bytes(Code::TransactionTrailing, same, bytes.len())
         } else {
@@ -102,9 +102,9 @@ pub(crate) fn decode(bytes: &[u8], at: &At<'_>) -> Result<Decoded, Refusal> {
                 .because("a length is not written in its shortest form")
         });
     }
-    let message = bytes.get(start..).unwrap_or_default().to_vec();
     let layout = layout(&transaction.message, start, bytes.len()).ok_or_else(|| version(Code::MessageVersion, start))?;
-    Ok(Decoded { transaction, message, layout })
+    bytes.drain(..start);
+    Ok(Decoded { transaction, message: bytes, layout })
 }
 
 /// Where the parts stand: the encoding is canonical, so each count's own width follows from its value.
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn newer_messages_are_refused_by_their_own_code() {
-        let code = |bytes: &[u8]| decode(bytes, &At::root("")).unwrap_err().code();
+        let code = |bytes: &[u8]| decode(bytes.to_vec(), &At::root("")).unwrap_err().code();
         assert_eq!(code(&[0x81, 1, 0, 0]), Code::MessageVersion);
         let mut newer = [0; 80];
         newer[0] = 1;

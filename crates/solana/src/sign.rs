@@ -176,7 +176,7 @@ impl Unsigned {
     ///
     /// Whatever the signer refuses.
     pub fn sign_with(&self, signer: &(impl Signer + ?Sized)) -> Result<Vec<(String, Outside)>, SignerError> {
-        self.payloads().map(|(name, payload)| Ok((name.to_owned(), Outside(signer.try_sign_message(&payload.message)?)))).collect()
+        self.payloads().map(|(name, payload)| Ok((name.to_owned(), Outside(signer.try_sign_message(payload.message())?)))).collect()
     }
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
     // Ed25519 takes the message whole: it hashes it twice.
     unsigned
         .payloads()
-        .map(|(name, payload)| SigningRequest::new(name, signer.clone(), payload.message.clone(), payload.message.clone()))
+        .map(|(name, payload)| SigningRequest::new(name, signer.clone(), payload.message().to_vec(), payload.message().to_vec()))
         .collect()
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
             .expected(format!("the key of {}", unsigned.owner))
             .got(format!("the key of {address}")));
     }
-    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), Outside(key.0.sign_message(&payload.message)))).collect();
+    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), Outside(key.0.sign_message(payload.message())))).collect();
     attach(unsigned, signatures)
 }
 
@@ -225,11 +225,11 @@ pub(crate) fn attach(unsigned: Unsigned, mut signatures: Vec<(String, Outside)>)
 fn put(payload: &Payload, owner: Address, signature: &Outside, name: &str) -> Result<VersionedTransaction, Refusal> {
     let root = At::root("/signatures");
     let at = root.key(name);
-    if !signature.0.verify(owner.as_ref(), &payload.message) {
+    if !signature.0.verify(owner.as_ref(), payload.message()) {
         return Err(at.refuse(Code::SignatureMismatch).expected(format!("a signature of {owner} over the message")));
     }
-    let mut signed = payload.transaction.clone();
-    if signed.message.serialize() != payload.message {
+    let mut signed = payload.transaction().clone();
+    if signed.message.serialize() != payload.message() {
         return Err(at.refuse(Code::Internal).because("the message is not the one that was shown"));
     }
     *signed.signatures.get_mut(payload.owner_slot).ok_or_else(|| at.refuse(Code::Internal))? = signature.0;

@@ -154,7 +154,7 @@ fn cover(spans: &mut Vec<Span>, proposal: &Proposal, htlc: &Htlc, deposit: &Depo
 }
 
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-    let message = &unsigned.transaction.transaction.message;
+    let message = &unsigned.transaction.transaction().message;
     let whose = if unsigned.own_blockhash { "the wallet's own" } else { "as it came" };
     summary.say(Topic::Wallet, format!("signed by {}, blockhash {} ({whose})", unsigned.owner, message.recent_blockhash()));
     if let Some(last) = unsigned.wallet.last_valid_block_height {

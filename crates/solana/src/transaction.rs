@@ -1,5 +1,7 @@
 //! Unsigned transactions: the verified messages, with the wallet's blockhash where it gives one.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::json::Node;
@@ -11,6 +13,7 @@ use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::Address;
+use crate::message::Decoded;
 use crate::verify::{Deposit, Proposal};
 
 /// What only the wallet knows.
@@ -63,39 +66,52 @@ impl Wallet {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Payload {
-    /// The transaction: the owner's slot is zero, other slots are as they came.
-    pub transaction: VersionedTransaction,
-    /// The message's bytes: what is signed.
-    pub message: Vec<u8>,
+    /// Shared with the proposal that was verified, unless something had to change.
+    decoded: Arc<Decoded>,
     /// Index of the owner's slot.
     pub(crate) owner_slot: usize,
 }
 
 impl Payload {
+    /// The transaction: the owner's slot is zero, other slots are as they came.
+    #[must_use]
+    pub fn transaction(&self) -> &VersionedTransaction {
+        &self.decoded.transaction
+    }
+
+    /// The message's bytes: what is signed.
+    #[must_use]
+    pub fn message(&self) -> &[u8] {
+        &self.decoded.message
+    }
+
     /// The required signers, in order.
     #[must_use]
     pub fn signers(&self) -> &[Address] {
-        let message = &self.transaction.message;
+        let message = &self.transaction().message;
         message.static_account_keys().get(..usize::from(message.header().num_required_signatures)).unwrap_or_default()
     }
 
     /// SHA-256 of the message: Ed25519 signs the message itself, but a person compares something short.
     #[must_use]
     pub fn message_hash(&self) -> Hash {
-        Hash::new_from_array(Sha256::digest(&self.message).into())
+        Hash::new_from_array(Sha256::digest(self.message()).into())
     }
 
     fn of(proposal: &Proposal, blockhash: Option<Hash>) -> Self {
-        let mut transaction = proposal.decoded.transaction.clone();
-        let mut message = proposal.decoded.message.clone();
+        let (mut decoded, owner_slot) = (Arc::clone(&proposal.decoded), proposal.owner_slot);
         if let Some(blockhash) = blockhash {
-            transaction.message.set_recent_blockhash(blockhash);
-            message = transaction.message.serialize();
+            let changed = Arc::make_mut(&mut decoded);
+            changed.transaction.message.set_recent_blockhash(blockhash);
+            changed.message = changed.transaction.message.serialize();
         }
-        if let Some(slot) = transaction.signatures.get_mut(proposal.owner_slot) {
-            *slot = Signature::default();
+        let empty = Signature::default();
+        if decoded.transaction.signatures.get(owner_slot) != Some(&empty)
+            && let Some(slot) = Arc::make_mut(&mut decoded).transaction.signatures.get_mut(owner_slot)
+        {
+            *slot = empty;
         }
-        Self { transaction, message, owner_slot: proposal.owner_slot }
+        Self { decoded, owner_slot }
     }
 }
 
@@ -131,7 +147,7 @@ pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Re
 
 /// The message and its signers, as the artefacts carry them.
 pub(crate) fn serialize_payload<M: SerializeMap>(map: &mut M, payload: &Payload) -> Result<(), M::Error> {
-    map.serialize_entry("message", &STANDARD.encode(&payload.message))?;
+    map.serialize_entry("message", &STANDARD.encode(payload.message()))?;
     let signers: Vec<_> = payload.signers().iter().map(ToString::to_string).collect();
     map.serialize_entry("signers", &signers)
 }

@@ -1,10 +1,13 @@
 //! The only file that accepts or refuses: each rule on a Solana result (batch-contract.md, attacks.md).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use countersign_core::json::{At, Node};
 use countersign_core::{Code, Order, Policy, Refusal, SecretHash, Terms, U256, Warnings};
+use solana_address::address_eq;
 use solana_message::compiled_instruction::CompiledInstruction;
+use solana_signature::Signature;
 
 use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 use crate::extra::Extra;
@@ -37,7 +40,7 @@ pub struct Deposit {
 #[non_exhaustive]
 pub struct Proposal {
     /// The transaction, decoded.
-    pub decoded: Decoded,
+    pub decoded: Arc<Decoded>,
     /// How it was written.
     pub encoding: Encoding,
     /// Who pays fees and rent: the owner, or the sponsor.
@@ -59,6 +62,11 @@ impl Proposal {
     pub(crate) fn account(&self, what: &str) -> Option<Address> {
         self.roles.iter().find(|role| role.what == what).map(|role| role.address)
     }
+
+    /// The data of the HTLC's instruction.
+    fn data(&self, at: &At<'_>) -> Result<&[u8], Refusal> {
+        part(&self.decoded, self.initiate, at).map(|(instruction, _)| instruction.data.as_slice())
+    }
 }
 
 pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
@@ -66,15 +74,13 @@ pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Depos
     let pins = Pins::of(order)?;
     let result = order.result.object()?;
     let response = wire::Response::read(&result)?;
-    let (transaction, terms) = pins.check_transaction(order, &response.transaction, Way::Ordinary, warnings)?;
+    let ordinary = pins.check_transaction(order, &response.transaction, Way::Ordinary, warnings)?;
     let gasless = match response.gasless {
         Some(node) if pins.htlc.token.is_none() => return Err(node.at().refuse(Code::GaslessNative)),
-        Some(node) => {
-            let way = Way::Gasless { twin: &terms, roles: &transaction.roles };
-            Some(pins.check_transaction(order, &node, way, warnings)?.0)
-        }
+        Some(node) => Some(pins.check_transaction(order, &node, Way::Gasless { twin: &ordinary }, warnings)?.0),
         None => None,
     };
+    let (transaction, terms) = ordinary;
     let shared = Terms {
         initiator: address::account(pins.owner)?,
         redeemer: address::account(terms.redeemer)?,
@@ -92,7 +98,7 @@ enum Way<'t> {
     /// The owner pays and is the only signer.
     Ordinary,
     /// The service pays and signs first; all else is as in the ordinary transaction.
-    Gasless { twin: &'t Initiate, roles: &'t [Role] },
+    Gasless { twin: &'t (Proposal, Initiate) },
 }
 
 /// What the wallet knows already.
@@ -128,22 +134,27 @@ impl Pins {
     ) -> Result<(Proposal, Initiate), Refusal> {
         let at = node.at();
         let (bytes, encoding) = wire::transaction(node)?;
-        let decoded = message::decode(&bytes, at)?;
+        let decoded = message::decode(bytes, at)?;
         check_lookup_tables(&decoded, at)?;
         let (initiate, extras) = self.check_instructions(&decoded, order.policy, at)?;
         let instruction = part(&decoded, initiate, at)?;
         check_signers(&decoded, way, at)?;
         let fee_payer = self.check_fee_payer(&decoded, way, at)?;
-        let terms = self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
-        let roles = match way {
-            Way::Ordinary => self
-                .htlc
-                .initiate_accounts(self.owner, fee_payer, &terms.secret_hash)
-                .ok_or_else(|| at.refuse(Code::Internal).because("no program-derived address for the terms"))?,
-            Way::Gasless { twin, .. } if *twin != terms => return Err(refuse(at, Code::TwinsDiffer, &instruction.1.data)),
-            // The derived accounts are those of the ordinary transaction: deriving costs more than all else here.
-            Way::Gasless { roles, .. } => {
-                roles.iter().map(|role| if role.what == SPONSOR { Role { address: fee_payer, ..*role } } else { *role }).collect()
+        let (terms, roles) = match way {
+            Way::Ordinary => {
+                let terms = self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
+                let roles = self.htlc.initiate_accounts(self.owner, fee_payer, &terms.secret_hash);
+                (terms, roles.ok_or_else(|| at.refuse(Code::Internal).because("no program-derived address for the terms"))?)
+            }
+            // Bytes that have been judged say the same once more, and derive the same accounts: that costs more than all else.
+            Way::Gasless { twin: (twin, terms) } if twin.data(at)? == instruction.0.data => {
+                let role = |role: &Role| if role.what == SPONSOR { Role { address: fee_payer, ..*role } } else { *role };
+                (terms.clone(), twin.roles.iter().map(role).collect())
+            }
+            // A rule that they break says more than that they differ.
+            Way::Gasless { .. } => {
+                self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
+                return Err(refuse(at, Code::TwinsDiffer, &instruction.1.data));
             }
         };
         check_accounts(&decoded, instruction.0, instruction.1, &roles, at)?;
@@ -152,6 +163,7 @@ impl Pins {
         self.check_keys(&decoded, fee_payer, &roles, &extras, at)?;
         let owner_slot = usize::from(matches!(way, Way::Gasless { .. }));
         let owner_signed = self.check_slots(&decoded, owner_slot, warnings, at)?;
+        let decoded = Arc::new(decoded);
         Ok((Proposal { decoded, encoding, fee_payer, owner_slot, owner_signed, extras, initiate, roles }, terms))
     }
 
@@ -297,12 +309,15 @@ impl Pins {
         let keys = message.static_account_keys();
         for (index, key) in keys.iter().enumerate() {
             let place = decoded.layout.key(index);
-            let mut needed = roles.iter().chain(&programs).filter(|role| role.address == *key).peekable();
-            if keys.iter().take(index).any(|earlier| earlier == key) || (needed.peek().is_none() && *key != self.htlc.program) {
+            // `address_eq` stops at the first eight bytes that differ, and these compare each with each.
+            let needed = roles.iter().chain(&programs).filter(|role| address_eq(&role.address, key));
+            let needed = needed.map(|role| (role.signer, role.writable)).reduce(|a, b| (a.0 || b.0, a.1 || b.1));
+            let twice = keys.iter().position(|other| address_eq(other, key)) != Some(index);
+            if twice || (needed.is_none() && *key != self.htlc.program) {
                 return Err(refuse(at, Code::AccountUnused, &place).got(key));
             }
-            let pays = *key == fee_payer;
-            let wanted = needed.fold((pays, pays), |(signer, writable), role| (signer || role.signer, writable || role.writable));
+            let (pays, (signer, writable)) = (*key == fee_payer, needed.unwrap_or_default());
+            let wanted = (pays || signer, pays || writable);
             let got = message::flags(message, index);
             if got != wanted {
                 return Err(refuse(at, Code::AccountFlags, &place).expected(flags(wanted)).got(format!("{key}, {}", flags(got))));
@@ -317,7 +332,7 @@ impl Pins {
         let transaction = &decoded.transaction;
         let mut owner_signed = false;
         for (index, (signature, key)) in transaction.signatures.iter().zip(transaction.message.static_account_keys()).enumerate() {
-            if signature.as_ref().iter().all(|byte| *byte == 0) {
+            if *signature == Signature::default() {
                 continue;
             }
             let valid = signature.verify(key.as_ref(), &decoded.message);
