@@ -139,7 +139,7 @@ impl Swap {
     ///
     /// # Errors
     ///
-    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordSwapId`], [`Code::FundingMismatch`] for funding
+    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordMismatch`], [`Code::RecordSwapId`], [`Code::FundingMismatch`] for funding
     /// transactions that cannot be read, or what a record's HTLC refuses.
     pub fn of(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Self, Refusal> {
         let swap = side(record, leg);
@@ -147,6 +147,9 @@ impl Swap {
         let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| refuse(Code::UnknownAsset, "asset").got(&swap.asset))?;
         let chain = Chain::of(&asset.chain.network)
             .ok_or_else(|| refuse(Code::UnsupportedFamily, "asset").expected(Family::Bitcoin).got(asset.chain.family()))?;
+        if swap.chain != asset.chain.record.chain {
+            return Err(refuse(Code::RecordMismatch, "chain").expected(&asset.chain.record.chain).got(&swap.chain));
+        }
         let htlc = htlc::of_record(asset, chain, swap, &refuse)?;
         let tree = Tree::new(htlc).ok_or_else(|| refuse(Code::UnknownAsset, "asset"))?;
         let address = tree.address(chain).unwrap_or_default();

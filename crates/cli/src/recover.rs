@@ -49,8 +49,8 @@ pub(crate) struct Args {
     /// A hash that the service wants signed, once for each output: refused unless it is the one computed here.
     #[arg(long, value_name = "HEX", requires = "instant")]
     hash: Vec<String>,
-    /// Only verifies the instant refund that the service has presigned in the record.
-    #[arg(long, conflicts_with_all = ["instant", "secret_file"])]
+    /// Only verifies the instant refund that the service has presigned in the record, for the outputs that the record names.
+    #[arg(long, conflicts_with_all = ["instant", "secret_file", "funding"])]
     presigned: bool,
     #[command(flatten)]
     key: KeyArgs,

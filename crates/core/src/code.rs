@@ -207,6 +207,7 @@ codes! {
     AmountBelowDust = "amount_below_dust", "nodes do not relay an output as small as this", "ask for a larger amount";
     UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "rewrite it to exactly the amount";
     ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "rewrite it to exactly the amount";
+    UnpinnedRegistryVersion = "unpinned_registry_version", "no version of the orders registry is pinned: the one in the call is taken", "pin the version at which the object became shared; another one fails on chain";
     UnpinnedSolver = "unpinned_solver", "no solver is pinned for this chain: nobody vouches for the redeemer", "pin the solvers of the liquidity list";
     SecretNotYours = "secret_not_yours", "the request names no secret hash: whoever chose it holds the secret", "choose the secret yourself and send its hash";
     NoOrderRecord = "no_order_record", "without the order record the destination side is unchecked", "fetch the order and check again";
@@ -218,7 +219,7 @@ codes! {
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
-    SignatureUnverified = "signature_unverified", "only the network can prove a signature of this scheme", "simulate the transaction before relying on it";
+    SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on unproven: the network decides", "simulate the transaction before relying on it";
     OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already holds bytes; they are overwritten", "ask why, if it repeats";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }

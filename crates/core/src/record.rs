@@ -23,6 +23,9 @@ struct Parties {
     redeemer: Account,
 }
 
+/// Only the service's own keys on Bitcoin-like chains stand in a record without having been asked for.
+const NO_DELEGATE: &str = "none, as none was requested";
+
 struct Check<'c, 'd> {
     order: &'c Order<'d>,
     record: &'c OrderRecord,
@@ -200,6 +203,13 @@ impl Check<'_, '_> {
             (Some(owner), _) if written != *owner => return mismatch("initiator", owner, &swap.initiator),
             _ => {}
         }
+        if order.family() != Family::Bitcoin
+            && let Some(got) = swap.delegate.as_deref().filter(|delegate| !delegate.is_empty())
+            && order.delegate != Some(self.account(leg, "delegate", got)?)
+        {
+            let expected = order.request.source.delegate.as_deref().unwrap_or(NO_DELEGATE);
+            return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").expected(expected).got(got));
+        }
         if let Some(terms) = terms {
             if parties.redeemer != terms.redeemer {
                 return mismatch("redeemer", &terms.redeemer, &swap.redeemer);
@@ -234,12 +244,14 @@ impl Check<'_, '_> {
                 .expected(wanted.owner.as_deref().unwrap_or_default())
                 .got(&swap.redeemer));
         }
+        let got = swap.delegate.as_deref().unwrap_or_default();
         if let Some(delegate) = &wanted.delegate {
             let requested = self.account(leg, "delegate", delegate)?;
-            let got = swap.delegate.as_deref().unwrap_or_default();
             if got.is_empty() || self.account(leg, "delegate", got)? != requested {
                 return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").expected(delegate).got(got));
             }
+        } else if !got.is_empty() && self.asset(leg).chain.family() != Family::Bitcoin {
+            return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").expected(NO_DELEGATE).got(got));
         }
         // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
         if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {

@@ -50,8 +50,8 @@ impl<'r> Side<'r> {
     ///
     /// # Errors
     ///
-    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], or [`Code::RecordMismatch`] for a
-    /// party that is no account of the chain.
+    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], or [`Code::RecordMismatch`] for another
+    /// chain than the asset's or a party that is no account of it.
     pub fn of(record: &'r OrderRecord, leg: Leg, registry: &'r Registry, family: Family) -> Result<Self, Refusal> {
         let swap = match leg {
             Leg::Source => &record.source_swap,
@@ -61,6 +61,9 @@ impl<'r> Side<'r> {
         let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| refuse(Code::UnknownAsset, "asset").got(&swap.asset))?;
         if asset.chain.family() != family {
             return Err(refuse(Code::UnsupportedFamily, "asset").expected(family).got(asset.chain.family()));
+        }
+        if swap.chain != asset.chain.record.chain {
+            return Err(refuse(Code::RecordMismatch, "chain").expected(&asset.chain.record.chain).got(&swap.chain));
         }
         let version = Version::parse(&record.version)
             .ok_or_else(|| Refusal::new(Code::RecordVersion, "/order/version").expected("v1, v2 or v3").got(&record.version))?;

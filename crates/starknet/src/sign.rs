@@ -137,9 +137,9 @@ impl Signature {
             }
             _ => Vec::new(),
         };
-        if felts.is_empty() || felts.len() > MAX_SIGNATURE {
+        if !(2..=MAX_SIGNATURE).contains(&felts.len()) {
             let refusal = node.at().refuse(Code::SignatureMalformed).because("a signature is an array of felts, or r and s");
-            return Err(refusal.expected(format!("1 to {MAX_SIGNATURE} felts")));
+            return Err(refusal.expected(format!("2 to {MAX_SIGNATURE} felts")));
         }
         Ok(Self(felts))
     }

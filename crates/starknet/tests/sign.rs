@@ -139,6 +139,7 @@ fn refuses_signatures_that_prove_nothing() {
         ("invoke", json!(["0x0", "0x0"]), Code::SignatureMismatch),
         ("invoke", json!(["0x1", "0x0"]), Code::SignatureMismatch),
         ("invoke", json!([]), Code::SignatureMalformed),
+        ("invoke", json!(["0x1"]), Code::SignatureMalformed),
         ("invoke", json!(null), Code::SignatureMalformed),
         ("invoke", json!(true), Code::SignatureMalformed),
         ("invoke", json!(vec!["0x1"; 1025]), Code::SignatureMalformed),

@@ -165,7 +165,7 @@ impl Rules<'_, '_> {
     fn check(&self, terms: &Initiate, warnings: &mut Warnings) -> Result<u64, Refusal> {
         self.package(terms)?;
         self.coin_type(terms)?;
-        self.registry(terms)?;
+        self.registry(terms, warnings)?;
         self.order.check_initiator(&address::account(terms.initiator)?, &|code| self.refuse(code, &Role::Initiator))?;
         self.order.check_redeemer(&address::account(terms.redeemer)?, warnings, &|code| self.refuse(code, &Role::Redeemer))?;
         self.order.check_secret_hash(SecretHash(terms.secret_hash), &|code| self.refuse(code, &Role::SecretHash))?;
@@ -191,8 +191,11 @@ impl Rules<'_, '_> {
     }
 
     /// The pinned object, shared since the pinned version, changed by the call.
-    fn registry(&self, terms: &Initiate) -> Result<(), Refusal> {
-        let version = self.pins.registry_version.unwrap_or_else(|| terms.registry.version());
+    fn registry(&self, terms: &Initiate, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let version = self.pins.registry_version.unwrap_or_else(|| {
+            warnings.warn(Code::UnpinnedRegistryVersion);
+            terms.registry.version()
+        });
         let pinned = SharedInput::new(self.pins.registry, version, Mutability::Mutable);
         if terms.registry == pinned {
             return Ok(());

@@ -124,6 +124,20 @@ fn a_coin_that_does_not_belong_there_is_refused() {
         *coin.expect("a coin") = Input::Pure(vec![1; 32]);
     });
     assert_eq!(pure.code(), Code::UnexpectedInput, "{pure}");
+
+    for what in ["orders registry", "clock"] {
+        let in_two_roles = refused(0, |transaction| {
+            let clock = |id| id == Address::from_static("0x6");
+            let shared = transaction.inputs.iter().find_map(|input| match input {
+                Input::Shared(shared) if clock(shared.object_id()) == (what == "clock") => Some(shared.object_id()),
+                _ => None,
+            });
+            let coin = transaction.inputs.iter_mut().find(|input| matches!(input, Input::ImmutableOrOwned(_)));
+            *coin.expect("a coin") = Input::ImmutableOrOwned(ObjectReference::new(shared.expect("an object"), 1, Digest::new([1; 32])));
+        });
+        assert_eq!(in_two_roles.code(), Code::UnexpectedInput, "{in_two_roles}");
+        assert!(in_two_roles.to_string().contains(&format!("coin and {what}")), "{in_two_roles}");
+    }
 }
 
 #[test]
@@ -136,12 +150,14 @@ fn a_pinned_version_that_is_no_number_is_refused() {
 }
 
 #[test]
-fn a_version_that_is_not_pinned_is_taken_and_shown() -> TestResult {
+fn a_version_that_is_not_pinned_is_taken_and_shown_with_a_warning() -> TestResult {
     let version = format!("/assets/{}/htlc/registry_initial_shared_version", asset_index("sui_testnet:sui"));
     let registry = registry_with(&[(&version, Json::Null)]);
     let case = support::fixture("sui-native");
-    let lines =
-        with_verified(case.input.as_bytes(), &registry, &Policy::default(), |verified, _| Ok(serde_json::to_string(&verified.summary())))??;
+    let lines = with_verified(case.input.as_bytes(), &registry, &Policy::default(), |verified, _| {
+        assert!(verified.warnings().list().iter().any(|warning| warning.code == Code::UnpinnedRegistryVersion));
+        Ok(serde_json::to_string(&verified.summary()))
+    })??;
     assert!(lines.contains("shared since version 117440512"), "{lines}");
     Ok(())
 }

@@ -6,13 +6,13 @@ use countersign_core::json::Node;
 use countersign_core::{Code, Refusal, U256, number};
 
 /// Most digits behind the point.
-const MAX_FRACTION: usize = 18;
+const MAX_FRACTION: usize = 36;
 
 /// A fee rate, base units per virtual byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeRate {
     /// The rate times `10^scale`.
-    units: u128,
+    units: U256,
     scale: u8,
 }
 
@@ -20,14 +20,14 @@ impl FeeRate {
     /// A whole number of base units per virtual byte.
     #[must_use]
     pub fn whole(rate: u64) -> Self {
-        Self { units: u128::from(rate), scale: 0 }
+        Self { units: U256::from(rate), scale: 0 }
     }
 
-    /// Reads a decimal such as `2.5`: digits, and up to 18 more behind a point.
+    /// Reads a decimal such as `2.5`: digits, and up to 36 more behind a point.
     ///
     /// # Errors
     ///
-    /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units.
+    /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units, or with more digits than that behind the point.
     pub fn parse(text: &str) -> Result<Self, Code> {
         let (whole, fraction) = match text.split_once('.') {
             Some((_, "")) => return Err(Code::DecimalEmpty),
@@ -41,7 +41,7 @@ impl FeeRate {
         if fraction.len() > MAX_FRACTION {
             return Err(Code::NumberTooLarge);
         }
-        // 20 digits and 18 more are at most 38, and the largest 64-bit number times 10^18 is below 2^128.
+        // The largest 64-bit number times 10^36 is below 2^184: it can be multiplied by any size of a transaction.
         let units = format!("{whole}{fraction}").parse().map_err(|_| Code::NumberTooLarge)?;
         let scale = u8::try_from(fraction.len()).map_err(|_| Code::NumberTooLarge)?;
         Ok(Self { units, scale })
@@ -57,7 +57,7 @@ impl FeeRate {
     ///
     /// [`Code::FeeRateZero`] or [`Code::FeeRateTooHigh`] at `at`.
     pub fn check(self, limit: u64, at: &str) -> Result<(), Refusal> {
-        if self.units == 0 {
+        if self.units.is_zero() {
             return Err(Refusal::new(Code::FeeRateZero, at).got(self));
         }
         // The smallest fee of one byte that is above the limit.
@@ -71,14 +71,14 @@ impl FeeRate {
     #[must_use]
     pub fn fee(self, vsize: u64) -> Option<u64> {
         let scale = U256::from(10).checked_pow(U256::from(self.scale))?;
-        let fee = U256::from(self.units).checked_mul(U256::from(vsize))?.div_ceil(scale);
+        let fee = self.units.checked_mul(U256::from(vsize))?.div_ceil(scale);
         u64::try_from(fee).ok()
     }
 }
 
 impl fmt::Display for FeeRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&number::in_whole_units(U256::from(self.units), self.scale))
+        f.write_str(&number::in_whole_units(self.units, self.scale))
     }
 }
 
@@ -89,9 +89,18 @@ mod tests {
     #[test]
     fn fees_are_exact_and_rounded_up() {
         // By hand: 2.5 * 141 = 352.5; 1.1 * 10 = 11 exactly, where a float gives 11.000000000000002.
-        for (rate, vsize, fee) in [("2.5", 141, 353), ("1.1", 10, 11), ("1", 141, 141), ("0.001", 1, 1), ("17.03", 100, 1703)] {
+        for (rate, vsize, fee) in [
+            ("2.5", 141, 353),
+            ("1.1", 10, 11),
+            ("1", 141, 141),
+            ("0.001", 1, 1),
+            ("17.03", 100, 1703),
+            ("14.000000000000000000000000000000000001", 1, 15),
+        ] {
             assert_eq!(FeeRate::parse(rate).unwrap().fee(vsize), Some(fee), "{rate}");
         }
+        let largest = FeeRate::parse("18446744073709551615.999999999999999999999999999999999999").unwrap();
+        assert_eq!((largest.fee(0), largest.fee(1), largest.fee(u64::MAX)), (Some(0), None, None));
     }
 
     #[test]
@@ -107,7 +116,7 @@ mod tests {
             ("1.2.3", Code::DecimalDigit),
             ("1.+2", Code::DecimalDigit),
             ("18446744073709551616", Code::NumberTooLarge),
-            ("1.0000000000000000001", Code::NumberTooLarge),
+            ("1.0000000000000000000000000000000000001", Code::NumberTooLarge),
         ] {
             assert_eq!(FeeRate::parse(text), Err(code), "{text:?}");
         }

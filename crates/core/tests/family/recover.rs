@@ -30,10 +30,11 @@ pub(crate) fn refuses_other_records<T>(
 ) -> TestResult {
     let refused = |record: &OrderRecord, leg| refund(record, leg).map(|_| ());
     let no_asset = |order: &mut Json| order["source_swap"]["asset"] = format!("{}:nothing", Tested::FAMILY.name()).into();
-    let common: [(Change, Code, &str); 4] = [
+    let common: [(Change, Code, &str); 5] = [
         (|order| order["source_swap"]["swap_id"] = "12".into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
         (|order| order["version"] = "v9".into(), Code::RecordVersion, "/order/version"),
         (no_asset, Code::UnknownAsset, "/order/source_swap/asset"),
+        (|order| order["source_swap"]["chain"] = "elsewhere".into(), Code::RecordMismatch, "/order/source_swap/chain"),
         (|order| order["source_swap"]["initiator"] = "0x".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
     ];
     for (change, code, at) in common.iter().chain(own) {

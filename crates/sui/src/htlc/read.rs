@@ -9,7 +9,7 @@ use sui_sdk_types::{
 };
 
 use super::layout::{Layout, Range};
-use super::{Coins, INITIATE, Initiate, MAX_DESTINATION_DATA, MODULE, Role, Shape};
+use super::{CLOCK, Coins, INITIATE, Initiate, MAX_DESTINATION_DATA, MODULE, Role, Shape};
 
 /// What a command is called in Sui's documentation.
 const fn command_name(command: &Command) -> &'static str {
@@ -96,6 +96,7 @@ impl<'r> Reader<'r, '_> {
 
         let initiate =
             Initiate { package: call.package, coin_type, registry, initiator, redeemer, secret_hash, amount, timelock, destination_data };
+        self.coins_are_no_other_object(&initiate.registry)?;
         let roles = self.every_input_used()?;
         Ok((initiate, Shape { roles, split_amount, call_amount, coins, nested }))
     }
@@ -290,6 +291,18 @@ impl<'r> Reader<'r, '_> {
                 .expected(format!("Result({split}), the coin that was split off"))
                 .got(Shown(other))),
         }
+    }
+
+    fn coins_are_no_other_object(&self, registry: &SharedInput) -> Result<(), Refusal> {
+        let objects = [(registry.object_id(), Role::Registry), (CLOCK, Role::Clock)];
+        for (index, role) in self.roles.iter().enumerate() {
+            let Some(Role::Coin(coin)) = role else { continue };
+            if let Some((object, other)) = objects.iter().find(|(object, _)| object == coin.object_id()) {
+                let refusal = self.refuse(Code::UnexpectedInput, self.layout.input(index));
+                return Err(refusal.because(format!("one object is both coin and {}", other.name())).got(object));
+            }
+        }
+        Ok(())
     }
 
     fn every_input_used(self) -> Result<Vec<Role>, Refusal> {
