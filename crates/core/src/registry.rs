@@ -62,7 +62,14 @@ pub struct Asset {
     pub htlc_registry: Option<Account>,
     min_amount: Option<U256>,
     max_amount: Option<U256>,
-    domain_hash: OnceLock<(Box<str>, [u8; 32])>,
+    derived: OnceLock<Derived>,
+}
+
+/// What follows from an asset's pins; empty where nothing does.
+#[derive(Debug, Clone)]
+struct Derived {
+    of: Box<str>,
+    values: Box<[[u8; 32]]>,
 }
 
 /// A token.
@@ -96,13 +103,16 @@ impl Asset {
         self.min_amount.is_none_or(|min| amount >= min) && self.max_amount.is_none_or(|max| amount <= max)
     }
 
-    /// The hash of the domain in which the HTLC's messages are signed, for a version. Chain and contract are pinned, so it is
-    /// computed for the first order and kept; a version other than that order's is computed each time.
+    /// The hash of the domain in which the HTLC's messages are signed, for a version: kept as by [`Asset::derived`].
     pub fn domain_hash(&self, version: &str, compute: impl Fn() -> [u8; 32]) -> [u8; 32] {
-        match self.domain_hash.get_or_init(|| (version.into(), compute())) {
-            (kept, hash) if **kept == *version => *hash,
-            _ => compute(),
-        }
+        self.derived(version, || Some([compute()])).map_or_else(&compute, |[hash]| hash)
+    }
+
+    /// Hashes and accounts that follow from what is pinned, and from nothing else but `of`: they are computed for the first
+    /// order and kept. For another `of` than that order's they are computed each time.
+    pub fn derived<const N: usize>(&self, of: &str, compute: impl Fn() -> Option<[[u8; 32]; N]>) -> Option<[[u8; 32]; N]> {
+        let kept = self.derived.get_or_init(|| Derived { of: of.into(), values: compute().map(Box::from).unwrap_or_default() });
+        if *kept.of == *of { kept.values.as_ref().try_into().ok() } else { compute() }
     }
 
     /// The asset's symbol.
@@ -253,7 +263,7 @@ impl Registry {
             text.as_deref().map(number::decimal).transpose().map_err(|code| format!("limits of {id}: {}", code.meaning()))
         };
         let (min_amount, max_amount) = (limit(&record.min_amount)?, limit(&record.max_amount)?);
-        let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount, domain_hash: OnceLock::new() };
+        let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount, derived: OnceLock::new() };
         match self.assets.insert(id.as_str().to_owned(), Arc::new(asset)) {
             None => Ok(()),
             Some(_) => Err(format!("{id} is listed twice")),
@@ -421,5 +431,8 @@ mod tests {
         };
         assert_eq!([hash("3"), hash("3"), hash("3.1"), hash("3"), hash("3.1")], [[1; 32], [1; 32], [3; 32], [1; 32], [3; 32]]);
         assert_eq!(computed.get(), 3, "once for the first version, each time for another");
+        assert_eq!(asset.derived("3", || Some([[7; 32]; 2])), None, "what is kept is of another kind");
+        assert_eq!(asset.derived("4", || Some([[7; 32]; 2])), Some([[7; 32]; 2]));
+        assert_eq!(asset.derived::<2>("4", || None), None);
     }
 }

@@ -105,10 +105,26 @@ impl Htlc {
         self.token.and_then(|token| address::derive(&[token.mint.as_ref()], &self.program))
     }
 
+    /// Identity and vault of the SPL program, which are the same for every order; `None` for the native program.
+    pub(crate) fn own_accounts(&self) -> Option<[Address; 2]> {
+        Some([self.identity()?, self.vault()?])
+    }
+
     /// The accounts of `initiate`, in order. The sponsor pays the rent of an SPL swap; in the native program the initiator
     /// does.
     #[must_use]
     pub fn initiate_accounts(&self, initiator: Address, sponsor: Address, secret_hash: &[u8; 32]) -> Option<Vec<Role>> {
+        self.initiate_accounts_beside(|| self.own_accounts(), initiator, sponsor, secret_hash)
+    }
+
+    /// As [`Htlc::initiate_accounts`], where the program's own accounts may be known already.
+    pub(crate) fn initiate_accounts_beside(
+        &self,
+        own: impl FnOnce() -> Option<[Address; 2]>,
+        initiator: Address,
+        sponsor: Address,
+        secret_hash: &[u8; 32],
+    ) -> Option<Vec<Role>> {
         let swap_account = self.swap_account(initiator, secret_hash)?;
         let signs = |what, address, writable| Role { what, address, signer: true, writable };
         Some(match self.token {
@@ -117,17 +133,20 @@ impl Htlc {
                 signs("the initiator", initiator, true),
                 reads("the system program", SYSTEM_PROGRAM),
             ],
-            Some(token) => vec![
-                writes("the program's identity account", self.identity()?),
-                writes(SWAP_ACCOUNT, swap_account),
-                writes(VAULT, self.vault()?),
-                signs("the initiator", initiator, false),
-                writes(TOKEN_ACCOUNT, address::associated_token_account(initiator, token.mint, token.program)?),
-                reads("the mint", token.mint),
-                signs(SPONSOR, sponsor, true),
-                reads("the token program", token.program),
-                reads("the system program", SYSTEM_PROGRAM),
-            ],
+            Some(token) => {
+                let [identity, vault] = own()?;
+                vec![
+                    writes("the program's identity account", identity),
+                    writes(SWAP_ACCOUNT, swap_account),
+                    writes(VAULT, vault),
+                    signs("the initiator", initiator, false),
+                    writes(TOKEN_ACCOUNT, address::associated_token_account(initiator, token.mint, token.program)?),
+                    reads("the mint", token.mint),
+                    signs(SPONSOR, sponsor, true),
+                    reads("the token program", token.program),
+                    reads("the system program", SYSTEM_PROGRAM),
+                ]
+            }
         })
     }
 

@@ -109,20 +109,10 @@ struct Pins {
 
 impl Pins {
     fn of(order: &Order<'_>) -> Result<Self, Refusal> {
-        let asset = order.source;
-        let internal = || Refusal::new(Code::Internal, "/request/source/asset");
-        let unpinned =
-            || Refusal::new(Code::UnknownAsset, "/request/source/asset").because("no HTLC is pinned for the asset").got(&asset.record.id);
-        let program = asset.htlc.as_ref().and_then(address::of).ok_or_else(unpinned)?;
-        let token = match &asset.token {
-            Some(token) => Some(Token {
-                mint: token.account.as_ref().and_then(address::of).ok_or_else(internal)?,
-                program: token_program(asset.record.token.as_ref().and_then(|token| token.schema.as_deref())),
-            }),
-            None => None,
-        };
-        let owner = order.owner.as_ref().and_then(address::of).ok_or_else(internal)?;
-        Ok(Self { htlc: Htlc { program, token }, owner })
+        let program = order.pinned_htlc(address::of)?;
+        let schema = order.source.record.token.as_ref().and_then(|token| token.schema.as_deref());
+        let token = order.pinned_token(address::of)?.map(|mint| Token { mint, program: token_program(schema) });
+        Ok(Self { htlc: Htlc { program, token }, owner: order.owner_as(address::of)? })
     }
 
     fn check_transaction(
@@ -143,7 +133,9 @@ impl Pins {
         let (terms, roles) = match way {
             Way::Ordinary => {
                 let terms = self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
-                let roles = self.htlc.initiate_accounts(self.owner, fee_payer, &terms.secret_hash);
+                let own = || order.source.derived("", || Some(self.htlc.own_accounts()?.map(|account| account.to_bytes())));
+                let own = || own().map(|accounts| accounts.map(Address::from));
+                let roles = self.htlc.initiate_accounts_beside(own, self.owner, fee_payer, &terms.secret_hash);
                 (terms, roles.ok_or_else(|| at.refuse(Code::Internal).because("no program-derived address for the terms"))?)
             }
             // Bytes that have been judged say the same once more, and derive the same accounts: that costs more than all else.
