@@ -162,6 +162,18 @@ pub struct Approve {
     pub amount: U256,
 }
 
+/// An approval as it came, and as it will be signed.
+#[derive(Debug)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
+pub struct Approval<C> {
+    /// The call that will be signed.
+    pub call: C,
+    /// What the response proposed.
+    pub proposed: Approve,
+    /// What will be signed: the proposal, or exactly the amount where the policy rewrites.
+    pub signed: Approve,
+}
+
 impl Approve {
     /// The calldata, selector first.
     #[must_use]

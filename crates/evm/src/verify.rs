@@ -1,7 +1,7 @@
 //! The only file that accepts or refuses: each rule on an EVM result (batch-contract.md, attacks.md).
 
 use alloy_primitives::{Address, Bytes, U256};
-use countersign_abi::call::{Approve, Forms, Initiate, MAX_CALLDATA};
+use countersign_abi::call::{self, Approve, Forms, Initiate, MAX_CALLDATA};
 use countersign_abi::rules::{self, Spelling};
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
@@ -50,16 +50,7 @@ pub struct Call {
 }
 
 /// An approval as it came, and as it will be signed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Approval {
-    /// The call that will be signed.
-    pub call: Call,
-    /// What the response proposed.
-    pub proposed: Approve,
-    /// What will be signed: the proposal, or exactly the amount where the policy rewrites.
-    pub signed: Approve,
-}
+pub type Approval = call::Approval<Call>;
 
 pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
     let pins = Pins::of(order)?;

@@ -2,7 +2,7 @@
 //! the same words stands in `countersign_abi::rules`.
 
 use alloy_primitives::{Bytes, U256};
-use countersign_abi::call::{Approve, Forms, Initiate, MAX_CALLDATA};
+use countersign_abi::call::{self, Approve, Forms, Initiate, MAX_CALLDATA};
 use countersign_abi::rules::{Spelling, check_approval as settle_approval, check_arguments, check_pinned_version};
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
@@ -52,16 +52,7 @@ pub struct Call {
 }
 
 /// An approval as it came, and as it will be signed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Approval {
-    /// The call that will be signed.
-    pub call: Call,
-    /// What the response proposed.
-    pub proposed: Approve,
-    /// What will be signed: the proposal, or exactly the amount where the policy rewrites.
-    pub signed: Approve,
-}
+pub type Approval = call::Approval<Call>;
 
 pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
     order.check_no_delegate()?;
