@@ -73,20 +73,10 @@ pub fn covers(approves: bool, terms: &Initiate, message: Option<&Message>, words
     members(&mut spans, &at, Topic::Contract);
     spans.extend(terms.spans(&format!("{at}/data")));
     if let Some(message) = message {
-        let at = "/response/result/typed_data";
-        let mut member = |topic, path: &str, what| spans.push(Span::member(topic, format!("{at}/{path}"), what));
-        member(Topic::Message, "primaryType", "message type");
-        member(Topic::Message, "types", "member types");
-        member(Topic::Message, "domain/name", "domain name");
-        member(Topic::Message, "domain/version", "domain version");
-        member(Topic::Chain, "domain/chainId", "chain id");
-        member(Topic::Contract, "domain/verifyingContract", "contract");
-        member(Topic::Redeemer, "message/redeemer", "redeemer");
-        member(Topic::Timelock, "message/timelock", "timelock");
-        member(Topic::Pay, "message/amount", "amount");
-        member(Topic::SecretHash, "message/secretHash", "secret hash");
+        spans.extend(Span::typed_data());
+        spans.push(Span::of_message(Topic::Contract, "domain/verifyingContract", "contract"));
         if message.terms.destination_data.is_some() {
-            member(Topic::DestinationData, "message/destinationData", words.message_data);
+            spans.push(Span::of_message(Topic::DestinationData, "message/destinationData", words.message_data));
         }
     }
     spans

@@ -120,7 +120,34 @@ fn title<S: serde::Serializer>(topic: &Topic, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(topic.title())
 }
 
+/// Where the gasless message stands, in every family that has typed data.
+const TYPED_DATA: &str = "/response/result/typed_data";
+
 impl Span {
+    /// The members that every family's typed data has.
+    #[must_use]
+    pub fn typed_data() -> Vec<Self> {
+        [
+            (Topic::Message, "primaryType", "message type"),
+            (Topic::Message, "types", "member types"),
+            (Topic::Message, "domain/name", "domain name"),
+            (Topic::Message, "domain/version", "domain version"),
+            (Topic::Chain, "domain/chainId", "chain id"),
+            (Topic::Redeemer, "message/redeemer", "redeemer"),
+            (Topic::Timelock, "message/timelock", "timelock"),
+            (Topic::Pay, "message/amount", "amount"),
+            (Topic::SecretHash, "message/secretHash", "secret hash"),
+        ]
+        .map(|(topic, path, what)| Self::of_message(topic, path, what))
+        .into()
+    }
+
+    /// A member of the typed data.
+    #[must_use]
+    pub fn of_message(topic: Topic, path: &str, what: &'static str) -> Self {
+        Self::member(topic, format!("{TYPED_DATA}/{path}"), what)
+    }
+
     /// Bytes of a payload.
     #[must_use]
     pub fn bytes(topic: Topic, at: impl Into<String>, start: usize, end: usize, what: &'static str) -> Self {

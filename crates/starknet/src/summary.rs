@@ -39,20 +39,10 @@ pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
     }
     spans.extend(deposit.terms.spans(&format!("/response/result/{}", deposit.initiate_key)));
     if let Some(message) = &deposit.typed_data {
-        let at = "/response/result/typed_data";
-        let mut member = |topic, path: &str, what| spans.push(Span::member(topic, format!("{at}/{path}"), what));
-        member(Topic::Message, "primaryType", "message type");
-        member(Topic::Message, "types", "member types");
-        member(Topic::Message, "domain/name", "domain name");
-        member(Topic::Message, "domain/version", "domain version");
-        member(Topic::Message, "domain/revision", "SNIP-12 revision");
-        member(Topic::Chain, "domain/chainId", "chain id");
-        member(Topic::Redeemer, "message/redeemer", "redeemer");
-        member(Topic::Timelock, "message/timelock", "timelock");
-        member(Topic::Pay, "message/amount", "amount");
-        member(Topic::SecretHash, "message/secretHash", "secret hash");
+        spans.extend(Span::typed_data());
+        spans.push(Span::of_message(Topic::Message, "domain/revision", "SNIP-12 revision"));
         if message.contract.is_some() {
-            member(Topic::Contract, "message/verifyingContract", "contract");
+            spans.push(Span::of_message(Topic::Contract, "message/verifyingContract", "contract"));
         }
     }
     spans
