@@ -12,7 +12,7 @@ use bitcoin::absolute::LockTime;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness};
 pub use countersign_core::Leg;
-use countersign_core::wire::{OrderRecord, SwapRecord};
+use countersign_core::wire::OrderRecord;
 use countersign_core::{Code, Family, Refusal, Registry, SecretHash};
 
 pub use instant::{Body, InstantRefund};
@@ -139,17 +139,14 @@ impl Swap {
     ///
     /// # Errors
     ///
-    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordMismatch`], [`Code::RecordSwapId`], [`Code::FundingMismatch`] for funding
+    /// What [`Leg::pinned`] refuses, [`Code::UnsupportedFamily`], [`Code::RecordSwapId`], [`Code::FundingMismatch`] for funding
     /// transactions that cannot be read, or what a record's HTLC refuses.
     pub fn of(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Self, Refusal> {
-        let swap = side(record, leg);
-        let refuse = |code, member: &str| refuse(leg, code, member);
-        let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| refuse(Code::UnknownAsset, "asset").got(&swap.asset))?;
+        let swap = leg.of(record);
+        let refuse = |code, member: &str| leg.refuse(code, member);
+        let asset = leg.pinned(swap, registry)?;
         let chain = Chain::of(&asset.chain.network)
             .ok_or_else(|| refuse(Code::UnsupportedFamily, "asset").expected(Family::Bitcoin).got(asset.chain.family()))?;
-        if swap.chain != asset.chain.record.chain {
-            return Err(refuse(Code::RecordMismatch, "chain").expected(&asset.chain.record.chain).got(&swap.chain));
-        }
         let htlc = htlc::of_record(asset, chain, swap, &refuse)?;
         let tree = Tree::new(htlc).ok_or_else(|| refuse(Code::UnknownAsset, "asset"))?;
         let address = tree.address(chain).unwrap_or_default();
@@ -185,7 +182,7 @@ impl Swap {
     }
 
     fn refuse(&self, code: Code, member: &str) -> Refusal {
-        refuse(self.leg, code, member)
+        self.leg.refuse(code, member)
     }
 
     /// The outputs are of the record's funding transactions, each once.
@@ -290,21 +287,6 @@ impl Swap {
         }
         Ok(script)
     }
-}
-
-const fn side(record: &OrderRecord, leg: Leg) -> &SwapRecord {
-    match leg {
-        Leg::Destination => &record.destination_swap,
-        _ => &record.source_swap,
-    }
-}
-
-fn refuse(leg: Leg, code: Code, member: &str) -> Refusal {
-    let side = match leg {
-        Leg::Destination => "destination_swap",
-        _ => "source_swap",
-    };
-    Refusal::new(code, format!("/order/{side}/{member}"))
 }
 
 /// `<txid>:<number>`, several behind commas; the number may be missing.

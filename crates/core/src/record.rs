@@ -115,23 +115,21 @@ impl Check<'_, '_> {
 
     /// Nothing has been paid, redeemed, refunded or revealed yet: else signing would pay twice, or pay who knows the secret.
     fn still_open(&self) -> Result<(), Refusal> {
+        // A time that is missing says nothing, but one that is there says that it has happened.
+        let time = |member, time: &Option<String>| [(member, time.clone())];
         for leg in [Leg::Source, Leg::Destination] {
             let swap = self.swap(leg);
             if !swap.secret.is_empty() {
                 return Err(self.refuse_leg(Code::RecordSecretKnown, leg, "secret"));
             }
             self.refuse_if(Code::RecordRedeemed, leg, &swap.signs_of_redemption())?;
-            self.refuse_if(Code::RecordRefunded, leg, &swap.signs_of_refund())?;
-        }
-        self.refuse_if(Code::RecordFunded, Leg::Source, &self.swap(Leg::Source).signs_of_funding())?;
-        // A time that is missing says nothing, but one that is there says that it has happened.
-        let time = |member, time: &Option<String>| [(member, time.clone())];
-        for leg in [Leg::Source, Leg::Destination] {
-            let swap = self.swap(leg);
             self.refuse_if(Code::RecordRedeemed, leg, &time("redeem_timestamp", &swap.redeem_timestamp))?;
+            self.refuse_if(Code::RecordRefunded, leg, &swap.signs_of_refund())?;
             self.refuse_if(Code::RecordRefunded, leg, &time("refund_timestamp", &swap.refund_timestamp))?;
         }
-        self.refuse_if(Code::RecordFunded, Leg::Source, &time("initiate_timestamp", &self.swap(Leg::Source).initiate_timestamp))
+        let source = self.swap(Leg::Source);
+        self.refuse_if(Code::RecordFunded, Leg::Source, &source.signs_of_funding())?;
+        self.refuse_if(Code::RecordFunded, Leg::Source, &time("initiate_timestamp", &source.initiate_timestamp))
     }
 
     /// A secret that the record shows is that of the hash.

@@ -26,6 +26,34 @@ impl Leg {
             Self::Destination => "destination_swap",
         }
     }
+
+    /// This side of a record.
+    #[must_use]
+    pub const fn of(self, record: &OrderRecord) -> &SwapRecord {
+        match self {
+            Self::Source => &record.source_swap,
+            Self::Destination => &record.destination_swap,
+        }
+    }
+
+    /// A refusal at a member of this side.
+    #[must_use]
+    pub fn refuse(self, code: Code, member: &str) -> Refusal {
+        Refusal::new(code, format!("/order/{}/{member}", self.name()))
+    }
+
+    /// The pinned asset of this side, which is on the chain that the record names beside it.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnknownAsset`], or [`Code::RecordMismatch`] for another chain.
+    pub fn pinned<'r>(self, swap: &SwapRecord, registry: &'r Registry) -> Result<&'r Asset, Refusal> {
+        let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").got(&swap.asset))?;
+        if swap.chain == asset.chain.record.chain {
+            return Ok(asset);
+        }
+        Err(self.refuse(Code::RecordMismatch, "chain").expected(&asset.chain.record.chain).got(&swap.chain))
+    }
 }
 
 /// One side of a record on an account chain, its asset pinned and its parties read.
@@ -53,17 +81,11 @@ impl<'r> Side<'r> {
     /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], or [`Code::RecordMismatch`] for another
     /// chain than the asset's or a party that is no account of it.
     pub fn of(record: &'r OrderRecord, leg: Leg, registry: &'r Registry, family: Family) -> Result<Self, Refusal> {
-        let swap = match leg {
-            Leg::Source => &record.source_swap,
-            Leg::Destination => &record.destination_swap,
-        };
-        let refuse = |code, member: &str| Refusal::new(code, format!("/order/{}/{member}", leg.name()));
-        let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| refuse(Code::UnknownAsset, "asset").got(&swap.asset))?;
+        let swap = leg.of(record);
+        let refuse = |code, member: &str| leg.refuse(code, member);
+        let asset = leg.pinned(swap, registry)?;
         if asset.chain.family() != family {
             return Err(refuse(Code::UnsupportedFamily, "asset").expected(family).got(asset.chain.family()));
-        }
-        if swap.chain != asset.chain.record.chain {
-            return Err(refuse(Code::RecordMismatch, "chain").expected(&asset.chain.record.chain).got(&swap.chain));
         }
         let version = Version::parse(&record.version)
             .ok_or_else(|| Refusal::new(Code::RecordVersion, "/order/version").expected("v1, v2 or v3").got(&record.version))?;
@@ -78,7 +100,7 @@ impl<'r> Side<'r> {
     /// A refusal at a member of this side.
     #[must_use]
     pub fn refuse(&self, code: Code, member: &str) -> Refusal {
-        Refusal::new(code, format!("/order/{}/{member}", self.leg.name()))
+        self.leg.refuse(code, member)
     }
 
     /// What the swap-id formulas draw from.

@@ -11,25 +11,16 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../../core/tests/family/fixed.rs"]
+mod fixed;
 mod fixture;
 
 use std::fs;
 
 use countersign::{FAMILIES, Policy};
+use fixed::FIXED;
 use fixture::{Tree, accepted, built, cut, difference, output, read, registry_at, run, shared, warning_codes};
 use serde_json::Value;
-
-/// The warnings whose presence a case fixes (`expect.warnings` in `fixtures/case.schema.json`); others may come and go.
-const FIXED: [&str; 8] = [
-    "unlimited_approval",
-    "approval_above_amount",
-    "unpinned_solver",
-    "swap_id_unchecked",
-    "key_not_checked",
-    "address_on_trust",
-    "refund_key_not_yours",
-    "amount_below_dust",
-];
 
 fn wrong(id: &str, expect: &Value, got: &Value) -> Option<String> {
     if got["id"].as_str() != Some(id) {

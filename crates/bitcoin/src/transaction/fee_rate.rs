@@ -27,7 +27,8 @@ impl FeeRate {
     ///
     /// # Errors
     ///
-    /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units, or with more digits than that behind the point.
+    /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units, or with more digits than that
+    /// behind the point.
     pub fn parse(text: &str) -> Result<Self, Code> {
         let (whole, fraction) = match text.split_once('.') {
             Some((_, "")) => return Err(Code::DecimalEmpty),

@@ -1,20 +1,9 @@
 //! Cases whose artefacts were made outside: each must be accepted and give the same bytes.
 
+use super::fixed::FIXED;
 use super::{Beside, Case, TestResult, Tested, beside, fixtures, outcome, skipped};
 use countersign_core::ChainFamily;
 use serde_json::Value as Json;
-
-/// The warnings that follow from the order alone: where a case names its warnings, these are all named.
-const FIXED: [&str; 8] = [
-    "unlimited_approval",
-    "approval_above_amount",
-    "unpinned_solver",
-    "swap_id_unchecked",
-    "key_not_checked",
-    "address_on_trust",
-    "refund_key_not_yours",
-    "amount_below_dust",
-];
 
 /// Every case of a file gives its expected artefacts.
 fn check(cases: &[Case], expected: &str) -> TestResult {

@@ -10,6 +10,7 @@
 )]
 
 pub(crate) mod accept;
+mod fixed;
 pub(crate) mod hostile;
 pub(crate) mod properties;
 pub(crate) mod recover;
