@@ -14,7 +14,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, sol};
-use countersign_core::{Code, Refusal, Span, Topic, json::At};
+use countersign_core::{Code, Refusal, ByteCoverage, Topic, json::At};
 
 sol! {
     /// The swap contract and the token, as far as they are called.
@@ -95,15 +95,15 @@ impl Initiate {
     ///
     /// [`Code::UnexpectedSelector`] for any other function, [`Code::CalldataLength`], [`Code::CalldataPadding`],
     /// [`Code::CalldataOffset`] or [`Code::DestinationDataTooLong`], at the bytes that are wrong.
-    pub fn decode(data: &[u8], on_behalf: bool, forms: Forms, at: &At<'_>) -> Result<Self, Refusal> {
+    pub fn decode(data: &[u8], on_behalf: bool, forms: InitiateAbi, at: &At<'_>) -> Result<Self, Refusal> {
         let words = Words { data, at };
         let with_data = match (data.first_chunk::<4>(), on_behalf, forms) {
-            (Some(&Plain::initiateCall::SELECTOR), false, Forms::All)
-            | (Some(&Plain::initiateOnBehalfCall::SELECTOR), true, Forms::All) => false,
+            (Some(&Plain::initiateCall::SELECTOR), false, InitiateAbi::All)
+            | (Some(&Plain::initiateOnBehalfCall::SELECTOR), true, InitiateAbi::All) => false,
             (Some(&WithData::initiateCall::SELECTOR), false, _) | (Some(&WithData::initiateOnBehalfCall::SELECTOR), true, _) => true,
             (selector, ..) => {
                 let got = selector.map_or_else(|| "no selector".to_owned(), |selector| named(*selector));
-                return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).expected(wanted(on_behalf, forms)).got(got));
+                return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).with_expected(wanted(on_behalf, forms)).with_actual(got));
             }
         };
         let first = usize::from(on_behalf);
@@ -125,14 +125,14 @@ impl Initiate {
 
     /// Which bytes of the calldata stand for which topic; together they cover all of it.
     #[must_use]
-    pub fn spans(&self, at: &str) -> Vec<Span> {
+    pub fn spans(&self, at: &str) -> Vec<ByteCoverage> {
         let mut fields = vec![(Topic::Contract, 4, "selector of the initiate function")];
         if self.initiator.is_some() {
             fields.push((Topic::Owner, WORD, "initiator"));
         }
         fields.push((Topic::Redeemer, WORD, "redeemer"));
         fields.push((Topic::Timelock, WORD, "timelock"));
-        fields.push((Topic::Pay, WORD, "amount"));
+        fields.push((Topic::Send, WORD, "amount"));
         fields.push((Topic::SecretHash, WORD, "secret hash"));
         if let Some(data) = &self.destination_data {
             fields.push((Topic::DestinationData, 2 * WORD, "offset and length of the destination data"));
@@ -145,7 +145,7 @@ impl Initiate {
 /// Which forms of `initiate` a family has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "EVM has both, Tron one")]
-pub enum Forms {
+pub enum InitiateAbi {
     /// With and without destination data.
     All,
     /// Only with destination data.
@@ -189,7 +189,7 @@ impl Approve {
     pub fn decode(data: &[u8], at: &At<'_>) -> Result<Self, Refusal> {
         if data.first_chunk::<4>() != Some(&Abi::approveCall::SELECTOR) {
             let got = data.first_chunk::<4>().map_or_else(|| "no selector".to_owned(), |selector| named(*selector));
-            return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).expected("095ea7b3 approve(address,uint256)").got(got));
+            return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).with_expected("095ea7b3 approve(address,uint256)").with_actual(got));
         }
         let words = Words { data, at };
         words.exactly(2)?;
@@ -200,7 +200,7 @@ impl Approve {
 
     /// Which bytes of the calldata stand for which topic; together they cover all of it.
     #[must_use]
-    pub fn spans(at: &str) -> Vec<Span> {
+    pub fn spans(at: &str) -> Vec<ByteCoverage> {
         let fields = [
             (Topic::Approval, 4, "selector of the approve function"),
             (Topic::Contract, WORD, "spender"),
@@ -222,13 +222,13 @@ pub fn refund(swap_id: [u8; 32]) -> Vec<u8> {
     Abi::refundCall { orderId: swap_id.into() }.abi_encode()
 }
 
-fn spans(fields: impl IntoIterator<Item = (Topic, usize, &'static str)>, at: &str) -> Vec<Span> {
+fn spans(fields: impl IntoIterator<Item = (Topic, usize, &'static str)>, at: &str) -> Vec<ByteCoverage> {
     let mut start = 0_usize;
     fields
         .into_iter()
         .map(|(topic, len, what)| {
             let end = start.saturating_add(len);
-            let span = Span::bytes(topic, at, start, end, what);
+            let span = ByteCoverage::bytes(topic, at, start, end, what);
             start = end;
             span
         })
@@ -239,12 +239,12 @@ const fn padded(len: usize) -> usize {
     len.div_ceil(WORD).saturating_mul(WORD)
 }
 
-fn wanted(on_behalf: bool, forms: Forms) -> &'static str {
+fn wanted(on_behalf: bool, forms: InitiateAbi) -> &'static str {
     match (on_behalf, forms) {
-        (false, Forms::All) => "97ffc7ae initiate or 4ede0ab7 initiate with destination data",
-        (false, Forms::WithData) => "4ede0ab7 initiate with destination data",
-        (true, Forms::All) => "13d4a787 initiateOnBehalf or a66a8641 initiateOnBehalf with destination data",
-        (true, Forms::WithData) => "a66a8641 initiateOnBehalf with destination data",
+        (false, InitiateAbi::All) => "97ffc7ae initiate or 4ede0ab7 initiate with destination data",
+        (false, InitiateAbi::WithData) => "4ede0ab7 initiate with destination data",
+        (true, InitiateAbi::All) => "13d4a787 initiateOnBehalf or a66a8641 initiateOnBehalf with destination data",
+        (true, InitiateAbi::WithData) => "a66a8641 initiateOnBehalf with destination data",
     }
 }
 
@@ -302,14 +302,14 @@ impl Words<'_> {
         Err(self
             .at
             .refuse_bytes(Code::CalldataLength, start, end)
-            .expected(format!("{len} bytes"))
-            .got(format!("{} bytes", self.data.len())))
+            .with_expected(format!("{len} bytes"))
+            .with_actual(format!("{} bytes", self.data.len())))
     }
 
     fn word(&self, index: usize) -> Result<[u8; WORD], Refusal> {
         let (start, end) = Self::range(index);
         self.data.get(start..end).and_then(|word| word.try_into().ok()).ok_or_else(|| {
-            self.refuse(Code::CalldataLength, index).expected(format!("at least {end} bytes")).got(format!("{} bytes", self.data.len()))
+            self.refuse(Code::CalldataLength, index).with_expected(format!("at least {end} bytes")).with_actual(format!("{} bytes", self.data.len()))
         })
     }
 
@@ -321,7 +321,7 @@ impl Words<'_> {
         let word = self.word(index)?;
         match word.split_first_chunk::<12>() {
             Some((&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], address)) => Ok(Address::from_slice(address)),
-            _ => Err(self.refuse(Code::CalldataPadding, index).expected("12 zero bytes before an address").got(hex::encode(word))),
+            _ => Err(self.refuse(Code::CalldataPadding, index).with_expected("12 zero bytes before an address").with_actual(hex::encode(word))),
         }
     }
 
@@ -332,19 +332,19 @@ impl Words<'_> {
         let offset = self.number(index)?;
         let canonical = U256::from(length_at.saturating_mul(WORD));
         if offset != canonical {
-            return Err(self.refuse(Code::CalldataOffset, index).expected(format!("{canonical:#x}")).got(format!("{offset:#x}")));
+            return Err(self.refuse(Code::CalldataOffset, index).with_expected(format!("{canonical:#x}")).with_actual(format!("{offset:#x}")));
         }
         let len = self.number(length_at)?;
         let len = usize::try_from(len)
             .ok()
             .filter(|len| *len <= MAX_DESTINATION_DATA)
-            .ok_or_else(|| self.refuse(Code::DestinationDataTooLong, length_at).expected("at most 1024 bytes").got(format!("{len:#x}")))?;
+            .ok_or_else(|| self.refuse(Code::DestinationDataTooLong, length_at).with_expected("at most 1024 bytes").with_actual(format!("{len:#x}")))?;
         let (start, _) = Self::range(length_at.saturating_add(1));
         self.length(start.saturating_add(padded(len)))?;
         let end = start.saturating_add(len);
         let (bytes, padding) = (self.data.get(start..end).unwrap_or_default(), self.data.get(end..).unwrap_or_default());
         if padding.iter().any(|byte| *byte != 0) {
-            return Err(self.at.refuse_bytes(Code::CalldataPadding, end, self.data.len()).expected("zero bytes").got(hex::encode(padding)));
+            return Err(self.at.refuse_bytes(Code::CalldataPadding, end, self.data.len()).with_expected("zero bytes").with_actual(hex::encode(padding)));
         }
         Ok(Bytes::copy_from_slice(bytes))
     }
@@ -355,6 +355,6 @@ impl Words<'_> {
             return Ok(());
         }
         let start = rebuilt.iter().zip(self.data).take_while(|(a, b)| a == b).count();
-        Err(self.at.refuse_bytes(Code::CalldataPadding, start, self.data.len()).because("the calldata is not what its arguments encode to"))
+        Err(self.at.refuse_bytes(Code::CalldataPadding, start, self.data.len()).with_reason("the calldata is not what its arguments encode to"))
     }
 }

@@ -10,7 +10,7 @@ use crate::typed_data::Message;
 /// How a family's accounts are made and written.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every function")]
-pub struct Spelling {
+pub struct AddressCodec {
     /// The account with this address.
     pub account: fn(Address) -> Result<Account, Refusal>,
     /// The address as the family's users write it.
@@ -26,7 +26,7 @@ pub struct Spelling {
 pub fn check_arguments(
     order: &Order<'_>,
     call: &Initiate,
-    spelling: Spelling,
+    spelling: AddressCodec,
     at: &At<'_>,
     warnings: &mut Warnings,
 ) -> Result<(), Refusal> {
@@ -45,7 +45,7 @@ pub fn check_arguments(
     order.check_secret_hash(SecretHash(call.secret_hash.0), &next())
 }
 
-/// The spender is the HTLC and the approval covers the amount; answers what will be signed, which is the proposal unless
+/// The spender is the HTLC and the approval coverage the amount; answers what will be signed, which is the proposal unless
 /// the policy rewrites it to exactly the amount.
 ///
 /// # Errors
@@ -55,13 +55,13 @@ pub fn check_approval(
     order: &Order<'_>,
     proposed: Approve,
     htlc: Address,
-    spelling: Spelling,
+    spelling: AddressCodec,
     at: &At<'_>,
     warnings: &mut Warnings,
 ) -> Result<Approve, Refusal> {
     if proposed.spender != htlc {
         let (expected, got) = ((spelling.shown)(htlc), (spelling.shown)(proposed.spender));
-        return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).expected(expected).got(got));
+        return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).with_expected(expected).with_actual(got));
     }
     let amount = order.check_approval(proposed.amount, warnings, &|code| at.refuse_bytes(code, 36, 68))?;
     Ok(Approve { amount, ..proposed })
@@ -76,7 +76,7 @@ pub fn check_pinned_version(order: &Order<'_>, node: &Node<'_, '_>, message: &Me
     let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).and_then(|domain| domain.get("version"));
     match pinned {
         Some(version) if *version != message.version => {
-            Err(node.at().key("domain").key("version").refuse(Code::TypedDataDomain).expected(version).got(&message.version))
+            Err(node.at().key("domain").key("version").refuse(Code::TypedDataDomain).with_expected(version).with_actual(&message.version))
         }
         _ => Ok(()),
     }

@@ -54,8 +54,8 @@ impl Key {
             return Ok(());
         }
         Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key")
-            .expected(format!("the key of {}", shown(sender)))
-            .got(format!("the key of {}", shown(self.address))))
+            .with_expected(format!("the key of {}", shown(sender)))
+            .with_actual(format!("the key of {}", shown(self.address))))
     }
 
     /// Signs a digest: RFC 6979, low s.
@@ -71,14 +71,14 @@ impl Key {
 /// A signature from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outside {
+pub enum ExternalSignature {
     /// r, s and the recovery bit, low s.
     Ecdsa(Signature),
     /// A contract wallet's signature (ERC-1271, ERC-6492): only the chain can check it.
     Contract(Bytes),
 }
 
-impl Outside {
+impl ExternalSignature {
     /// Reads hex, `0x` optional: 65 bytes r‖s‖v with v 0, 1, 27 or 28; 64 bytes in the compact form of EIP-2098; or an
     /// object `{"contract": "0x.."}` for what a contract wallet signs.
     ///
@@ -90,7 +90,7 @@ impl Outside {
             members.only(&["contract"])?;
             let bytes = members.need("contract")?.hex_bytes(MAX_CONTRACT_SIGNATURE)?;
             if bytes.is_empty() {
-                return Err(node.refuse(Code::SignatureMalformed).because("a contract wallet's signature has at least one byte"));
+                return Err(node.refuse(Code::SignatureMalformed).with_reason("a contract wallet's signature has at least one byte"));
             }
             return Ok(Self::Contract(bytes.into()));
         }
@@ -100,8 +100,8 @@ impl Outside {
             return Err(node
                 .at()
                 .refuse(Code::SignatureMalformed)
-                .expected("65 bytes r, s, v or 64 bytes compact")
-                .got(format!("{} hex digits", hex.len())));
+                .with_expected("65 bytes r, s, v or 64 bytes compact")
+                .with_actual(format!("{} hex digits", hex.len())));
         }
         let bytes = digits::bytes(hex).map_err(|_| node.refuse(Code::HexDigit))?;
         let signature = match bytes.as_slice() {
@@ -109,7 +109,7 @@ impl Outside {
                 let odd = match v {
                     0 | 27 => false,
                     1 | 28 => true,
-                    other => return Err(node.at().refuse(Code::SignatureMalformed).expected("v of 0, 1, 27 or 28").got(other)),
+                    other => return Err(node.at().refuse(Code::SignatureMalformed).with_expected("v of 0, 1, 27 or 28").with_actual(other)),
                 };
                 Signature::from_bytes_and_parity(bytes.get(..64).unwrap_or_default(), odd)
             }
@@ -132,7 +132,7 @@ impl Outside {
 pub fn prove(signature: &Signature, digest: &B256, signer: Address, at: &At<'_>, shown: impl Fn(Address) -> String) -> Result<(), Refusal> {
     match signature.recover_address_from_prehash(digest) {
         Ok(found) if found == signer => Ok(()),
-        Ok(_) | Err(_) => Err(at.refuse(Code::SignatureMismatch).expected(format!("a signature of {} over {digest}", shown(signer)))),
+        Ok(_) | Err(_) => Err(at.refuse(Code::SignatureMismatch).with_expected(format!("a signature of {} over {digest}", shown(signer)))),
     }
 }
 

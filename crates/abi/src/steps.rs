@@ -7,7 +7,7 @@ use countersign_core::json::At;
 use countersign_core::{Code, Hex, Refusal, SigningRequest};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::signature::{self, Key, Outside};
+use crate::signature::{self, Key, ExternalSignature};
 use crate::typed_data::{Hashes, Message, preimage};
 
 /// The request that sets the allowance to zero.
@@ -94,9 +94,9 @@ impl<C: Payload, A: fmt::Display> Steps<C, UnsignedMessage<A>> {
     /// refuse.
     pub fn attach<S>(
         self,
-        mut signatures: Vec<(String, Outside)>,
-        call: impl Fn(&At<'_>, &B256, &Outside) -> Result<Signature, Refusal>,
-        message: impl FnOnce(&At<'_>, &B256, &Outside) -> Result<Vec<u8>, Refusal>,
+        mut signatures: Vec<(String, ExternalSignature)>,
+        call: impl Fn(&At<'_>, &B256, &ExternalSignature) -> Result<Signature, Refusal>,
+        message: impl FnOnce(&At<'_>, &B256, &ExternalSignature) -> Result<Vec<u8>, Refusal>,
         signed: impl Fn(C, Option<Signature>) -> S,
     ) -> Result<Steps<S, SignedMessage<A>>, Refusal> {
         let root = At::root("/signatures");

@@ -1,7 +1,7 @@
 //! The lines that a person reads before signing, as far as EVM and Tron have the same, and the bytes they stand for.
 
 use alloy_primitives::U256;
-use countersign_core::{Span, Summary, Topic};
+use countersign_core::{ByteCoverage, Summary, Topic};
 
 use crate::call::{Approve, Initiate};
 use crate::steps::{APPROVAL_RESET, Payload, Steps, UnsignedMessage};
@@ -56,13 +56,13 @@ pub fn digests<C: Payload, A>(steps: &Steps<C, UnsignedMessage<A>>, summary: &mu
 
 /// Which bytes of the response each line stands for.
 #[must_use]
-pub fn covers(approves: bool, terms: &Initiate, message: Option<&Message>, words: Words) -> Vec<Span> {
+pub fn coverage(approves: bool, terms: &Initiate, message: Option<&Message>, words: Words) -> Vec<ByteCoverage> {
     let mut spans = Vec::new();
-    let members = |spans: &mut Vec<Span>, at: &str, to: Topic| {
-        spans.push(Span::member(Topic::Chain, format!("{at}/chain_id"), "chain id"));
-        spans.push(Span::member(to, format!("{at}/to"), "contract"));
-        spans.push(Span::member(Topic::Pay, format!("{at}/value"), words.coins));
-        spans.push(Span::member(Topic::Gas, format!("{at}/gas_limit"), words.gas));
+    let members = |spans: &mut Vec<ByteCoverage>, at: &str, to: Topic| {
+        spans.push(ByteCoverage::member(Topic::Chain, format!("{at}/chain_id"), "chain id"));
+        spans.push(ByteCoverage::member(to, format!("{at}/to"), "contract"));
+        spans.push(ByteCoverage::member(Topic::Send, format!("{at}/value"), words.coins));
+        spans.push(ByteCoverage::member(Topic::Gas, format!("{at}/gas_limit"), words.gas));
     };
     if approves {
         let at = "/response/result/approval_transaction";
@@ -73,10 +73,10 @@ pub fn covers(approves: bool, terms: &Initiate, message: Option<&Message>, words
     members(&mut spans, &at, Topic::Contract);
     spans.extend(terms.spans(&format!("{at}/data")));
     if let Some(message) = message {
-        spans.extend(Span::typed_data());
-        spans.push(Span::of_message(Topic::Contract, "domain/verifyingContract", "contract"));
+        spans.extend(ByteCoverage::typed_data());
+        spans.push(ByteCoverage::of_message(Topic::Contract, "domain/verifyingContract", "contract"));
         if message.terms.destination_data.is_some() {
-            spans.push(Span::of_message(Topic::DestinationData, "message/destinationData", words.message_data));
+            spans.push(ByteCoverage::of_message(Topic::DestinationData, "message/destinationData", words.message_data));
         }
     }
     spans

@@ -145,7 +145,7 @@ impl Message {
     /// # Errors
     ///
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`], [`Code::ChainMismatch`],
-    /// [`Code::UnknownContract`], [`Code::TwinsDiffer`], or what is malformed.
+    /// [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or what is malformed.
     pub fn read(
         order: &Order<'_>,
         node: Node<'_, '_>,
@@ -157,7 +157,7 @@ impl Message {
         let members = node.object()?;
         let primary = members.need("primaryType")?;
         if primary.text()? != "Initiate" {
-            return Err(primary.refuse(Code::TypedDataPrimaryType).expected("Initiate"));
+            return Err(primary.refuse(Code::TypedDataPrimaryType).with_expected("Initiate"));
         }
         members.only(&["domain", "message", "primaryType", "types"])?;
         let version = read_domain(order, members.need("domain")?, chain_id, htlc, rules)?;
@@ -201,28 +201,28 @@ fn read_domain(order: &Order<'_>, node: Node<'_, '_>, chain_id: u64, htlc: Addre
     members.only(&["name", "version", "chainId", "verifyingContract"]).map_err(|refusal| at_code(refusal, Code::TypedDataDomain))?;
     let name = members.need("name")?;
     if name.text()? != DOMAIN_NAME {
-        return Err(name.refuse(Code::TypedDataDomain).expected(DOMAIN_NAME));
+        return Err(name.refuse(Code::TypedDataDomain).with_expected(DOMAIN_NAME));
     }
     let version_node = members.need("version")?;
     let version = version_node.text()?;
     if !(1..=32).contains(&version.len()) || !version.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-        return Err(version_node.refuse(Code::TextNotPlain).expected("1 to 32 printable ASCII characters"));
+        return Err(version_node.refuse(Code::TextNotPlain).with_expected("1 to 32 printable ASCII characters"));
     }
     let chain = members.need("chainId")?;
     let found = chain.any_number()?;
     if found != U256::from(chain_id) {
-        return Err(chain.refuse(Code::ChainMismatch).expected(chain_id));
+        return Err(chain.refuse(Code::ChainMismatch).with_expected(chain_id));
     }
     let contract = members.need("verifyingContract")?;
     if (rules.address)(order, contract)? != htlc {
-        return Err(contract.refuse(Code::UnknownContract).expected((rules.shown)(htlc)));
+        return Err(contract.refuse(Code::UnknownContract).with_expected((rules.shown)(htlc)));
     }
     Ok(version.to_owned())
 }
 
 /// Keeps the place of a refusal and gives it the code of the whole.
 fn at_code(refusal: Refusal, code: Code) -> Refusal {
-    Refusal::new(code, refusal.at()).because("a member that the contract's domain does not have")
+    Refusal::new(code, refusal.location()).with_reason("a member that the contract's domain does not have")
 }
 
 const DOMAIN_TYPE: [(&str, &str); 4] =
@@ -235,7 +235,7 @@ fn check_types(node: Node<'_, '_>) -> Result<bool, Refusal> {
     let members = node.object()?;
     members
         .only(&["EIP712Domain", "Initiate"])
-        .map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()).because("an unused type"))?;
+        .map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("an unused type"))?;
     if let Some(domain) = members.get("EIP712Domain") {
         check_type(domain, &DOMAIN_TYPE)?;
     }
@@ -251,16 +251,16 @@ fn check_type(node: Node<'_, '_>, wanted: &[(&str, &str)]) -> Result<(), Refusal
     if fields.len() != wanted.len() {
         return Err(node
             .refuse(Code::TypedDataTypes)
-            .expected(format!("{} members", wanted.len()))
-            .got(format!("{} members", fields.len())));
+            .with_expected(format!("{} members", wanted.len()))
+            .with_actual(format!("{} members", fields.len())));
     }
     for (field, (name, kind)) in fields.by_ref().zip(wanted) {
         let members = field.object()?;
-        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()))?;
+        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
         for (key, wanted) in [("name", name), ("type", kind)] {
             let node = members.need(key)?;
             if node.text()? != *wanted {
-                return Err(node.refuse(Code::TypedDataTypes).expected(wanted));
+                return Err(node.refuse(Code::TypedDataTypes).with_expected(wanted));
             }
         }
     }
@@ -286,7 +286,7 @@ fn read_message(order: &Order<'_>, node: Node<'_, '_>, carries_data: bool, rules
 /// out of what is signed, a message without it is the message that is signed.
 fn check_twin(message: &Initiate, call: &Initiate, carries_data: bool, at: &At<'_>, rules: Rules) -> Result<(), Refusal> {
     let differs = |member: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
-        Err(at.key(member).refuse(Code::TwinsDiffer).expected(format!("{wanted}, as in the call")).got(got))
+        Err(at.key(member).refuse(Code::PayloadsDisagree).with_expected(format!("{wanted}, as in the call")).with_actual(got))
     };
     if message.redeemer != call.redeemer {
         return differs("redeemer", &(rules.shown)(call.redeemer), &(rules.shown)(message.redeemer));

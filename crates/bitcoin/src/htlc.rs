@@ -99,25 +99,25 @@ pub(crate) fn internal_key(asset: &Asset) -> Option<[u8; 32]> {
 /// [`Code::UnknownAsset`], [`Code::MissingField`], [`Code::RecordMismatch`] or [`Code::TimelockTooLong`] at the member.
 pub(crate) fn of_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse: Member<'_>) -> Result<Htlc, Refusal> {
     let internal_key =
-        internal_key(asset).ok_or_else(|| refuse(Code::UnknownAsset, "asset").because("no internal key is pinned for the asset"))?;
+        internal_key(asset).ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("no internal key is pinned for the asset"))?;
     let mut delegate = swap.delegate.as_deref();
     let mut party = |member: &str, text: &str| {
         let read = |member: &str, text: &str| {
-            key(text).map_err(|error| refuse(Code::RecordMismatch, member).because(error.to_string()).expected("an x-only key").got(text))
+            key(text).map_err(|error| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_expected("an x-only key").with_actual(text))
         };
         if address::is_key(text) {
             return read(member, text);
         }
         chain
             .script(text, "")
-            .map_err(|_| refuse(Code::RecordMismatch, member).expected("an x-only key or an address of this chain").got(text))?;
+            .map_err(|_| refuse(Code::RecordMismatch, member).with_expected("an x-only key or an address of this chain").with_actual(text))?;
         // One delegate stands for one party.
         let key = delegate.take().ok_or_else(|| refuse(Code::MissingField, "delegate"))?;
         read("delegate", key)
     };
     let (initiator, redeemer) = (party("initiator", &swap.initiator)?, party("redeemer", &swap.redeemer)?);
     let timelock = u16::try_from(swap.timelock)
-        .map_err(|_| refuse(Code::TimelockTooLong, "timelock").expected("at most 65535 blocks").got(swap.timelock))?;
+        .map_err(|_| refuse(Code::TimelockTooLong, "timelock").with_expected("at most 65535 blocks").with_actual(swap.timelock))?;
     Ok(Htlc { internal_key, initiator, redeemer, secret_hash: swap.secret_hash.0, timelock })
 }
 

@@ -17,7 +17,7 @@ pub use transaction::{FeeRate, Payment, Unsigned, Utxo, Wallet};
 pub use verify::Deposit;
 
 use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, Span, Summary, Terms, Warnings};
+use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
 
 /// The Bitcoin family, Litecoin in it: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +42,8 @@ impl ChainFamily for Bitcoin {
         summary::describe(deposit, summary);
     }
 
-    fn covers(deposit: &Deposit) -> Vec<Span> {
-        summary::covers(deposit)
+    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
+        summary::coverage(deposit)
     }
 
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {

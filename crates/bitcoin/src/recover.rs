@@ -146,19 +146,19 @@ impl Swap {
         let refuse = |code, member: &str| leg.refuse(code, member);
         let asset = leg.pinned(swap, registry)?;
         let chain = Chain::of(&asset.chain.network)
-            .ok_or_else(|| refuse(Code::UnsupportedFamily, "asset").expected(Family::Bitcoin).got(asset.chain.family()))?;
+            .ok_or_else(|| refuse(Code::UnsupportedFamily, "asset").with_expected(Family::Bitcoin).with_actual(asset.chain.family()))?;
         let htlc = htlc::of_record(asset, chain, swap, &refuse)?;
         let tree = Tree::new(htlc).ok_or_else(|| refuse(Code::UnknownAsset, "asset"))?;
         let address = tree.address(chain).unwrap_or_default();
         if !swap.swap_id.eq_ignore_ascii_case(&address) {
-            return Err(refuse(Code::RecordSwapId, "swap_id").expected(address).got(&swap.swap_id));
+            return Err(refuse(Code::RecordSwapId, "swap_id").with_expected(address).with_actual(&swap.swap_id));
         }
         let narrow = |member: &str, wide: countersign_core::U256| {
             let narrow = u64::try_from(wide).ok().filter(|amount| *amount <= chain.supply());
-            narrow.ok_or_else(|| refuse(Code::AmountAboveSupply, member).got(wide))
+            narrow.ok_or_else(|| refuse(Code::AmountAboveSupply, member).with_actual(wide))
         };
         let funding = funding_txs(&swap.initiate_tx_hash).ok_or_else(|| {
-            refuse(Code::FundingMismatch, "initiate_tx_hash").expected("<txid>:<number>, more behind commas").got(&swap.initiate_tx_hash)
+            refuse(Code::FundingMismatch, "initiate_tx_hash").with_expected("<txid>:<number>, more behind commas").with_actual(&swap.initiate_tx_hash)
         })?;
         Ok(Self {
             chain,
@@ -187,17 +187,17 @@ impl Swap {
 
     /// The outputs are of the record's funding transactions, each once.
     fn check_fundings(&self, fundings: &[Funding]) -> Result<u64, Refusal> {
-        let mismatch = |why: &'static str| self.refuse(Code::FundingMismatch, "initiate_tx_hash").because(why);
+        let mismatch = |why: &'static str| self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_reason(why);
         if fundings.is_empty() {
             return Err(mismatch("no funding output is given"));
         }
         let mut total = 0_u64;
         for (index, funding) in fundings.iter().enumerate() {
             if fundings.iter().take(index).any(|other| other.outpoint == funding.outpoint) {
-                return Err(mismatch("a funding output is given twice").got(funding.outpoint));
+                return Err(mismatch("a funding output is given twice").with_actual(funding.outpoint));
             }
             if !self.funding.is_empty() && !self.funding.iter().any(|known| known.txid == funding.outpoint.txid) {
-                return Err(mismatch("the output is of another transaction than the record's").got(funding.outpoint));
+                return Err(mismatch("the output is of another transaction than the record's").with_actual(funding.outpoint));
             }
             total = total
                 .checked_add(funding.value)
@@ -228,7 +228,7 @@ impl Swap {
     pub fn redeem(&self, secret: &[u8; 32], fundings: &[Funding], to: &str, fee: &Fee) -> Result<Payment, Refusal> {
         let wanted = SecretHash(self.tree.htlc.secret_hash);
         if SecretHash::of(secret) != wanted {
-            return Err(self.refuse(Code::SecretWrong, "secret_hash").expected(wanted));
+            return Err(self.refuse(Code::SecretWrong, "secret_hash").with_expected(wanted));
         }
         let sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
         self.spend(Leaf::Redeem, self.tree.htlc.redeemer, Some(Secret(*secret)), sequence, fundings, to, fee)
@@ -262,7 +262,7 @@ impl Swap {
                 let left = total.checked_sub(cost.fee).filter(|left| *left >= self.chain.dust(&script));
                 let left = left.ok_or_else(|| {
                     let needed = cost.fee.saturating_add(self.chain.dust(&script));
-                    Refusal::new(Code::InsufficientFunds, "/fee_rate").expected(format!("at least {needed}")).got(total)
+                    Refusal::new(Code::InsufficientFunds, "/fee_rate").with_expected(format!("at least {needed}")).with_actual(total)
                 })?;
                 outputs = vec![TxOut { value: Amount::from_sat(left), script_pubkey: script }];
             }
@@ -333,7 +333,7 @@ impl Cost {
         let weights = inputs.iter().map(|(_, kind)| kind.weight());
         let outputs = outputs.iter().map(|output| output_weight(&output.script_pubkey));
         let alone = weights.chain(outputs).fold(BASE_WEIGHT, u64::saturating_add);
-        let too_large = || Refusal::new(Code::NumberTooLarge, "/fee_rate").got(fee.rate());
+        let too_large = || Refusal::new(Code::NumberTooLarge, "/fee_rate").with_actual(fee.rate());
         let of = |weight: u64| fee.rate().fee(weight.div_ceil(4)).ok_or_else(too_large);
         let Fee::Paid { utxos, change_address, .. } = fee else {
             return Ok(Self { fee: of(alone)?, vsize: alone.div_ceil(4), change: None });
@@ -346,7 +346,7 @@ impl Cost {
             return Ok(Self { fee: of(with_change)?, vsize: with_change.div_ceil(4), change: Some(change) });
         }
         if total < of(alone)? {
-            return Err(Refusal::new(Code::InsufficientFunds, "/utxos").expected(format!("at least {}", of(alone)?)).got(total));
+            return Err(Refusal::new(Code::InsufficientFunds, "/utxos").with_expected(format!("at least {}", of(alone)?)).with_actual(total));
         }
         Ok(Self { fee: total, vsize: alone.div_ceil(4), change: None })
     }

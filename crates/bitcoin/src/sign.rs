@@ -140,7 +140,7 @@ impl Payment {
         let proofs = self.inputs.iter().map(|input| match &input.kind {
             Kind::Done(_) => Ok(None),
             _ => key.sign(input).map(Some).ok_or_else(|| {
-                Refusal::new(Code::KeyMismatch, "/wallet/secret_key").expected(format!("the key of {}", signer(input, chain)))
+                Refusal::new(Code::KeyMismatch, "/wallet/secret_key").with_expected(format!("the key of {}", signer(input, chain)))
             }),
         });
         Signed::new(self, &proofs.collect::<Result<Vec<_>, _>>()?)
@@ -170,7 +170,7 @@ impl Payment {
             }
             let index = (0..self.inputs.len()).find(|index| name(*index) == *name_given);
             let input = index.and_then(|index| Some((self.inputs.get(index)?, proofs.get_mut(index)?)));
-            let (input, proof) = input.ok_or_else(|| at.refuse(Code::NothingToSign).because("the transaction has no such input"))?;
+            let (input, proof) = input.ok_or_else(|| at.refuse(Code::NothingToSign).with_reason("the transaction has no such input"))?;
             *proof = Some(prove(input, signature, &at)?);
         }
         Signed::new(self, &proofs)
@@ -180,12 +180,12 @@ impl Payment {
 /// Proves that a signature opens an input.
 fn prove(input: &Input, signature: &Signature, at: &At<'_>) -> Result<Proof, Refusal> {
     let message = Message::from_digest(input.digest);
-    let mismatch = || at.refuse(Code::SignatureMismatch).expected(format!("a signature over {}", hex::encode(input.digest)));
-    let malformed = |expected| Err(at.refuse(Code::SignatureMalformed).expected(expected));
+    let mismatch = || at.refuse(Code::SignatureMismatch).with_expected(format!("a signature over {}", hex::encode(input.digest)));
+    let malformed = |expected| Err(at.refuse(Code::SignatureMalformed).with_expected(expected));
     let schnorr_key = match &input.kind {
         Kind::Htlc { signer, .. } => Some(*signer),
         Kind::Wallet(Spend::P2tr) => taproot_key(&input.prevout.script_pubkey),
-        Kind::Done(_) => return Err(at.refuse(Code::NothingToSign).because("the input is signed already")),
+        Kind::Done(_) => return Err(at.refuse(Code::NothingToSign).with_reason("the input is signed already")),
         Kind::Wallet(_) => None,
     };
     match (signature, schnorr_key) {
@@ -237,7 +237,7 @@ pub struct Artefacts {
 
 fn payment(unsigned: &Unsigned) -> Result<&Payment, Refusal> {
     let nothing = "without unspent outputs there is no transaction: pay the address with any wallet";
-    unsigned.payment.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, "/wallet/utxos").because(nothing))
+    unsigned.payment.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, "/wallet/utxos").with_reason(nothing))
 }
 
 pub(crate) fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {

@@ -1,7 +1,7 @@
 //! The lines that a person reads before paying, and the members that each of them stands for.
 
 use bitcoin::{Amount, TxOut};
-use countersign_core::{Span, Summary, Topic, U256, number};
+use countersign_core::{ByteCoverage, Summary, Topic, U256, number};
 
 use crate::address::Chain;
 use crate::htlc::Tree;
@@ -32,14 +32,14 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     if let Some(today) = &deposit.owner_today {
         summary.say(Topic::Owner, format!("the owner's address is in an old form that Bitcoin has too; today it is written {today}"));
     }
-    summary.say(Topic::Pay, format!("exactly {}, in one payment, cannot be undone", coins(Amount::from_sat(*amount), *chain)));
+    summary.say(Topic::Send, format!("exactly {}, in one payment, cannot be undone", coins(Amount::from_sat(*amount), *chain)));
     summary.say(Topic::Message, format!("payment URI {}", deposit.uri()));
 }
 
-pub(crate) fn covers(_: &Deposit) -> Vec<Span> {
+pub(crate) fn coverage(_: &Deposit) -> Vec<ByteCoverage> {
     vec![
-        Span::member(Topic::Contract, "/response/result/to", "deposit address"),
-        Span::member(Topic::Pay, "/response/result/amount", "amount"),
+        ByteCoverage::member(Topic::Contract, "/response/result/to", "deposit address"),
+        ByteCoverage::member(Topic::Send, "/response/result/amount", "amount"),
     ]
 }
 

@@ -46,7 +46,7 @@ pub struct Wallet {
     /// In which order inputs and outputs stand.
     pub order: Sorting,
     /// Whether the transaction may be replaced by one with a higher fee (BIP-125); so by default.
-    pub final_at_once: bool,
+    pub replaceable: bool,
 }
 
 /// Which of the wallet's outputs are spent.
@@ -83,7 +83,7 @@ impl Wallet {
             fee_rate: Some(fee_rate),
             selection: Selection::All,
             order: Sorting::Given,
-            final_at_once: false,
+            replaceable: false,
         }
     }
 
@@ -98,7 +98,7 @@ impl Wallet {
             Some(node) => {
                 let text = node.text()?;
                 let found = choices.iter().position(|choice| *choice == text);
-                found.ok_or_else(|| node.refuse(Code::WrongType).expected(choices.join(" or ")))
+                found.ok_or_else(|| node.refuse(Code::WrongType).with_expected(choices.join(" or ")))
             }
         };
         let selection = if choice("selection", &["all", "lowest_fee"])? == 0 { Selection::All } else { Selection::Lowest };
@@ -108,7 +108,7 @@ impl Wallet {
             (2, Some(seed)) => Sorting::Shuffled(number::bare_hex_array(seed.text()?).map_err(|code| seed.at().refuse(code))?),
             (2, None) => return Err(members.at().key("seed").refuse(Code::MissingField)),
             (_, Some(seed)) => {
-                return Err(seed.at().refuse(Code::UnexpectedField).because("a seed shuffles: give the order shuffled beside it"));
+                return Err(seed.at().refuse(Code::UnexpectedField).with_reason("a seed shuffles: give the order shuffled beside it"));
             }
             (_, None) => Sorting::Given,
         };
@@ -118,7 +118,7 @@ impl Wallet {
             fee_rate: members.get("fee_rate").map(|node| FeeRate::read(&node)).transpose()?,
             selection,
             order,
-            final_at_once: !members.get("rbf").map(|node| node.bool()).transpose()?.unwrap_or(true),
+            replaceable: !members.get("rbf").map(|node| node.bool()).transpose()?.unwrap_or(true),
         })
     }
 }
@@ -193,11 +193,11 @@ pub(crate) fn check_coins(utxos: &[Utxo], chain: Chain) -> Result<u64, Refusal> 
     for (index, utxo) in utxos.iter().enumerate() {
         let at = |member| format!("/wallet/utxos/{index}/{member}");
         if !seen.insert(utxo.outpoint) {
-            return Err(Refusal::new(Code::UtxoTwice, at("txid")).got(utxo.outpoint));
+            return Err(Refusal::new(Code::UtxoTwice, at("txid")).with_actual(utxo.outpoint));
         }
         let value = utxo.output.value.to_sat();
         total = total.checked_add(value).filter(|total| *total <= chain.supply()).ok_or_else(|| {
-            Refusal::new(Code::AmountAboveSupply, at("value")).expected(format!("at most {} in all", chain.supply())).got(value)
+            Refusal::new(Code::AmountAboveSupply, at("value")).with_expected(format!("at most {} in all", chain.supply())).with_actual(value)
         })?;
     }
     Ok(total)
@@ -262,7 +262,7 @@ impl Plan<'_> {
                 outputs.sort_by_cached_key(|(output, _)| rank(output.script_pubkey.as_bytes()));
             }
         }
-        let sequence = if self.wallet.final_at_once { Sequence::ENABLE_LOCKTIME_NO_RBF } else { Sequence::ENABLE_RBF_NO_LOCKTIME };
+        let sequence = if self.wallet.replaceable { Sequence::ENABLE_LOCKTIME_NO_RBF } else { Sequence::ENABLE_RBF_NO_LOCKTIME };
         let transaction = Transaction {
             version: Version::TWO,
             lock_time: LockTime::ZERO,
@@ -308,7 +308,7 @@ impl Plan<'_> {
         let total = chosen.iter().fold(0_u64, |sum, utxo| sum.saturating_add(utxo.output.value.to_sat()));
         let (alone, _) = self.vsizes(chosen);
         let needed = self.fee_rate.fee(alone).unwrap_or(u64::MAX).saturating_add(self.output.value.to_sat());
-        Refusal::new(Code::InsufficientFunds, "/wallet/utxos").expected(format!("at least {needed}")).got(total)
+        Refusal::new(Code::InsufficientFunds, "/wallet/utxos").with_expected(format!("at least {needed}")).with_actual(total)
     }
 }
 

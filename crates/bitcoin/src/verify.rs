@@ -87,7 +87,7 @@ impl Rules<'_, '_> {
         self.order.check_amount(amount, &|code| Refusal::new(code, "/response/result/amount"))?;
         let supply = self.chain.supply();
         u64::try_from(amount).ok().filter(|amount| *amount <= supply).ok_or_else(|| {
-            Refusal::new(Code::AmountAboveSupply, "/request/source/amount").expected(format!("at most {supply}")).got(amount)
+            Refusal::new(Code::AmountAboveSupply, "/request/source/amount").with_expected(format!("at most {supply}")).with_actual(amount)
         })
     }
 
@@ -100,7 +100,7 @@ impl Rules<'_, '_> {
             () if delegate.array::<32>().is_none() => "the refund key is an address: it has to be an x-only key",
             () => return Ok(()),
         };
-        Err(Refusal::new(Code::InitiatorMismatch, "/request/source/delegate").because(what).got(hex::encode(delegate.bytes())))
+        Err(Refusal::new(Code::InitiatorMismatch, "/request/source/delegate").with_reason(what).with_actual(hex::encode(delegate.bytes())))
     }
 
     /// An address of the asset's own chain, taproot, with a key that somebody can spend with.
@@ -113,7 +113,7 @@ impl Rules<'_, '_> {
         match taproot_key(&script) {
             Some(key) => Ok((script, key)),
             None => {
-                Err(self.to.refuse(Code::NotTaproot).because("the address holds no point of the curve: nobody could ever spend from it"))
+                Err(self.to.refuse(Code::NotTaproot).with_reason("the address holds no point of the curve: nobody could ever spend from it"))
             }
         }
     }
@@ -130,7 +130,7 @@ impl Rules<'_, '_> {
                 let tree = htlc::search(self.order, output_key, delegate, secret_hash).ok_or_else(|| {
                     self.to
                         .refuse(Code::AddressNotDerived)
-                        .because("no pinned solver and no timelock of the policy give this address with your key and secret hash")
+                        .with_reason("no pinned solver and no timelock of the policy give this address with your key and secret hash")
                 })?;
                 Ok(Some(tree))
             }
@@ -152,20 +152,20 @@ impl Rules<'_, '_> {
             && delegate.bytes() != htlc.initiator
         {
             let wanted = hex::encode(delegate.bytes());
-            return Err(at(Code::InitiatorMismatch, "delegate").expected(wanted).got(hex::encode(htlc.initiator)));
+            return Err(at(Code::InitiatorMismatch, "delegate").with_expected(wanted).with_actual(hex::encode(htlc.initiator)));
         }
         let redeemer = account(&htlc.redeemer)?;
         if htlc.redeemer == htlc.initiator {
-            return Err(at(Code::RedeemerInvalid, "redeemer").because("the redeemer is the initiator").got(&swap.redeemer));
+            return Err(at(Code::RedeemerInvalid, "redeemer").with_reason("the redeemer is the initiator").with_actual(&swap.redeemer));
         }
         order.check_redeemer(&redeemer, warnings, &|code| at(code, "redeemer"))?;
         order.check_secret_hash(swap.secret_hash, &|code| at(code, "secret_hash"))?;
         order.check_timelock(U256::from(swap.timelock), &|code| at(code, "timelock"))?;
         let tree =
-            Tree::new(htlc).ok_or_else(|| at(Code::UnknownAsset, "asset").because("the pinned internal key is no point of the curve"))?;
+            Tree::new(htlc).ok_or_else(|| at(Code::UnknownAsset, "asset").with_reason("the pinned internal key is no point of the curve"))?;
         if tree.output.key == *output_key {
             return Ok(tree);
         }
-        Err(self.to.refuse(Code::AddressNotDerived).expected(tree.address(self.chain).unwrap_or_default()))
+        Err(self.to.refuse(Code::AddressNotDerived).with_expected(tree.address(self.chain).unwrap_or_default()))
     }
 }

@@ -1,4 +1,4 @@
-//! The choice of coins: it covers the amount and the exact fee, and costs no more than the plain ways.
+//! The choice of coins: it coverage the amount and the exact fee, and costs no more than the plain ways.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -74,7 +74,7 @@ fn worthless_coins_are_left_alone() {
 fn what_does_not_reach_is_refused() {
     for selection in [Selection::All, Selection::Lowest] {
         let refusal = pay(coins(&[50_000, 100]), "2", selection, Sorting::Given).map(|_| ()).expect_err("too little");
-        assert_eq!((refusal.code(), refusal.at()), (Code::InsufficientFunds, "/wallet/utxos"));
+        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/wallet/utxos"));
     }
 }
 

@@ -38,8 +38,8 @@ fn order() -> Json {
     swap["redeemer"] = json!(hex::encode(key(REDEEMER).x_only().expect("a key")));
     swap["secret_hash"] = json!(hex::encode(bitcoin::hashes::sha256::Hash::hash(&SECRET).to_byte_array()));
     let refusal = Swap::of(&record(&order), Leg::Source, registry()).map(|_| ()).expect_err("the old address");
-    assert_eq!((refusal.code(), refusal.at()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
-    order["source_swap"]["swap_id"] = json!(refusal.wanted().expect("the address"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
+    order["source_swap"]["swap_id"] = json!(refusal.expected().expect("the address"));
     order
 }
 
@@ -88,7 +88,7 @@ fn only_the_initiator_refunds_and_only_the_redeemer_redeems() -> TestResult {
 fn another_secret_is_refused_and_none_is_printed() -> TestResult {
     let swap = swap();
     let refusal = swap.redeem(&[7; 32], &[funding(1, 0, 50_000)], TO, &deducted("1")).map(|_| ()).expect_err("another secret");
-    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     assert!(!refusal.to_string().contains(&"07".repeat(8)));
     let shown = format!("{:?}", swap.redeem(&SECRET, &[funding(1, 0, 50_000)], TO, &deducted("1"))?);
     assert!(!shown.contains(&hex::encode(SECRET)) && !shown.contains(&format!("{SECRET:?}")));
@@ -124,7 +124,7 @@ fn other_coins_can_pay_the_fee() -> TestResult {
 }
 
 fn refused<T>(result: Result<T, Refusal>) -> (Code, String) {
-    result.map(|_| ()).map_err(|refusal| (refusal.code(), refusal.at().to_owned())).expect_err("a refusal")
+    result.map(|_| ()).map_err(|refusal| (refusal.code(), refusal.location().to_owned())).expect_err("a refusal")
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn no_other_hash_is_signed_above_all_not_the_refund_leafs() -> TestResult {
     let payment = swap.refund(&[funding(1, 0, 50_000)], TO, &Fee::Deducted(FeeRate::whole(0)))?;
     let of_refund = hex::encode(&payment.requests(swap.chain)[0].digest.0);
     let refusal = refund.check_hashes(&[&of_refund]).expect_err("the refund leaf's");
-    assert_eq!((refusal.code(), refusal.at()), (Code::SighashMismatch, "/hashes/0"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SighashMismatch, "/hashes/0"));
     assert!(refusal.message().contains("refund leaf"), "{refusal}");
     // Another output, another amount.
     let other = "tb1pqqqqp399et2xygdj5xreqhjjvcmzhxw4aywxecjdzew6hylgvsesf3hn0c";

@@ -122,7 +122,7 @@ fn the_payload_is_what_the_digest_is_taken_of() {
 
 fn code(case: &Case, given: &[(String, String)]) -> (Code, String) {
     let refusal = attach(case, given).expect_err("a bad signature");
-    (refusal.code(), refusal.at().to_owned())
+    (refusal.code(), refusal.location().to_owned())
 }
 
 #[test]

@@ -55,7 +55,9 @@ impl Account {
         Some(Self { family, len, bytes })
     }
 
-    fn fixed<const N: usize>(family: Family, canonical: [u8; N]) -> Self {
+    /// Creates the account with these canonical bytes, whose number is known to fit: 20 or 32 of them.
+    #[must_use]
+    pub fn from_array<const N: usize>(family: Family, canonical: [u8; N]) -> Self {
         const { assert!(N <= 42) };
         let mut bytes = [0; 42];
         for (to, from) in bytes.iter_mut().zip(canonical) {
@@ -143,11 +145,11 @@ pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
         return Err(AddressError::Form);
     }
     match network {
-        Network::Evm(_) => parse_evm(text).map(|bytes| Account::fixed(Family::Evm, bytes)),
-        Network::Tron(_) => parse_tron_base58(text).map(|bytes| Account::fixed(Family::Tron, bytes)),
-        Network::Starknet(_) => parse_felt(text).map(|bytes| Account::fixed(Family::Starknet, bytes)),
-        Network::Solana(_) => parse_solana(text).map(|bytes| Account::fixed(Family::Solana, bytes)),
-        Network::Sui(_) => parse_sui(text).map(|bytes| Account::fixed(Family::Sui, bytes)),
+        Network::Evm(_) => parse_evm(text).map(|bytes| Account::from_array(Family::Evm, bytes)),
+        Network::Tron(_) => parse_tron_base58(text).map(|bytes| Account::from_array(Family::Tron, bytes)),
+        Network::Starknet(_) => parse_felt(text).map(|bytes| Account::from_array(Family::Starknet, bytes)),
+        Network::Solana(_) => parse_solana(text).map(|bytes| Account::from_array(Family::Solana, bytes)),
+        Network::Sui(_) => parse_sui(text).map(|bytes| Account::from_array(Family::Sui, bytes)),
         Network::Bitcoin(coin, net) => {
             let script = parse_bitcoin(*coin, *net, text)?;
             Account::new(Family::Bitcoin, &script).ok_or(AddressError::Length)
@@ -163,14 +165,14 @@ pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
 /// As [`parse`], and [`AddressError::NotOnCurve`].
 pub fn parse_party(network: &Network, text: &str) -> Result<Account, AddressError> {
     match network {
-        Network::Bitcoin(..) if is_key(text) => parse_xonly(text).map(|key| Account::fixed(Family::Bitcoin, key)),
+        Network::Bitcoin(..) if is_key(text) => parse_xonly(text).map(|key| Account::from_array(Family::Bitcoin, key)),
         _ => parse(network, text),
     }
 }
 
 /// Writes an account as the network's users write it; an x-only key or a script pubkey as hex.
 #[must_use]
-pub fn shown(account: &Account) -> String {
+pub fn to_display_string(account: &Account) -> String {
     match account.family() {
         Family::Evm => account.array().map_or_else(String::new, checksum_evm),
         Family::Tron => account.array().map_or_else(String::new, tron_base58),

@@ -34,7 +34,7 @@ impl Version {
 
 /// What the account chains' formulas draw from.
 #[derive(Debug, Clone, Copy)]
-pub struct Swap<'a> {
+pub struct SwapIdInput<'a> {
     /// SHA-256 of the secret.
     pub secret_hash: &'a [u8; 32],
     /// Canonical bytes of the initiator's account.
@@ -58,7 +58,7 @@ fn word(bytes: &[u8]) -> [u8; 32] {
 
 /// EVM and, as far as is known, Tron: SHA-256 of the ABI-encoded words (protocol.md section 4).
 #[must_use]
-pub fn evm(version: Version, chain_id: u64, swap: &Swap<'_>, htlc: &[u8]) -> [u8; 32] {
+pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(word(&chain_id.to_be_bytes()));
     hash.update(swap.secret_hash);
@@ -78,7 +78,7 @@ pub fn evm(version: Version, chain_id: u64, swap: &Swap<'_>, htlc: &[u8]) -> [u8
 ///
 /// `None` if the chain id is no short string (1 to 31 ASCII characters).
 #[must_use]
-pub fn starknet(chain_id: &str, swap: &Swap<'_>) -> Option<[u8; 32]> {
+pub fn starknet(chain_id: &str, swap: &SwapIdInput<'_>) -> Option<[u8; 32]> {
     if chain_id.is_empty() || chain_id.len() > 31 || !chain_id.is_ascii() {
         return None;
     }
@@ -120,7 +120,7 @@ pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
 /// Sui: SHA-256 of 200 bytes, the registry object last (protocol.md section 8). The chain word is zero on the test
 /// network; elsewhere it is not known. `None` if the amount does not fit 64 bits.
 #[must_use]
-pub fn sui(swap: &Swap<'_>, registry: &[u8]) -> Option<[u8; 32]> {
+pub fn sui(swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {
     let mut hash = Sha256::new();
     hash.update([0; 32]);
     hash.update(swap.secret_hash);

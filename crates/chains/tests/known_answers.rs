@@ -1,7 +1,7 @@
 //! Swap ids and HTLC addresses against the values that the live service computed, where that collection is at hand.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, reason = "a test ends by panicking, and says why it skips")]
 
-use countersign_chains::swap_id::{self, Swap, Version};
+use countersign_chains::swap_id::{self, SwapIdInput, Version};
 use countersign_chains::taproot::Htlc;
 use countersign_chains::{BitcoinNet, Coin, Network, address};
 use ruint::aliases::U256;
@@ -67,7 +67,7 @@ fn every_evm_record_gives_its_swap_id() {
         let id = swap_id::evm(
             version,
             chain_id,
-            &Swap {
+            &SwapIdInput {
                 secret_hash: &bytes(&case["secret_hash"]),
                 initiator: &account(&network, case, "initiator"),
                 redeemer: &account(&network, case, "redeemer"),
@@ -88,7 +88,7 @@ fn every_starknet_record_gives_its_swap_id() {
         let network = Network::Starknet(chain_id.to_owned());
         let id = swap_id::starknet(
             chain_id,
-            &Swap {
+            &SwapIdInput {
                 secret_hash: &bytes(&case["secret_hash"]),
                 initiator: &account(&network, case, "initiator"),
                 redeemer: &account(&network, case, "redeemer"),
@@ -119,7 +119,7 @@ fn every_sui_record_gives_its_swap_id() {
     let network = Network::Sui("testnet".into());
     for case in each(&all, "sui_swap_id", 2) {
         let id = swap_id::sui(
-            &Swap {
+            &SwapIdInput {
                 secret_hash: &bytes(&case["secret_hash"]),
                 initiator: &account(&network, case, "initiator"),
                 redeemer: &account(&network, case, "redeemer"),

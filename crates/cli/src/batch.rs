@@ -32,13 +32,13 @@ pub(crate) struct Args {
 
 pub(crate) fn command(args: &Args) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
-    let threads = args.threads.min(MOST_THREADS);
+    let threads = args.threads.min(MAX_THREADS);
     let all_ok = run(Input::of(io::stdin().lock()), &mut io::stdout(), &registry, &policy, threads)?;
     Ok(if all_ok { OK } else { REFUSED })
 }
 
 /// More threads than any machine has use for would only take memory.
-const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// A chunk is handed to a worker once it holds so many lines or bytes, or once no further line has arrived: who writes a
 /// line and waits has its answer. Few enough to start early, many enough that handing over costs nothing.
@@ -153,7 +153,7 @@ fn work(queue: &Mutex<Receiver<Job>>, registry: &Registry, policy: &Policy) {
 }
 
 fn too_long(head: &[u8]) -> Outcome {
-    let refusal = Refusal::new(Code::JsonTooLarge, "").expected(format!("at most {MAX_BYTES} bytes in one line"));
+    let refusal = Refusal::new(Code::JsonTooLarge, "").with_expected(format!("at most {MAX_BYTES} bytes in one line"));
     Outcome::refused(json::salvage_id(head), refusal)
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use countersign::bitcoin::message;
-use countersign::{AnyVerified, Policy, Registry, Span, Summary, Warnings};
+use countersign::{AnyVerified, Policy, Registry, ByteCoverage, Summary, Warnings};
 use serde::Serialize;
 
 use crate::input::{CaseArgs, Failure, TrustArgs, Values, usage};
@@ -41,7 +41,7 @@ struct Explained<'a> {
     summary: &'a Summary,
     warnings: &'a Warnings,
     #[serde(skip_serializing_if = "Option::is_none")]
-    covers: Option<&'a [Span]>,
+    coverage: Option<&'a [ByteCoverage]>,
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 fn explain(args: &Args, values: &Values<'_>, registry: &Registry, policy: &Policy, json: bool) -> Result<u8, Failure> {
     let order = values.case()?.verify(registry, policy)?;
     let summary = order.summary();
-    let covers = args.bytes.then(|| order.covers());
+    let coverage = args.bytes.then(|| order.coverage());
     if json {
         show::json(&Explained {
             id: values.id(),
@@ -62,10 +62,10 @@ fn explain(args: &Args, values: &Values<'_>, registry: &Registry, policy: &Polic
             order_id: order.order_id(),
             summary: &summary,
             warnings: order.warnings(),
-            covers: covers.as_deref(),
+            coverage: coverage.as_deref(),
         })?;
     } else {
-        show::summary(&summary, covers.as_deref())?;
+        show::summary(&summary, coverage.as_deref())?;
         show::warnings(order.warnings())?;
     }
     if args.qr || args.qr_svg.is_some() {

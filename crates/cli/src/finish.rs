@@ -64,7 +64,7 @@ fn done(id: &OrderId, what: &str, answer: &Answer<Option<String>>, json: bool) -
     if json {
         show::json(&Done { ok: true, order_id: id.as_str(), result })?;
     } else {
-        show::field(what, &result.map_or_else(|| "accepted".to_owned(), countersign::core::text::shown))?;
+        show::field(what, &result.map_or_else(|| "accepted".to_owned(), countersign::core::text::escape_untrusted))?;
     }
     Ok(OK)
 }

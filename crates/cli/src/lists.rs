@@ -114,7 +114,7 @@ pub(crate) fn fee(args: &Args, json: bool) -> Result<u8, Failure> {
     }
     match answer.value {
         Fees::Earned(rows) => earnings(&rows)?,
-        Fees::Total(total) => show::field("fees", &countersign::core::text::shown(&total))?,
+        Fees::Total(total) => show::field("fees", &countersign::core::text::escape_untrusted(&total))?,
         _ => return Err(usage("the answer is of a newer kind: use --json")),
     }
     Ok(OK)
@@ -135,7 +135,7 @@ pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
     if json {
         show::answer(&answer.body)?;
     } else {
-        show::field("volume", &countersign::core::text::shown(&answer.value))?;
+        show::field("volume", &countersign::core::text::escape_untrusted(&answer.value))?;
     }
     Ok(OK)
 }
@@ -170,7 +170,7 @@ pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure>
         return Ok(end);
     }
     show::field("route", &format!("{from} -> {to} {}", if verdict.allowed { "is allowed" } else { "is not allowed" }))?;
-    let rule = verdict.rule.as_deref().map(|rule| format!(", {}", countersign::core::text::shown(rule))).unwrap_or_default();
+    let rule = verdict.rule.as_deref().map(|rule| format!(", {}", countersign::core::text::escape_untrusted(rule))).unwrap_or_default();
     show::field("because", &format!("{}{rule}", verdict.because))?;
     if verdict.differs {
         show::field("note", "two readings of the rules are known, and differ here: the stricter one holds")?;
@@ -184,7 +184,7 @@ pub(crate) fn health(args: &service::ServiceArgs, json: bool) -> Result<u8, Fail
     if json {
         show::answer(&answer.body)?;
     } else {
-        show::field("service", &answer.value.map_or_else(|| "well".to_owned(), |text| countersign::core::text::shown(&text)))?;
+        show::field("service", &answer.value.map_or_else(|| "well".to_owned(), |text| countersign::core::text::escape_untrusted(&text)))?;
     }
     Ok(OK)
 }

@@ -244,7 +244,7 @@ fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failur
     if json {
         return Ok(show::json_line(&Order::new(record, status))?);
     }
-    let text = |text: &str| countersign::core::text::shown(text);
+    let text = |text: &str| countersign::core::text::escape_untrusted(text);
     show::field("order", &text(&record.order_id))?;
     show::field("state", status.state.name())?;
     for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let refund = InstantRefund::verify_presigned(&swap, &args.to)?;
         return hashes(&refund, json);
     }
-    let funding = |text: &String| Funding::parse(text).map_err(|code| Refusal::new(code, "/funding").got(text));
+    let funding = |text: &String| Funding::parse(text).map_err(|code| Refusal::new(code, "/funding").with_actual(text));
     let fundings = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
     if args.instant {
         let refund = InstantRefund::new(&swap, &fundings, &args.to)?;

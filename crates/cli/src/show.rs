@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
 use countersign::core::text;
-use countersign::{Refusal, Span, Summary, Warnings};
+use countersign::{Refusal, ByteCoverage, Summary, Warnings};
 use serde::Serialize;
 
 const LABEL: Style = AnsiColor::Cyan.on_default();
@@ -61,7 +61,7 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
 }
 
 /// Prints a summary, with the bytes that each line stands for where they are wanted.
-pub(crate) fn summary(summary: &Summary, covers: Option<&[Span]>) -> io::Result<()> {
+pub(crate) fn summary(summary: &Summary, coverage: Option<&[ByteCoverage]>) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let mut shown = Vec::new();
     for line in summary.lines() {
@@ -70,7 +70,7 @@ pub(crate) fn summary(summary: &Summary, covers: Option<&[Span]>) -> io::Result<
             continue;
         }
         shown.push(line.topic);
-        for span in covers.unwrap_or_default().iter().filter(|span| span.topic == line.topic) {
+        for span in coverage.unwrap_or_default().iter().filter(|span| span.topic == line.topic) {
             let range = span.bytes.map(|(start, end)| format!("#{start}-{end}")).unwrap_or_default();
             writeln!(out, "{:>16}  {QUIET}{}{range}  {}{QUIET:#}", "", span.at, span.what)?;
         }
@@ -91,13 +91,13 @@ pub(crate) fn warnings(warnings: &Warnings) -> io::Result<()> {
 pub(crate) fn refusal(refusal: &Refusal) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     writeln!(out, "{REFUSAL}{:>16}{REFUSAL:#}  {}", "refused", refusal.code())?;
-    let at = if refusal.at().is_empty() { "/" } else { refusal.at() };
+    let at = if refusal.location().is_empty() { "/" } else { refusal.location() };
     writeln!(out, "{LABEL}{:>16}{LABEL:#}  {at}", "where")?;
     writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "why", refusal.message())?;
-    if let Some(wanted) = refusal.wanted() {
+    if let Some(wanted) = refusal.expected() {
         writeln!(out, "{LABEL}{:>16}{LABEL:#}  {wanted}", "expected")?;
     }
-    if let Some(found) = refusal.found() {
+    if let Some(found) = refusal.actual() {
         writeln!(out, "{LABEL}{:>16}{LABEL:#}  {found}", "got")?;
     }
     Ok(())
@@ -120,7 +120,7 @@ pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
 
 /// Prints rows under their heads, each column as wide as it must be. Foreign text is capped and escaped.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| text::shown(cell)).collect()).collect();
+    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| text::escape_untrusted(cell)).collect()).collect();
     let width = |column: usize, head: &str| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([head.chars().count()]).max().unwrap_or_default()

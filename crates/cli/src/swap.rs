@@ -114,7 +114,7 @@ async fn begin(args: &Args, client: &Client<Http>, flow: &Flow<'_, Http>, state:
         let message = format!("the best offer pays {} base units, not {least}", best.destination.amount);
         return Err(Failure::Held { code: "quote_too_low", message });
     }
-    show::progress(&format!("offer of {}: {} base units", text::shown(&best.solver_id), best.destination.amount));
+    show::progress(&format!("offer of {}: {} base units", text::escape_untrusted(&best.solver_id), best.destination.amount));
     let mut order = args.ask.request(best.destination.amount)?;
     order.solver_id = Some(best.solver_id.clone()).filter(|_| args.solver.is_some());
     order.secret_hash = args.secret.take(state)?.map(|secret| secret.hash());
@@ -166,7 +166,7 @@ async fn pay(args: &Args, flow: &Flow<'_, Http>, swap: &Swap, verified: AnyVerif
         return Ok(Paid::Ended);
     }
     let answer = flow.submit(swap, &signed).await?;
-    show::progress(&format!("submitted: {}", answer.value.as_deref().map(text::shown).unwrap_or_default()));
+    show::progress(&format!("submitted: {}", answer.value.as_deref().map(text::escape_untrusted).unwrap_or_default()));
     Ok(Paid::Submitted)
 }
 
@@ -251,7 +251,7 @@ async fn watch(args: &Args, flow: &Flow<'_, Http>, swap: &Swap, secret: Option<&
                     if json {
                         show::json(&status)?;
                     } else {
-                        show::field("complete", &text::shown(&progress.record.destination_swap.redeem_tx_hash))?;
+                        show::field("complete", &text::escape_untrusted(&progress.record.destination_swap.redeem_tx_hash))?;
                     }
                     return Ok(OK);
                 }
@@ -282,7 +282,7 @@ enum Redeem {
 async fn try_redeem(flow: &Flow<'_, Http>, swap: &Swap, secret: &Secret) -> Result<Redeem, Failure> {
     match flow.redeem(swap, secret).await {
         Ok(answer) => {
-            show::progress(&format!("redeeming: {}", answer.value.as_deref().map(text::shown).unwrap_or_default()));
+            show::progress(&format!("redeeming: {}", answer.value.as_deref().map(text::escape_untrusted).unwrap_or_default()));
             Ok(Redeem::Never)
         }
         Err(Error::Held(Hold::Redeemed)) => Ok(Redeem::Never),

@@ -13,7 +13,7 @@ pub(crate) fn basis_points(fee: u64, at: &str) -> Result<u64, Error> {
     if fee <= WHOLE {
         return Ok(fee);
     }
-    Err(Error::Input(Refusal::new(Code::NumberTooLarge, at).expected("at most 10000 basis points").got(fee)))
+    Err(Error::Input(Refusal::new(Code::NumberTooLarge, at).with_expected("at most 10000 basis points").with_actual(fee)))
 }
 
 /// Each fee is within bounds, and so are all together: they are taken from one amount.

@@ -106,7 +106,7 @@ impl<T: Transport> Client<T> {
             if record.order_id.eq_ignore_ascii_case(id.as_str()) {
                 return Ok(record);
             }
-            Err(Refusal::new(Code::RecordMismatch, "/result/order_id").expected(id).got(record.order_id))
+            Err(Refusal::new(Code::RecordMismatch, "/result/order_id").with_expected(id).with_actual(record.order_id))
         };
         self.call(&self.api.order(id), |response| response::read_with(response, reader)).await
     }

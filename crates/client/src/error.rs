@@ -118,7 +118,7 @@ impl TransportError {
     /// A failure with the HTTP stack's words, which are capped and escaped.
     #[must_use]
     pub fn new(kind: TransportErrorKind, detail: &str) -> Self {
-        Self { kind, detail: text::shown(detail) }
+        Self { kind, detail: text::escape_untrusted(detail) }
     }
 }
 

@@ -48,7 +48,7 @@ impl<'f, T: Transport> Flow<'f, T> {
     pub async fn create(&self, request: &CreateOrder) -> Result<Swap, Error> {
         for (side, at) in [(&request.source, "/source/asset"), (&request.destination, "/destination/asset")] {
             if self.registry.asset(side.asset.as_str()).is_none() {
-                return Err(Error::Input(Refusal::new(Code::UnknownAsset, at).got(&side.asset)));
+                return Err(Error::Input(Refusal::new(Code::UnknownAsset, at).with_actual(&side.asset)));
             }
         }
         let answer = self.client.create_order(request).await?;
@@ -73,11 +73,11 @@ impl<'f, T: Transport> Flow<'f, T> {
     /// [`Error::Refused`] with [`Code::NothingToSign`] if the order has no gasless way, or any other [`Error`].
     pub async fn submit(&self, swap: &Swap, signed: &AnySigned) -> Result<Answer<Option<String>>, Error> {
         if !signed.order_id().eq_ignore_ascii_case(swap.id().as_str()) {
-            let refusal = Refusal::new(Code::RecordMismatch, "/order_id").expected(swap.id()).got(signed.order_id());
+            let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id()).with_actual(signed.order_id());
             return Err(Error::Refused(refusal));
         }
         let signature = signed.submission().ok_or_else(|| {
-            Error::Refused(Refusal::new(Code::NothingToSign, "/response/result").because("this order has no gasless way of funding"))
+            Error::Refused(Refusal::new(Code::NothingToSign, "/response/result").with_reason("this order has no gasless way of funding"))
         })?;
         self.client.act(swap.id(), &Action::Initiate { signature: &signature }).await
     }
@@ -145,7 +145,7 @@ impl<'f, T: Transport> Flow<'f, T> {
         let formed =
             |signature: &String| signature.len() == 130 && signature.ends_with("83") && signature.bytes().all(|b| b.is_ascii_hexdigit());
         if hashes.is_empty() || signatures.len() != hashes.len() {
-            return Err(Error::Refused(Refusal::new(Code::SignatureCount, "/signatures").expected(hashes.len()).got(signatures.len())));
+            return Err(Error::Refused(Refusal::new(Code::SignatureCount, "/signatures").with_expected(hashes.len()).with_actual(signatures.len())));
         }
         if !signatures.iter().all(formed) {
             return Err(Error::Refused(Refusal::new(Code::SignatureMalformed, "/signatures")));

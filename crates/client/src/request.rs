@@ -30,7 +30,7 @@ impl OrderId {
         if text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Ok(Self(text.to_owned()));
         }
-        Err(Error::Input(Refusal::new(Code::OrderIdMalformed, "/order_id").got(text)))
+        Err(Error::Input(Refusal::new(Code::OrderIdMalformed, "/order_id").with_actual(text)))
     }
 
     /// The digits, as they came.
@@ -290,7 +290,7 @@ impl Api {
         if (1..=64).contains(&name.len()) && name.bytes().all(plain) && !name.bytes().all(|byte| byte == b'.') {
             return Ok(self.get(&["schemas", name], &NONE));
         }
-        Err(Error::Input(Refusal::new(Code::TextNotPlain, "/name").got(name)))
+        Err(Error::Input(Refusal::new(Code::TextNotPlain, "/name").with_actual(name)))
     }
 
     /// `GET /v2/health`, the only call without the application id.

@@ -74,7 +74,7 @@ fn ok(response: Response) -> Result<Vec<u8>, Error> {
     let retry_after = retry_after.as_deref().and_then(retry::seconds);
     Err(match service_error(&body) {
         Some(error) => Error::Service { status, error, retry_after },
-        None => Error::Status { status, body: text::shown(&String::from_utf8_lossy(body.get(..1024).unwrap_or(&body))), retry_after },
+        None => Error::Status { status, body: text::escape_untrusted(&String::from_utf8_lossy(body.get(..1024).unwrap_or(&body))), retry_after },
     })
 }
 
@@ -82,13 +82,13 @@ fn ok(response: Response) -> Result<Vec<u8>, Error> {
 fn service_error(body: &[u8]) -> Option<String> {
     let value = json::parse(body).ok()?;
     let error = Node::root(&value, "").object().ok()?.get("error")?.text().ok()?;
-    Some(text::shown(error))
+    Some(text::escape_untrusted(error))
 }
 
 fn open<T>(body: &[u8], reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<T, Error> {
     let value = json::parse(body).map_err(Error::Shape)?;
     reader(Node::root(&value, "")).map_err(|refusal| match refusal.code() {
-        Code::ServiceError => Error::Service { status: 200, error: refusal.found().unwrap_or_default().to_owned(), retry_after: None },
+        Code::ServiceError => Error::Service { status: 200, error: refusal.actual().unwrap_or_default().to_owned(), retry_after: None },
         _ => Error::Shape(refusal),
     })
 }

@@ -211,7 +211,7 @@ impl Read for Routes {
         let open = match default.text()? {
             "open" => true,
             "closed" => false,
-            _ => return Err(default.refuse(Code::WrongType).expected("open or closed")),
+            _ => return Err(default.refuse(Code::WrongType).with_expected("open or closed")),
         };
         let rules = |key| members.get(key).map(Read::read).transpose().map(Option::unwrap_or_default);
         Ok(Self {
@@ -225,7 +225,7 @@ impl Read for Routes {
 
 impl Read for Rule {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        Self::parse(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).expected("A -> B or A <-> B"))
+        Self::parse(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("A -> B or A <-> B"))
     }
 }
 

@@ -35,7 +35,7 @@ impl Secret {
         // The hex crate skips a second 0x by itself: only 64 plain digits are a secret.
         let plain = digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         if !plain || hex::decode_to_slice(digits, &mut secret.0).is_err() {
-            return Err(Error::Input(Refusal::new(Code::KeyMalformed, "/secret").because("a secret is 64 hex digits")));
+            return Err(Error::Input(Refusal::new(Code::KeyMalformed, "/secret").with_reason("a secret is 64 hex digits")));
         }
         if secret.hash().is_trivial() {
             return Err(Error::Input(Refusal::new(Code::SecretHashTrivial, "/secret")));

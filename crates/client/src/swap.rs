@@ -81,7 +81,7 @@ impl Swap {
             if id.eq_ignore_ascii_case(self.id.as_str()) {
                 Ok(())
             } else {
-                Err(Refusal::new(Code::RecordMismatch, "/id").expected(id).got(&self.id))
+                Err(Refusal::new(Code::RecordMismatch, "/id").with_expected(id).with_actual(&self.id))
             }
         });
         named.map_err(Error::Refused)?;

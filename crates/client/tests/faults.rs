@@ -210,7 +210,7 @@ async fn shapes_of_records() {
         let server = Server::start(move |_| Reply::ok(&order));
         let id = OrderId::parse(record["order_id"].as_str().unwrap()).unwrap();
         client(&server.base).order(&id).await.map(|answer| answer.value).map_err(|error| match error {
-            Error::Shape(refusal) => (refusal.code().name(), refusal.at().to_owned()),
+            Error::Shape(refusal) => (refusal.code().name(), refusal.location().to_owned()),
             other => panic!("{other}"),
         })
     };

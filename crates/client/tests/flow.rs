@@ -197,7 +197,7 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
             match flow.verify(&swap).await {
                 Err(Error::Refused(refusal)) => {
                     // The service's record stands in its envelope, the case's is bare.
-                    let at = refusal.at().replace("/order/result/", "/order/");
+                    let at = refusal.location().replace("/order/result/", "/order/");
                     assert_eq!((refusal.code().name(), at.as_str()), (code, case["at"].as_str().unwrap()), "{}", case["id"]);
                 }
                 // A record of another shape does not get as far as being judged.

@@ -1,69 +1,34 @@
-//! What a chain family adds to the common flow.
+//! The interface between this crate and the family crates.
+//!
+//! **Not covered by semantic versioning.** Wallets call the states ([`VerifiedOrder`](crate::VerifiedOrder) and on), which
+//! call these traits in the only order that is safe. The traits are public because every family is a crate of its own;
+//! nobody else should implement or call them.
 
-use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 
 use countersign_chains::Family;
-use serde::Serialize;
 
-use crate::code::Code;
-use crate::json::Node;
-use crate::number::Hex;
-use crate::order::{Order, Terms};
-use crate::refusal::Refusal;
-use crate::summary::{Span, Summary, Warnings};
-
-/// Something to sign: who signs, the payload, and its digest. Hardware signers want the payload, not only the digest.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct SigningRequest {
-    /// Which payload of the order this is: `approval`, `initiate`, `typed_data`, ...; `input_0` and on, where a family signs
-    /// each input by itself.
-    pub name: Cow<'static, str>,
-    /// The account whose signature is needed, as its network's users write it.
-    pub signer: String,
-    /// The bytes that the digest is taken of.
-    pub payload: Hex,
-    /// What the signature is made over.
-    pub digest: Hex,
-}
-
-impl SigningRequest {
-    /// A request for `signer`.
-    #[must_use]
-    pub fn new(name: impl Into<Cow<'static, str>>, signer: String, payload: Vec<u8>, digest: Vec<u8>) -> Self {
-        Self { name: name.into(), signer, payload: Hex(payload), digest: Hex(digest) }
-    }
-}
-
-impl fmt::Debug for SigningRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SigningRequest({}, {} bytes, digest {})", self.name, self.payload.0.len(), self.digest)
-    }
-}
+use crate::report::{ByteCoverage, ParseError, Refusal, Summary, Warnings};
+use crate::state::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
+use crate::verify::{OrderContext, SwapTerms};
 
 /// A chain family: how its payloads are decoded, rebuilt, prepared and signed.
-///
-/// Implementations hold no state. The type states ([`crate::Proposed`] and on) drive them, so that no step can be left
-/// out; none of these functions does I/O or reads a clock.
-pub trait ChainFamily: Sized {
+pub trait ChainFamily: Sized + 'static {
     /// Which family this is.
     const FAMILY: Family;
     /// The members of a result that carry this family's payloads; those of other families beside them are refused.
     const PAYLOAD_KEYS: &'static [&'static str];
+    /// What an order locks.
+    type Deposit: Deposit;
+}
 
-    /// What the order locks, rebuilt from the terms.
-    type Deposit: fmt::Debug;
-    /// What only the wallet knows: nonce, fees, coins, blockhash.
+/// What an order locks, rebuilt from its terms.
+pub trait Deposit: fmt::Debug + Sized {
+    /// What only the wallet knows: funding path, nonce, fees, coins, blockhash.
     type Wallet: fmt::Debug;
-    /// Payloads ready to be signed; serializes as the batch contract's artefacts without signatures.
-    type Unsigned: fmt::Debug + Serialize;
-    /// A key that signs locally. Wiped on drop, never printed.
-    type Key;
-    /// A signature as it comes from outside.
-    type Signature;
-    /// Signed payloads; serializes as the batch contract's artefacts.
-    type Artefacts: fmt::Debug + Serialize;
+    /// What is signed.
+    type Unsigned: Signable;
 
     /// Decodes the result, rebuilds it from the order's own terms and refuses it where the two differ.
     ///
@@ -72,69 +37,133 @@ pub trait ChainFamily: Sized {
     /// # Errors
     ///
     /// A [`Refusal`] at the first member or byte that differs.
-    fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Self::Deposit, Option<Terms>), Refusal>;
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal>;
 
-    /// Says what the payload locks beyond the common lines.
-    fn describe(deposit: &Self::Deposit, summary: &mut Summary);
+    /// Adds what the payload locks beyond the lines that all families have.
+    fn describe(&self, summary: &mut Summary);
 
-    /// Which bytes of the response each line of the summary stands for: together they cover the payload.
-    fn covers(deposit: &Self::Deposit) -> Vec<Span>;
-
-    /// Reads the wallet context of the batch contract.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] at the member that is missing or malformed.
-    fn read_wallet(wallet: Node<'_, '_>) -> Result<Self::Wallet, Refusal>;
+    /// Returns which bytes of the response each line of the summary stands for: together they cover the payload.
+    fn coverage(&self) -> Vec<ByteCoverage>;
 
     /// Adds what only the wallet knows.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at a member of `/wallet` that cannot be.
-    fn prepare(deposit: &Self::Deposit, wallet: &Self::Wallet) -> Result<Self::Unsigned, Refusal>;
+    /// A [`Refusal`] at the member of the wallet context that is invalid.
+    fn prepare(&self, wallet: &Self::Wallet) -> Result<Self::Unsigned, Refusal>;
 
-    /// Says what the wallet added, and ends with the digest of everything that will be signed.
-    fn describe_unsigned(unsigned: &Self::Unsigned, summary: &mut Summary);
-
-    /// What a signer outside is asked for, in order.
-    fn requests(unsigned: &Self::Unsigned) -> Vec<SigningRequest>;
-
-    /// Reads a local key.
+    /// Returns which part of the order a transaction is that an external wallet has signed or broadcast.
+    ///
+    /// Whatever an external wallet may choose (nonce, fees, blockhash, gas coins) is free; everything else must be equal.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMalformed`], without any part of the text.
-    fn read_key(text: &str) -> Result<Self::Key, Code>;
+    /// [`Code::TransactionMismatch`](crate::Code::TransactionMismatch) if it is none, with what differs.
+    fn matches(&self, transaction: &Transaction<Self>) -> Result<Role, Refusal>;
+}
 
-    /// Signs everything with a local key.
+/// The native transaction type of a deposit's family.
+pub type Transaction<D> = <<<D as Deposit>::Unsigned as Signable>::Signed as Signed>::Transaction;
+
+/// Payloads ready to be signed, together with the signatures that they have so far.
+pub trait Signable: fmt::Debug + Sized {
+    /// What a signer is given: transaction, typed data, PSBT.
+    type Payload: fmt::Debug;
+    /// A key that signs locally. Wiped on drop, never printed.
+    type Key: FromStr<Err = ParseError>;
+    /// A signature made by an external signer.
+    type Signature: FromStr<Err = Refusal>;
+    /// Payloads with all their signatures.
+    type Signed: Signed;
+
+    /// Adds what the wallet contributed, and ends with the digest of everything that will be signed.
+    fn describe(&self, summary: &mut Summary);
+
+    /// Returns every request, signed already or not, in the order in which payloads are sent.
+    fn requests(&self) -> Vec<SigningRequest<Self::Payload>>;
+
+    /// Returns the requests that have no signature yet.
+    fn missing(&self) -> Vec<RequestId>;
+
+    /// Signs with a local key whatever it can sign.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`] if the key does not control the sender.
-    fn sign(unsigned: Self::Unsigned, key: &Self::Key, warnings: &mut Warnings) -> Result<Self::Artefacts, Refusal>;
+    /// [`Code::KeyMismatch`](crate::Code::KeyMismatch) if there is nothing that the key can sign.
+    fn sign(&mut self, key: &Self::Key, warnings: &mut Warnings) -> Result<(), Refusal>;
 
-    /// Reads a signature from outside, in the spellings that signers of this family use.
+    /// Proves a signature and attaches it; what was attached before stays.
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureMalformed`] or a code that says more.
-    fn read_signature(signature: Node<'_, '_>) -> Result<Self::Signature, Refusal>;
+    /// [`Code::NothingToSign`](crate::Code::NothingToSign) without such a request, or a refusal of the signature, located
+    /// inside it.
+    fn attach(&mut self, id: RequestId, signature: Self::Signature, warnings: &mut Warnings) -> Result<(), Refusal>;
 
-    /// Proves signatures from outside and attaches them. Requests without a signature stay unsigned.
+    /// Puts payloads and signatures together.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at `/signatures/<request>` if a signature is not the signer's over exactly this digest.
-    fn attach(
-        unsigned: Self::Unsigned,
-        signatures: Vec<(String, Self::Signature)>,
-        warnings: &mut Warnings,
-    ) -> Result<Self::Artefacts, Refusal>;
+    /// Itself, unchanged, while a signature is missing.
+    #[expect(clippy::result_large_err, reason = "the error is the value itself, so that nothing is lost")]
+    fn finish(self) -> Result<Self::Signed, Self>;
+}
 
-    /// The `signature` of the gasless `PATCH /v2/orders/{id}?action=initiate`; `None` where the family has no gasless way or
-    /// nothing was signed for it.
-    fn submission(_: &Self::Artefacts) -> Option<String> {
+/// Payloads with all their signatures.
+pub trait Signed: fmt::Debug {
+    /// The native type of a signed transaction.
+    type Transaction;
+
+    /// Returns the transactions in the order in which they are broadcast.
+    fn transactions(&self) -> Vec<SignedTransaction<Self::Transaction>>;
+
+    /// Returns what the service is sent instead, where the wallet chose the gasless path.
+    fn gasless(&self) -> Option<GaslessSubmission> {
         None
     }
 }
+
+/// Lets a foreign signer type `S` sign for this family, as soon as it is called.
+pub trait SignWith<S: ?Sized>: ChainFamily {
+    /// What the signer may fail with.
+    type Error: fmt::Debug;
+
+    /// Has the signer sign whatever it can, and proves each signature.
+    ///
+    /// # Errors
+    ///
+    /// The signer's own error, or the refusal of a signature.
+    fn sign_with(unsigned: &mut UnsignedOf<Self>, signer: &S, warnings: &mut Warnings) -> Result<(), Self::Error>;
+}
+
+/// Lets a foreign signer type `S` sign for this family, with an answer that takes time.
+pub trait SignWithAsync<S: ?Sized>: ChainFamily {
+    /// What the signer may fail with.
+    type Error: fmt::Debug;
+
+    /// Has the signer sign whatever it can, and proves each signature.
+    ///
+    /// # Errors
+    ///
+    /// The signer's own error, or the refusal of a signature.
+    fn sign_with_async(
+        unsigned: &mut UnsignedOf<Self>,
+        signer: &S,
+        warnings: &mut Warnings,
+    ) -> impl Future<Output = Result<(), Self::Error>>;
+}
+
+/// The wallet context of a family.
+pub type WalletOf<F> = <<F as ChainFamily>::Deposit as Deposit>::Wallet;
+/// The payloads of a family.
+pub type UnsignedOf<F> = <<F as ChainFamily>::Deposit as Deposit>::Unsigned;
+/// The native payload of a family's signing requests.
+pub type PayloadOf<F> = <UnsignedOf<F> as Signable>::Payload;
+/// The local key of a family.
+pub type KeyOf<F> = <UnsignedOf<F> as Signable>::Key;
+/// The external signature of a family.
+pub type SignatureOf<F> = <UnsignedOf<F> as Signable>::Signature;
+/// The signed payloads of a family.
+pub type SignedOf<F> = <UnsignedOf<F> as Signable>::Signed;
+/// The native transaction of a family.
+pub type TransactionOf<F> = <SignedOf<F> as Signed>::Transaction;

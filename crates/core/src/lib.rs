@@ -1,45 +1,32 @@
 //! The vocabulary of countersign: what every family shares.
 //!
-//! A wallet asks the swap service for an order and gets back bytes to sign. This crate reads the request, the response
-//! and the order record ([`wire`]), holds what the wallet has pinned ([`Registry`]) and allows ([`Policy`]), and drives
-//! an order through four states ([`Proposed`], [`Verified`], [`Unsigned`], [`Signed`]), each of which only the step
-//! before it can make. What the bytes must say is each family's affair ([`ChainFamily`]).
+//! A wallet asks the swap service for an order and receives bytes to sign. This crate parses the request, the response and the
+//! order record ([`wire`]), holds what the wallet has pinned ([`Registry`]) and allows ([`Policy`]), and drives an order
+//! through its states ([`Proposal`], [`VerifiedOrder`], [`UnsignedOrder`], [`SignedOrder`]), each of which only the step before
+//! it can make. What the bytes must say is each family's affair ([`family`]).
 //!
 //! No I/O, no clock, no random source, no chain encoding.
 
-pub mod amount;
-mod asset;
-mod code;
-mod family;
+pub mod family;
 pub mod json;
-pub mod number;
-mod order;
-mod overview;
-mod policy;
-mod record;
-mod refusal;
-mod registry;
-mod rules;
-mod secret_hash;
-mod side;
+pub mod report;
 mod state;
-mod summary;
-pub mod text;
+mod trust;
+mod verify;
 pub mod wire;
 
-pub use asset::AssetId;
-pub use code::Code;
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
-pub use family::{ChainFamily, SigningRequest};
-pub use number::Hex;
-pub use order::{Documents, Order, Terms, bad_address};
-pub use policy::{Approvals, Policy};
-pub use refusal::Refusal;
-pub use registry::{Asset, Chain, Change, Contract, Registry, Solver, Sponsor};
+pub use json::number::{self, Hex};
+pub use report::{
+    Amount, Blame, ByteCoverage, Code, Line, OrderTerms, ParseError, Refusal, Severity, Summary, Timelock, Topic, TypedValue, Warning,
+    Warnings, text,
+};
 pub use ruint::aliases::U256;
-pub use rules::Place;
-pub use secret_hash::SecretHash;
-pub use side::{Leg, Side};
-pub use state::{Proposed, Signed, Unsigned, Verified};
-pub use summary::{Line, Span, Summary, Topic, Warning, Warnings};
+pub use state::{
+    GaslessSubmission, Incomplete, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SigningRequest, UnsignedOrder, VerifiedOrder,
+    verify, verify_context, verify_record,
+};
+pub use trust::{ApprovalPolicy, Asset, Chain, Change, Contract, Policy, Registry, Solver, Sponsor};
+pub use verify::{Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal};
+pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

@@ -3,7 +3,7 @@
 use countersign_core::json::Node;
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
-    ChainFamily, Code, Documents, Family, Order, Policy, Proposed, Refusal, Registry, Signed, SigningRequest, Span, Summary, Unsigned,
+    ChainFamily, Code, Documents, Family, Order, Policy, Proposed, Refusal, Registry, Signed, SigningRequest, ByteCoverage, Summary, Unsigned,
     Verified, Warnings,
 };
 use serde::{Serialize, Serializer};
@@ -57,7 +57,7 @@ macro_rules! families {
             let order = Order::open(documents, registry, policy)?;
             match order.family() {
                 $(#[cfg(feature = $feature)] Family::$family => Proposed::new(order).map(|order| AnyProposed::$family(Box::new(order))),)*
-                other => Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset").got(other)),
+                other => Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_actual(other)),
             }
         }
 
@@ -106,10 +106,10 @@ macro_rules! families {
                 match self { $(#[cfg(feature = $feature)] Self::$family(order) => order.warnings(),)* }
             }
 
-            /// See [`Verified::covers`].
+            /// See [`Verified::coverage`].
             #[must_use]
-            pub fn covers(&self) -> Vec<Span> {
-                match self { $(#[cfg(feature = $feature)] Self::$family(order) => order.covers(),)* }
+            pub fn coverage(&self) -> Vec<ByteCoverage> {
+                match self { $(#[cfg(feature = $feature)] Self::$family(order) => order.coverage(),)* }
             }
 
             /// See [`Verified::prepare_json`].

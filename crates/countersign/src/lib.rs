@@ -14,7 +14,7 @@ pub use any::{AnyProposed, AnySigned, AnyUnsigned, AnyVerified, FAMILIES, open};
 pub use countersign_bitcoin as bitcoin;
 pub use countersign_core as core;
 pub use countersign_core::{
-    Approvals, AssetId, Code, Documents, Family, Line, Policy, Refusal, Registry, SecretHash, SigningRequest, Span, Summary, Topic,
+    Approvals, AssetId, Code, Documents, Family, Line, Policy, Refusal, Registry, SecretHash, SigningRequest, ByteCoverage, Summary, Topic,
     Warning, Warnings, chains, json, wire,
 };
 #[cfg(feature = "evm")]

@@ -13,7 +13,7 @@ mod fixture;
 
 use countersign::case::{Case, Outcome, Prepared};
 use countersign::core::{Order, Proposed, Signed, Terms, Unsigned, Verified};
-use countersign::evm::{Evm, Key, Outside, Submission};
+use countersign::evm::{Evm, Key, ExternalSignature, Submission};
 use countersign::json::{Node, Value, parse};
 use countersign::{
     AnyProposed, AnySigned, AnyUnsigned, AnyVerified, AssetId, Code, Documents, Family, Policy, Refusal, Registry, SecretHash,
@@ -86,7 +86,7 @@ fn every_public_type_crosses_threads() {
     crosses::<SecretHash>();
     crosses::<AssetId>();
     crosses::<Key>();
-    crosses::<Outside>();
+    crosses::<ExternalSignature>();
     crosses::<Submission>();
     crosses::<evm::Deposit>();
     crosses::<evm::Wallet>();
@@ -100,7 +100,7 @@ fn every_public_type_crosses_threads() {
 #[test]
 fn the_display_of_every_code_is_one_line() {
     for code in Code::ALL {
-        let refusal = Refusal::new(*code, "/a/b#4-36").expected("one\nthing").got("another\r\n\u{2028}\u{202e}thing");
+        let refusal = Refusal::new(*code, "/a/b#4-36").with_expected("one\nthing").with_actual("another\r\n\u{2028}\u{202e}thing");
         for text in [code.to_string(), code.meaning().to_owned(), code.remedy().to_owned(), refusal.to_string(), format!("{refusal:?}")] {
             assert!(!text.is_empty(), "{code}");
             assert!(!text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202e}')), "{code}: {text:?}");
@@ -252,7 +252,7 @@ fn a_proposed_order_is_of_its_own_family() {
     let request = parse(bitcoin.as_bytes()).unwrap();
     let order = Order::open(Documents { request: &request, ..documents }, &REGISTRY, &policy).unwrap();
     let refusal = Proposed::<Evm>::new(order).map(|_| ()).unwrap_err();
-    assert_eq!((refusal.code(), refusal.at()), (Code::UnsupportedFamily, "/request/source/asset"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/request/source/asset"));
 }
 
 /// A registry that contradicts itself is refused before any order is judged by it.
@@ -288,13 +288,13 @@ fn a_registry_that_contradicts_itself_is_refused() {
         ("chains of another type", set("/chains", "{}"), Code::WrongType, "/chains".to_owned()),
     ] {
         let refusal = Registry::from_json(text.as_bytes()).map(|_| ()).expect_err(what);
-        assert_eq!((refusal.code(), refusal.at()), (code, at.as_str()), "{what}: {refusal}");
+        assert_eq!((refusal.code(), refusal.location()), (code, at.as_str()), "{what}: {refusal}");
     }
     for member in ["/chains", "/assets"] {
         let mut registry = good.clone();
         registry.remove(member);
         let refusal = Registry::from_json(registry.text().as_bytes()).map(|_| ()).unwrap_err();
-        assert_eq!((refusal.code(), refusal.at()), (Code::MissingField, member));
+        assert_eq!((refusal.code(), refusal.location()), (Code::MissingField, member));
     }
 }
 
@@ -314,7 +314,7 @@ fn the_spans_of_a_summary_cover_the_payload() {
     for case in accepted(Family::Evm) {
         let value = parse(case.input.as_bytes()).unwrap();
         let verified = Case::of(&value).unwrap().verify(&REGISTRY, &Policy::default()).unwrap();
-        let spans = verified.covers();
+        let spans = verified.coverage();
         let tree = Tree::parse(&case.input);
         let titles: Vec<_> = verified.summary().lines().iter().map(|line| line.topic).collect();
         for at in [

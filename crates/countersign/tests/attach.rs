@@ -40,7 +40,7 @@ fn attach(case: &Good, signatures: &Value) -> Result<(Value, Vec<&'static str>),
 fn refused(case: &Good, signatures: &Value) -> (Code, String) {
     match attach(case, signatures) {
         Ok(_) => panic!("{}: accepted {signatures}", case.id),
-        Err(refusal) => (refusal.code(), refusal.at().to_owned()),
+        Err(refusal) => (refusal.code(), refusal.location().to_owned()),
     }
 }
 

@@ -66,26 +66,26 @@ impl Claim {
             (_, None) => return Err(Refusal::new(Code::MissingField, "/claim_signature")),
         };
         let asset =
-            registry.asset(earnings.asset.as_str()).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").got(&earnings.asset))?;
+            registry.asset(earnings.asset.as_str()).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").with_actual(&earnings.asset))?;
         let Network::Evm(chain_id) = asset.chain.network else {
-            return Err(Refusal::new(Code::UnsupportedFamily, "/asset").expected("an EVM asset").got(&earnings.asset));
+            return Err(Refusal::new(Code::UnsupportedFamily, "/asset").with_expected("an EVM asset").with_actual(&earnings.asset));
         };
         let text = earnings.token_address.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/token_address"))?;
         let token = address(text, "/token_address")?;
         let pinned = asset.token.as_ref().and_then(|token| crate::address::of(token.account.as_ref()?));
         if pinned != Some(token) {
             let expected = pinned.map_or_else(|| "a native asset has no token".to_owned(), |token| token.to_string());
-            return Err(Refusal::new(Code::UnknownToken, "/token_address").expected(expected).got(text));
+            return Err(Refusal::new(Code::UnknownToken, "/token_address").with_expected(expected).with_actual(text));
         }
         let to = address(&earnings.affiliate, "/affiliate")?;
         let distributor = address(contract, "/claim_contract")?;
         if distributor.is_zero() || distributor == token || distributor == to {
-            return Err(Refusal::new(Code::UnknownContract, "/claim_contract").expected("a distributor's contract").got(contract));
+            return Err(Refusal::new(Code::UnknownContract, "/claim_contract").with_expected("a distributor's contract").with_actual(contract));
         }
         let signature = digits::bytes(signature.strip_prefix("0x").unwrap_or(signature))
             .ok()
             .filter(|bytes| bytes.len() == SIGNATURE)
-            .ok_or_else(|| Refusal::new(Code::SignatureMalformed, "/claim_signature").expected("65 bytes in hex"))?;
+            .ok_or_else(|| Refusal::new(Code::SignatureMalformed, "/claim_signature").with_expected("65 bytes in hex"))?;
         let data = encode(to, token, earnings.total_earnings, &signature).into();
         let call = Call { to: distributor, data, value: U256::ZERO, gas_limit: GAS_LIMIT };
         Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings }))
@@ -122,7 +122,7 @@ pub fn encode(to: Address, token: Address, total_rewards: U256, signature: &[u8]
 fn address(text: &str, at: &'static str) -> Result<Address, Refusal> {
     match parse_evm(text) {
         Ok(bytes) => Ok(bytes.into()),
-        Err(AddressError::Checksum) => Err(Refusal::new(Code::AddressChecksum, at).got(text)),
-        Err(_) => Err(Refusal::new(Code::AddressMalformed, at).got(text)),
+        Err(AddressError::Checksum) => Err(Refusal::new(Code::AddressChecksum, at).with_actual(text)),
+        Err(_) => Err(Refusal::new(Code::AddressMalformed, at).with_actual(text)),
     }
 }

@@ -14,13 +14,13 @@ mod wire;
 pub use alloy_consensus;
 pub use alloy_dyn_abi;
 pub use alloy_primitives;
-pub use countersign_abi::signature::{Key, Outside};
+pub use countersign_abi::signature::{Key, ExternalSignature};
 pub use sign::{Artefacts, SignedCall, SignedMessage, Submission};
 pub use transaction::{Fees, Payload, Unsigned, Wallet};
 pub use verify::{Approval, Call, Deposit};
 
 use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, Span, Summary, Terms, Warnings};
+use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
 
 /// The EVM family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl ChainFamily for Evm {
     type Wallet = Wallet;
     type Unsigned = Unsigned;
     type Key = Key;
-    type Signature = Outside;
+    type Signature = ExternalSignature;
     type Artefacts = Artefacts;
 
     fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
@@ -45,8 +45,8 @@ impl ChainFamily for Evm {
         summary::describe(deposit, summary);
     }
 
-    fn covers(deposit: &Deposit) -> Vec<Span> {
-        summary::covers(deposit)
+    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
+        summary::coverage(deposit)
     }
 
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
@@ -73,11 +73,11 @@ impl ChainFamily for Evm {
         sign::sign(unsigned, key)
     }
 
-    fn read_signature(signature: Node<'_, '_>) -> Result<Outside, Refusal> {
-        Outside::read(signature)
+    fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
+        ExternalSignature::read(signature)
     }
 
-    fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
+    fn attach(unsigned: Unsigned, signatures: Vec<(String, ExternalSignature)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
         sign::attach(unsigned, signatures, warnings)
     }
 

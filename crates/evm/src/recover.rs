@@ -89,7 +89,7 @@ fn recompute(side: &Side<'_>) -> Result<[u8; 32], Refusal> {
     if text.eq_ignore_ascii_case(&side.swap.swap_id) {
         return Ok(id);
     }
-    Err(side.refuse(Code::RecordSwapId, "swap_id").expected(text).got(&side.swap.swap_id))
+    Err(side.refuse(Code::RecordSwapId, "swap_id").with_expected(text).with_actual(&side.swap.swap_id))
 }
 
 fn recovery(side: &Side<'_>, data: Vec<u8>, swap_id: [u8; 32], to: &Account) -> Result<Recovery, Refusal> {

@@ -3,7 +3,7 @@
 use alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Signature};
-use countersign_abi::signature::{self, Key, Outside};
+use countersign_abi::signature::{self, Key, ExternalSignature};
 pub use countersign_abi::steps::Submission;
 use countersign_abi::steps::{self, Steps};
 use countersign_core::json::At;
@@ -67,18 +67,18 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
     unsigned.steps.sign(key, SignedCall::new)
 }
 
-pub(crate) fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
+pub(crate) fn attach(unsigned: Unsigned, signatures: Vec<(String, ExternalSignature)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
     let sender = unsigned.sender;
     let prove = |at: &At<'_>, digest: &B256, found: &Signature| {
         signature::prove(found, digest, sender, at, |address| address.to_string()).map(|()| *found)
     };
-    let call = |at: &At<'_>, digest: &B256, given: &Outside| match given {
-        Outside::Ecdsa(found) => prove(at, digest, found),
-        _ => Err(at.refuse(Code::SignatureMalformed).because("a transaction is signed by a key, not by a contract")),
+    let call = |at: &At<'_>, digest: &B256, given: &ExternalSignature| match given {
+        ExternalSignature::Ecdsa(found) => prove(at, digest, found),
+        _ => Err(at.refuse(Code::SignatureMalformed).with_reason("a transaction is signed by a key, not by a contract")),
     };
-    let message = |at: &At<'_>, digest: &B256, given: &Outside| match given {
-        Outside::Ecdsa(found) => prove(at, digest, found).map(|found| signature::bytes(&found)),
-        Outside::Contract(bytes) => {
+    let message = |at: &At<'_>, digest: &B256, given: &ExternalSignature| match given {
+        ExternalSignature::Ecdsa(found) => prove(at, digest, found).map(|found| signature::bytes(&found)),
+        ExternalSignature::Contract(bytes) => {
             warnings.warn(Code::ContractSignatureUnverified);
             Ok(bytes.to_vec())
         }
@@ -90,7 +90,7 @@ pub(crate) fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, war
 #[cfg(feature = "alloy-signer")]
 mod alloy_signer_adapter {
     use alloy_signer::{Signer, SignerSync};
-    use countersign_abi::signature::Outside;
+    use countersign_abi::signature::ExternalSignature;
 
     use crate::transaction::Unsigned;
 
@@ -100,11 +100,11 @@ mod alloy_signer_adapter {
         /// # Errors
         ///
         /// Whatever the signer refuses.
-        pub fn sign_with_sync(&self, signer: &impl SignerSync) -> alloy_signer::Result<Vec<(String, Outside)>> {
+        pub fn sign_with_sync(&self, signer: &impl SignerSync) -> alloy_signer::Result<Vec<(String, ExternalSignature)>> {
             self.steps
                 .digests()
                 .into_iter()
-                .map(|(name, digest)| Ok((name.to_owned(), Outside::Ecdsa(signer.sign_hash_sync(&digest)?))))
+                .map(|(name, digest)| Ok((name.to_owned(), ExternalSignature::Ecdsa(signer.sign_hash_sync(&digest)?))))
                 .collect()
         }
 
@@ -113,10 +113,10 @@ mod alloy_signer_adapter {
         /// # Errors
         ///
         /// Whatever the signer refuses.
-        pub async fn sign_with(&self, signer: &(impl Signer + Sync)) -> alloy_signer::Result<Vec<(String, Outside)>> {
+        pub async fn sign_with(&self, signer: &(impl Signer + Sync)) -> alloy_signer::Result<Vec<(String, ExternalSignature)>> {
             let mut signatures = Vec::new();
             for (name, digest) in self.steps.digests() {
-                signatures.push((name.to_owned(), Outside::Ecdsa(signer.sign_hash(&digest).await?)));
+                signatures.push((name.to_owned(), ExternalSignature::Ecdsa(signer.sign_hash(&digest).await?)));
             }
             Ok(signatures)
         }

@@ -3,7 +3,7 @@
 use alloy_consensus::TypedTransaction;
 use alloy_primitives::U256;
 use countersign_abi::summary::{self as shared, Words};
-use countersign_core::{Span, Summary, Topic, number, text};
+use countersign_core::{ByteCoverage, Summary, Topic, number, text};
 
 use crate::transaction::{Payload, Unsigned};
 use crate::verify::Deposit;
@@ -20,21 +20,21 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
         summary.say(Topic::Gas, format!("approval at most {} gas", approval.call.gas_limit));
     }
     if !deposit.initiate.value.is_zero() {
-        summary.say(Topic::Pay, format!("{} coins go with the call", number::in_whole_units(deposit.initiate.value, COIN)));
+        summary.say(Topic::Send, format!("{} coins go with the call", number::in_whole_units(deposit.initiate.value, COIN)));
     }
     summary.say(Topic::Gas, format!("initiate at most {} gas", deposit.initiate.gas_limit));
     match &deposit.typed_data {
         Some(message) => summary.say(
             Topic::Message,
-            format!("gasless Initiate for {}, domain HTLC version {:?}", message.verifying_contract, text::shown(&message.version)),
+            format!("gasless Initiate for {}, domain HTLC version {:?}", message.verifying_contract, text::escape_untrusted(&message.version)),
         ),
         None => summary.say(Topic::Message, "none: this order has no gasless way"),
     }
 }
 
-pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
+pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     let words = Words { initiate_key: deposit.initiate_key, coins: "coins", gas: "gas limit", message_data: "destination data" };
-    shared::covers(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
+    shared::coverage(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
 }
 
 fn fees(payload: &Payload) -> (u64, String) {

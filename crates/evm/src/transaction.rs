@@ -65,14 +65,14 @@ impl Wallet {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
         {
-            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").expected(asset_chain).got(chain_id));
+            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").with_expected(asset_chain).with_actual(chain_id));
         }
         if let Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } = self.fees
             && max_priority_fee_per_gas > max_fee_per_gas
         {
             return Err(Refusal::new(Code::PriorityFeeAboveCap, "/wallet/max_priority_fee_per_gas")
-                .expected(format!("at most {max_fee_per_gas}"))
-                .got(max_priority_fee_per_gas));
+                .with_expected(format!("at most {max_fee_per_gas}"))
+                .with_actual(max_priority_fee_per_gas));
         }
         if self.nonce > LAST_NONCE {
             return Err(nonce_limit(self.nonce));
@@ -123,7 +123,7 @@ pub struct Unsigned {
 }
 
 fn nonce_limit(nonce: u64) -> Refusal {
-    Refusal::new(Code::NonceLimit, "/wallet/nonce").expected(format!("at most {LAST_NONCE} for the last transaction")).got(nonce)
+    Refusal::new(Code::NonceLimit, "/wallet/nonce").with_expected(format!("at most {LAST_NONCE} for the last transaction")).with_actual(nonce)
 }
 
 pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {

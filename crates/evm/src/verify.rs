@@ -1,8 +1,8 @@
 //! The only file that accepts or refuses: each rule on an EVM result (batch-contract.md, attacks.md).
 
 use alloy_primitives::{Address, Bytes, U256};
-use countersign_abi::call::{self, Approve, Forms, Initiate, MAX_CALLDATA};
-use countersign_abi::rules::{self, Spelling};
+use countersign_abi::call::{self, Approve, InitiateAbi, Initiate, MAX_CALLDATA};
+use countersign_abi::rules::{self, AddressCodec};
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
@@ -12,9 +12,9 @@ use crate::message::RULES;
 use crate::{address, wire};
 
 /// Gas of the cheapest transaction there is: a limit below it can never be mined.
-const LEAST_GAS: u64 = 21_000;
+const MIN_GAS: u64 = 21_000;
 
-const SPELLING: Spelling = Spelling { account: address::account, shown: |address| address.to_string() };
+const SPELLING: AddressCodec = AddressCodec { account: address::account, shown: |address| address.to_string() };
 
 /// What an order locks, rebuilt from its terms.
 #[derive(Debug)]
@@ -103,15 +103,15 @@ fn check_transaction(order: &Order<'_>, pins: &Pins, node: &Node<'_, '_>, to: (A
     let members = wire::transaction(node)?;
     let chain = members.need("chain_id")?;
     if chain.integer()? != pins.chain_id {
-        return Err(chain.refuse(Code::ChainMismatch).expected(pins.chain_id));
+        return Err(chain.refuse(Code::ChainMismatch).with_expected(pins.chain_id));
     }
     let contract = members.need("to")?;
     if address::read(contract)? != to.0 {
-        return Err(contract.refuse(to.1).expected(to.0));
+        return Err(contract.refuse(to.1).with_expected(to.0));
     }
     let coins = members.need("value")?;
     if coins.hex_number()? != value {
-        return Err(coins.refuse(Code::ValueMismatch).expected(format!("{value:#x}")));
+        return Err(coins.refuse(Code::ValueMismatch).with_expected(format!("{value:#x}")));
     }
     let gas = members.need("gas_limit")?;
     let gas_limit = check_gas_limit(order.policy.evm_gas_limit, &gas)?;
@@ -121,9 +121,9 @@ fn check_transaction(order: &Order<'_>, pins: &Pins, node: &Node<'_, '_>, to: (A
 
 fn check_gas_limit(most: u64, node: &Node<'_, '_>) -> Result<u64, Refusal> {
     match u64::try_from(node.hex_number()?) {
-        Ok(gas) if gas < LEAST_GAS => Err(node.refuse(Code::GasLimitTooLow).expected(format!("at least {LEAST_GAS:#x}"))),
+        Ok(gas) if gas < MIN_GAS => Err(node.refuse(Code::GasLimitTooLow).with_expected(format!("at least {MIN_GAS:#x}"))),
         Ok(gas) if gas <= most => Ok(gas),
-        _ => Err(node.refuse(Code::GasLimitTooHigh).expected(format!("at most {most:#x}"))),
+        _ => Err(node.refuse(Code::GasLimitTooHigh).with_expected(format!("at most {most:#x}"))),
     }
 }
 
@@ -131,7 +131,7 @@ fn check_initiate(order: &Order<'_>, pins: &Pins, node: Node<'_, '_>, warnings: 
     let value = if order.is_native() { order.request.source.amount } else { U256::ZERO };
     let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), value)?;
     let at = node.at().key("data");
-    let terms = Initiate::decode(&call.data, pins.on_behalf, Forms::All, &at)?;
+    let terms = Initiate::decode(&call.data, pins.on_behalf, InitiateAbi::All, &at)?;
     rules::check_arguments(order, &terms, SPELLING, &at, warnings)?;
     Ok((call, terms))
 }

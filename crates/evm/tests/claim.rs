@@ -100,7 +100,7 @@ fn what_cannot_be_a_claim_is_refused() {
         let mut row = row();
         row[member] = value;
         let refusal = claim(&row).unwrap_err();
-        assert_eq!((refusal.code(), refusal.at()), (code, format!("/{member}").as_str()));
+        assert_eq!((refusal.code(), refusal.location()), (code, format!("/{member}").as_str()));
     }
 }
 

@@ -26,7 +26,7 @@ use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};
 use countersign_evm::message::to_typed_data;
 use countersign_evm::recover::{self, Leg};
-use countersign_evm::{Evm, Key, Outside, Payload, Wallet};
+use countersign_evm::{Evm, Key, ExternalSignature, Payload, Wallet};
 use serde_json::{Value, json};
 use tree::Tree;
 
@@ -160,9 +160,9 @@ fn the_eip_1559_vectors_of_ethereumjs() {
     }
 }
 
-fn outside(text: &str) -> Result<Outside, Refusal> {
+fn outside(text: &str) -> Result<ExternalSignature, Refusal> {
     let json = json!(text).to_string();
-    Outside::read(Node::root(&parse(json.as_bytes()).unwrap(), "/signatures/x"))
+    ExternalSignature::read(Node::root(&parse(json.as_bytes()).unwrap(), "/signatures/x"))
 }
 
 /// <https://eips.ethereum.org/EIPS/eip-2098>, "Test Cases": both spellings are one signature, the key's own.
@@ -186,9 +186,9 @@ fn the_vectors_of_eip_2098() {
         ),
     ] {
         let digest = eip191_hash_message(message);
-        let Outside::Ecdsa(whole) = outside(&format!("0x{r}{s}{v:02x}")).unwrap() else { panic!("no contract signed this") };
-        assert_eq!(Outside::Ecdsa(whole), outside(&format!("0x{r}{compact}")).unwrap(), "{message}");
-        assert_eq!(Outside::Ecdsa(whole), outside(&format!("{r}{s}{:02x}", v - 27)).unwrap(), "{message}");
+        let ExternalSignature::Ecdsa(whole) = outside(&format!("0x{r}{s}{v:02x}")).unwrap() else { panic!("no contract signed this") };
+        assert_eq!(ExternalSignature::Ecdsa(whole), outside(&format!("0x{r}{compact}")).unwrap(), "{message}");
+        assert_eq!(ExternalSignature::Ecdsa(whole), outside(&format!("{r}{s}{:02x}", v - 27)).unwrap(), "{message}");
         assert_eq!(whole.recover_address_from_prehash(&digest).unwrap(), key.address(), "{message}");
         // ethers signs by RFC 6979 as well, so the local signer gives the very same one.
         assert_eq!(key.sign(&digest, "").unwrap(), whole, "{message}");
@@ -396,7 +396,7 @@ fn the_way_out_of_a_documented_order() {
     let mut wrong = secret;
     wrong[31] ^= 1;
     let refusal = recover::redeem(&record, Leg::Destination, &wrong, &registry).unwrap_err();
-    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/destination_swap/secret_hash"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/destination_swap/secret_hash"));
     assert!(!refusal.to_string().contains(&hex::encode(wrong)), "a secret is never shown");
 
     let refund = recover::refund(&record, Leg::Destination, &registry).unwrap();
@@ -407,7 +407,7 @@ fn the_way_out_of_a_documented_order() {
     let mut forged = record.clone();
     forged.destination_swap.timelock += 1;
     let refusal = recover::refund(&forged, Leg::Destination, &registry).unwrap_err();
-    assert_eq!((refusal.code(), refusal.at()), (Code::RecordSwapId, "/order/destination_swap/swap_id"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/destination_swap/swap_id"));
     forged.version = "v9".to_owned();
     assert_eq!(recover::refund(&forged, Leg::Destination, &registry).unwrap_err().code(), Code::RecordVersion);
 }

@@ -74,20 +74,20 @@ impl Extra {
                 let Some(most) = policy.solana_memo else { return Ok(None) };
                 if usize::try_from(most).is_ok_and(|most| data.len() > most) {
                     return Err(refuse(at, Code::InstructionData, &place.data)
-                        .because("the memo is longer than the policy allows")
-                        .expected(format!("at most {most} bytes"))
-                        .got(data.len()));
+                        .with_reason("the memo is longer than the policy allows")
+                        .with_expected(format!("at most {most} bytes"))
+                        .with_actual(data.len()));
                 }
                 // What a person could not read whole and as it stands is not shown, and so not signed.
                 match std::str::from_utf8(data) {
-                    Ok(memo) if text::shown(memo) == memo => Self::Memo(memo.to_owned()),
-                    _ => return Err(refuse(at, Code::TextNotPlain, &place.data).because("the memo cannot be shown as it is")),
+                    Ok(memo) if text::escape_untrusted(memo) == memo => Self::Memo(memo.to_owned()),
+                    _ => return Err(refuse(at, Code::TextNotPlain, &place.data).with_reason("the memo cannot be shown as it is")),
                 }
             }
             _ => return Ok(None),
         };
         if !instruction.accounts.is_empty() {
-            return Err(refuse(at, Code::AccountMismatch, &place.accounts).expected("no accounts").got(instruction.accounts.len()));
+            return Err(refuse(at, Code::AccountMismatch, &place.accounts).with_expected("no accounts").with_actual(instruction.accounts.len()));
         }
         Ok(Some(extra))
     }
@@ -132,7 +132,7 @@ impl fmt::Display for Extra {
 }
 
 fn at_most(value: u64, most: u64, unit: &str, at: &At<'_>, place: &Range<usize>) -> Result<(), Refusal> {
-    if value <= most { Ok(()) } else { Err(refuse(at, Code::GasLimitTooHigh, place).expected(format!("at most {most} {unit}")).got(value)) }
+    if value <= most { Ok(()) } else { Err(refuse(at, Code::GasLimitTooHigh, place).with_expected(format!("at most {most} {unit}")).with_actual(value)) }
 }
 
 #[cfg(test)]

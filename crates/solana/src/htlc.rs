@@ -106,7 +106,7 @@ impl Htlc {
     }
 
     /// Identity and vault of the SPL program, which are the same for every order; `None` for the native program.
-    pub(crate) fn own_accounts(&self) -> Option<[Address; 2]> {
+    pub(crate) fn program_addresses(&self) -> Option<[Address; 2]> {
         Some([self.identity()?, self.vault()?])
     }
 
@@ -114,7 +114,7 @@ impl Htlc {
     /// does.
     #[must_use]
     pub fn initiate_accounts(&self, initiator: Address, sponsor: Address, secret_hash: &[u8; 32]) -> Option<Vec<Role>> {
-        self.initiate_accounts_beside(|| self.own_accounts(), initiator, sponsor, secret_hash)
+        self.initiate_accounts_beside(|| self.program_addresses(), initiator, sponsor, secret_hash)
     }
 
     /// As [`Htlc::initiate_accounts`], where the program's own accounts may be known already.
@@ -289,7 +289,7 @@ impl Initiate {
     pub(crate) fn decode(data: &[u8], htlc: &Htlc, at: &At<'_>, start: usize) -> Result<Self, Refusal> {
         let place = |code, range: Range<usize>| at.refuse_bytes(code, start.saturating_add(range.start), start.saturating_add(range.end));
         if data.get(..8) != Some(&INITIATE) {
-            return Err(place(Code::UnexpectedSelector, 0..data.len().min(8)).expected("initiate"));
+            return Err(place(Code::UnexpectedSelector, 0..data.len().min(8)).with_expected("initiate"));
         }
         let fields = Fields::of(htlc);
         let short = || place(Code::InstructionData, 0..data.len());
@@ -305,7 +305,7 @@ impl Initiate {
             (Some(_), [1, a, b, c, d, bytes @ ..]) => {
                 if usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])) != Ok(bytes.len()) {
                     return Err(place(Code::InstructionData, fields.tail..data.len())
-                        .because("the length of the destination data is not that of its bytes"));
+                        .with_reason("the length of the destination data is not that of its bytes"));
                 }
                 if bytes.len() > MAX_DESTINATION_DATA {
                     return Err(place(Code::DestinationDataTooLong, fields.tail..data.len()));

@@ -13,7 +13,7 @@ mod wire;
 
 pub use address::Address;
 pub use extra::Extra;
-pub use sign::{Artefacts, Key, Outside, SignedGasless, SignedTransaction, Submission};
+pub use sign::{Artefacts, Key, ExternalSignature, SignedGasless, SignedTransaction, Submission};
 pub use solana_hash;
 pub use solana_instruction;
 pub use solana_keypair;
@@ -26,7 +26,7 @@ pub use verify::{Deposit, Proposal};
 pub use wire::Encoding;
 
 use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, Span, Summary, Terms, Warnings};
+use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
 
 /// The Solana family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ impl ChainFamily for Solana {
     type Wallet = Wallet;
     type Unsigned = Unsigned;
     type Key = Key;
-    type Signature = Outside;
+    type Signature = ExternalSignature;
     type Artefacts = Artefacts;
 
     fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
@@ -51,8 +51,8 @@ impl ChainFamily for Solana {
         summary::describe(deposit, summary);
     }
 
-    fn covers(deposit: &Deposit) -> Vec<Span> {
-        summary::covers(deposit)
+    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
+        summary::coverage(deposit)
     }
 
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
@@ -79,11 +79,11 @@ impl ChainFamily for Solana {
         sign::sign(unsigned, key)
     }
 
-    fn read_signature(signature: Node<'_, '_>) -> Result<Outside, Refusal> {
-        Outside::read(signature)
+    fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
+        ExternalSignature::read(signature)
     }
 
-    fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, _: &mut Warnings) -> Result<Artefacts, Refusal> {
+    fn attach(unsigned: Unsigned, signatures: Vec<(String, ExternalSignature)>, _: &mut Warnings) -> Result<Artefacts, Refusal> {
         sign::attach(unsigned, signatures)
     }
 

@@ -82,14 +82,14 @@ pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal
     let malformed = |start, end| at.refuse_bytes(Code::TransactionMalformed, start, end);
     let count = *bytes.first().ok_or_else(|| malformed(0, 0))?;
     // Message version 1 stands before its signatures.
-    let version = |code, place: usize| at.refuse_bytes(code, place, place.saturating_add(1)).expected("a legacy or version 0 message");
+    let version = |code, place: usize| at.refuse_bytes(code, place, place.saturating_add(1)).with_expected("a legacy or version 0 message");
     if count & 0x80 != 0 {
-        return Err(version(Code::MessageVersion, 0).got(format!("first byte {count:#04x}")));
+        return Err(version(Code::MessageVersion, 0).with_actual(format!("first byte {count:#04x}")));
     }
     let start = usize::from(count).saturating_mul(64).saturating_add(1);
     let prefix = *bytes.get(start).ok_or_else(|| malformed(0, bytes.len()))?;
     if prefix & 0x80 != 0 && prefix != 0x80 {
-        return Err(version(Code::MessageVersion, start).got(format!("version {}", prefix & 0x7f)));
+        return Err(version(Code::MessageVersion, start).with_actual(format!("version {}", prefix & 0x7f)));
     }
     let transaction: VersionedTransaction = wincode::deserialize(&bytes).map_err(|_| malformed(0, bytes.len()))?;
     let again = wincode::serialize(&transaction).map_err(|_| malformed(0, bytes.len()))?;
@@ -99,7 +99,7 @@ pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal
             at.refuse_bytes(Code::TransactionTrailing, same, bytes.len())
         } else {
             at.refuse_bytes(Code::TransactionMalformed, same, same.saturating_add(1))
-                .because("a length is not written in its shortest form")
+                .with_reason("a length is not written in its shortest form")
         });
     }
     let layout = layout(&transaction.message, start, bytes.len()).ok_or_else(|| version(Code::MessageVersion, start))?;

@@ -91,11 +91,11 @@ pub fn refund(record: &OrderRecord, leg: Leg, sponsor: Option<Address>, registry
 fn recompute(side: &Side<'_>) -> Result<([u8; 32], bool), Refusal> {
     let Network::Solana(cluster) = &side.asset.chain.network else { return Err(side.refuse(Code::Internal, "chain")) };
     let id = bare_hex_array(&side.swap.swap_id)
-        .map_err(|code| side.refuse(Code::RecordSwapId, "swap_id").because(code.meaning()).got(&side.swap.swap_id))?;
+        .map_err(|code| side.refuse(Code::RecordSwapId, "swap_id").with_reason(code.meaning()).with_actual(&side.swap.swap_id))?;
     let Some((chain, certain)) = formula::solana_chain_id(cluster) else { return Ok((id, false)) };
     let recomputed = formula::solana(chain, &side.swap.secret_hash.0, side.initiator.bytes());
     if certain && id != recomputed {
-        return Err(side.refuse(Code::RecordSwapId, "swap_id").expected(countersign_core::SecretHash(recomputed)).got(&side.swap.swap_id));
+        return Err(side.refuse(Code::RecordSwapId, "swap_id").with_expected(countersign_core::SecretHash(recomputed)).with_actual(&side.swap.swap_id));
     }
     Ok((id, id == recomputed))
 }

@@ -63,9 +63,9 @@ impl Key {
 
 /// A signature from outside: 64 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outside(pub Signature);
+pub struct ExternalSignature(pub Signature);
 
-impl Outside {
+impl ExternalSignature {
     /// Reads base58, base64 (88 characters with padding) or hex (128 digits, `0x` optional).
     ///
     /// # Errors
@@ -88,8 +88,8 @@ impl Outside {
         Err(node
             .at()
             .refuse(Code::SignatureMalformed)
-            .expected("64 bytes in base58, base64 or hex")
-            .got(format!("{} characters", text.len())))
+            .with_expected("64 bytes in base58, base64 or hex")
+            .with_actual(format!("{} characters", text.len())))
     }
 }
 
@@ -175,8 +175,8 @@ impl Unsigned {
     /// # Errors
     ///
     /// Whatever the signer refuses.
-    pub fn sign_with(&self, signer: &(impl Signer + ?Sized)) -> Result<Vec<(String, Outside)>, SignerError> {
-        self.payloads().map(|(name, payload)| Ok((name.to_owned(), Outside(signer.try_sign_message(payload.message())?)))).collect()
+    pub fn sign_with(&self, signer: &(impl Signer + ?Sized)) -> Result<Vec<(String, ExternalSignature)>, SignerError> {
+        self.payloads().map(|(name, payload)| Ok((name.to_owned(), ExternalSignature(signer.try_sign_message(payload.message())?)))).collect()
     }
 }
 
@@ -193,14 +193,14 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
     let address = key.address();
     if address != unsigned.owner {
         return Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key")
-            .expected(format!("the key of {}", unsigned.owner))
-            .got(format!("the key of {address}")));
+            .with_expected(format!("the key of {}", unsigned.owner))
+            .with_actual(format!("the key of {address}")));
     }
-    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), Outside(key.0.sign_message(payload.message())))).collect();
+    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), ExternalSignature(key.0.sign_message(payload.message())))).collect();
     attach(unsigned, signatures)
 }
 
-pub(crate) fn attach(unsigned: Unsigned, mut signatures: Vec<(String, Outside)>) -> Result<Artefacts, Refusal> {
+pub(crate) fn attach(unsigned: Unsigned, mut signatures: Vec<(String, ExternalSignature)>) -> Result<Artefacts, Refusal> {
     let owner = unsigned.owner;
     let mut signed = |name: &str, payload: &Payload| {
         let Some(index) = signatures.iter().position(|(given, _)| given == name) else { return Ok(None) };
@@ -222,15 +222,15 @@ pub(crate) fn attach(unsigned: Unsigned, mut signatures: Vec<(String, Outside)>)
 }
 
 /// Proves a signature over exactly the bytes that were shown, and puts it into the owner's slot.
-fn put(payload: &Payload, owner: Address, signature: &Outside, name: &str) -> Result<VersionedTransaction, Refusal> {
+fn put(payload: &Payload, owner: Address, signature: &ExternalSignature, name: &str) -> Result<VersionedTransaction, Refusal> {
     let root = At::root("/signatures");
     let at = root.key(name);
     if !signature.0.verify(owner.as_ref(), payload.message()) {
-        return Err(at.refuse(Code::SignatureMismatch).expected(format!("a signature of {owner} over the message")));
+        return Err(at.refuse(Code::SignatureMismatch).with_expected(format!("a signature of {owner} over the message")));
     }
     let mut signed = payload.transaction().clone();
     if signed.message.serialize() != payload.message() {
-        return Err(at.refuse(Code::Internal).because("the message is not the one that was shown"));
+        return Err(at.refuse(Code::Internal).with_reason("the message is not the one that was shown"));
     }
     *signed.signatures.get_mut(payload.owner_slot).ok_or_else(|| at.refuse(Code::Internal))? = signature.0;
     Ok(signed)

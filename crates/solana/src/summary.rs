@@ -1,6 +1,6 @@
 //! The lines that a person reads before signing, and the bytes that each of them stands for.
 
-use countersign_core::{Hex, Span, Summary, Topic, amount};
+use countersign_core::{Hex, ByteCoverage, Summary, Topic, amount};
 use solana_message::VersionedMessage;
 
 use crate::extra::Extra;
@@ -77,7 +77,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     summary.say(Topic::Message, format!("gasless transaction, co-signed with the sponsor {}, {slot}", gasless.fee_payer));
 }
 
-pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
+pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     let mut spans = Vec::new();
     cover(&mut spans, &deposit.transaction, &deposit.htlc, deposit, TRANSACTION);
     if let Some(gasless) = &deposit.gasless {
@@ -86,7 +86,7 @@ pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
     spans
 }
 
-fn cover(spans: &mut Vec<Span>, proposal: &Proposal, htlc: &Htlc, deposit: &Deposit, member: &str) {
+fn cover(spans: &mut Vec<ByteCoverage>, proposal: &Proposal, htlc: &Htlc, deposit: &Deposit, member: &str) {
     let at = format!("/response/result/{member}");
     let decoded = &proposal.decoded;
     let layout = &decoded.layout;
@@ -94,7 +94,7 @@ fn cover(spans: &mut Vec<Span>, proposal: &Proposal, htlc: &Htlc, deposit: &Depo
     // Each part ends where the next begins.
     let mut upto = |topic, end, what| {
         if end > from {
-            spans.push(Span::bytes(topic, at.clone(), from, end, what));
+            spans.push(ByteCoverage::bytes(topic, at.clone(), from, end, what));
             from = end;
         }
     };
@@ -139,7 +139,7 @@ fn cover(spans: &mut Vec<Span>, proposal: &Proposal, htlc: &Htlc, deposit: &Depo
         upto(Topic::Contract, instruction.data.start.saturating_add(8), "instruction: program, accounts, initiate");
         let fields = Fields::of(htlc);
         let mut parts = [
-            (Topic::Pay, fields.amount, "amount"),
+            (Topic::Send, fields.amount, "amount"),
             (Topic::Timelock, fields.timelock, "timelock"),
             (Topic::Redeemer, fields.redeemer, "redeemer"),
             (Topic::SecretHash, fields.secret_hash, "secret hash"),

@@ -41,8 +41,8 @@ impl Wallet {
             && now > last
         {
             return Err(Refusal::new(Code::BlockhashExpired, "/wallet/last_valid_block_height")
-                .expected(format!("at least {now}"))
-                .got(last));
+                .with_expected(format!("at least {now}"))
+                .with_actual(last));
         }
         Ok(())
     }

@@ -133,10 +133,10 @@ impl Pins {
         let (terms, roles) = match way {
             Way::Ordinary => {
                 let terms = self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
-                let own = || order.source.derived("", || Some(self.htlc.own_accounts()?.map(|account| account.to_bytes())));
+                let own = || order.source.derived("", || Some(self.htlc.program_addresses()?.map(|account| account.to_bytes())));
                 let own = || own().map(|accounts| accounts.map(Address::from));
                 let roles = self.htlc.initiate_accounts_beside(own, self.owner, fee_payer, &terms.secret_hash);
-                (terms, roles.ok_or_else(|| at.refuse(Code::Internal).because("no program-derived address for the terms"))?)
+                (terms, roles.ok_or_else(|| at.refuse(Code::Internal).with_reason("no program-derived address for the terms"))?)
             }
             // Bytes that have been judged say the same once more, and derive the same accounts: that costs more than all else.
             Way::Gasless { twin: (twin, terms) } if twin.data(at)? == instruction.0.data => {
@@ -146,7 +146,7 @@ impl Pins {
             // A rule that they break says more than that they differ.
             Way::Gasless { .. } => {
                 self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
-                return Err(refuse(at, Code::TwinsDiffer, &instruction.1.data));
+                return Err(refuse(at, Code::PayloadsDisagree, &instruction.1.data));
             }
         };
         check_accounts(&decoded, instruction.0, instruction.1, &roles, at)?;
@@ -170,29 +170,29 @@ impl Pins {
         for (index, (instruction, place)) in message.instructions().iter().zip(&layout.instructions).enumerate() {
             let program = keys
                 .get(usize::from(instruction.program_id_index))
-                .ok_or_else(|| refuse(at, Code::TransactionMalformed, &place.whole).because("the program index is beyond the keys"))?;
+                .ok_or_else(|| refuse(at, Code::TransactionMalformed, &place.whole).with_reason("the program index is beyond the keys"))?;
             if *program == self.htlc.program && own.is_none() {
                 own = Some(index);
                 continue;
             }
-            let unexpected = || refuse(at, Code::UnexpectedInstruction, &place.whole).got(message::name(program, &instruction.data));
+            let unexpected = || refuse(at, Code::UnexpectedInstruction, &place.whole).with_actual(message::name(program, &instruction.data));
             match Extra::read(program, instruction, place, policy, at)? {
                 Some(Extra::CreateTokenAccount) if self.htlc.token.is_none() => {
-                    return Err(unexpected().because("a native asset needs no token account"));
+                    return Err(unexpected().with_reason("a native asset needs no token account"));
                 }
                 Some(extra) if extras.iter().any(|other| extra.is_like(other)) => {
-                    return Err(unexpected().because("the same instruction stands twice"));
+                    return Err(unexpected().with_reason("the same instruction stands twice"));
                 }
                 Some(extra) => extras.push(extra),
                 None if single && !address::is_well_known(program) => {
-                    return Err(refuse(at, Code::UnknownContract, &place.whole).expected(self.htlc.program).got(program));
+                    return Err(refuse(at, Code::UnknownContract, &place.whole).with_expected(self.htlc.program).with_actual(program));
                 }
-                None => return Err(unexpected().expected("initiate of the pinned HTLC, and nothing that the policy does not allow")),
+                None => return Err(unexpected().with_expected("initiate of the pinned HTLC, and nothing that the policy does not allow")),
             }
         }
         let own = own.ok_or_else(|| {
             let place = layout.blockhash.end..layout.lookups.start;
-            refuse(at, Code::UnexpectedInstruction, &place).because("the transaction does not lock the funds").expected("initiate")
+            refuse(at, Code::UnexpectedInstruction, &place).with_reason("the transaction does not lock the funds").with_expected("initiate")
         })?;
         Ok((own, extras))
     }
@@ -222,20 +222,20 @@ impl Pins {
         let keys = decoded.transaction.message.static_account_keys();
         let layout = &decoded.layout;
         let [payer, rest @ ..] = keys else {
-            return Err(refuse(at, Code::TransactionMalformed, &layout.header).because("the message has no keys"));
+            return Err(refuse(at, Code::TransactionMalformed, &layout.header).with_reason("the message has no keys"));
         };
         let place = layout.key(0);
         match way {
             Way::Ordinary if *payer == self.owner => Ok(*payer),
-            Way::Ordinary => Err(refuse(at, Code::FeePayerMismatch, &place).expected(self.owner).got(payer)),
+            Way::Ordinary => Err(refuse(at, Code::FeePayerMismatch, &place).with_expected(self.owner).with_actual(payer)),
             Way::Gasless { .. } if *payer == self.owner => {
-                Err(refuse(at, Code::FeePayerMismatch, &place).because("the owner would pay for the gasless transaction").got(payer))
+                Err(refuse(at, Code::FeePayerMismatch, &place).with_reason("the owner would pay for the gasless transaction").with_actual(payer))
             }
             Way::Gasless { .. } => match rest.first() {
                 Some(owner) if *owner == self.owner => Ok(*payer),
                 other => {
                     let got = other.map_or_else(|| "nobody".to_owned(), ToString::to_string);
-                    Err(refuse(at, Code::UnexpectedSigner, &layout.key(1)).expected(self.owner).got(got))
+                    Err(refuse(at, Code::UnexpectedSigner, &layout.key(1)).with_expected(self.owner).with_actual(got))
                 }
             },
         }
@@ -260,7 +260,7 @@ impl Pins {
         order.check_secret_hash(SecretHash(call.secret_hash), &refuse_at(fields.secret_hash))?;
         // The redeemer must be able to be one: a program cannot take the funds out. Which account can is the solver's to know.
         if self.htlc.token.is_some_and(|token| token.program == call.redeemer) || address::is_well_known(&call.redeemer) {
-            return Err(refuse_at(fields.redeemer)(Code::RedeemerInvalid).because("the redeemer is a program").got(call.redeemer));
+            return Err(refuse_at(fields.redeemer)(Code::RedeemerInvalid).with_reason("the redeemer is a program").with_actual(call.redeemer));
         }
         if call.encode(&self.htlc) != instruction.data {
             return Err(refuse(at, Code::InstructionData, &place.data));
@@ -281,13 +281,13 @@ impl Pins {
         let other_role = roles.iter().find(|role| role.address == sponsor && role.what != SPONSOR);
         match (way, other_role) {
             (Way::Gasless { .. }, Some(role)) => {
-                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).because(format!("the sponsor is {}", role.what)).got(sponsor))
+                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).with_reason(format!("the sponsor is {}", role.what)).with_actual(sponsor))
             }
             (Way::Gasless { .. }, None) if sponsor == self.htlc.program => {
-                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).because("the sponsor is the HTLC itself").got(sponsor))
+                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).with_reason("the sponsor is the HTLC itself").with_actual(sponsor))
             }
             (Way::Gasless { .. }, None) if !may_sponsor(order, sponsor) => {
-                Err(refuse(at, Code::UnknownSponsor, &layout.key(0)).got(sponsor))
+                Err(refuse(at, Code::UnknownSponsor, &layout.key(0)).with_actual(sponsor))
             }
             _ => Ok(()),
         }
@@ -306,13 +306,13 @@ impl Pins {
             let needed = needed.map(|role| (role.signer, role.writable)).reduce(|a, b| (a.0 || b.0, a.1 || b.1));
             let twice = keys.iter().position(|other| address_eq(other, key)) != Some(index);
             if twice || (needed.is_none() && *key != self.htlc.program) {
-                return Err(refuse(at, Code::AccountUnused, &place).got(key));
+                return Err(refuse(at, Code::AccountUnused, &place).with_actual(key));
             }
             let (pays, (signer, writable)) = (*key == fee_payer, needed.unwrap_or_default());
             let wanted = (pays || signer, pays || writable);
             let got = message::flags(message, index);
             if got != wanted {
-                return Err(refuse(at, Code::AccountFlags, &place).expected(flags(wanted)).got(format!("{key}, {}", flags(got))));
+                return Err(refuse(at, Code::AccountFlags, &place).with_expected(flags(wanted)).with_actual(format!("{key}, {}", flags(got))));
             }
         }
         Ok(())
@@ -333,7 +333,7 @@ impl Pins {
                     .about(Code::OwnSignatureOverwritten, if valid { "the owner's own signature" } else { "no signature of the owner" });
                 owner_signed = valid;
             } else if !valid {
-                return Err(refuse(at, Code::SponsorSignature, &Layout::slot(index)).expected(format!("a signature of {key}, or zeros")));
+                return Err(refuse(at, Code::SponsorSignature, &Layout::slot(index)).with_expected(format!("a signature of {key}, or zeros")));
             }
         }
         Ok(owner_signed)
@@ -369,7 +369,7 @@ fn flags((signer, writable): (bool, bool)) -> &'static str {
 fn check_lookup_tables(decoded: &Decoded, at: &At<'_>) -> Result<(), Refusal> {
     match decoded.transaction.message.address_table_lookups() {
         None | Some([]) => Ok(()),
-        Some([table, ..]) => Err(refuse(at, Code::LookupTable, &decoded.layout.lookups).got(table.account_key)),
+        Some([table, ..]) => Err(refuse(at, Code::LookupTable, &decoded.layout.lookups).with_actual(table.account_key)),
     }
 }
 
@@ -379,19 +379,19 @@ fn check_signers(decoded: &Decoded, way: Way<'_>, at: &At<'_>) -> Result<(), Ref
     let layout = &decoded.layout;
     let slots = decoded.transaction.signatures.len();
     if slots != usize::from(header.num_required_signatures) {
-        return Err(at.refuse_bytes(Code::SignatureSlots, 0, 1).expected(header.num_required_signatures).got(slots));
+        return Err(at.refuse_bytes(Code::SignatureSlots, 0, 1).with_expected(header.num_required_signatures).with_actual(slots));
     }
     let wanted = match way {
         Way::Ordinary => 1,
         Way::Gasless { .. } => 2,
     };
     if slots != wanted {
-        return Err(refuse(at, Code::UnexpectedSigner, &layout.header).expected(format!("{wanted} signers")).got(slots));
+        return Err(refuse(at, Code::UnexpectedSigner, &layout.header).with_expected(format!("{wanted} signers")).with_actual(slots));
     }
     let others = decoded.transaction.message.static_account_keys().len().saturating_sub(slots);
     if header.num_readonly_signed_accounts >= header.num_required_signatures || usize::from(header.num_readonly_unsigned_accounts) > others
     {
-        return Err(refuse(at, Code::TransactionMalformed, &layout.header).because("the header counts more keys than there are"));
+        return Err(refuse(at, Code::TransactionMalformed, &layout.header).with_reason("the header counts more keys than there are"));
     }
     Ok(())
 }
@@ -406,8 +406,8 @@ fn check_accounts(
 ) -> Result<(), Refusal> {
     if instruction.accounts.len() != roles.len() {
         return Err(refuse(at, Code::AccountMismatch, &place.accounts)
-            .expected(format!("{} accounts", roles.len()))
-            .got(instruction.accounts.len()));
+            .with_expected(format!("{} accounts", roles.len()))
+            .with_actual(instruction.accounts.len()));
     }
     let keys = decoded.transaction.message.static_account_keys();
     for ((index, role), byte) in instruction.accounts.iter().zip(roles).zip(place.accounts.start..) {
@@ -415,14 +415,14 @@ fn check_accounts(
             Some(key) if *key == role.address => {}
             Some(key) => {
                 return Err(refuse(at, Code::AccountMismatch, &decoded.layout.key(usize::from(*index)))
-                    .because(format!("{} is another account", role.what))
-                    .expected(role.address)
-                    .got(key));
+                    .with_reason(format!("{} is another account", role.what))
+                    .with_expected(role.address)
+                    .with_actual(key));
             }
             None => {
                 return Err(at
                     .refuse_bytes(Code::AccountMismatch, byte, byte.saturating_add(1))
-                    .because(format!("the index of {} is beyond the keys", role.what)));
+                    .with_reason(format!("the index of {} is beyond the keys", role.what)));
             }
         }
     }

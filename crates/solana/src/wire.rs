@@ -55,7 +55,7 @@ pub(crate) fn transaction(node: &Node<'_, '_>) -> Result<(Vec<u8>, Encoding), Re
     let text = node.text()?;
     // Hex is the longer spelling.
     if text.len() > PACKET.saturating_mul(2) {
-        return Err(node.at().refuse(Code::TransactionTooLarge).expected(format!("at most {PACKET} bytes")));
+        return Err(node.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {PACKET} bytes")));
     }
     let encoding = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) { Encoding::Hex } else { Encoding::Base64 };
     let bytes = match encoding {
@@ -69,7 +69,7 @@ pub(crate) fn transaction(node: &Node<'_, '_>) -> Result<(Vec<u8>, Encoding), Re
     };
     let bytes = bytes.ok_or_else(|| node.refuse(Code::TransactionEncoding))?;
     if bytes.len() > PACKET {
-        return Err(node.at().refuse(Code::TransactionTooLarge).expected(format!("at most {PACKET} bytes")).got(bytes.len()));
+        return Err(node.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {PACKET} bytes")).with_actual(bytes.len()));
     }
     Ok((bytes, encoding))
 }

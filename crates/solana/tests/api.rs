@@ -1,7 +1,7 @@
 //! The public surface: states cross threads, and native types come with the crate.
 
 use countersign_core::{Proposed, Signed, Unsigned, Verified};
-use countersign_solana::{Address, Key, Outside, Payload, Solana, Wallet};
+use countersign_solana::{Address, Key, ExternalSignature, Payload, Solana, Wallet};
 
 const fn crosses_threads<T: Send + Sync>() {}
 
@@ -11,7 +11,7 @@ fn states_and_keys_cross_threads() {
     crosses_threads::<Verified<Solana>>();
     crosses_threads::<Unsigned<Solana>>();
     crosses_threads::<Signed<Solana>>();
-    crosses_threads::<(Address, Key, Outside, Payload, Wallet)>();
+    crosses_threads::<(Address, Key, ExternalSignature, Payload, Wallet)>();
 }
 
 #[test]

@@ -111,7 +111,7 @@ proptest! {
         let case = fixture("solana-token-legacy");
         let line = proposed(&case, POINTERS[0], &text);
         let refusal = outcome(&case.with_input(line.to_string())).expect_err("no transaction");
-        prop_assert!(refusal.at().starts_with(POINTERS[0]), "{}", refusal);
+        prop_assert!(refusal.location().starts_with(POINTERS[0]), "{}", refusal);
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     assert!(accounts.iter().all(|meta| !meta.is_signer));
     assert_eq!(way_out.instruction.data, [htlc::REDEEM.as_slice(), &secret].concat());
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], None, registry()).expect_err("another secret");
-    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use countersign_core::json::{self, Node};
 use countersign_core::{ChainFamily, Code, Policy, Refusal, Signed};
 use countersign_solana::solana_keypair::Keypair;
-use countersign_solana::{Key, Outside, Solana};
+use countersign_solana::{Key, ExternalSignature, Solana};
 use serde_json::{Value as Json, json};
 use support::{Case, TestResult, fixture, outcome, with_unsigned};
 
@@ -25,7 +25,7 @@ fn secret(case: &Case) -> String {
     case.json()["wallet"]["secret_key"].as_str().expect("a key").to_owned()
 }
 
-fn read(signature: &Json) -> Result<Outside, Refusal> {
+fn read(signature: &Json) -> Result<ExternalSignature, Refusal> {
     let text = signature.to_string();
     Solana::read_signature(Node::root(&json::parse(text.as_bytes())?, "/signatures/x"))
 }
@@ -166,7 +166,7 @@ fn keys_are_read_strictly() {
     }
     let other = case.replaced(&text, &bs58::encode([7; 32]).into_string());
     let refusal = outcome(&other).expect_err("another key");
-    assert_eq!((refusal.code(), refusal.at()), (Code::KeyMismatch, "/wallet/secret_key"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
 }
 
 #[test]

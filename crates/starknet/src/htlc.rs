@@ -3,7 +3,7 @@
 //! A selector is the Keccak-256 hash of the function's name, cut to 250 bits; the tests recompute each.
 
 use countersign_core::json::{At, Node};
-use countersign_core::{Code, Refusal, SecretHash, Span, Topic, U256};
+use countersign_core::{Code, Refusal, SecretHash, ByteCoverage, Topic, U256};
 use starknet_crypto::Felt;
 
 use crate::felt;
@@ -97,7 +97,7 @@ impl Initiate {
         let amount = felt::number(felt::read_u128(*low)?, felt::read_u128(*high)?);
         let mut secret_hash = [0; 32];
         for (bytes, word) in secret_hash.chunks_exact_mut(4).zip(words) {
-            let word = u32::try_from(felt::read_u128(*word)?).map_err(|_| word.refuse(Code::NumberTooLarge).expected("32 bits"))?;
+            let word = u32::try_from(felt::read_u128(*word)?).map_err(|_| word.refuse(Code::NumberTooLarge).with_expected("32 bits"))?;
             bytes.copy_from_slice(&word.to_be_bytes());
         }
         Ok(Self { initiator, redeemer, timelock, amount, secret_hash: SecretHash(secret_hash) })
@@ -121,7 +121,7 @@ impl Initiate {
     }
 
     /// What each argument of the call at `at` says.
-    pub(crate) fn spans(&self, at: &str) -> Vec<Span> {
+    pub(crate) fn spans(&self, at: &str) -> Vec<ByteCoverage> {
         let mut arguments = Vec::new();
         if self.initiator.is_some() {
             arguments.push((Topic::Owner, "initiator"));
@@ -129,8 +129,8 @@ impl Initiate {
         arguments.extend([
             (Topic::Redeemer, "redeemer"),
             (Topic::Timelock, "timelock"),
-            (Topic::Pay, "low half of the amount"),
-            (Topic::Pay, "high half of the amount"),
+            (Topic::Send, "low half of the amount"),
+            (Topic::Send, "high half of the amount"),
         ]);
         arguments.extend([(Topic::SecretHash, "word of the secret hash"); 8]);
         spans(at, (Topic::Contract, "contract"), (Topic::Contract, "selector of the initiate function"), arguments)
@@ -172,7 +172,7 @@ impl Approve {
         vec![self.spender, low, high]
     }
 
-    pub(crate) fn spans(at: &str) -> Vec<Span> {
+    pub(crate) fn spans(at: &str) -> Vec<ByteCoverage> {
         let arguments = vec![
             (Topic::Contract, "spender"),
             (Topic::Approval, "low half of the approved amount"),
@@ -182,10 +182,10 @@ impl Approve {
     }
 }
 
-fn spans(at: &str, to: (Topic, &'static str), selector: (Topic, &'static str), arguments: Vec<(Topic, &'static str)>) -> Vec<Span> {
-    let members = [(to, "to"), (selector, "selector")].map(|((topic, what), member)| Span::member(topic, format!("{at}/{member}"), what));
+fn spans(at: &str, to: (Topic, &'static str), selector: (Topic, &'static str), arguments: Vec<(Topic, &'static str)>) -> Vec<ByteCoverage> {
+    let members = [(to, "to"), (selector, "selector")].map(|((topic, what), member)| ByteCoverage::member(topic, format!("{at}/{member}"), what));
     let arguments =
-        arguments.into_iter().enumerate().map(|(index, (topic, what))| Span::member(topic, format!("{at}/calldata/{index}"), what));
+        arguments.into_iter().enumerate().map(|(index, (topic, what))| ByteCoverage::member(topic, format!("{at}/calldata/{index}"), what));
     members.into_iter().chain(arguments).collect()
 }
 
@@ -206,7 +206,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
     }
 
     fn wrong_length(&self, count: usize) -> Refusal {
-        self.at.refuse(Code::CalldataLength).expected(format!("{count} felts")).got(format!("{} felts", self.nodes.len()))
+        self.at.refuse(Code::CalldataLength).with_expected(format!("{count} felts")).with_actual(format!("{} felts", self.nodes.len()))
     }
 
     /// A refusal at one argument.

@@ -14,11 +14,11 @@ mod wire;
 pub use sign::{Artefacts, Broadcast, Key, Signature, SignedInvoke, SignedMessage, Submission};
 pub use starknet_crypto;
 pub use starknet_crypto::Felt;
-pub use transaction::{Availability, Bound, Cairo, Call, Invoke, ResourceBounds, Unsigned, Wallet};
+pub use transaction::{DataAvailabilityMode, Bound, Cairo, Call, Invoke, ResourceBounds, Unsigned, Wallet};
 pub use verify::{Approval, Deposit};
 
 use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, Span, Summary, Terms, Warnings};
+use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
 
 /// The Starknet family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +43,8 @@ impl ChainFamily for Starknet {
         summary::describe(deposit, summary);
     }
 
-    fn covers(deposit: &Deposit) -> Vec<Span> {
-        summary::covers(deposit)
+    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
+        summary::coverage(deposit)
     }
 
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {

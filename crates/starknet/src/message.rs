@@ -158,7 +158,7 @@ impl Message {
     /// # Errors
     ///
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataRevision`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`],
-    /// [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::TwinsDiffer`], or what is malformed.
+    /// [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or what is malformed.
     pub(crate) fn read(
         asset: &Asset,
         node: Node<'_, '_>,
@@ -170,7 +170,7 @@ impl Message {
         let members = node.object()?;
         let primary = members.need("primaryType")?;
         if primary.text()? != "Initiate" {
-            return Err(primary.refuse(Code::TypedDataPrimaryType).expected("Initiate"));
+            return Err(primary.refuse(Code::TypedDataPrimaryType).with_expected("Initiate"));
         }
         members.only(&["domain", "message", "primaryType", "types"])?;
         check_domain(members.need("domain")?, domain)?;
@@ -187,27 +187,27 @@ fn check_domain(node: Node<'_, '_>, domain: Domain) -> Result<(), Refusal> {
     let members = node.object()?;
     let revision = members.get("revision").ok_or_else(|| {
         let missing = node.at().key("revision").refuse(Code::TypedDataRevision);
-        missing.because("typed data without a revision is of revision 0, which the contract does not hash").expected(1)
+        missing.with_reason("typed data without a revision is of revision 0, which the contract does not hash").with_expected(1)
     })?;
     if felt::read_short_string(revision)? != Felt::ONE {
-        return Err(revision.refuse(Code::TypedDataRevision).expected(1));
+        return Err(revision.refuse(Code::TypedDataRevision).with_expected(1));
     }
     members.only(&["name", "version", "chainId", "revision"]).map_err(|refusal| {
-        Refusal::new(Code::TypedDataDomain, refusal.at()).because("a member that the contract's domain does not have")
+        Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("a member that the contract's domain does not have")
     })?;
     let name = members.need("name")?;
     if felt::read_short_string(name)? != domain.name {
-        return Err(name.refuse(Code::TypedDataDomain).expected(Text(domain.name)));
+        return Err(name.refuse(Code::TypedDataDomain).with_expected(Text(domain.name)));
     }
     let version = members.need("version")?;
     let found = felt::read_short_string(version)?;
     if found != domain.version {
-        let refusal = version.refuse(Code::TypedDataDomain).expected(Text(domain.version)).got(Text(found));
-        return Err(refusal.because("the domain's version is not the contract's: it would refuse the signature"));
+        let refusal = version.refuse(Code::TypedDataDomain).with_expected(Text(domain.version)).with_actual(Text(found));
+        return Err(refusal.with_reason("the domain's version is not the contract's: it would refuse the signature"));
     }
     let chain = members.need("chainId")?;
     if felt::read_short_string(chain)? != domain.chain_id {
-        return Err(chain.refuse(Code::ChainMismatch).expected(Text(domain.chain_id)));
+        return Err(chain.refuse(Code::ChainMismatch).with_expected(Text(domain.chain_id)));
     }
     Ok(())
 }
@@ -222,11 +222,11 @@ const CONTRACT_MEMBER: (&str, &str) = ("verifyingContract", "ContractAddress");
 fn check_types(node: Node<'_, '_>, pinned: bool) -> Result<bool, Refusal> {
     let members = node.object()?;
     if let Some(older) = members.get("StarkNetDomain") {
-        return Err(older.at().refuse(Code::TypedDataRevision).because("StarkNetDomain is the domain type of revision 0"));
+        return Err(older.at().refuse(Code::TypedDataRevision).with_reason("StarkNetDomain is the domain type of revision 0"));
     }
     members
         .only(&["StarknetDomain", "Initiate"])
-        .map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()).because("an unused type, or one that is built into SNIP-12"))?;
+        .map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("an unused type, or one that is built into SNIP-12"))?;
     check_type(members.need("StarknetDomain")?, &DOMAIN_TYPE)?;
     let initiate = members.need("Initiate")?;
     let names_contract = pinned && initiate.array()?.len() > INITIATE_TYPE.len();
@@ -242,16 +242,16 @@ fn check_types(node: Node<'_, '_>, pinned: bool) -> Result<bool, Refusal> {
 fn check_type(node: Node<'_, '_>, wanted: &[(&str, &str)]) -> Result<(), Refusal> {
     let fields = node.array()?;
     if fields.len() != wanted.len() {
-        let refusal = node.at().refuse(Code::TypedDataTypes).expected(format!("{} members", wanted.len()));
-        return Err(refusal.got(format!("{} members", fields.len())));
+        let refusal = node.at().refuse(Code::TypedDataTypes).with_expected(format!("{} members", wanted.len()));
+        return Err(refusal.with_actual(format!("{} members", fields.len())));
     }
     for (field, (name, kind)) in fields.zip(wanted) {
         let members = field.object()?;
-        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()))?;
+        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
         for (key, wanted) in [("name", name), ("type", kind)] {
             let node = members.need(key)?;
             if node.text()? != *wanted {
-                return Err(node.refuse(Code::TypedDataTypes).expected(wanted));
+                return Err(node.refuse(Code::TypedDataTypes).with_expected(wanted));
             }
         }
     }
@@ -276,7 +276,7 @@ fn check_message(node: Node<'_, '_>, call: &Initiate, contract: Option<Felt>) ->
         Some(contract) => {
             let named = members.need(CONTRACT_MEMBER.0)?;
             let found = felt::read_any(named)?;
-            if found == contract { Ok(()) } else { Err(named.refuse(Code::UnknownContract).expected(format!("{contract:#x}"))) }
+            if found == contract { Ok(()) } else { Err(named.refuse(Code::UnknownContract).with_expected(format!("{contract:#x}"))) }
         }
         None => Ok(()),
     }
@@ -285,18 +285,18 @@ fn check_message(node: Node<'_, '_>, call: &Initiate, contract: Option<Felt>) ->
 fn check_words(node: Node<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
     let words = node.array()?;
     if words.len() != 8 {
-        return Err(differs(node.at(), "8 words").got(format!("{} words", words.len())));
+        return Err(differs(node.at(), "8 words").with_actual(format!("{} words", words.len())));
     }
     words.zip(htlc::words(&call.secret_hash.0)).try_for_each(|(word, wanted)| check_twin(word, wanted))
 }
 
 fn check_twin(node: Node<'_, '_>, wanted: Felt) -> Result<(), Refusal> {
     let found = felt::read_any(node)?;
-    if found == wanted { Ok(()) } else { Err(differs(node.at(), &format!("{wanted:#x}")).got(format!("{found:#x}"))) }
+    if found == wanted { Ok(()) } else { Err(differs(node.at(), &format!("{wanted:#x}")).with_actual(format!("{found:#x}"))) }
 }
 
 fn differs(at: &At<'_>, wanted: &str) -> Refusal {
-    at.refuse(Code::TwinsDiffer).expected(format!("{wanted}, as in the call"))
+    at.refuse(Code::PayloadsDisagree).with_expected(format!("{wanted}, as in the call"))
 }
 
 #[cfg(test)]

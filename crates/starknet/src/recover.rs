@@ -85,7 +85,7 @@ fn recompute(side: &Side<'_>) -> Result<Felt, Refusal> {
     if felt::parse(&format!("0x{}", side.swap.swap_id)) == Ok(id) {
         return Ok(id);
     }
-    Err(side.refuse(Code::RecordSwapId, "swap_id").expected(format!("{id:x}")).got(&side.swap.swap_id))
+    Err(side.refuse(Code::RecordSwapId, "swap_id").with_expected(format!("{id:x}")).with_actual(&side.swap.swap_id))
 }
 
 fn recovery(side: &Side<'_>, selector: Felt, calldata: Vec<Felt>, swap_id: Felt, to: &Account) -> Result<Recovery, Refusal> {

@@ -26,7 +26,7 @@ const ORDER: [u8; 32] = [
 ];
 
 /// Half of the candidates for a nonce are beyond the order, so no hash needs nearly as many.
-const MOST_CANDIDATES: usize = 256;
+const MAX_CANDIDATES: usize = 256;
 
 /// Most felts that an account's signature may have: dozens of guardians fit.
 const MAX_SIGNATURE: usize = 1024;
@@ -77,7 +77,7 @@ impl Key {
         let secret = self.secret();
         let mut candidates = HmacDrbg::<Sha256>::new(self.0.as_slice(), &hash.to_bytes_be(), &[]);
         let mut k = Zeroizing::new([0; 32]);
-        for _ in 0..MOST_CANDIDATES {
+        for _ in 0..MAX_CANDIDATES {
             candidates.fill_bytes(k.as_mut_slice());
             into_252_bits(&mut k);
             if *k == [0; 32] || *k >= ORDER {
@@ -89,7 +89,7 @@ impl Key {
                 Err(SignError::InvalidMessageHash) => break,
             }
         }
-        Err(Refusal::new(Code::Internal, "/wallet").because("the curve library cannot sign this hash"))
+        Err(Refusal::new(Code::Internal, "/wallet").with_reason("the curve library cannot sign this hash"))
     }
 }
 
@@ -138,8 +138,8 @@ impl Signature {
             _ => Vec::new(),
         };
         if !(2..=MAX_SIGNATURE).contains(&felts.len()) {
-            let refusal = node.at().refuse(Code::SignatureMalformed).because("a signature is an array of felts, or r and s");
-            return Err(refusal.expected(format!("2 to {MAX_SIGNATURE} felts")));
+            let refusal = node.at().refuse(Code::SignatureMalformed).with_reason("a signature is an array of felts, or r and s");
+            return Err(refusal.with_expected(format!("2 to {MAX_SIGNATURE} felts")));
         }
         Ok(Self(felts))
     }
@@ -245,7 +245,7 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key, warnings: &mut Warnings) -> Re
             let found = key.public_key();
             if found != wanted {
                 let shown = |key: Felt| format!("the key of public key {key:#x}");
-                return Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key").expected(shown(wanted)).got(shown(found)));
+                return Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key").with_expected(shown(wanted)).with_actual(shown(found)));
             }
         }
     }
@@ -286,7 +286,7 @@ impl Given {
         match (felts.as_slice(), self.public_key) {
             ([r, s], Some(public_key)) if !verifies(&public_key, hash, [r, s]) => {
                 let expected = format!("a signature of public key {public_key:#x} over {hash:#x}");
-                return Err(At::root("/signatures").key(name).refuse(Code::SignatureMismatch).expected(expected));
+                return Err(At::root("/signatures").key(name).refuse(Code::SignatureMismatch).with_expected(expected));
             }
             ([_, _], Some(_)) => {}
             _ => warnings.warn(Code::ContractSignatureUnverified),

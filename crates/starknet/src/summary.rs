@@ -1,6 +1,6 @@
 //! The lines that a person reads before signing, and the felts that each of them stands for.
 
-use countersign_core::{Span, Summary, Topic, U256, number};
+use countersign_core::{ByteCoverage, Summary, Topic, U256, number};
 
 use crate::htlc::Approve;
 use crate::transaction::{Cairo, Unsigned};
@@ -32,17 +32,17 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     }
 }
 
-pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
+pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     let mut spans = Vec::new();
     if deposit.approval.is_some() {
         spans.extend(Approve::spans("/response/result/approval_transaction"));
     }
     spans.extend(deposit.terms.spans(&format!("/response/result/{}", deposit.initiate_key)));
     if let Some(message) = &deposit.typed_data {
-        spans.extend(Span::typed_data());
-        spans.push(Span::of_message(Topic::Message, "domain/revision", "SNIP-12 revision"));
+        spans.extend(ByteCoverage::typed_data());
+        spans.push(ByteCoverage::of_message(Topic::Message, "domain/revision", "SNIP-12 revision"));
         if message.contract.is_some() {
-            spans.push(Span::of_message(Topic::Contract, "message/verifyingContract", "contract"));
+            spans.push(ByteCoverage::of_message(Topic::Contract, "message/verifyingContract", "contract"));
         }
     }
     spans

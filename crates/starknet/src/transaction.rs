@@ -32,9 +32,9 @@ pub struct Wallet {
     /// What the sender adds for each unit of L2 gas, in FRI.
     pub tip: u64,
     /// Where the nonce is stored; only `L1` works today.
-    pub nonce_data_availability: Availability,
+    pub nonce_data_availability: DataAvailabilityMode,
     /// Where the fee is taken; only `L1` works today.
-    pub fee_data_availability: Availability,
+    pub fee_data_availability: DataAvailabilityMode,
     /// Empty unless somebody else pays.
     pub paymaster_data: Vec<Felt>,
     /// Empty unless the transaction deploys the account.
@@ -70,7 +70,7 @@ pub struct Bound {
 /// Where data is made available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Availability {
+pub enum DataAvailabilityMode {
     /// On L1.
     #[default]
     L1,
@@ -137,14 +137,14 @@ impl ResourceBounds {
     }
 }
 
-impl Availability {
+impl DataAvailabilityMode {
     fn read(members: &Members<'_, '_>, key: &str) -> Result<Self, Refusal> {
         match members.get(key) {
             None => Ok(Self::L1),
             Some(node) => match node.text()? {
                 "L1" => Ok(Self::L1),
                 "L2" => Ok(Self::L2),
-                _ => Err(node.refuse(Code::WrongType).expected("L1 or L2")),
+                _ => Err(node.refuse(Code::WrongType).with_expected("L1 or L2")),
             },
         }
     }
@@ -169,7 +169,7 @@ impl Cairo {
         match u8::try_from(node.any_number()?) {
             Ok(0) => Ok(Self::Zero),
             Ok(1) => Ok(Self::One),
-            _ => Err(node.refuse(Code::WrongType).expected("0 or 1")),
+            _ => Err(node.refuse(Code::WrongType).with_expected("0 or 1")),
         }
     }
 }
@@ -182,7 +182,7 @@ fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal
     let Some(node) = members.get(key) else { return Ok(Vec::new()) };
     let felts = node.array()?;
     if felts.len() > MAX_DATA {
-        return Err(node.at().refuse(Code::NumberTooLarge).because("more felts than a transaction can have"));
+        return Err(node.at().refuse(Code::NumberTooLarge).with_reason("more felts than a transaction can have"));
     }
     felts.map(|felt| felt::read_any(felt)).collect()
 }
@@ -196,8 +196,8 @@ impl Wallet {
             chain_id: None,
             resource_bounds,
             tip: 0,
-            nonce_data_availability: Availability::L1,
-            fee_data_availability: Availability::L1,
+            nonce_data_availability: DataAvailabilityMode::L1,
+            fee_data_availability: DataAvailabilityMode::L1,
             paymaster_data: Vec::new(),
             account_deployment_data: Vec::new(),
             cairo: Cairo::One,
@@ -219,8 +219,8 @@ impl Wallet {
             chain_id: members.get("chain_id").map(|node| felt::read_short_string(node)).transpose()?,
             resource_bounds,
             tip: members.get("tip").map(|node| read_u64(node)).transpose()?.unwrap_or_default(),
-            nonce_data_availability: Availability::read(&members, "nonce_data_availability_mode")?,
-            fee_data_availability: Availability::read(&members, "fee_data_availability_mode")?,
+            nonce_data_availability: DataAvailabilityMode::read(&members, "nonce_data_availability_mode")?,
+            fee_data_availability: DataAvailabilityMode::read(&members, "fee_data_availability_mode")?,
             paymaster_data: read_felts(&members, "paymaster_data")?,
             account_deployment_data: read_felts(&members, "account_deployment_data")?,
             cairo: members.get("cairo_version").map(|node| Cairo::read(node)).transpose()?.unwrap_or_default(),
@@ -278,7 +278,7 @@ impl Invoke {
             && found != chain_id
         {
             let shown = |felt: Felt| format!("{felt:#x}");
-            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").expected(shown(chain_id)).got(shown(found)));
+            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").with_expected(shown(chain_id)).with_actual(shown(found)));
         }
         let calldata = match wallet.cairo {
             Cairo::One => execute_calldata(calls),

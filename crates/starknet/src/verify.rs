@@ -93,13 +93,13 @@ fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selector: (Felt, &str)) -
     let members = wire::call(node)?;
     let contract = members.need("to")?;
     if felt::read(contract)? != to.0 {
-        return Err(contract.refuse(to.1).expected(format!("{:#x}", to.0)));
+        return Err(contract.refuse(to.1).with_expected(format!("{:#x}", to.0)));
     }
     let function = members.need("selector")?;
     let found = felt::read(function)?;
     if found != selector.0 {
         let refusal = function.at().refuse(Code::UnexpectedSelector);
-        return Err(refusal.expected(format!("{:#x} {}", selector.0, selector.1)).got(named(found)));
+        return Err(refusal.with_expected(format!("{:#x} {}", selector.0, selector.1)).with_actual(named(found)));
     }
     Ok(())
 }
@@ -151,7 +151,7 @@ fn check_approval(
     let proposed = Approve::decode(&arguments)?;
     if proposed.spender != pins.htlc {
         let (expected, got) = (format!("{:#x}", pins.htlc), format!("{:#x}", proposed.spender));
-        return Err(arguments.refuse(0, Code::UnknownSpender).expected(expected).got(got));
+        return Err(arguments.refuse(0, Code::UnknownSpender).with_expected(expected).with_actual(got));
     }
     let place = first_difference(felt::words(proposed.amount), felt::words(order.request.source.amount)).saturating_add(1);
     let amount = order.check_approval(proposed.amount, warnings, &|code| arguments.refuse(place, code))?;
@@ -168,7 +168,7 @@ fn check_typed_data(order: &Order<'_>, pins: &Pins, node: Option<Node<'_, '_>>, 
     let domain = match pinned {
         Some(domain) => Domain::pinned(domain, pins.chain_id).map_err(|code| {
             let because = format!("the pinned domain of the HTLC is no domain of Starknet: {}", code.meaning());
-            Refusal::new(Code::RegistryMalformed, "/request/source/asset").because(because)
+            Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(because)
         })?,
         None => Domain::deployed(pins.chain_id),
     };

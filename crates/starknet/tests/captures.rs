@@ -64,8 +64,8 @@ fn the_second_captures_domain_is_not_the_contracts() -> TestResult {
         (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return support::skipped(&reason),
     };
     let refusal = outcome(&case).expect_err("version 1 is a number");
-    assert_eq!((refusal.code(), refusal.at()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
-    assert_eq!((refusal.wanted(), refusal.found()), (Some("\"1\" (0x31)"), Some("0x1")));
+    assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
+    assert_eq!((refusal.expected(), refusal.actual()), (Some("\"1\" (0x31)"), Some("0x1")));
     assert!(refusal.message().contains("would refuse the signature"), "{refusal}");
 
     // Everything else of it is sound.

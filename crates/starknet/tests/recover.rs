@@ -46,8 +46,8 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     };
     let changed = record("starknet-record-bitcoin-v1", mended)?;
     let refusal = recover::redeem(&changed, Leg::Source, &secret, support::registry()).expect_err("the id is that of another hash");
-    assert_eq!((refusal.code(), refusal.at()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
-    let id = refusal.wanted().ok_or("no id")?.to_owned();
+    assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
+    let id = refusal.expected().ok_or("no id")?.to_owned();
     let record = record("starknet-record-bitcoin-v1", |order| {
         mended(order);
         order["source_swap"]["swap_id"] = id.clone().into();
@@ -58,7 +58,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!(way_out.call.calldata, [&[way_out.swap_id, Felt::from(8)][..], &words].concat());
     assert_eq!(format!("{:#066x}", way_out.to), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], support::registry()).expect_err("another secret");
-    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())
 }
 

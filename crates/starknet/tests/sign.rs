@@ -231,7 +231,7 @@ fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     assert_eq!(warnings, 1, "only that there is no record");
     let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
     let refusal = support::outcome_under(&case, case.registry, &strict).expect_err("not exact");
-    assert_eq!((refusal.code(), refusal.at()), (Code::ApprovalNotExact, "/response/result/approval_transaction/calldata/1"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/calldata/1"));
     Ok(())
 }
 
@@ -257,7 +257,7 @@ fn a_wrong_key_is_found_where_the_public_key_is_known() {
     let mut line = case.json();
     line["wallet"]["secret_key"] = json!("0x1");
     let refusal = outcome(&case.with_input(line.to_string())).expect_err("another key");
-    assert_eq!((refusal.code(), refusal.at()), (Code::KeyMismatch, "/wallet/secret_key"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
     line["wallet"].as_object_mut().expect("a wallet").remove("public_key");
     let unchecked = outcome(&case.with_input(line.to_string())).expect("nobody can tell");
     assert!(unchecked["warnings"].to_string().contains("key_not_checked"));
@@ -311,14 +311,14 @@ fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
         result["typed_data"]["message"]["verifyingContract"] = json!("0x1");
     };
     let refusal = outcome(&pinned(&other_contract)).expect_err("another contract");
-    assert_eq!((refusal.code(), refusal.at()), (Code::UnknownContract, "/response/result/typed_data/message/verifyingContract"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::UnknownContract, "/response/result/typed_data/message/verifyingContract"));
     let refusal = outcome(&Case { registry, ..fixture("starknet-public-key") }).expect_err("the deployed version is not the pinned one");
-    assert_eq!((refusal.code(), refusal.at()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
 
     // Where nothing is pinned, the contract is no member.
     let mut line = case.json();
     name_contract(&mut line["response"]["result"]);
     let refusal = outcome(&case.with_input(line.to_string())).expect_err("not pinned");
-    assert_eq!((refusal.code(), refusal.at()), (Code::TypedDataTypes, "/response/result/typed_data/types/Initiate"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataTypes, "/response/result/typed_data/types/Initiate"));
     Ok(())
 }

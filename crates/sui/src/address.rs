@@ -11,7 +11,7 @@ use sui_sdk_types::Address;
 ///
 /// [`Code::AddressMalformed`].
 pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
-    parse_sui(node.text()?).map(Address::new).map_err(|error| node.refuse(Code::AddressMalformed).because(error.to_string()))
+    parse_sui(node.text()?).map(Address::new).map_err(|error| node.refuse(Code::AddressMalformed).with_reason(error.to_string()))
 }
 
 /// The address of an account of this family; `None` for another family's.

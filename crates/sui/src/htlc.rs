@@ -121,7 +121,7 @@ impl Role {
 /// What the service chose freely about the transaction's form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Shape {
+pub struct PtbLayout {
     /// The role of each input, in order.
     pub roles: Vec<Role>,
     /// The input that holds the split's amount.
@@ -144,7 +144,7 @@ pub struct Coins {
     pub merged: Vec<u16>,
 }
 
-impl Shape {
+impl PtbLayout {
     /// Index of the `SplitCoins` command.
     fn split_index(&self) -> u16 {
         u16::from(self.coins.as_ref().is_some_and(|coins| !coins.merged.is_empty()))
@@ -161,7 +161,7 @@ impl Shape {
 impl Initiate {
     /// Builds the transaction that makes this call, in a given form.
     #[must_use]
-    pub fn encode(&self, shape: &Shape) -> ProgrammableTransaction {
+    pub fn encode(&self, shape: &PtbLayout) -> ProgrammableTransaction {
         let split = Argument::Result(shape.split_index());
         let mut commands = Vec::new();
         let coin = match &shape.coins {
@@ -217,7 +217,7 @@ impl Initiate {
     /// [`Code::UnexpectedCommand`](countersign_core::Code::UnexpectedCommand), [`Code::UnexpectedSelector`](countersign_core::Code::UnexpectedSelector), [`Code::UnexpectedArgument`](countersign_core::Code::UnexpectedArgument), [`Code::UnexpectedInput`](countersign_core::Code::UnexpectedInput),
     /// [`Code::DestinationDataTooLong`](countersign_core::Code::DestinationDataTooLong), or [`Code::AmountMismatch`](countersign_core::Code::AmountMismatch) where the split is not of the call's amount; at the
     /// bytes that are meant.
-    pub fn decode(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Self, Shape), Refusal> {
+    pub fn decode(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Self, PtbLayout), Refusal> {
         read::read(transaction, native, at)
     }
 }

@@ -16,7 +16,7 @@ pub use transaction::{Coin, Unsigned, Wallet, choose_gas};
 pub use verify::Deposit;
 
 use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, Span, Summary, Terms, Warnings};
+use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
 use sui_sdk_types::UserSignature;
 
 /// The Sui family: see the crate's documentation.
@@ -42,8 +42,8 @@ impl ChainFamily for Sui {
         summary::describe(deposit, summary);
     }
 
-    fn covers(deposit: &Deposit) -> Vec<Span> {
-        summary::covers(deposit)
+    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
+        summary::coverage(deposit)
     }
 
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {

@@ -6,5 +6,5 @@ use countersign_core::{Code, Refusal};
 /// The answer to whoever asks for the gasless way of an order: [`Code::NothingToSign`].
 #[must_use]
 pub fn gasless(at: impl Into<String>) -> Refusal {
-    Refusal::new(Code::NothingToSign, at).because("Sui has no gasless way: send the signed transaction, or let a sponsor pay for it")
+    Refusal::new(Code::NothingToSign, at).with_reason("Sui has no gasless way: send the signed transaction, or let a sponsor pay for it")
 }

@@ -98,25 +98,25 @@ pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry, names: Names)
 
 fn registry_object(side: &Side<'_>) -> Result<Address, Refusal> {
     let object = side.asset.htlc_registry.as_ref().and_then(address::of);
-    object.ok_or_else(|| side.refuse(Code::UnknownAsset, "asset").because("no orders registry is pinned"))
+    object.ok_or_else(|| side.refuse(Code::UnknownAsset, "asset").with_reason("no orders registry is pinned"))
 }
 
 fn recompute(side: &Side<'_>) -> Result<([u8; 32], bool), Refusal> {
-    let refuse = || side.refuse(Code::RecordSwapId, "swap_id").got(&side.swap.swap_id);
+    let refuse = || side.refuse(Code::RecordSwapId, "swap_id").with_actual(&side.swap.swap_id);
     let id = formula::sui(&side.terms(), registry_object(side)?.as_bytes());
     let given = countersign_core::number::bare_hex_array(&side.swap.swap_id).map_err(|_| refuse())?;
     match id {
         Some(id) if id == given => Ok((given, true)),
         // The word that stands for the chain is only known on test networks.
         _ if !side.asset.chain.test => Ok((given, false)),
-        Some(id) => Err(refuse().expected(hex::encode(id))),
+        Some(id) => Err(refuse().with_expected(hex::encode(id))),
         None => Err(refuse()),
     }
 }
 
 /// `function<T>(&mut registry, swap id, last)`.
 fn recovery(side: &Side<'_>, function: &'static str, last: Input, to: &Account) -> Result<Recovery, Refusal> {
-    let unpinned = |what: &'static str| side.refuse(Code::UnknownAsset, "asset").because(what);
+    let unpinned = |what: &'static str| side.refuse(Code::UnknownAsset, "asset").with_reason(what);
     let (swap_id, swap_id_recomputed) = recompute(side)?;
     let package = address::of(side.htlc()?).ok_or_else(|| side.refuse(Code::Internal, "chain"))?;
     let version = side.asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());

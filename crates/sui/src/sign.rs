@@ -203,8 +203,8 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
     let sender = unsigned.sender;
     if key.address() != sender {
         return Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key")
-            .expected(format!("the key of {sender}"))
-            .got(format!("the key of {}", key.address())));
+            .with_expected(format!("the key of {sender}"))
+            .with_actual(format!("the key of {}", key.address())));
     }
     let signature = key.sign(&unsigned.signing_digest)?;
     Ok(Artefacts { unsigned, signature: Some(UserSignature::Simple(signature)), sponsor_signature: None })
@@ -213,7 +213,7 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
 /// Reads base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature.
 pub(crate) fn read(node: Node<'_, '_>) -> Result<UserSignature, Refusal> {
     let text = node.text()?;
-    let malformed = || node.at().refuse(Code::SignatureMalformed).expected("base64 of flag, signature and public key");
+    let malformed = || node.at().refuse(Code::SignatureMalformed).with_expected("base64 of flag, signature and public key");
     if text.len() > MAX_SIGNATURE {
         return Err(malformed());
     }
@@ -238,7 +238,7 @@ pub(crate) fn attach(unsigned: Unsigned, mut given: Vec<(String, UserSignature)>
     };
     match given.first() {
         Some((name, _)) if name == SPONSOR => {
-            Err(At::root("/signatures").key(name).refuse(Code::NothingToSign).because("no sponsor pays for this transaction"))
+            Err(At::root("/signatures").key(name).refuse(Code::NothingToSign).with_reason("no sponsor pays for this transaction"))
         }
         Some((name, _)) => Err(message::gasless(At::root("/signatures").key(name).to_string())),
         None => Ok(Artefacts { unsigned, signature, sponsor_signature }),
@@ -248,7 +248,7 @@ pub(crate) fn attach(unsigned: Unsigned, mut given: Vec<(String, UserSignature)>
 /// Proves that a signature is `signer`'s over exactly this digest. What only the network can prove passes with a warning,
 /// if its address is the signer's.
 fn prove(signature: &UserSignature, digest: &[u8; 32], signer: Address, at: &At<'_>, warnings: &mut Warnings) -> Result<(), Refusal> {
-    let mismatch = || at.refuse(Code::SignatureMismatch).expected(format!("a signature of {signer} over {}", hex::encode(digest)));
+    let mismatch = || at.refuse(Code::SignatureMismatch).with_expected(format!("a signature of {signer} over {}", hex::encode(digest)));
     if !signature.derive_addresses().any(|address| address == signer) {
         return Err(mismatch());
     }

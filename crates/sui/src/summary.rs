@@ -1,6 +1,6 @@
 //! The lines that a person reads before signing, and the bytes that each of them stands for.
 
-use countersign_core::{Span, Summary, Topic, U256, number};
+use countersign_core::{ByteCoverage, Summary, Topic, U256, number};
 use sui_sdk_types::{Argument, Command, ObjectReference, TransactionExpiration, TransactionKind};
 
 use crate::htlc::{self, Layout, MODULE, Role};
@@ -31,13 +31,13 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     summary.say(Topic::Contract, format!("orders registry {}", shared(&terms.registry)));
     summary.say(Topic::Token, format!("coin type {}", terms.coin_type));
     match &shape.coins {
-        None => summary.say(Topic::Pay, "split from the coins that pay the gas"),
+        None => summary.say(Topic::Send, "split from the coins that pay the gas"),
         Some(coins) => {
             for merged in coins.merged.iter().filter_map(|index| coin(deposit, *index)) {
-                summary.say(Topic::Pay, format!("coin {} is merged first", object(merged)));
+                summary.say(Topic::Send, format!("coin {} is merged first", object(merged)));
             }
             if let Some(split) = coin(deposit, coins.split) {
-                summary.say(Topic::Pay, format!("split from coin {}", object(split)));
+                summary.say(Topic::Send, format!("split from coin {}", object(split)));
             }
         }
     }
@@ -56,19 +56,19 @@ const fn topic(role: &Role) -> (Topic, &'static str) {
         Role::Initiator => (Topic::Owner, "initiator"),
         Role::Redeemer => (Topic::Redeemer, "redeemer"),
         Role::SecretHash => (Topic::SecretHash, "secret hash"),
-        Role::Amount => (Topic::Pay, "amount"),
+        Role::Amount => (Topic::Send, "amount"),
         Role::Timelock => (Topic::Timelock, "timelock"),
         Role::DestinationData => (Topic::DestinationData, "destination data"),
         Role::Clock => (Topic::Timelock, "clock"),
-        Role::Coin(_) => (Topic::Pay, "coin of the owner"),
+        Role::Coin(_) => (Topic::Send, "coin of the owner"),
     }
 }
 
-pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
+pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     let Some(transaction) = deposit.programmable() else { return Vec::new() };
     let layout = Layout(transaction);
     let mut spans = Vec::new();
-    let mut span = |topic, (start, end), what| spans.push(Span::bytes(topic, AT, start, end, what));
+    let mut span = |topic, (start, end), what| spans.push(ByteCoverage::bytes(topic, AT, start, end, what));
     span(Topic::Encoding, layout.head(), "kind and number of inputs");
     for (index, role) in deposit.shape.roles.iter().enumerate() {
         let (topic, what) = topic(role);
@@ -78,7 +78,7 @@ pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
     let call = transaction.commands.len().saturating_sub(1);
     for index in 0..call {
         let what = if index.saturating_add(1) == call { "split of the amount" } else { "merge of coins" };
-        span(Topic::Pay, layout.command(index), what);
+        span(Topic::Send, layout.command(index), what);
     }
     let [package, module, function, coin_type, arguments] = layout.call();
     span(Topic::Contract, package, "call and package");

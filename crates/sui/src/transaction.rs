@@ -77,7 +77,7 @@ impl Wallet {
         };
         let mut seen = BTreeSet::new();
         for (index, coin) in self.gas_payment.iter().enumerate() {
-            let refuse = |code| Refusal::new(code, format!("{at}/{index}/object_id")).got(coin.object_id());
+            let refuse = |code| Refusal::new(code, format!("{at}/{index}/object_id")).with_actual(coin.object_id());
             if !seen.insert(coin.object_id()) {
                 return Err(refuse(Code::GasCoinTwice));
             }
@@ -90,7 +90,7 @@ impl Wallet {
 }
 
 fn coin_count(at: &At<'_>, got: usize) -> Refusal {
-    at.refuse(Code::GasCoinCount).expected(format!("1 to {MAX_GAS_COINS} coins")).got(got)
+    at.refuse(Code::GasCoinCount).with_expected(format!("1 to {MAX_GAS_COINS} coins")).with_actual(got)
 }
 
 fn object_of(input: &Input) -> Option<Address> {
@@ -115,7 +115,7 @@ fn read_reference(node: &Node<'_, '_>) -> Result<ObjectReference, Refusal> {
 /// Base58 of exactly 32 bytes, as a Solana address is. The SDK's own reading takes shorter texts too.
 fn read_digest(node: &Node<'_, '_>) -> Result<Digest, Refusal> {
     let bytes = parse_solana(node.text()?);
-    bytes.map(Digest::new).map_err(|_| node.refuse(Code::ObjectDigestMalformed).expected("base58 of 32 bytes"))
+    bytes.map(Digest::new).map_err(|_| node.refuse(Code::ObjectDigestMalformed).with_expected("base58 of 32 bytes"))
 }
 
 /// A SUI coin of the wallet and what it holds.
@@ -163,8 +163,8 @@ pub fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<ObjectR
             }
             _ => {
                 return Err(Refusal::new(Code::InsufficientFunds, "/wallet/gas_payment")
-                    .expected(format!("at least {need} MIST in at most {MAX_GAS_COINS} coins"))
-                    .got(held));
+                    .with_expected(format!("at least {need} MIST in at most {MAX_GAS_COINS} coins"))
+                    .with_actual(held));
             }
         }
     }

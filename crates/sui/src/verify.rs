@@ -7,7 +7,7 @@ use countersign_core::json::At;
 use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
 use sui_sdk_types::{Address, Mutability, ProgrammableTransaction, SharedInput, TransactionKind, TypeTag};
 
-use crate::htlc::{self, Initiate, Layout, Range, Role, Shape};
+use crate::htlc::{self, Initiate, Layout, Range, Role, PtbLayout};
 use crate::{address, wire};
 
 /// What an order locks, rebuilt from its terms.
@@ -21,7 +21,7 @@ pub struct Deposit {
     /// What the call says.
     pub terms: Initiate,
     /// What the service chose about its form.
-    pub shape: Shape,
+    pub shape: PtbLayout,
     pub(crate) kind_bytes: Vec<u8>,
 }
 
@@ -69,10 +69,10 @@ impl Pins {
         let asset = order.source;
         let package = order.pinned_htlc(address::of)?;
         let registry = asset.htlc_registry.as_ref().and_then(address::of).ok_or_else(|| {
-            Refusal::new(Code::UnknownAsset, "/request/source/asset").because("no orders registry is pinned").got(&asset.record.id)
+            Refusal::new(Code::UnknownAsset, "/request/source/asset").with_reason("no orders registry is pinned").with_actual(&asset.record.id)
         })?;
         let version = asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
-        let malformed = |what: &'static str| move || Refusal::new(Code::RegistryMalformed, "/request/source/asset").because(what);
+        let malformed = |what: &'static str| move || Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(what);
         let registry_version = match version {
             Some(text) => Some(text.parse().map_err(|_| malformed("the pinned version of the orders registry is no number")())?),
             None => None,
@@ -87,11 +87,11 @@ impl Pins {
 
 /// One canonical programmable transaction, to the last byte.
 fn decode(bytes: &[u8], at: &At<'_>) -> Result<ProgrammableTransaction, Refusal> {
-    let named = |range: Range, got: &'static str| at.refuse_bytes(Code::KindNotProgrammable, range.0, range.1).got(got);
+    let named = |range: Range, got: &'static str| at.refuse_bytes(Code::KindNotProgrammable, range.0, range.1).with_actual(got);
     match bytes.first() {
         Some(0) => {}
         Some(_) => return Err(named((0, 1), "another kind")),
-        None => return Err(at.refuse_bytes(Code::KindMalformed, 0, 0).because("there are no bytes")),
+        None => return Err(at.refuse_bytes(Code::KindMalformed, 0, 0).with_reason("there are no bytes")),
     }
     match bcs::from_bytes(bytes) {
         Ok(TransactionKind::ProgrammableTransaction(transaction)) => Ok(transaction),
@@ -113,18 +113,18 @@ fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
     // A reader is also asked for one byte behind the end, which a trailing byte is.
     let behind = usize::from(matches!(error, bcs::Error::RemainingInput));
     let start = bytes.len().saturating_sub(rest.0.len()).saturating_sub(behind);
-    at.refuse_bytes(Code::KindMalformed, start, bytes.len()).because(format!("not a canonical transaction kind: {error}"))
+    at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason(format!("not a canonical transaction kind: {error}"))
 }
 
 /// The kind that the terms give in the form that came; byte for byte what came.
-fn rebuild(terms: &Initiate, shape: &Shape, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
+fn rebuild(terms: &Initiate, shape: &PtbLayout, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
     let kind = TransactionKind::ProgrammableTransaction(terms.encode(shape));
     let mut same = Same { rest: bytes };
     match bcs::serialize_into(&mut same, &kind) {
         Ok(()) if same.rest.is_empty() => Ok(kind),
         _ => {
             let start = bytes.len().saturating_sub(same.rest.len());
-            Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).because("the bytes are not those that the terms give"))
+            Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason("the bytes are not those that the terms give"))
         }
     }
 }
@@ -156,7 +156,7 @@ struct Rules<'c, 'd> {
     order: &'c Order<'d>,
     pins: &'c Pins,
     layout: Layout<'c>,
-    shape: &'c Shape,
+    shape: &'c PtbLayout,
     at: &'c At<'c>,
 }
 
@@ -179,7 +179,7 @@ impl Rules<'_, '_> {
         }
         let [(_, end), ..] = self.layout.call();
         let start = end.saturating_sub(Address::LENGTH);
-        Err(self.at.refuse_bytes(Code::UnknownContract, start, end).expected(self.pins.package).got(terms.package))
+        Err(self.at.refuse_bytes(Code::UnknownContract, start, end).with_expected(self.pins.package).with_actual(terms.package))
     }
 
     fn coin_type(&self, terms: &Initiate) -> Result<(), Refusal> {
@@ -187,7 +187,7 @@ impl Rules<'_, '_> {
             return Ok(());
         }
         let [_, _, _, (start, end), _] = self.layout.call();
-        Err(self.at.refuse_bytes(Code::CoinTypeMismatch, start, end).expected(&self.pins.coin_type).got(&terms.coin_type))
+        Err(self.at.refuse_bytes(Code::CoinTypeMismatch, start, end).with_expected(&self.pins.coin_type).with_actual(&terms.coin_type))
     }
 
     /// The pinned object, shared since the pinned version, changed by the call.
@@ -200,7 +200,7 @@ impl Rules<'_, '_> {
         if terms.registry == pinned {
             return Ok(());
         }
-        Err(self.refuse(Code::UnknownRegistry, &Role::Registry).expected(shared(&pinned)).got(shared(&terms.registry)))
+        Err(self.refuse(Code::UnknownRegistry, &Role::Registry).with_expected(shared(&pinned)).with_actual(shared(&terms.registry)))
     }
 
     fn refuse(&self, code: Code, role: &Role) -> Refusal {

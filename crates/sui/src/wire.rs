@@ -16,7 +16,7 @@ pub(crate) fn kind_bytes<'v>(result: &Members<'_, 'v>) -> Result<Cow<'v, [u8]>, 
     let node = result.need(KEY)?;
     let bytes = node.byte_array()?;
     if bytes.len() > MAX_KIND {
-        return Err(node.at().refuse(Code::KindMalformed).expected(format!("at most {MAX_KIND} bytes")).got(bytes.len()));
+        return Err(node.at().refuse(Code::KindMalformed).with_expected(format!("at most {MAX_KIND} bytes")).with_actual(bytes.len()));
     }
     Ok(bytes)
 }

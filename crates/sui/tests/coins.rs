@@ -11,7 +11,7 @@
 mod support;
 
 use countersign_core::{Code, Policy, Refusal};
-use countersign_sui::htlc::{Role, Shape};
+use countersign_sui::htlc::{Role, PtbLayout};
 use countersign_sui::sui_sdk_types::{
     Address, Argument, Command, Digest, Input, MergeCoins, ObjectReference, ProgrammableTransaction, TransactionKind,
 };
@@ -26,7 +26,7 @@ fn token_registry(coin_type: &Json) -> countersign_core::Registry {
     registry_with(&[(&token, json!({ "address": coin_type }))])
 }
 
-fn shape(line: &Json, coin_type: &Json) -> Result<Shape, Refusal> {
+fn shape(line: &Json, coin_type: &Json) -> Result<PtbLayout, Refusal> {
     with_verified(line.to_string().as_bytes(), &token_registry(coin_type), &Policy::default(), |verified, _| {
         assert_eq!(
             bcs::to_bytes(verified.deposit().kind.as_ref()).expect("encodes"),
@@ -146,7 +146,7 @@ fn a_pinned_version_that_is_no_number_is_refused() {
     let registry = registry_with(&[(&version, json!("latest"))]);
     let case = support::fixture("sui-native");
     let refusal = with_verified(case.input.as_bytes(), &registry, &Policy::default(), |_, _| Ok(())).expect_err("no number");
-    assert_eq!((refusal.code(), refusal.at()), (Code::RegistryMalformed, "/request/source/asset"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::RegistryMalformed, "/request/source/asset"));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn the_largest_coins_cover_and_dust_is_swept() -> TestResult {
     assert_eq!(ids(&choose_gas(&[coin(1, 5), coin(1, 5), coin(2, 1)], 5, 1)?), [1, 2], "a coin listed twice is one");
     for (coins, split, budget) in [(&coins[..], 2_000, 50), (&[], 0, 0)] {
         let refusal = choose_gas(coins, split, budget).expect_err("too little");
-        assert_eq!((refusal.code(), refusal.at()), (Code::InsufficientFunds, "/wallet/gas_payment"));
+        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/wallet/gas_payment"));
     }
     let many: Vec<_> = (0..300).map(|id| coin(id, 1)).collect();
     assert_eq!(choose_gas(&many, 100, 156)?.len(), MAX_GAS_COINS);

@@ -47,7 +47,7 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     assert_eq!(kind(&redeem), ways["redeem"].as_str().ok_or("no kind")?);
     assert_eq!(redeem.to.to_string(), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry(), Names::Current).expect_err("another secret");
-    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
 
     let coin = ObjectReference::new(Address::new([7; 32]), 1, Digest::new([8; 32]));
     let sender = Address::new([9; 32]);
@@ -57,9 +57,9 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     assert_eq!(unsigned.digest(), unsigned.transaction().digest());
     assert_eq!(unsigned.bytes, bcs::to_bytes(&unsigned.transaction())?);
     let refusal = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![coin.clone(), coin])).expect_err("twice");
-    assert_eq!((refusal.code(), refusal.at()), (Code::GasCoinTwice, "/wallet/gas_payment/1/object_id"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinTwice, "/wallet/gas_payment/1/object_id"));
     let refusal = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![])).expect_err("none");
-    assert_eq!((refusal.code(), refusal.at()), (Code::GasCoinCount, "/wallet/gas_payment"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinCount, "/wallet/gas_payment"));
     Ok(())
 }
 
@@ -89,7 +89,7 @@ fn a_way_out_needs_the_pinned_registry_object_and_its_version() -> TestResult {
     for member in ["registry", "registry_initial_shared_version"] {
         let registry = registry_with(&[(&format!("{htlc}/{member}"), Json::Null)]);
         let refusal = recover::refund(&record, Leg::Source, &registry, Names::Current).expect_err(member);
-        assert_eq!((refusal.code(), refusal.at()), (Code::UnknownAsset, "/order/source_swap/asset"));
+        assert_eq!((refusal.code(), refusal.location()), (Code::UnknownAsset, "/order/source_swap/asset"));
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ fn a_sponsored_transaction_needs_two_signatures() -> TestResult {
     assert_eq!(execution, json!({ "tx_bytes": sponsored["expect"]["transaction_data"], "signatures": [owner, sponsor] }));
     for (name, signature) in [("sponsor", owner), ("transaction", sponsor)] {
         let refusal = attach(&case, &[(name, signature)]).expect_err(name);
-        assert_eq!((refusal.code(), refusal.at()), (Code::SignatureMismatch, &*format!("/signatures/{name}")));
+        assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMismatch, &*format!("/signatures/{name}")));
     }
     let lines = serde_json::to_string(signed.summary())?;
     assert!(lines.contains("who signs too") && lines.contains("the amount too is split from the sponsor's coins"), "{lines}");
@@ -192,7 +192,7 @@ fn keys_of_another_form_or_account_are_refused() -> TestResult {
     let case = fixture("sui-native");
     let other = Key::parse(&"11".repeat(32)).map_err(|code| code.name())?;
     let refusal = with_unsigned(&case, &Policy::default(), |unsigned, _| unsigned.sign(&other)).expect_err("another key");
-    assert_eq!((refusal.code(), refusal.at()), (Code::KeyMismatch, "/wallet/secret_key"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
     assert!(!refusal.to_string().contains("1111"));
     Ok(())
 }

@@ -66,9 +66,9 @@ fn what_the_wallet_adds_is_shown() {
 fn spans_cover_every_byte_and_each_has_its_line() -> TestResult {
     for case in support::fixtures()? {
         with_verified(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| {
-            let (covers, summary) = (verified.covers(), verified.summary());
+            let (coverage, summary) = (verified.coverage(), verified.summary());
             let mut end = 0;
-            for span in &covers {
+            for span in &coverage {
                 assert!(summary.lines().iter().any(|line| line.topic == span.topic), "{}: no line for {span:?}", case.id);
                 if let Some((from, to)) = span.bytes {
                     assert_eq!((from, span.at.as_str()), (end, "/response/result/ptb_bytes"), "{}: {span:?}", case.id);

@@ -12,14 +12,14 @@ mod wire;
 
 pub use address::Address;
 pub use alloy_primitives;
-pub use countersign_abi::signature::{Key, Outside};
+pub use countersign_abi::signature::{Key, ExternalSignature};
 pub use prost;
 pub use sign::{Artefacts, SignedCall, SignedMessage, Submission};
 pub use transaction::{Payload, Unsigned, Wallet};
 pub use verify::{Approval, Call, Deposit};
 
 use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, Span, Summary, Terms, Warnings};
+use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
 
 /// The Tron family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl ChainFamily for Tron {
     type Wallet = Wallet;
     type Unsigned = Unsigned;
     type Key = Key;
-    type Signature = Outside;
+    type Signature = ExternalSignature;
     type Artefacts = Artefacts;
 
     fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
@@ -44,8 +44,8 @@ impl ChainFamily for Tron {
         summary::describe(deposit, summary);
     }
 
-    fn covers(deposit: &Deposit) -> Vec<Span> {
-        summary::covers(deposit)
+    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
+        summary::coverage(deposit)
     }
 
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
@@ -72,11 +72,11 @@ impl ChainFamily for Tron {
         sign::sign(unsigned, key)
     }
 
-    fn read_signature(signature: Node<'_, '_>) -> Result<Outside, Refusal> {
-        Outside::read(signature)
+    fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
+        ExternalSignature::read(signature)
     }
 
-    fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>, _: &mut Warnings) -> Result<Artefacts, Refusal> {
+    fn attach(unsigned: Unsigned, signatures: Vec<(String, ExternalSignature)>, _: &mut Warnings) -> Result<Artefacts, Refusal> {
         sign::attach(unsigned, signatures)
     }
 

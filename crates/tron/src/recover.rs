@@ -96,7 +96,7 @@ fn chain_id(side: &Side<'_>) -> Result<u64, Refusal> {
 fn recompute(side: &Side<'_>) -> Result<([u8; 32], bool), Refusal> {
     let recomputed = formula::evm(side.version, chain_id(side)?, &side.terms(), side.htlc()?.bytes());
     let id = bare_hex_array(&side.swap.swap_id)
-        .map_err(|code| side.refuse(Code::RecordSwapId, "swap_id").because(code.meaning()).got(&side.swap.swap_id))?;
+        .map_err(|code| side.refuse(Code::RecordSwapId, "swap_id").with_reason(code.meaning()).with_actual(&side.swap.swap_id))?;
     Ok((id, id == recomputed))
 }
 

@@ -1,7 +1,7 @@
 //! Signing requests, proofs of signatures from outside, and the local signer.
 
 use alloy_primitives::{B256, Signature, hex};
-use countersign_abi::signature::{self, Key, Outside};
+use countersign_abi::signature::{self, Key, ExternalSignature};
 pub use countersign_abi::steps::Submission;
 use countersign_abi::steps::{self, INITIATE, Steps};
 use countersign_core::json::At;
@@ -36,7 +36,7 @@ impl SignedCall {
     /// # Errors
     ///
     /// [`Code::SignatureMismatch`] or [`Code::SignatureMalformed`] at `/signatures/initiate`.
-    pub fn attach(payload: Payload, signer: Address, signature: &Outside) -> Result<Self, Refusal> {
+    pub fn attach(payload: Payload, signer: Address, signature: &ExternalSignature) -> Result<Self, Refusal> {
         let signature = prove(signature, &payload.tx_id, signer, &At::root("/signatures").key(INITIATE))?;
         Ok(Self::new(payload, Some(signature)))
     }
@@ -144,9 +144,9 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
     unsigned.steps.sign(key, SignedCall::new)
 }
 
-pub(crate) fn attach(unsigned: Unsigned, signatures: Vec<(String, Outside)>) -> Result<Artefacts, Refusal> {
-    let prove = |at: &At<'_>, digest: &B256, given: &Outside| prove(given, digest, unsigned.sender, at);
-    let message = |at: &At<'_>, digest: &B256, given: &Outside| prove(at, digest, given).map(|found| signature::bytes(&found));
+pub(crate) fn attach(unsigned: Unsigned, signatures: Vec<(String, ExternalSignature)>) -> Result<Artefacts, Refusal> {
+    let prove = |at: &At<'_>, digest: &B256, given: &ExternalSignature| prove(given, digest, unsigned.sender, at);
+    let message = |at: &At<'_>, digest: &B256, given: &ExternalSignature| prove(at, digest, given).map(|found| signature::bytes(&found));
     unsigned.steps.attach(signatures, prove, message, SignedCall::new)
 }
 
@@ -154,10 +154,10 @@ fn shown(address: alloy_primitives::Address) -> String {
     Address::from(address).to_string()
 }
 
-fn prove(given: &Outside, digest: &B256, signer: Address, at: &At<'_>) -> Result<Signature, Refusal> {
+fn prove(given: &ExternalSignature, digest: &B256, signer: Address, at: &At<'_>) -> Result<Signature, Refusal> {
     match given {
-        Outside::Ecdsa(found) => signature::prove(found, digest, signer.bytes(), at, shown).map(|()| *found),
-        _ => Err(at.refuse(Code::SignatureMalformed).because("a Tron account signs with a key, not with a contract")),
+        ExternalSignature::Ecdsa(found) => signature::prove(found, digest, signer.bytes(), at, shown).map(|()| *found),
+        _ => Err(at.refuse(Code::SignatureMalformed).with_reason("a Tron account signs with a key, not with a contract")),
     }
 }
 

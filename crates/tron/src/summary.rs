@@ -2,7 +2,7 @@
 
 use alloy_primitives::{U256, hex};
 use countersign_abi::summary::{self as shared, Words};
-use countersign_core::{Span, Summary, Topic, amount, number, text};
+use countersign_core::{ByteCoverage, Summary, Topic, amount, number, text};
 
 use crate::address::Address;
 use crate::transaction::Unsigned;
@@ -22,7 +22,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
         summary.say(Topic::Gas, format!("approval burns at most {} for energy", trx(approval.call.fee_limit)));
     }
     if deposit.initiate.value != 0 {
-        summary.say(Topic::Pay, format!("{} go with the call", trx(deposit.initiate.value)));
+        summary.say(Topic::Send, format!("{} go with the call", trx(deposit.initiate.value)));
     }
     summary.say(Topic::Gas, format!("initiate burns at most {} for energy", trx(deposit.initiate.fee_limit)));
     match &deposit.typed_data {
@@ -31,17 +31,17 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
             format!(
                 "gasless Initiate for {}, domain HTLC version {:?}, destination data not signed",
                 Address::from(message.verifying_contract),
-                text::shown(&message.version)
+                text::escape_untrusted(&message.version)
             ),
         ),
         None => summary.say(Topic::Message, "none: this order has no gasless way"),
     }
 }
 
-pub(crate) fn covers(deposit: &Deposit) -> Vec<Span> {
+pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     let words =
         Words { initiate_key: "initiate_transaction", coins: "sun", gas: "fee limit", message_data: "destination data, not signed" };
-    shared::covers(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
+    shared::coverage(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
 }
 
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {

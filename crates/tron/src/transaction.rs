@@ -48,12 +48,12 @@ impl Wallet {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
         {
-            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").expected(asset_chain).got(chain_id));
+            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").with_expected(asset_chain).with_actual(chain_id));
         }
         if self.expiration <= self.timestamp {
             return Err(Refusal::new(Code::ExpirationPassed, "/wallet/expiration")
-                .expected(format!("above {}", self.timestamp))
-                .got(self.expiration));
+                .with_expected(format!("above {}", self.timestamp))
+                .with_actual(self.expiration));
         }
         Ok(())
     }

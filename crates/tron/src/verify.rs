@@ -2,8 +2,8 @@
 //! the same words stands in `countersign_abi::rules`.
 
 use alloy_primitives::{Bytes, U256};
-use countersign_abi::call::{self, Approve, Forms, Initiate, MAX_CALLDATA};
-use countersign_abi::rules::{Spelling, check_approval as settle_approval, check_arguments, check_pinned_version};
+use countersign_abi::call::{self, Approve, InitiateAbi, Initiate, MAX_CALLDATA};
+use countersign_abi::rules::{AddressCodec, check_approval as settle_approval, check_arguments, check_pinned_version};
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
@@ -13,8 +13,8 @@ use crate::address::{self, Address};
 use crate::message::RULES;
 use crate::wire;
 
-const SPELLING: Spelling =
-    Spelling { account: |address| Address::from(address).account(), shown: |address| Address::from(address).to_string() };
+const SPELLING: AddressCodec =
+    AddressCodec { account: |address| Address::from(address).account(), shown: |address| Address::from(address).to_string() };
 
 /// TIP-712 domains carry these bits of the genesis-derived chain id.
 const DOMAIN_CHAIN_ID: u64 = 0xffff_ffff;
@@ -99,7 +99,7 @@ fn check_native_amount(order: &Order<'_>) -> Result<i64, Refusal> {
     }
     let amount = order.request.source.amount;
     i64::try_from(amount)
-        .map_err(|_| Refusal::new(Code::NumberTooLarge, "/request/source/amount").expected(format!("at most {} sun", i64::MAX)).got(amount))
+        .map_err(|_| Refusal::new(Code::NumberTooLarge, "/request/source/amount").with_expected(format!("at most {} sun", i64::MAX)).with_actual(amount))
 }
 
 /// Chain, contract, fee limit and value of a transaction object; answers the call with its data still to be judged.
@@ -107,15 +107,15 @@ fn check_transaction(order: &Order<'_>, pins: &Pins, node: &Node<'_, '_>, to: (A
     let members = wire::transaction(node)?;
     let chain = members.need("chain_id")?;
     if chain.integer()? != pins.chain_id {
-        return Err(chain.refuse(Code::ChainMismatch).expected(pins.chain_id));
+        return Err(chain.refuse(Code::ChainMismatch).with_expected(pins.chain_id));
     }
     let contract = members.need("to")?;
     if address::read_once(order, contract, address::read)? != to.0 {
-        return Err(contract.refuse(to.1).expected(to.0));
+        return Err(contract.refuse(to.1).with_expected(to.0));
     }
     let coins = members.need("value")?;
     if i64::try_from(coins.decimal()?) != Ok(value) {
-        return Err(coins.refuse(Code::ValueMismatch).expected(value));
+        return Err(coins.refuse(Code::ValueMismatch).with_expected(value));
     }
     let fee_limit = check_fee_limit(order.policy.tron_fee_limit, &members.need("gas_limit")?)?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
@@ -126,16 +126,16 @@ fn check_transaction(order: &Order<'_>, pins: &Pins, node: &Node<'_, '_>, to: (A
 fn check_fee_limit(most: u64, node: &Node<'_, '_>) -> Result<i64, Refusal> {
     let limit = node.decimal()?;
     match i64::try_from(limit) {
-        Ok(0) => Err(node.refuse(Code::GasLimitTooLow).expected("at least 1 sun")),
+        Ok(0) => Err(node.refuse(Code::GasLimitTooLow).with_expected("at least 1 sun")),
         Ok(fee_limit) if limit <= U256::from(most) => Ok(fee_limit),
-        _ => Err(node.refuse(Code::GasLimitTooHigh).expected(format!("at most {most} sun"))),
+        _ => Err(node.refuse(Code::GasLimitTooHigh).with_expected(format!("at most {most} sun"))),
     }
 }
 
 fn check_initiate(order: &Order<'_>, pins: &Pins, node: Node<'_, '_>, warnings: &mut Warnings) -> Result<(Call, Initiate), Refusal> {
     let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), pins.value)?;
     let at = node.at().key("data");
-    let terms = Initiate::decode(&call.data, false, Forms::WithData, &at)?;
+    let terms = Initiate::decode(&call.data, false, InitiateAbi::WithData, &at)?;
     check_arguments(order, &terms, SPELLING, &at, warnings)?;
     Ok((call, terms))
 }

@@ -1,7 +1,7 @@
 //! The public surface: states cross threads, and native types come with the crate.
 
 use countersign_core::{Proposed, Signed, Unsigned, Verified};
-use countersign_tron::{Address, Key, Outside, Payload, Tron, Wallet};
+use countersign_tron::{Address, Key, ExternalSignature, Payload, Tron, Wallet};
 
 const fn crosses_threads<T: Send + Sync>() {}
 
@@ -11,7 +11,7 @@ fn states_and_keys_cross_threads() {
     crosses_threads::<Verified<Tron>>();
     crosses_threads::<Unsigned<Tron>>();
     crosses_threads::<Signed<Tron>>();
-    crosses_threads::<(Address, Key, Outside, Payload, Wallet)>();
+    crosses_threads::<(Address, Key, ExternalSignature, Payload, Wallet)>();
 }
 
 #[test]

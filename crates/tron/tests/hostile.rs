@@ -10,7 +10,7 @@ const PUBLISHED: [(&str, Code); 10] = [
     ("initiate_to_not_htlc", Code::UnknownContract),
     ("to_bad_checksum", Code::AddressChecksum),
     ("to_other_network_prefix", Code::AddressNetwork),
-    ("destination_data_mismatch", Code::TwinsDiffer),
+    ("destination_data_mismatch", Code::PayloadsDisagree),
     ("approve_spender_not_htlc", Code::UnknownSpender),
     ("calldata_amount_not_request", Code::AmountMismatch),
     ("chain_id_mismatch", Code::ChainMismatch),

@@ -51,7 +51,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!(&way_out.call.data[4 + 3 * 32..], secret);
     assert_eq!(way_out.to.to_string(), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], support::registry()).expect_err("another secret");
-    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use alloy_primitives::{B256, hex};
 use countersign_core::json::{self, Node};
 use countersign_core::{ChainFamily, Code, Policy, Refusal, Signed};
 use countersign_tron::transaction::protocol::Transaction;
-use countersign_tron::{Key, Outside, Tron};
+use countersign_tron::{Key, ExternalSignature, Tron};
 use k256_free::{flip_s, with_v};
 use serde_json::{Value as Json, json};
 use support::{Case, TestResult, fixture, with_unsigned};
@@ -42,7 +42,7 @@ fn key_of(case: &Case) -> Key {
     Tron::read_key(case.json()["wallet"]["secret_key"].as_str().expect("a key")).expect("a key")
 }
 
-fn read(signature: &Json) -> Result<Outside, Refusal> {
+fn read(signature: &Json) -> Result<ExternalSignature, Refusal> {
     let text = signature.to_string();
     Tron::read_signature(Node::root(&json::parse(text.as_bytes())?, "/signatures/x"))
 }
@@ -220,7 +220,7 @@ fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     assert_eq!(warnings, 1, "only that there is no record");
     let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
     let refusal = support::outcome_under(&case, case.registry, &strict).expect_err("not exact");
-    assert_eq!((refusal.code(), refusal.at()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));
     Ok(())
 }
 

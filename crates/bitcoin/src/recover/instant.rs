@@ -83,16 +83,16 @@ impl InstantRefund {
     /// [`Code::SighashMismatch`] at `/hashes/<index>`, which says so where a hash is of the refund leaf.
     pub fn check_hashes(&self, hashes: &[&str]) -> Result<(), Refusal> {
         if hashes.len() != self.sighashes.len() {
-            return Err(Refusal::new(Code::SighashMismatch, "/hashes").expected(self.sighashes.len()).got(hashes.len()));
+            return Err(Refusal::new(Code::SighashMismatch, "/hashes").with_expected(self.sighashes.len()).with_actual(hashes.len()));
         }
         for (index, (wanted, hash)) in self.sighashes.iter().zip(hashes).enumerate() {
             let given = digits::array::<32>(hash.strip_prefix("0x").unwrap_or(hash)).ok();
             if given.as_ref() == Some(wanted) {
                 continue;
             }
-            let refusal = Refusal::new(Code::SighashMismatch, format!("/hashes/{index}")).expected(hex::encode(wanted)).got(hash);
+            let refusal = Refusal::new(Code::SighashMismatch, format!("/hashes/{index}")).with_expected(hex::encode(wanted)).with_actual(hash);
             return Err(if given.is_some_and(|given| self.is_of_refund_leaf(index, &given)) {
-                refusal.because(REFUND_LEAF)
+                refusal.with_reason(REFUND_LEAF)
             } else {
                 refusal
             });
@@ -145,7 +145,7 @@ impl InstantRefund {
     fn sign_as(&self, key: &Key, signer: &[u8; 32]) -> Result<Body, Refusal> {
         let signatures = self.sighashes.iter().map(|sighash| {
             let signature = key.sign_as(signer, &Message::from_digest(*sighash)).ok_or_else(|| {
-                Refusal::new(Code::KeyMismatch, "/wallet/secret_key").expected(format!("the key of {}", hex::encode(signer)))
+                Refusal::new(Code::KeyMismatch, "/wallet/secret_key").with_expected(format!("the key of {}", hex::encode(signer)))
             })?;
             Ok(hex::encode(with_type(&signature)))
         });
@@ -164,12 +164,12 @@ impl InstantRefund {
 
     fn proven(&self, signatures: &[&str], signer: &[u8; 32]) -> Result<Vec<schnorr::Signature>, Refusal> {
         if signatures.len() != self.sighashes.len() {
-            return Err(Refusal::new(Code::SignatureCount, "/signatures").expected(self.sighashes.len()).got(signatures.len()));
+            return Err(Refusal::new(Code::SignatureCount, "/signatures").with_expected(self.sighashes.len()).with_actual(signatures.len()));
         }
         let prove = |(index, (text, sighash)): (usize, (&&str, &[u8; 32]))| {
             let refuse = |code| Refusal::new(code, format!("/signatures/{index}"));
             let bytes = digits::bytes(text).map_err(|_| refuse(Code::SignatureMalformed))?;
-            let signature = parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).expected("64 bytes, and 83 behind them"))?;
+            let signature = parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).with_expected("64 bytes, and 83 behind them"))?;
             if verify(&signature, sighash, signer) { Ok(signature) } else { Err(refuse(Code::SignatureMismatch)) }
         };
         signatures.iter().zip(&self.sighashes).enumerate().map(prove).collect()
@@ -206,7 +206,7 @@ impl InstantRefund {
     pub fn with_fee(&self, complete: &Transaction, fee: &Fee, key: &Key) -> Result<Signed, Refusal> {
         let Fee::Paid { .. } = fee else {
             return Err(Refusal::new(Code::InsufficientFunds, "/fee")
-                .because("an instant refund pays out everything: its fee comes from other coins"));
+                .with_reason("an instant refund pays out everything: its fee comes from other coins"));
         };
         let done = complete.input.iter().zip(&self.prevouts);
         let mut inputs: Vec<_> = done.map(|(input, prevout)| (prevout.clone(), Kind::Done(input.witness.clone()))).collect();
@@ -229,7 +229,7 @@ impl InstantRefund {
     ///
     /// [`Code::InstantRefundMismatch`] at `/order/source_swap/instant_refund_tx`, with a byte range where one is to blame.
     pub fn verify_presigned(swap: &Swap, owner: &str) -> Result<Self, Refusal> {
-        let mismatch = |why: &'static str| swap.refuse(Code::InstantRefundMismatch, "instant_refund_tx").because(why);
+        let mismatch = |why: &'static str| swap.refuse(Code::InstantRefundMismatch, "instant_refund_tx").with_reason(why);
         let owner = swap.destination(owner)?;
         let bytes = digits::bytes(&swap.instant_refund_tx).ok().filter(|bytes| !bytes.is_empty());
         let bytes = bytes.ok_or_else(|| mismatch("the record has no presigned refund in hex"))?;
@@ -249,7 +249,7 @@ impl InstantRefund {
         let total = swap.check_fundings(&fundings)?;
         let wanted = if swap.filled == 0 { swap.amount } else { swap.filled };
         if total != wanted {
-            return Err(mismatch("it refunds another amount").expected(wanted).got(total));
+            return Err(mismatch("it refunds another amount").with_expected(wanted).with_actual(total));
         }
         let prevouts: Vec<_> = fundings.iter().map(|funding| swap.prevout(funding)).collect();
         let outputs = prevouts.iter().map(|prevout| TxOut { value: prevout.value, script_pubkey: owner.clone() }).collect();

@@ -39,7 +39,7 @@ impl Signature {
     pub(crate) fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
         let malformed = || {
             let expected = "128 hex digits, <DER signature>:<public key>, or a PSBT in base64";
-            node.at().refuse(Code::SignatureMalformed).expected(expected)
+            node.at().refuse(Code::SignatureMalformed).with_expected(expected)
         };
         if let Value::Object(_) = node.value() {
             let members = node.object()?;

@@ -59,11 +59,11 @@ impl FeeRate {
     /// [`Code::FeeRateZero`] or [`Code::FeeRateTooHigh`] at `at`.
     pub fn check(self, limit: u64, at: &str) -> Result<(), Refusal> {
         if self.units.is_zero() {
-            return Err(Refusal::new(Code::FeeRateZero, at).got(self));
+            return Err(Refusal::new(Code::FeeRateZero, at).with_actual(self));
         }
         // The smallest fee of one byte that is above the limit.
         if self.fee(1).is_none_or(|fee| fee > limit) {
-            return Err(Refusal::new(Code::FeeRateTooHigh, at).expected(format!("at most {limit}")).got(self));
+            return Err(Refusal::new(Code::FeeRateTooHigh, at).with_expected(format!("at most {limit}")).with_actual(self));
         }
         Ok(())
     }

@@ -108,7 +108,7 @@ impl Payment {
         let weight = weights.fold(BASE_WEIGHT, u64::saturating_add);
         if weight > MAX_WEIGHT {
             let refusal = Refusal::new(Code::TransactionAboveStandard, "/wallet/utxos");
-            return Err(refusal.expected(format!("at most {MAX_WEIGHT} weight units")).got(weight));
+            return Err(refusal.with_expected(format!("at most {MAX_WEIGHT} weight units")).with_actual(weight));
         }
         let (fee, vsize, fee_rate) = fee;
         let mut psbt = Psbt::from_unsigned_tx(transaction).map_err(|_| internal())?;

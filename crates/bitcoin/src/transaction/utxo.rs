@@ -106,7 +106,7 @@ impl Utxo {
         } else if let Some(hash) = script_hash(script) {
             let redeem_script = redeem_script.ok_or_else(|| refuse(Code::MissingField, "redeem_script"))?;
             if redeem_script.script_hash() != hash {
-                return Err(refuse(Code::UtxoMismatch, "redeem_script").expected(hash).got(redeem_script.script_hash()));
+                return Err(refuse(Code::UtxoMismatch, "redeem_script").with_expected(hash).with_actual(redeem_script.script_hash()));
             }
             if !redeem_script.is_p2wpkh() {
                 return Err(refuse(Code::UtxoUnsupported, "redeem_script"));
@@ -115,7 +115,7 @@ impl Utxo {
         } else if script.is_p2pkh() {
             Spend::P2pkh { previous: Box::new(previous.ok_or_else(|| refuse(Code::MissingField, "previous_tx"))?) }
         } else {
-            return Err(refuse(Code::UtxoUnsupported, "script_pubkey").got(hex::encode(script.as_bytes())));
+            return Err(refuse(Code::UtxoUnsupported, "script_pubkey").with_actual(hex::encode(script.as_bytes())));
         };
         if let Spend::P2pkh { previous } = &kind {
             let vout = usize::try_from(outpoint.vout).unwrap_or(usize::MAX);
@@ -154,7 +154,7 @@ pub(crate) fn txid(text: &str) -> Result<Txid, Code> {
 fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
     if text.len() / 2 > max {
-        return Err(node.at().refuse(Code::HexLength).expected(format!("at most {max} bytes")));
+        return Err(node.at().refuse(Code::HexLength).with_expected(format!("at most {max} bytes")));
     }
     digits::bytes(text).map_err(|_| node.refuse(if text.len() % 2 == 0 { Code::HexDigit } else { Code::HexOddLength }))
 }
@@ -165,5 +165,5 @@ fn script(node: &Node<'_, '_>) -> Result<ScriptBuf, Refusal> {
 
 fn transaction(node: &Node<'_, '_>) -> Result<Transaction, Refusal> {
     encode::deserialize(&bytes(node, MAX_TRANSACTION)?)
-        .map_err(|_| node.at().refuse(Code::UtxoMismatch).because("these bytes are no transaction"))
+        .map_err(|_| node.at().refuse(Code::UtxoMismatch).with_reason("these bytes are no transaction"))
 }

@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use ruint::aliases::U256;
 
 use super::{Member, Value};
-use crate::code::Code;
-use crate::number;
-use crate::refusal::Refusal;
+use crate::report::Code;
+use crate::json::number;
+use crate::report::Refusal;
 
 /// What the items of [`Value::Bytes`] are as values by themselves.
 static INTEGERS: LazyLock<[Value<'static>; 256]> = LazyLock::new(|| array::from_fn(|byte| Value::Number(byte.to_string().leak())));
@@ -54,13 +54,13 @@ impl<'p> At<'p> {
 
     /// A refusal at this place.
     #[must_use]
-    pub fn refuse(&self, code: Code) -> Refusal {
+    pub fn refuse(&self, code: impl Into<Code>) -> Refusal {
         Refusal::new(code, self.to_string())
     }
 
     /// A refusal at bytes of the payload at this place, half-open.
     #[must_use]
-    pub fn refuse_bytes(&self, code: Code, start: usize, end: usize) -> Refusal {
+    pub fn refuse_bytes(&self, code: impl Into<Code>, start: usize, end: usize) -> Refusal {
         Refusal::new(code, format!("{self}#{start}-{end}"))
     }
 }
@@ -113,12 +113,12 @@ impl<'p, 'v> Node<'p, 'v> {
 
     /// A refusal at this place that shows the value where it is a string or number.
     #[must_use]
-    pub fn refuse(&self, code: Code) -> Refusal {
+    pub fn refuse(&self, code: impl Into<Code>) -> Refusal {
         let refusal = self.at.refuse(code);
         match self.value {
-            Value::String(text) => refusal.got(text),
-            Value::Number(text) => refusal.got(text),
-            Value::Bool(value) => refusal.got(value),
+            Value::String(text) => refusal.with_actual(text.as_ref()),
+            Value::Number(text) => refusal.with_actual(*text),
+            Value::Bool(value) => refusal.with_actual(value.to_string()),
             _ => refusal,
         }
     }
@@ -132,7 +132,7 @@ impl<'p, 'v> Node<'p, 'v> {
             Value::Array(_) | Value::Bytes(_) => "an array",
             Value::Object(_) => "an object",
         };
-        self.at.refuse(Code::WrongType).expected(expected).got(got)
+        self.at.refuse(Code::WrongType).with_expected(expected).with_actual(got)
     }
 
     /// Whether this is `null`.
@@ -183,7 +183,7 @@ impl<'p, 'v> Node<'p, 'v> {
         if let Value::Bytes(bytes) = self.value {
             return Ok(Cow::Borrowed(bytes));
         }
-        let byte = |item: Node<'_, '_>| u8::try_from(item.integer()?).map_err(|_| item.refuse(Code::NumberTooLarge).expected("0 to 255"));
+        let byte = |item: Node<'_, '_>| u8::try_from(item.integer()?).map_err(|_| item.refuse(Code::NumberTooLarge).with_expected("0 to 255"));
         self.array()?.map(byte).collect()
     }
 
@@ -207,7 +207,7 @@ impl<'p, 'v> Node<'p, 'v> {
     pub fn secret(&self) -> Result<&'v str, Refusal> {
         match self.value {
             Value::String(Cow::Borrowed(text)) => Ok(text),
-            Value::String(Cow::Owned(_)) => Err(self.at.refuse(Code::KeyMalformed).because("a key is written without escapes")),
+            Value::String(Cow::Owned(_)) => Err(self.at.refuse(Code::KeyMalformed).with_reason("a key is written without escapes")),
             _ => Err(self.wrong_type("a string")),
         }
     }
@@ -232,7 +232,7 @@ impl<'p, 'v> Node<'p, 'v> {
     pub fn integer(&self) -> Result<u64, Refusal> {
         match self.value {
             Value::Number(text) => {
-                let wide = number::integer(text).map_err(|code| self.refuse(code))?;
+                let wide = number::integer(text).map_err(|error| self.refuse(error))?;
                 u64::try_from(wide).map_err(|_| self.refuse(Code::NumberTooLarge))
             }
             _ => Err(self.wrong_type("an integer")),
@@ -245,7 +245,7 @@ impl<'p, 'v> Node<'p, 'v> {
     ///
     /// [`Code::WrongType`] or one of the `decimal_` codes.
     pub fn decimal(&self) -> Result<U256, Refusal> {
-        number::decimal(self.text()?).map_err(|code| self.refuse(code))
+        number::decimal(self.text()?).map_err(|error| self.refuse(error))
     }
 
     /// Reads a `0x` hex number, leading zeros allowed.
@@ -254,7 +254,7 @@ impl<'p, 'v> Node<'p, 'v> {
     ///
     /// [`Code::WrongType`] or one of the `hex_` codes.
     pub fn hex_number(&self) -> Result<U256, Refusal> {
-        number::hex(self.text()?).map_err(|code| self.refuse(code))
+        number::hex(self.text()?).map_err(|error| self.refuse(error))
     }
 
     /// Reads a number in any of the spellings that typed data uses: JSON integer, decimal string, `0x` hex string.
@@ -269,7 +269,7 @@ impl<'p, 'v> Node<'p, 'v> {
             Value::String(text) => number::decimal(text),
             _ => return Err(self.wrong_type("an integer, a decimal string or a 0x hex string")),
         };
-        read.map_err(|code| self.refuse(code))
+        read.map_err(|error| self.refuse(error))
     }
 
     /// Reads `0x` hex bytes, at most `max` of them.
@@ -278,7 +278,7 @@ impl<'p, 'v> Node<'p, 'v> {
     ///
     /// [`Code::WrongType`] or one of the `hex_` codes.
     pub fn hex_bytes(&self, max: usize) -> Result<Vec<u8>, Refusal> {
-        number::hex_bytes(self.text()?, max).map_err(|code| self.refuse(code))
+        number::hex_bytes(self.text()?, max).map_err(|error| self.refuse(error))
     }
 
     /// Reads exactly `N` bytes of `0x` hex.
@@ -287,7 +287,7 @@ impl<'p, 'v> Node<'p, 'v> {
     ///
     /// [`Code::WrongType`] or one of the `hex_` codes.
     pub fn hex_array<const N: usize>(&self) -> Result<[u8; N], Refusal> {
-        number::hex_array(self.text()?).map_err(|code| self.refuse(code))
+        number::hex_array(self.text()?).map_err(|error| self.refuse(error))
     }
 }
 
@@ -330,7 +330,7 @@ impl<'p, 'v> Members<'p, 'v> {
     /// [`Code::UnexpectedField`] at the first other key.
     pub fn only(&self, keys: &[&str]) -> Result<(), Refusal> {
         match self.members.iter().find(|(name, _)| !keys.contains(&name.as_ref())) {
-            Some((name, _)) => Err(self.at.key(&crate::text::shown(name)).refuse(Code::UnexpectedField).expected(keys.join(", "))),
+            Some((name, _)) => Err(self.at.key(&crate::report::text::escape_untrusted(name)).refuse(Code::UnexpectedField).with_expected(keys.join(", "))),
             None => Ok(()),
         }
     }

@@ -1,5 +1,4 @@
-//! Quotes, and the chains, assets and liquidity that a registry is pinned from (interface.md sections 2.3 and 4.7,
-//! protocol.md section 10).
+//! Quotes, and the chains, assets and liquidity that a registry is pinned from.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,21 +6,18 @@ use std::fmt;
 use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
-use super::{Read, text, text_or_empty};
-use crate::asset::AssetId;
-use crate::code::Code;
-use crate::json::{Node, Value};
-use crate::number;
-use crate::refusal::Refusal;
+use super::{AssetId, Read, text, text_or_empty};
+use crate::json::{Node, Value, number};
+use crate::report::{Code, Refusal};
 
 /// An offer of one solver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Quote {
     /// What the owner would pay.
-    pub source: QuoteSide,
+    pub source: QuotedLeg,
     /// What the owner would get.
-    pub destination: QuoteSide,
+    pub destination: QuotedLeg,
     /// The solver.
     pub solver_id: String,
     /// Seconds, as reported by third parties.
@@ -37,7 +33,7 @@ pub struct Quote {
 /// One side of a quote. `display` and `value` are rounded: never compute from them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct QuoteSide {
+pub struct QuotedLeg {
     /// The asset.
     pub asset: AssetId,
     /// Base units.
@@ -52,8 +48,8 @@ impl Read for Quote {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
-            source: QuoteSide::read(members.need("source")?)?,
-            destination: QuoteSide::read(members.need("destination")?)?,
+            source: QuotedLeg::read(members.need("source")?)?,
+            destination: QuotedLeg::read(members.need("destination")?)?,
             solver_id: members.need("solver_id")?.text()?.to_owned(),
             estimated_time: members.get("estimated_time").map(|node| node.integer()).transpose()?,
             slippage: members.get("slippage").map(|node| node.integer()).transpose()?,
@@ -63,7 +59,7 @@ impl Read for Quote {
     }
 }
 
-impl Read for QuoteSide {
+impl Read for QuotedLeg {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
@@ -95,6 +91,9 @@ pub struct ChainRecord {
     /// Nominal seconds per block, where the wallet has pinned them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_time: Option<Seconds>,
+    /// The timelock that the service gives the source side on this chain, in the chain's own unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_timelock: Option<u64>,
 }
 
 /// A contract that an asset names.
@@ -171,6 +170,7 @@ impl Read for ChainRecord {
             explorer_url: text_or_empty(&members, "explorer_url")?,
             native_asset_id: text_or_empty(&members, "native_asset_id")?,
             block_time: members.get("block_time").map(Seconds::read).transpose()?,
+            source_timelock: members.get("source_timelock").map(units).transpose()?,
         })
     }
 }
@@ -180,7 +180,7 @@ impl Read for ContractRecord {
         let members = node.object()?;
         let domain = members.get("domain").map(|node| {
             let members = node.object()?;
-            members.keys().zip(members.iter()).map(|(key, value)| Ok((key.to_owned(), spelled(value)?))).collect()
+            members.keys().zip(members.iter()).map(|(key, value)| Ok((key.to_owned(), spelled(value)?))).collect::<Result<_, Refusal>>()
         });
         Ok(Self {
             address: members.need("address")?.text()?.to_owned(),
@@ -205,7 +205,7 @@ impl Read for AssetRecord {
             decimals: u8::try_from(decimals.integer()?)
                 .ok()
                 .filter(|decimals| *decimals <= 77)
-                .ok_or_else(|| decimals.refuse(Code::NumberTooLarge).expected("at most 77"))?,
+                .ok_or_else(|| decimals.refuse(Code::NumberTooLarge).with_expected("at most 77"))?,
             htlc: members.get("htlc").map(Read::read).transpose()?,
             token: members.get("token").map(Read::read).transpose()?,
             min_amount: text(&members, "min_amount")?,
@@ -230,14 +230,14 @@ impl Read for LiquidityRecord {
     }
 }
 
-/// A time in seconds, to the thousandth: the service writes it as a number, whole or not.
+/// A time in seconds, with milliseconds: the service writes it as a number, whole or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds {
     millis: u64,
 }
 
 impl Seconds {
-    /// Thousandths of a second.
+    /// Returns the time in milliseconds.
     #[must_use]
     pub const fn millis(self) -> u64 {
         self.millis
@@ -251,7 +251,7 @@ impl Seconds {
         let millis = format!("{fraction:0<3}").get(..3).and_then(|digits| digits.parse::<u64>().ok()).filter(|_| digits);
         match (whole.and_then(|seconds| seconds.checked_mul(1_000)), millis) {
             (Some(whole), Some(millis)) => Ok(Self { millis: whole.saturating_add(millis) }),
-            _ => Err(node.refuse(Code::WrongType).expected("seconds as a decimal number")),
+            _ => Err(node.refuse(Code::WrongType).with_expected("seconds as a decimal number")),
         }
     }
 }
@@ -269,6 +269,11 @@ impl Serialize for Seconds {
             _ => serializer.collect_str(self),
         }
     }
+}
+
+/// Units of a timelock. The service writes them as a string.
+fn units(node: Node<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
 /// A number or text as its text.

@@ -1,51 +1,74 @@
-//! The create-order request (interface.md section 2.4).
+//! The create-order request.
 
 use ruint::aliases::U256;
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::Read;
-use crate::asset::AssetId;
-use crate::code::Code;
-use crate::json::Node;
-use crate::refusal::Refusal;
-use crate::secret_hash::SecretHash;
+use super::{AssetId, Quote, Read, SecretHash, decimal, strict_json};
+use crate::json::{self, Node};
+use crate::report::{Code, Refusal};
 
-/// What the wallet itself asks for. It is trusted: everything else is compared with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What the wallet asks for. It is trusted: everything else is compared with it.
+///
+/// It serializes as the body of `POST /v2/orders`.
+///
+/// ```
+/// use countersign_core::{CreateOrder, RequestedLeg, SecretHash, U256};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let secret = *b"thirty-two bytes of good secret!";
+/// let request = CreateOrder::new(
+///     RequestedLeg::new("ethereum:usdc".parse()?, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5_000_000)),
+///     RequestedLeg::new("bitcoin:btc".parse()?, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", U256::from(4_900)),
+/// )
+/// .with_secret_hash(SecretHash::of(&secret))
+/// .with_slippage(50)?;
+/// assert_eq!(request, CreateOrder::from_json(serde_json::to_string(&request)?.as_bytes())?);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CreateOrder {
     /// What the owner pays.
-    pub source: Side,
-    /// What the owner gets.
-    pub destination: Side,
+    pub source: RequestedLeg,
+    /// What the owner receives.
+    pub destination: RequestedLeg,
     /// SHA-256 of the secret, where the wallet chose one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_hash: Option<SecretHash>,
-    /// The solver whose quote was taken, where the wallet says so.
+    /// The solver whose quote was taken, where the wallet names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub solver_id: Option<String>,
     /// Slippage that the owner allows, in basis points.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slippage: Option<u64>,
     /// The order's nonce, a decimal number.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
     /// Fees of whoever embeds the wallet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub affiliate_fees: Vec<AffiliateFee>,
 }
 
-/// One side of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One leg of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Side {
+pub struct RequestedLeg {
     /// The asset.
     pub asset: AssetId,
     /// The owner's address on the asset's chain; optional on Bitcoin-like chains.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Amount in base units.
-    pub amount: U256,
     /// On account chains the account that sends and pays for the owner; on Bitcoin-like chains the owner's x-only key.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<String>,
+    /// Amount in base units.
+    #[serde(serialize_with = "decimal")]
+    pub amount: U256,
 }
 
 /// A share that goes to whoever embeds the wallet.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AffiliateFee {
     /// The asset in which it is paid.
@@ -59,7 +82,8 @@ pub struct AffiliateFee {
 /// One whole, in basis points.
 const WHOLE: u64 = 10_000;
 
-/// The least that an order may pay out where `slippage` basis points were allowed, rounded up; never more than `amount`.
+/// Returns the least that an order may pay out where `slippage` basis points were allowed, rounded up; never more than
+/// `amount`.
 pub(crate) fn least_after_slippage(amount: U256, slippage: u64) -> U256 {
     let whole = U256::from(WHOLE);
     let kept = U256::from(WHOLE.saturating_sub(slippage));
@@ -69,42 +93,127 @@ pub(crate) fn least_after_slippage(amount: U256, slippage: u64) -> U256 {
 }
 
 impl CreateOrder {
-    /// A request for `amount` base units of `source`, without options.
+    /// Creates a request without options.
     #[must_use]
-    pub const fn new(source: Side, destination: Side) -> Self {
+    pub const fn new(source: RequestedLeg, destination: RequestedLeg) -> Self {
         Self { source, destination, secret_hash: None, solver_id: None, slippage: None, nonce: None, affiliate_fees: Vec::new() }
+    }
+
+    /// Creates the request that takes a quote: its assets, amounts, solver and slippage, for two owners.
+    ///
+    /// The quote comes from the service: compare its amounts with what the user wants before the order is created.
+    #[must_use]
+    pub fn from_quote(quote: &Quote, source_owner: impl Into<String>, destination_owner: impl Into<String>) -> Self {
+        let leg = |leg: &super::QuotedLeg, owner| RequestedLeg::new(leg.asset.clone(), owner, leg.amount);
+        let mut request = Self::new(leg(&quote.source, source_owner.into()), leg(&quote.destination, destination_owner.into()));
+        request.solver_id = Some(quote.solver_id.clone());
+        request.slippage = quote.slippage.filter(|slippage| *slippage <= WHOLE);
+        request
+    }
+
+    /// Sets the hash of a secret that the wallet chose and keeps.
+    #[must_use]
+    pub const fn with_secret_hash(mut self, hash: SecretHash) -> Self {
+        self.secret_hash = Some(hash);
+        self
+    }
+
+    /// Names the solver whose quote is taken.
+    #[must_use]
+    pub fn with_solver_id(mut self, solver_id: impl Into<String>) -> Self {
+        self.solver_id = Some(solver_id.into());
+        self
+    }
+
+    /// Allows a slippage, in basis points.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NumberTooLarge`] above 10000 basis points.
+    pub fn with_slippage(mut self, basis_points: u64) -> Result<Self, Refusal> {
+        if basis_points > WHOLE {
+            return Err(Refusal::new(Code::NumberTooLarge, "/slippage").with_expected(AT_MOST_ALL).with_actual(basis_points));
+        }
+        self.slippage = Some(basis_points);
+        Ok(self)
+    }
+
+    /// Sets the order's nonce.
+    #[must_use]
+    pub fn with_nonce(mut self, nonce: U256) -> Self {
+        self.nonce = Some(nonce.to_string());
+        self
+    }
+
+    /// Adds a share for whoever embeds the wallet.
+    #[must_use]
+    pub fn with_affiliate_fee(mut self, fee: AffiliateFee) -> Self {
+        self.affiliate_fees.push(fee);
+        self
+    }
+
+    /// Parses a request strictly: duplicate keys, inexact numbers and amounts of zero are refused.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] with a pointer into the text.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        Self::read(Node::root(&json::parse(text)?, ""))
+    }
+
+    /// Requires what a parsed request has anyway, of one that was put together by hand.
+    pub(crate) fn check_amounts(&self) -> Result<(), Refusal> {
+        for (leg, at) in [(&self.source, "/request/source/amount"), (&self.destination, "/request/destination/amount")] {
+            if leg.amount.is_zero() {
+                return Err(Refusal::new(Code::AmountZero, at));
+            }
+        }
+        Ok(())
     }
 }
 
 impl AffiliateFee {
-    /// A share of `fee` basis points.
+    /// Creates a share of `fee` basis points.
     ///
     /// # Errors
     ///
     /// [`Code::NumberTooLarge`] at `/fee` above 10000 basis points.
-    pub fn new(asset: AssetId, address: String, fee: u64) -> Result<Self, Refusal> {
+    pub fn new(asset: AssetId, address: impl Into<String>, fee: u64) -> Result<Self, Refusal> {
         if fee > WHOLE {
-            return Err(Refusal::new(Code::NumberTooLarge, "/fee").expected("at most 10000 basis points").got(fee));
+            return Err(Refusal::new(Code::NumberTooLarge, "/fee").with_expected(AT_MOST_ALL).with_actual(fee));
         }
-        Ok(Self { asset, address, fee })
+        Ok(Self { asset, address: address.into(), fee })
     }
 }
 
-impl Side {
-    /// One side without a delegate.
+impl RequestedLeg {
+    /// Creates a leg without a delegate.
     #[must_use]
-    pub const fn new(asset: AssetId, owner: String, amount: U256) -> Self {
-        Self { asset, owner: Some(owner), amount, delegate: None }
+    pub fn new(asset: AssetId, owner: impl Into<String>, amount: U256) -> Self {
+        Self { asset, owner: Some(owner.into()), delegate: None, amount }
+    }
+
+    /// Creates the leg of a Bitcoin-like chain that names no owner, only the x-only key of refunds or redemptions.
+    #[must_use]
+    pub fn with_key_only(asset: AssetId, key: impl Into<String>, amount: U256) -> Self {
+        Self { asset, owner: None, delegate: Some(key.into()), amount }
+    }
+
+    /// Sets the delegate: on account chains the account that sends and pays, on Bitcoin-like chains the owner's x-only key.
+    #[must_use]
+    pub fn with_delegate(mut self, delegate: impl Into<String>) -> Self {
+        self.delegate = Some(delegate.into());
+        self
     }
 }
 
 impl Read for CreateOrder {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
-        let secret_hash = members.get("secret_hash").map(|node| SecretHash::parse(node.text()?).map_err(|code| node.refuse(code)));
+        let secret_hash = members.get("secret_hash").map(|node| SecretHash::parse(node.text()?).map_err(|error| node.refuse(error)));
         Ok(Self {
-            source: Side::read(members.need("source")?)?,
-            destination: Side::read(members.need("destination")?)?,
+            source: RequestedLeg::read(members.need("source")?)?,
+            destination: RequestedLeg::read(members.need("destination")?)?,
             secret_hash: secret_hash.transpose()?,
             solver_id: super::text(&members, "solver_id")?,
             slippage: members.get("slippage").map(basis_points).transpose()?,
@@ -114,7 +223,7 @@ impl Read for CreateOrder {
     }
 }
 
-impl Read for Side {
+impl Read for RequestedLeg {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let amount = members.need("amount")?;
@@ -142,50 +251,14 @@ impl Read for AffiliateFee {
     }
 }
 
+const AT_MOST_ALL: &str = "at most 10000 basis points";
+
 fn basis_points(node: Node<'_, '_>) -> Result<u64, Refusal> {
     let points = node.any_number()?;
     match u64::try_from(points) {
         Ok(points) if points <= WHOLE => Ok(points),
-        _ => Err(node.refuse(Code::NumberTooLarge).expected("at most 10000 basis points")),
+        _ => Err(node.refuse(Code::NumberTooLarge).with_expected(AT_MOST_ALL)),
     }
 }
 
-impl Serialize for CreateOrder {
-    /// The body of `POST /v2/orders`.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("CreateOrder", 7)?;
-        map.serialize_field("source", &self.source)?;
-        map.serialize_field("destination", &self.destination)?;
-        if let Some(hash) = self.secret_hash {
-            map.serialize_field("secret_hash", &hash.to_string())?;
-        }
-        if let Some(solver_id) = &self.solver_id {
-            map.serialize_field("solver_id", solver_id)?;
-        }
-        if let Some(slippage) = self.slippage {
-            map.serialize_field("slippage", &slippage)?;
-        }
-        if let Some(nonce) = &self.nonce {
-            map.serialize_field("nonce", nonce)?;
-        }
-        if !self.affiliate_fees.is_empty() {
-            map.serialize_field("affiliate_fees", &self.affiliate_fees)?;
-        }
-        map.end()
-    }
-}
-
-impl Serialize for Side {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Side", 4)?;
-        map.serialize_field("asset", &self.asset)?;
-        if let Some(owner) = &self.owner {
-            map.serialize_field("owner", owner)?;
-        }
-        if let Some(delegate) = &self.delegate {
-            map.serialize_field("delegate", delegate)?;
-        }
-        map.serialize_field("amount", &self.amount.to_string())?;
-        map.end()
-    }
-}
+strict_json!(CreateOrder);

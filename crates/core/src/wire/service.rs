@@ -3,10 +3,9 @@
 
 use ruint::aliases::U256;
 
-use super::{Read, text, text_or_empty};
-use crate::asset::AssetId;
+use super::{AssetId, Read, text, text_or_empty};
 use crate::json::{Node, Value};
-use crate::refusal::Refusal;
+use crate::report::Refusal;
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

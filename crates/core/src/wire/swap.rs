@@ -1,16 +1,14 @@
 //! The order record and its two swap records (interface.md sections 2.6 and 2.7).
 
 use ruint::aliases::U256;
+use serde::Serialize;
 
-use super::{Read, text, text_or_empty};
-use crate::asset::AssetId;
-use crate::code::Code;
-use crate::json::{Members, Node};
-use crate::refusal::Refusal;
-use crate::secret_hash::SecretHash;
+use super::{AssetId, Read, SecretHash, decimal, strict_json, text, text_or_empty, with_result};
+use crate::json::{self, Members, Node};
+use crate::report::{Code, Refusal};
 
 /// The service's second statement on an order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OrderRecord {
     /// The order's id, as it came.
@@ -22,21 +20,25 @@ pub struct OrderRecord {
     /// ISO 8601.
     pub created_at: String,
     /// A decimal number, often beyond 53 bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
     /// `v1`, `v2` or `v3`: which fields an EVM swap id binds.
     pub version: String,
     /// The solver, where the record names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub solver_id: Option<String>,
     /// The embedding app, where the record names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub integrator: Option<String>,
     /// Unix seconds or ISO text: the form is not documented.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
     /// Affiliate fees; the shape of their entries is not documented.
     pub affiliate_fees: Vec<RecordFee>,
 }
 
 /// An affiliate fee as far as its members could be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RecordFee {
     /// The asset id, where there is one.
@@ -48,7 +50,7 @@ pub struct RecordFee {
 }
 
 /// One side of an order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SwapRecord {
     /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
@@ -62,12 +64,15 @@ pub struct SwapRecord {
     /// Who redeems.
     pub redeemer: String,
     /// On Bitcoin-like chains the key of the side that is written as an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<String>,
     /// In the chain's own unit.
     pub timelock: u64,
     /// Base units.
+    #[serde(serialize_with = "decimal")]
     pub amount: U256,
     /// Base units that have arrived.
+    #[serde(serialize_with = "decimal")]
     pub filled_amount: U256,
     /// SHA-256 of the secret.
     pub secret_hash: SecretHash,
@@ -92,12 +97,41 @@ pub struct SwapRecord {
     /// Confirmations so far.
     pub current_confirmations: u64,
     /// ISO 8601, where the service knows it. A confirmed swap can be without: no state follows from a time that is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub initiate_timestamp: Option<String>,
     /// The same of the redemption.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub redeem_timestamp: Option<String>,
     /// The same of the refund.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub refund_timestamp: Option<String>,
 }
+
+impl OrderRecord {
+    /// Parses a record, bare or in its envelope.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] with a pointer into the text.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        Self::read_enveloped(Node::root(&json::parse(text)?, "")).map(|(record, _)| record)
+    }
+
+    /// Reads a record, and returns whether it came in its envelope.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the first member that does not have its shape.
+    pub fn read_enveloped(node: Node<'_, '_>) -> Result<(Self, bool), Refusal> {
+        let members = node.object()?;
+        if members.get("source_swap").is_none() && members.get("result").is_some() {
+            return with_result(node, Self::read).map(|record| (record, true));
+        }
+        Self::read(node).map(|record| (record, false))
+    }
+}
+
+strict_json!(OrderRecord);
 
 impl SwapRecord {
     /// Whether anything says that funds have arrived or are on their way.
@@ -195,7 +229,7 @@ impl Read for SwapRecord {
             timelock: members.need("timelock")?.integer()?,
             amount: members.need("amount")?.decimal()?,
             filled_amount: members.get("filled_amount").map(|node| node.decimal()).transpose()?.unwrap_or_default(),
-            secret_hash: SecretHash::parse(secret_hash.text()?).map_err(|code| secret_hash.refuse(code))?,
+            secret_hash: SecretHash::parse(secret_hash.text()?).map_err(|error| secret_hash.refuse(error))?,
             secret: text_or_empty(&members, "secret")?,
             instant_refund_tx: text_or_empty(&members, "instant_refund_tx")?,
             initiate_tx_hash: text_or_empty(&members, "initiate_tx_hash")?,

@@ -158,8 +158,8 @@ pub(crate) fn spans_cover(members: &[&str], length: impl Fn(&str, &Json) -> Opti
     for case in fixtures().expect("fixtures") {
         let verified = with_verified(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| Ok(verified));
         let verified = verified.expect(&case.id);
-        let (covers, summary) = (verified.covers(), verified.summary());
-        for span in &covers {
+        let (coverage, summary) = (verified.coverage(), verified.summary());
+        for span in &coverage {
             assert!(summary.lines().iter().any(|line| line.topic == span.topic), "{}: no line for {span:?}", case.id);
         }
         let line = case.json();
@@ -167,12 +167,12 @@ pub(crate) fn spans_cover(members: &[&str], length: impl Fn(&str, &Json) -> Opti
         for pointer in members.flat_map(|member| scalars(&line, &format!("/response/result/{member}"))) {
             let Some(length) = length(&pointer, line.pointer(&pointer).expect("a scalar")) else {
                 let below = |at: &str| pointer.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-                let covered = covers.iter().any(|span| span.bytes.is_none() && below(&span.at));
+                let covered = coverage.iter().any(|span| span.bytes.is_none() && below(&span.at));
                 assert!(covered, "{}: {pointer}", case.id);
                 continue;
             };
             let mut end = 0;
-            for (from, to) in covers.iter().filter(|span| span.at == pointer).filter_map(|span| span.bytes) {
+            for (from, to) in coverage.iter().filter(|span| span.at == pointer).filter_map(|span| span.bytes) {
                 assert_eq!(from, end, "{}: {pointer}", case.id);
                 end = to;
             }
@@ -187,7 +187,7 @@ pub(crate) fn is_refused_at_the_wallet(id: &str, member: &str, value: Json) -> R
     let mut line = case.json();
     line["wallet"][member] = value;
     if let Err(refusal) = outcome(&case.with_input(line.to_string())) {
-        prop_assert!(refusal.at().starts_with("/wallet"), "{}", refusal);
+        prop_assert!(refusal.location().starts_with("/wallet"), "{}", refusal);
     }
     Ok(())
 }

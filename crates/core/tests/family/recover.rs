@@ -39,9 +39,9 @@ pub(crate) fn refuses_other_records<T>(
     ];
     for (change, code, at) in common.iter().chain(own) {
         let refusal = refused(&record(case, change)?, Leg::Source).expect_err(at);
-        assert_eq!((refusal.code(), refusal.at()), (*code, *at));
+        assert_eq!((refusal.code(), refusal.location()), (*code, *at));
     }
     let refusal = refused(&record(case, |_| {})?, Leg::Destination).expect_err("another family's leg");
-    assert_eq!((refusal.code(), refusal.at()), (Code::UnsupportedFamily, "/order/destination_swap/asset"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/order/destination_swap/asset"));
     Ok(())
 }

@@ -9,7 +9,7 @@ use sui_sdk_types::{
 };
 
 use super::layout::{Layout, Range};
-use super::{CLOCK, Coins, INITIATE, Initiate, MAX_DESTINATION_DATA, MODULE, Role, Shape};
+use super::{CLOCK, Coins, INITIATE, Initiate, MAX_DESTINATION_DATA, MODULE, Role, PtbLayout};
 
 /// What a command is called in Sui's documentation.
 const fn command_name(command: &Command) -> &'static str {
@@ -39,7 +39,7 @@ impl fmt::Display for Shown<'_> {
 }
 
 /// Reads a transaction: see [`Initiate::decode`].
-pub(super) fn read(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Initiate, Shape), Refusal> {
+pub(super) fn read(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Initiate, PtbLayout), Refusal> {
     Reader { transaction, layout: Layout(transaction), at, roles: vec![None; transaction.inputs.len()] }.read(native)
 }
 
@@ -55,13 +55,13 @@ impl<'r> Reader<'r, '_> {
         self.at.refuse_bytes(code, start, end)
     }
 
-    fn read(mut self, native: bool) -> Result<(Initiate, Shape), Refusal> {
+    fn read(mut self, native: bool) -> Result<(Initiate, PtbLayout), Refusal> {
         let (merge, split, call) = self.commands(native)?;
         self.function(call)?;
         let coin_type = self.type_argument(call)?;
         let [registry, initiator, redeemer, secret_hash, amount, timelock, data, coin, clock] = call.arguments.as_slice() else {
             let [.., arguments] = self.layout.call();
-            return Err(self.refuse(Code::UnexpectedArgument, arguments).expected("9 arguments").got(call.arguments.len()));
+            return Err(self.refuse(Code::UnexpectedArgument, arguments).with_expected("9 arguments").with_actual(call.arguments.len()));
         };
 
         let coins = match native {
@@ -71,7 +71,7 @@ impl<'r> Reader<'r, '_> {
         let split_index = usize::from(merge.is_some());
         let [split_amount] = split.amounts.as_slice() else {
             let range = self.layout.command(split_index);
-            return Err(self.refuse(Code::UnexpectedArgument, range).expected("one amount").got(split.amounts.len()));
+            return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("one amount").with_actual(split.amounts.len()));
         };
         let (split_amount, split_value) = self.amount(split_amount, |layout| layout.command(split_index))?;
 
@@ -91,14 +91,14 @@ impl<'r> Reader<'r, '_> {
         }
         if split_value != amount {
             let range = self.layout.input(usize::from(split_amount));
-            return Err(self.refuse(Code::AmountMismatch, range).expected(format!("{amount}, as in the call")).got(split_value));
+            return Err(self.refuse(Code::AmountMismatch, range).with_expected(format!("{amount}, as in the call")).with_actual(split_value));
         }
 
         let initiate =
             Initiate { package: call.package, coin_type, registry, initiator, redeemer, secret_hash, amount, timelock, destination_data };
         self.coins_are_no_other_object(&initiate.registry)?;
         let roles = self.every_input_used()?;
-        Ok((initiate, Shape { roles, split_amount, call_amount, coins, nested }))
+        Ok((initiate, PtbLayout { roles, split_amount, call_amount, coins, nested }))
     }
 
     /// The commands that the coin needs, and no others.
@@ -118,12 +118,12 @@ impl<'r> Reader<'r, '_> {
         let range = if index < commands.len() { self.layout.command(index) } else { self.layout.commands_head() };
         Err(self
             .refuse(Code::UnexpectedCommand, range)
-            .expected(plan.get(index).copied().unwrap_or("no further command"))
-            .got(names.clone().nth(index).unwrap_or("no further command")))
+            .with_expected(plan.get(index).copied().unwrap_or("no further command"))
+            .with_actual(names.clone().nth(index).unwrap_or("no further command")))
     }
 
     fn function(&self, call: &MoveCall) -> Result<(), Refusal> {
-        let other = |got: &Identifier, wanted, range| Err(self.refuse(Code::UnexpectedSelector, range).expected(wanted).got(got));
+        let other = |got: &Identifier, wanted, range| Err(self.refuse(Code::UnexpectedSelector, range).with_expected(wanted).with_actual(got));
         if call.module.as_str() != MODULE {
             let [_, module, ..] = self.layout.call();
             return other(&call.module, MODULE, module);
@@ -140,7 +140,7 @@ impl<'r> Reader<'r, '_> {
             [coin] => Ok(coin.clone()),
             other => {
                 let [_, _, _, types, _] = self.layout.call();
-                Err(self.refuse(Code::CoinTypeMismatch, types).expected("one type argument").got(other.len()))
+                Err(self.refuse(Code::CoinTypeMismatch, types).with_expected("one type argument").with_actual(other.len()))
             }
         }
     }
@@ -148,7 +148,7 @@ impl<'r> Reader<'r, '_> {
     fn gas_coin(&self, split: &SplitCoins) -> Result<(), Refusal> {
         match &split.coin {
             Argument::Gas => Ok(()),
-            other => Err(self.refuse(Code::UnexpectedArgument, self.layout.command(0)).expected(Shown(&Argument::Gas)).got(Shown(other))),
+            other => Err(self.refuse(Code::UnexpectedArgument, self.layout.command(0)).with_expected(Shown(&Argument::Gas)).with_actual(Shown(other))),
         }
     }
 
@@ -159,11 +159,11 @@ impl<'r> Reader<'r, '_> {
         if let Some(merge) = merge {
             if merge.coin != split.coin {
                 let range = self.layout.command(0);
-                return Err(self.refuse(Code::UnexpectedArgument, range).expected(Shown(&split.coin)).got(Shown(&merge.coin)));
+                return Err(self.refuse(Code::UnexpectedArgument, range).with_expected(Shown(&split.coin)).with_actual(Shown(&merge.coin)));
             }
             if merge.coins_to_merge.is_empty() {
                 let range = self.layout.command(0);
-                return Err(self.refuse(Code::UnexpectedArgument, range).expected("at least one coin to merge").got(0));
+                return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("at least one coin to merge").with_actual(0));
             }
             for other in &merge.coins_to_merge {
                 merged.push(self.coin(other, 0)?);
@@ -181,16 +181,16 @@ impl<'r> Reader<'r, '_> {
             (Argument::Input(index), Some(Input::ImmutableOrOwned(coin))) => {
                 if self.roles.iter().flatten().any(|role| matches!(role, Role::Coin(other) if other.object_id() == coin.object_id())) {
                     let range = self.layout.input(usize::from(*index));
-                    return Err(self.refuse(Code::UnexpectedInput, range).because("a coin stands twice").got(coin.object_id()));
+                    return Err(self.refuse(Code::UnexpectedInput, range).with_reason("a coin stands twice").with_actual(coin.object_id()));
                 }
                 self.take(argument, Role::Coin(coin.clone()), |layout| layout.command(command))
             }
             (Argument::Input(index), Some(_)) => {
-                Err(self.refuse(Code::UnexpectedInput, self.layout.input(usize::from(*index))).expected("a coin of the owner"))
+                Err(self.refuse(Code::UnexpectedInput, self.layout.input(usize::from(*index))).with_expected("a coin of the owner"))
             }
             _ => {
                 let range = self.layout.command(command);
-                Err(self.refuse(Code::UnexpectedArgument, range).expected("a coin of the owner").got(Shown(argument)))
+                Err(self.refuse(Code::UnexpectedArgument, range).with_expected("a coin of the owner").with_actual(Shown(argument)))
             }
         }
     }
@@ -199,7 +199,7 @@ impl<'r> Reader<'r, '_> {
     fn take(&mut self, argument: &Argument, role: Role, range: impl Fn(Layout<'r>) -> Range) -> Result<u16, Refusal> {
         let refuse = |code, range: Range| self.at.refuse_bytes(code, range.0, range.1);
         let unexpected =
-            || refuse(Code::UnexpectedArgument, range(self.layout)).expected(format!("an input: the {}", role.name())).got(Shown(argument));
+            || refuse(Code::UnexpectedArgument, range(self.layout)).with_expected(format!("an input: the {}", role.name())).with_actual(Shown(argument));
         let Argument::Input(index) = argument else { return Err(unexpected()) };
         let position = usize::from(*index);
         match self.roles.get_mut(position) {
@@ -207,7 +207,7 @@ impl<'r> Reader<'r, '_> {
             Some(Some(Role::Amount)) if role == Role::Amount => Ok(*index),
             Some(Some(other)) => {
                 let range = self.layout.input(position);
-                Err(refuse(Code::UnexpectedInput, range).because(format!("one input is both {} and {}", other.name(), role.name())))
+                Err(refuse(Code::UnexpectedInput, range).with_reason(format!("one input is both {} and {}", other.name(), role.name())))
             }
             Some(slot) => {
                 *slot = Some(role);
@@ -218,7 +218,7 @@ impl<'r> Reader<'r, '_> {
 
     /// A refusal of the input that has just been given a role.
     fn unlike(&self, role: &Role, expected: &'static str) -> Refusal {
-        self.refuse(Code::UnexpectedInput, self.range_of(role)).expected(format!("{}: {expected}", role.name()))
+        self.refuse(Code::UnexpectedInput, self.range_of(role)).with_expected(format!("{}: {expected}", role.name()))
     }
 
     fn range_of(&self, role: &Role) -> Range {
@@ -264,7 +264,7 @@ impl<'r> Reader<'r, '_> {
         {
             return Ok((index, u64::from_le_bytes(bytes)));
         }
-        Err(self.refuse(Code::UnexpectedInput, self.layout.input(position)).expected("amount: a u64 of 8 bytes"))
+        Err(self.refuse(Code::UnexpectedInput, self.layout.input(position)).with_expected("amount: a u64 of 8 bytes"))
     }
 
     fn destination_data(&mut self, argument: &Argument) -> Result<Vec<u8>, Refusal> {
@@ -276,7 +276,7 @@ impl<'r> Reader<'r, '_> {
         if data.len() > MAX_DESTINATION_DATA {
             let range = self.range_of(&role);
             let refusal = self.refuse(Code::DestinationDataTooLong, range);
-            return Err(refusal.expected(format!("at most {MAX_DESTINATION_DATA} bytes")).got(data.len()));
+            return Err(refusal.with_expected(format!("at most {MAX_DESTINATION_DATA} bytes")).with_actual(data.len()));
         }
         Ok(data.to_vec())
     }
@@ -288,8 +288,8 @@ impl<'r> Reader<'r, '_> {
             Argument::NestedResult(index, 0) if usize::from(*index) == split => Ok(true),
             other => Err(self
                 .refuse(Code::UnexpectedArgument, self.layout.argument(7))
-                .expected(format!("Result({split}), the coin that was split off"))
-                .got(Shown(other))),
+                .with_expected(format!("Result({split}), the coin that was split off"))
+                .with_actual(Shown(other))),
         }
     }
 
@@ -299,7 +299,7 @@ impl<'r> Reader<'r, '_> {
             let Some(Role::Coin(coin)) = role else { continue };
             if let Some((object, other)) = objects.iter().find(|(object, _)| object == coin.object_id()) {
                 let refusal = self.refuse(Code::UnexpectedInput, self.layout.input(index));
-                return Err(refusal.because(format!("one object is both coin and {}", other.name())).got(object));
+                return Err(refusal.with_reason(format!("one object is both coin and {}", other.name())).with_actual(object));
             }
         }
         Ok(())
@@ -307,7 +307,7 @@ impl<'r> Reader<'r, '_> {
 
     fn every_input_used(self) -> Result<Vec<Role>, Refusal> {
         if let Some(unused) = self.roles.iter().position(Option::is_none) {
-            return Err(self.refuse(Code::UnexpectedInput, self.layout.input(unused)).because("an input is used by no command"));
+            return Err(self.refuse(Code::UnexpectedInput, self.layout.input(unused)).with_reason("an input is used by no command"));
         }
         Ok(self.roles.into_iter().flatten().collect())
     }

@@ -56,10 +56,10 @@ pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
         .structs
         .get_key_value(primary.text()?)
         .filter(|(name, _)| **name != DOMAIN_TYPE)
-        .ok_or_else(|| primary.refuse(Code::TypedDataPrimaryType).expected("one of the declared types"))?;
+        .ok_or_else(|| primary.refuse(Code::TypedDataPrimaryType).with_expected("one of the declared types"))?;
     let hashes = types.hashes(primary_name);
     if let Some(unused) = types.structs.keys().find(|name| **name != DOMAIN_TYPE && !hashes.contains_key(*name)) {
-        return Err(types_node.at().key(unused).refuse(Code::TypedDataTypes).because("an unused type"));
+        return Err(types_node.at().key(unused).refuse(Code::TypedDataTypes).with_reason("an unused type"));
     }
     let struct_hash = Hasher { types: &types, hashes }.structure(primary_name, &members.need("message")?)?;
     Ok(Hashes::of(domain.separator(), struct_hash))
@@ -73,7 +73,7 @@ fn read_domain(node: Node<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), 
     let members = node.object()?;
     members
         .only(&DOMAIN.map(|(name, _)| name))
-        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.at()).because("a member that no domain has"))?;
+        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("a member that no domain has"))?;
     let text = |key: &'static str| members.get(key).map(|node| node.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
     let chain_id = members.get("chainId").map(|node| Ok(node.any_number()? & U256::from(CHAIN_ID_BITS)));
     let contract = members.get("verifyingContract").map(|node| address::read_any(node).map(address::Address::bytes));
@@ -128,7 +128,7 @@ impl Leaf {
             Self::Fixed(len) => {
                 let bytes = node.hex_bytes(len)?;
                 if bytes.len() != len {
-                    return Err(node.refuse(Code::HexLength).expected(format!("{len} bytes")));
+                    return Err(node.refuse(Code::HexLength).with_expected(format!("{len} bytes")));
                 }
                 B256::right_padding_from(&bytes)
             }
@@ -222,7 +222,7 @@ impl<'t> Types<'t> {
         let members = node.object()?;
         let mut structs = BTreeMap::new();
         for (name, fields) in members.keys().zip(members.iter()) {
-            let refuse = |detail: &'static str| fields.at().refuse(Code::TypedDataTypes).because(detail);
+            let refuse = |detail: &'static str| fields.at().refuse(Code::TypedDataTypes).with_reason(detail);
             if structs.len() == MAX_TYPES {
                 return Err(refuse("more types than any message has"));
             }
@@ -233,7 +233,7 @@ impl<'t> Types<'t> {
         }
         for (name, fields) in &structs {
             if let Some(unknown) = fields.iter().filter_map(|field| field.kind.structure()).find(|kind| !structs.contains_key(kind)) {
-                return Err(node.at().key(name).refuse(Code::TypedDataTypes).because("a member of an unknown type").got(unknown));
+                return Err(node.at().key(name).refuse(Code::TypedDataTypes).with_reason("a member of an unknown type").with_actual(unknown));
             }
         }
         Ok(Self { structs })
@@ -245,8 +245,8 @@ impl<'t> Types<'t> {
         if declared.iter().map(|member| (member.name, member.written)).eq(present.iter().copied()) {
             return Ok(());
         }
-        let refusal = node.at().key(DOMAIN_TYPE).refuse(Code::TypedDataTypes).because("the domain has other members than its type");
-        Err(refusal.expected(present.iter().map(|(name, kind)| format!("{kind} {name}")).collect::<Vec<_>>().join(",")))
+        let refusal = node.at().key(DOMAIN_TYPE).refuse(Code::TypedDataTypes).with_reason("the domain has other members than its type");
+        Err(refusal.with_expected(present.iter().map(|(name, kind)| format!("{kind} {name}")).collect::<Vec<_>>().join(",")))
     }
 
     /// Every struct that `name` contains, itself included.
@@ -284,14 +284,14 @@ fn read_members<'t>(fields: &Node<'_, 't>) -> Result<Vec<Member<'t>>, Refusal> {
     let mut seen = BTreeSet::new();
     let member = |node: Node<'_, 't>| {
         let members = node.object()?;
-        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.at()))?;
+        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
         let (name, kind) = (members.need("name")?, members.need("type")?);
         let (written, refuse) = (kind.text()?, |node: &Node<'_, '_>| node.refuse(Code::TypedDataTypes));
         if name.text()?.len() > MAX_NAME || !is_name(name.text()?) || !seen.insert(name.text()?) {
-            return Err(refuse(&name).because("not a name that this member may have"));
+            return Err(refuse(&name).with_reason("not a name that this member may have"));
         }
         let parsed = if written.len() > MAX_NAME { None } else { Kind::parse(written) };
-        let parsed = parsed.ok_or_else(|| refuse(&kind).because("not a type of typed data"))?;
+        let parsed = parsed.ok_or_else(|| refuse(&kind).with_reason("not a type of typed data"))?;
         Ok(Member { name: name.text()?, written, kind: parsed })
     };
     fields.array()?.map(member).collect()
@@ -323,7 +323,7 @@ impl<'t> Hasher<'_, 't> {
                 let items = node.array()?;
                 if len.is_some_and(|len| len != items.len()) {
                     let got = items.len();
-                    return Err(node.at().refuse(Code::WrongType).expected(format!("{} items", len.unwrap_or_default())).got(got));
+                    return Err(node.at().refuse(Code::WrongType).with_expected(format!("{} items", len.unwrap_or_default())).with_actual(got));
                 }
                 let mut words = Vec::new();
                 for item in items {
@@ -342,7 +342,7 @@ mod tests {
 
     fn hashed(text: &str) -> Result<Hashes, (Code, String)> {
         let value = json::parse(text.as_bytes()).unwrap();
-        hash(Node::root(&value, "")).map_err(|refusal| (refusal.code(), refusal.at().to_owned()))
+        hash(Node::root(&value, "")).map_err(|refusal| (refusal.code(), refusal.location().to_owned()))
     }
 
     fn message(types: &str, message: &str) -> String {

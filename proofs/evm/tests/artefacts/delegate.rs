@@ -48,6 +48,6 @@ fn the_owner_s_key_does_not_sign_for_the_delegate() -> TestResult {
     let stage = Stage::new()?;
     let order = Order { delegate: Some(stage.delegate.address()), domain: None, ..stage.order(WBTC) };
     let refusal = sign(&stage, &order, &stage.owner).expect_err("another account's key");
-    assert_eq!((refusal.code(), refusal.at()), (Code::KeyMismatch, "/wallet/secret_key"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
     Ok(())
 }

@@ -144,7 +144,7 @@ fn what_the_contract_would_refuse_is_not_attached() -> TestResult {
         let refusal = attach(&stage, &bad).expect_err("not the owner's signature");
         let codes = [Code::SignatureMismatch, Code::SignatureMalformed, Code::SignatureHighS];
         assert!(codes.contains(&refusal.code()), "{refusal}");
-        assert_eq!(refusal.at(), "/signatures/typed_data");
+        assert_eq!(refusal.location(), "/signatures/typed_data");
     }
     Ok(())
 }

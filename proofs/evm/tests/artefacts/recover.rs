@@ -98,7 +98,7 @@ fn another_secret_is_refused_here_as_it_is_there() -> TestResult {
     let mut wrong = *SECRET;
     wrong[31] ^= 1;
     let refusal = recover::redeem(&record, Leg::Destination, &wrong, &registry).expect_err("another secret");
-    assert_eq!((refusal.code(), refusal.at()), (Code::SecretWrong, "/order/destination_swap/secret_hash"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/destination_swap/secret_hash"));
 
     let mut recovery = recover::redeem(&record, Leg::Destination, SECRET, &registry)?;
     let data = Htlc::redeemCall { orderId: recovery.swap_id.into(), secret: wrong.into() };
@@ -169,7 +169,7 @@ fn a_record_that_contradicts_itself_is_refused() -> TestResult {
         let mut record = paid.order.record();
         record["source_swap"][member] = value;
         let refusal = recover::refund(&read(&record)?, Leg::Source, &registry).expect_err(member);
-        assert_eq!((refusal.code(), refusal.at()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
+        assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
     }
     Ok(())
 }

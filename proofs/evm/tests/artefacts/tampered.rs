@@ -55,7 +55,7 @@ pub(crate) fn by_hand(stage: &mut Stage, result: &Value) -> Result<Vec<Receipt>,
 fn refused_then_done(stage: &mut Stage, result: &Value, code: Code, at: &str) -> Result<Vec<Receipt>, Box<dyn Error>> {
     let (order, wallet) = (stage.order(WBTC), stage.wallet(&stage.owner));
     let refusal = unsigned(&order.answered(result, &wallet), &Policy::default()).expect_err("a tampered answer");
-    assert_eq!((refusal.code(), refusal.at()), (code, format!("/response/result/{at}").as_str()), "{refusal}");
+    assert_eq!((refusal.code(), refusal.location()), (code, format!("/response/result/{at}").as_str()), "{refusal}");
     let receipts = by_hand(stage, result)?;
     for receipt in &receipts {
         assert!(receipt.is_success(), "{:?}", receipt.outcome);
@@ -198,7 +198,7 @@ fn a_message_that_tells_another_story_than_the_call() -> TestResult {
     let mut result = order.result();
     result["typed_data"]["message"]["amount"] = json!(format!("{MINTED:#x}"));
     let refusal = unsigned(&order.answered(&result, &wallet), &Policy::default()).expect_err("a tampered message");
-    assert_eq!((refusal.code(), refusal.at()), (Code::TwinsDiffer, "/response/result/typed_data/message/amount"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::PayloadsDisagree, "/response/result/typed_data/message/amount"));
 
     stage.approved_before(WBTC, stage.owner.address(), MINTED)?;
     let Htlc::initiate_0Call { redeemer, timelock, secretHash, .. } = terms(&stage);

@@ -1,14 +1,16 @@
 //! Asset ids: `<chain>:<symbol>`, both in lower case.
 
 use std::fmt;
+use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::code::Code;
+use crate::report::{Code, ParseError};
+use super::from_str;
 use crate::json::Node;
-use crate::refusal::Refusal;
+use crate::report::Refusal;
 
-/// An asset id such as `ethereum_sepolia:wbtc` (interface.md section 2.1).
+/// An asset id such as `ethereum_sepolia:wbtc` as the service lists it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AssetId {
     text: String,
@@ -16,24 +18,24 @@ pub struct AssetId {
 }
 
 impl AssetId {
-    /// Reads an id.
+    /// Parses an id.
     ///
     /// # Errors
     ///
     /// [`Code::AssetIdMalformed`] unless both parts are 1 to 64 characters of `a-z`, `0-9`, `_`, `-`, `.`, `+` and `$`.
-    pub fn parse(text: &str) -> Result<Self, Code> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let part = |part: &str| {
             (1..=64).contains(&part.len())
                 && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-' | b'.' | b'+' | b'$'))
         };
         match text.split_once(':') {
             Some((chain, symbol)) if part(chain) && part(symbol) => Ok(Self { text: text.to_owned(), colon: chain.len() }),
-            _ => Err(Code::AssetIdMalformed),
+            _ => Err(Code::AssetIdMalformed.into()),
         }
     }
 
     pub(crate) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        Self::parse(node.text()?).map_err(|code| node.refuse(code))
+        Self::parse(node.text()?).map_err(|error| node.refuse(error))
     }
 
     /// The chain's name.
@@ -52,6 +54,34 @@ impl AssetId {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+}
+
+impl FromStr for AssetId {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<&str> for AssetId {
+    type Error = ParseError;
+
+    fn try_from(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+impl AsRef<str> for AssetId {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<'de> Deserialize<'de> for AssetId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_str(deserializer)
     }
 }
 
@@ -82,7 +112,7 @@ mod tests {
         let id = AssetId::parse("ethereum_sepolia:usdc.e").unwrap();
         assert_eq!((id.chain(), id.symbol()), ("ethereum_sepolia", "usdc.e"));
         for text in ["", ":", "a:", ":b", "a", "A:b", "a:B", "a:b:c", "a :b", "a:b\n", "é:b"] {
-            assert_eq!(AssetId::parse(text), Err(Code::AssetIdMalformed), "{text:?}");
+            assert_eq!(AssetId::parse(text), Err(Code::AssetIdMalformed.into()), "{text:?}");
         }
         assert!(AssetId::parse(&format!("{}:x", "a".repeat(65))).is_err());
     }

@@ -1,12 +1,15 @@
 //! The hash that locks both sides of a swap.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::code::Code;
-use crate::number;
+use crate::report::ParseError;
+use super::from_str;
+use crate::json::number;
 
 /// SHA-256 of the 32-byte secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,16 +33,16 @@ static TRIVIAL: LazyLock<Vec<[u8; 32]>> = LazyLock::new(|| {
 });
 
 impl SecretHash {
-    /// Reads 64 hex digits, with or without `0x`.
+    /// Parses 64 hex digits, with or without `0x`.
     ///
     /// # Errors
     ///
     /// One of the `hex_` codes.
-    pub fn parse(text: &str) -> Result<Self, Code> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         number::bare_hex_array(text.strip_prefix("0x").unwrap_or(text)).map(Self)
     }
 
-    /// The hash of a secret.
+    /// Computes the hash of a secret.
     #[must_use]
     pub fn of(secret: &[u8; 32]) -> Self {
         Self(Sha256::digest(secret).into())
@@ -49,6 +52,32 @@ impl SecretHash {
     #[must_use]
     pub fn is_trivial(&self) -> bool {
         self.0 == [0; 32] || self.0 == [0xff; 32] || TRIVIAL.binary_search(&self.0).is_ok()
+    }
+}
+
+impl FromStr for SecretHash {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+impl From<[u8; 32]> for SecretHash {
+    fn from(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+}
+
+impl Serialize for SecretHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_str(deserializer)
     }
 }
 

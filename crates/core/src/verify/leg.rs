@@ -1,12 +1,12 @@
 //! One side of an order record by itself: what a way out starts from.
 
-use countersign_chains::swap_id::{Swap, Version};
+use countersign_chains::swap_id::{SwapIdInput, Version};
 use countersign_chains::{Account, Family, address};
 
-use crate::code::Code;
-use crate::refusal::Refusal;
-use crate::registry::{Asset, Registry};
-use crate::secret_hash::SecretHash;
+use crate::report::Code;
+use crate::report::Refusal;
+use crate::trust::{Asset, Registry};
+use crate::wire::SecretHash;
 use crate::wire::{OrderRecord, SwapRecord};
 
 /// Which side of an order.
@@ -48,18 +48,18 @@ impl Leg {
     ///
     /// [`Code::UnknownAsset`], or [`Code::RecordMismatch`] for another chain.
     pub fn pinned<'r>(self, swap: &SwapRecord, registry: &'r Registry) -> Result<&'r Asset, Refusal> {
-        let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").got(&swap.asset))?;
+        let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").with_actual(&swap.asset))?;
         if swap.chain == asset.chain.record.chain {
             return Ok(asset);
         }
-        Err(self.refuse(Code::RecordMismatch, "chain").expected(&asset.chain.record.chain).got(&swap.chain))
+        Err(self.refuse(Code::RecordMismatch, "chain").with_expected(&asset.chain.record.chain).with_actual(&swap.chain))
     }
 }
 
 /// One side of a record on an account chain, its asset pinned and its parties read.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Side<'r> {
+pub struct RecordedLeg<'r> {
     /// The swap record.
     pub swap: &'r SwapRecord,
     /// The pinned asset.
@@ -73,25 +73,25 @@ pub struct Side<'r> {
     leg: Leg,
 }
 
-impl<'r> Side<'r> {
+impl<'r> RecordedLeg<'r> {
     /// Reads one side, which must be on a chain of `family`.
     ///
     /// # Errors
     ///
     /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], or [`Code::RecordMismatch`] for another
     /// chain than the asset's or a party that is no account of it.
-    pub fn of(record: &'r OrderRecord, leg: Leg, registry: &'r Registry, family: Family) -> Result<Self, Refusal> {
+    pub fn new(record: &'r OrderRecord, leg: Leg, registry: &'r Registry, family: Family) -> Result<Self, Refusal> {
         let swap = leg.of(record);
         let refuse = |code, member: &str| leg.refuse(code, member);
         let asset = leg.pinned(swap, registry)?;
         if asset.chain.family() != family {
-            return Err(refuse(Code::UnsupportedFamily, "asset").expected(family).got(asset.chain.family()));
+            return Err(refuse(Code::UnsupportedFamily, "asset").with_expected(family).with_actual(asset.chain.family()));
         }
         let version = Version::parse(&record.version)
-            .ok_or_else(|| Refusal::new(Code::RecordVersion, "/order/version").expected("v1, v2 or v3").got(&record.version))?;
+            .ok_or_else(|| Refusal::new(Code::RecordVersion, "/order/version").with_expected("v1, v2 or v3").with_actual(&record.version))?;
         let party = |member, text: &str| {
             address::parse(&asset.chain.network, text)
-                .map_err(|error| refuse(Code::RecordMismatch, member).because(error.to_string()).got(text))
+                .map_err(|error| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_actual(text))
         };
         let (initiator, redeemer) = (party("initiator", &swap.initiator)?, party("redeemer", &swap.redeemer)?);
         Ok(Self { swap, asset, version, initiator, redeemer, leg })
@@ -105,8 +105,8 @@ impl<'r> Side<'r> {
 
     /// What the swap-id formulas draw from.
     #[must_use]
-    pub fn terms(&self) -> Swap<'_> {
-        Swap {
+    pub fn terms(&self) -> SwapIdInput<'_> {
+        SwapIdInput {
             secret_hash: &self.swap.secret_hash.0,
             initiator: self.initiator.bytes(),
             redeemer: self.redeemer.bytes(),
@@ -121,7 +121,7 @@ impl<'r> Side<'r> {
     ///
     /// [`Code::UnknownAsset`] if none is pinned.
     pub fn htlc(&self) -> Result<&Account, Refusal> {
-        self.asset.htlc.as_ref().ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").because("no HTLC is pinned for the asset"))
+        self.asset.htlc.as_ref().ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").with_reason("no HTLC is pinned for the asset"))
     }
 
     /// The secret is that of this side's hash.
@@ -133,6 +133,6 @@ impl<'r> Side<'r> {
         if SecretHash::of(secret) == self.swap.secret_hash {
             return Ok(());
         }
-        Err(self.refuse(Code::SecretWrong, "secret_hash").expected(self.swap.secret_hash))
+        Err(self.refuse(Code::SecretWrong, "secret_hash").with_expected(self.swap.secret_hash))
     }
 }

@@ -2,24 +2,21 @@
 
 use std::sync::Arc;
 
-use countersign_chains::{Account, address};
+use countersign_chains::Account;
 use ruint::aliases::U256;
 
-use crate::code::Code;
-use crate::order::Order;
-use crate::policy::Approvals;
-use crate::refusal::Refusal;
-use crate::registry::Solver;
-use crate::secret_hash::SecretHash;
-use crate::summary::Warnings;
+use super::OrderContext;
+use crate::report::{Code, Refusal, TypedValue, Warnings};
+use crate::trust::{ApprovalPolicy, Solver};
+use crate::wire::SecretHash;
 
 /// Where the request names the source asset, for what the registry lacks.
 const ASSET: &str = "/request/source/asset";
 
 /// A refusal at the place that a family knows: a payload's byte range, or a member.
-pub type Place<'p> = &'p dyn Fn(Code) -> Refusal;
+pub type RefuseAt<'p> = &'p dyn Fn(Code) -> Refusal;
 
-impl<'d> Order<'d> {
+impl<'d> OrderContext<'d> {
     /// The pinned HTLC of the source asset, in the family's own type.
     ///
     /// # Errors
@@ -30,7 +27,7 @@ impl<'d> Order<'d> {
             .htlc
             .as_ref()
             .and_then(of)
-            .ok_or_else(|| Refusal::new(Code::UnknownAsset, ASSET).because("no HTLC is pinned for the asset").got(&self.source.record.id))
+            .ok_or_else(|| Refusal::new(Code::UnknownAsset, ASSET).with_reason("no HTLC is pinned for the asset").with_actual(&self.source.record.id))
     }
 
     /// The pinned token of the source asset, in the family's own type; `None` for the chain's own coin.
@@ -52,23 +49,23 @@ impl<'d> Order<'d> {
         self.owner.as_ref().and_then(of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))
     }
 
-    /// An approval covers the amount; answers how much will be approved, which is what was proposed unless the policy
+    /// An approval coverage the amount; answers how much will be approved, which is what was proposed unless the policy
     /// rewrites it to exactly the amount.
     ///
     /// # Errors
     ///
     /// [`Code::ApprovalBelowAmount`] or [`Code::ApprovalNotExact`].
-    pub fn check_approval(&self, proposed: U256, warnings: &mut Warnings, refuse: Place<'_>) -> Result<U256, Refusal> {
+    pub fn check_approval(&self, proposed: U256, warnings: &mut Warnings, refuse: RefuseAt<'_>) -> Result<U256, Refusal> {
         let amount = self.request.source.amount;
         if proposed < amount {
-            return Err(refuse(Code::ApprovalBelowAmount).expected(format!("at least {amount}")).got(proposed));
+            return Err(refuse(Code::ApprovalBelowAmount).with_expected(TypedValue::AtLeast(amount)).with_actual(proposed));
         }
         if proposed > amount || proposed == U256::MAX {
             match self.policy.approvals {
-                Approvals::Exact => return Ok(amount),
-                Approvals::RefuseInexact => return Err(refuse(Code::ApprovalNotExact).expected(amount).got(proposed)),
-                Approvals::AsProposed if proposed == U256::MAX => warnings.warn(Code::UnlimitedApproval),
-                Approvals::AsProposed => warnings.about(Code::ApprovalAboveAmount, format!("{proposed} base units for {amount}")),
+                ApprovalPolicy::Exact => return Ok(amount),
+                ApprovalPolicy::RefuseInexact => return Err(refuse(Code::ApprovalNotExact).with_expected(amount).with_actual(proposed)),
+                ApprovalPolicy::AsProposed if proposed == U256::MAX => warnings.warn(Code::UnlimitedApproval),
+                ApprovalPolicy::AsProposed => warnings.warn_about(Code::ApprovalAboveAmount, format!("{proposed} base units for {amount}")),
             }
         }
         Ok(proposed)
@@ -79,9 +76,9 @@ impl<'d> Order<'d> {
     /// # Errors
     ///
     /// [`Code::AmountMismatch`].
-    pub fn check_amount(&self, amount: U256, refuse: Place<'_>) -> Result<(), Refusal> {
+    pub fn check_amount(&self, amount: U256, refuse: RefuseAt<'_>) -> Result<(), Refusal> {
         let wanted = self.request.source.amount;
-        if amount == wanted { Ok(()) } else { Err(refuse(Code::AmountMismatch).expected(wanted).got(amount)) }
+        if amount == wanted { Ok(()) } else { Err(refuse(Code::AmountMismatch).with_expected(wanted).with_actual(amount)) }
     }
 
     /// The initiator, who gets refunds, is the owner.
@@ -89,11 +86,11 @@ impl<'d> Order<'d> {
     /// # Errors
     ///
     /// [`Code::InitiatorMismatch`].
-    pub fn check_initiator(&self, initiator: &Account, refuse: Place<'_>) -> Result<(), Refusal> {
+    pub fn check_initiator(&self, initiator: &Account, refuse: RefuseAt<'_>) -> Result<(), Refusal> {
         match &self.owner {
             Some(owner) if owner == initiator => Ok(()),
-            Some(owner) => Err(refuse(Code::InitiatorMismatch).expected(address::shown(owner)).got(address::shown(initiator))),
-            None => Err(refuse(Code::InitiatorMismatch).got(address::shown(initiator))),
+            Some(owner) => Err(refuse(Code::InitiatorMismatch).with_expected(owner).with_actual(initiator)),
+            None => Err(refuse(Code::InitiatorMismatch).with_actual(initiator)),
         }
     }
 
@@ -102,7 +99,7 @@ impl<'d> Order<'d> {
     /// # Errors
     ///
     /// [`Code::RedeemerInvalid`] or [`Code::UnknownRedeemer`].
-    pub fn check_redeemer(&self, redeemer: &Account, warnings: &mut Warnings, refuse: Place<'_>) -> Result<(), Refusal> {
+    pub fn check_redeemer(&self, redeemer: &Account, warnings: &mut Warnings, refuse: RefuseAt<'_>) -> Result<(), Refusal> {
         let token = self.source.token.as_ref().and_then(|token| token.account.as_ref());
         let what = [
             (redeemer.is_zero(), "zero"),
@@ -112,11 +109,11 @@ impl<'d> Order<'d> {
             (token == Some(redeemer), "the token"),
         ];
         if let Some((_, what)) = what.iter().find(|(is, _)| *is) {
-            return Err(refuse(Code::RedeemerInvalid).because(format!("the redeemer is {what}")).got(address::shown(redeemer)));
+            return Err(refuse(Code::RedeemerInvalid).with_reason(format!("the redeemer is {what}")).with_actual(redeemer));
         }
         match self.solver(redeemer) {
             Some(_) => Ok(()),
-            None if self.registry.pins_solvers() => Err(refuse(Code::UnknownRedeemer).got(address::shown(redeemer))),
+            None if self.registry.pins_solvers() => Err(refuse(Code::UnknownRedeemer).with_actual(redeemer)),
             None => {
                 warnings.warn(Code::UnpinnedSolver);
                 Ok(())
@@ -130,19 +127,32 @@ impl<'d> Order<'d> {
         self.registry.solver(&self.source.chain.record.chain, redeemer)
     }
 
-    /// The timelock is neither zero nor longer than the policy allows.
+    /// Requires that the timelock is neither zero nor longer than the policy allows, in units and in time.
     ///
     /// # Errors
     ///
     /// [`Code::TimelockZero`] or [`Code::TimelockTooLong`].
-    pub fn check_timelock(&self, timelock: U256, refuse: Place<'_>) -> Result<u64, Refusal> {
-        let family = self.family();
-        let longest = self.policy.timelock(family);
-        match u64::try_from(timelock) {
-            Ok(0) => Err(refuse(Code::TimelockZero).got(0)),
-            Ok(timelock) if timelock <= longest => Ok(timelock),
-            _ => Err(refuse(Code::TimelockTooLong).expected(format!("at most {longest} {}", family.timelock_unit())).got(timelock)),
+    pub fn check_timelock(&self, timelock: U256, warnings: &mut Warnings, refuse: RefuseAt<'_>) -> Result<u64, Refusal> {
+        let (family, chain) = (self.family(), &self.source.chain);
+        let max = self.policy.timelock(family);
+        let units = match u64::try_from(timelock) {
+            Ok(0) => return Err(refuse(Code::TimelockZero).with_actual(0_u64)),
+            Ok(units) if units <= max => units,
+            _ => {
+                let expected = format!("at most {max} {}", family.timelock_unit());
+                return Err(refuse(Code::TimelockTooLong).with_expected(expected).with_actual(timelock));
+            }
+        };
+        if let Some(max) = self.policy.max_timelock_of(&chain.record.chain)
+            && chain.nominal_millis(units) > max.as_millis()
+        {
+            let expected = format!("at most {} s at nominal block times", max.as_secs());
+            return Err(refuse(Code::TimelockTooLong).with_expected(expected).with_actual(chain.timelock(units)));
         }
+        if let Some(listed) = chain.record.source_timelock.filter(|listed| units > *listed) {
+            warnings.warn_about(Code::TimelockAboveListed, format!("{units} of {listed} {}", family.timelock_unit()));
+        }
+        Ok(units)
     }
 
     /// The secret hash is the requested one, and not one whose secret anybody knows.
@@ -150,14 +160,14 @@ impl<'d> Order<'d> {
     /// # Errors
     ///
     /// [`Code::SecretHashMismatch`] or [`Code::SecretHashTrivial`].
-    pub fn check_secret_hash(&self, hash: SecretHash, refuse: Place<'_>) -> Result<(), Refusal> {
+    pub fn check_secret_hash(&self, hash: SecretHash, refuse: RefuseAt<'_>) -> Result<(), Refusal> {
         if let Some(wanted) = self.request.secret_hash
             && wanted != hash
         {
-            return Err(refuse(Code::SecretHashMismatch).expected(wanted).got(hash));
+            return Err(refuse(Code::SecretHashMismatch).with_expected(wanted).with_actual(hash));
         }
         if hash.is_trivial() {
-            return Err(refuse(Code::SecretHashTrivial).got(hash));
+            return Err(refuse(Code::SecretHashTrivial).with_actual(hash));
         }
         Ok(())
     }
@@ -169,7 +179,7 @@ impl<'d> Order<'d> {
     /// [`Code::DelegateNotSupported`].
     pub fn check_no_delegate(&self) -> Result<(), Refusal> {
         match &self.request.source.delegate {
-            Some(delegate) => Err(Refusal::new(Code::DelegateNotSupported, "/request/source/delegate").got(delegate)),
+            Some(delegate) => Err(Refusal::new(Code::DelegateNotSupported, "/request/source/delegate").with_actual(delegate)),
             None => Ok(()),
         }
     }

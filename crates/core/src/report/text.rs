@@ -1,16 +1,16 @@
-//! Foreign text on its way to a person: capped, and without characters that could forge the display.
+//! Untrusted text on its way to a person: capped, and without characters that could forge the display.
 
 use std::fmt::Write;
 
-/// Longest foreign text that is shown, in characters.
-pub const SHOWN: usize = 160;
+/// The longest untrusted text that is shown, in characters.
+pub const MAX_CHARACTERS: usize = 160;
 
 /// Escapes control, bidirectional, line-breaking and invisible characters as `\u{..}` and cuts what is over-long.
 #[must_use]
-pub fn shown(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(SHOWN));
+pub fn escape_untrusted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(MAX_CHARACTERS));
     for (index, character) in text.chars().enumerate() {
-        if index == SHOWN {
+        if index == MAX_CHARACTERS {
             out.push('…');
             break;
         }
@@ -41,14 +41,14 @@ mod tests {
 
     #[test]
     fn escapes_what_could_forge_a_line() {
-        assert_eq!(shown("3\nowner: me"), "3\\u{000a}owner: me");
-        assert_eq!(shown("a\u{202e}b\u{2066}c\u{2028}d\u{200b}e\u{9b}f"), "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{200b}e\\u{009b}f");
-        assert_eq!(shown("Zürich 東京"), "Zürich 東京");
+        assert_eq!(escape_untrusted("3\nowner: me"), "3\\u{000a}owner: me");
+        assert_eq!(escape_untrusted("a\u{202e}b\u{2066}c\u{2028}d\u{200b}e\u{9b}f"), "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{200b}e\\u{009b}f");
+        assert_eq!(escape_untrusted("Zürich 東京"), "Zürich 東京");
     }
 
     #[test]
     fn caps_the_length() {
         let long = "x".repeat(100_000);
-        assert_eq!(shown(&long).chars().count(), SHOWN + 1);
+        assert_eq!(escape_untrusted(&long).chars().count(), MAX_CHARACTERS + 1);
     }
 }

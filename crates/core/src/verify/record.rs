@@ -1,38 +1,34 @@
-//! The order record against the request, the payload's terms and the registry (batch-contract.md, "Order record").
+//! The order record against the request, the payload's terms and the registry .
 //!
 //! The record is the service's second statement. It must agree with the first in every field, and its swap ids must
 //! follow from its own fields by the formula of each side's chain.
 
-use countersign_chains::swap_id::{self, Swap, Version};
-use countersign_chains::taproot::Htlc;
-use countersign_chains::{Account, Family, Network, address};
+use countersign_chains::swap_id::Version;
+use countersign_chains::{Account, Family, address};
 use ruint::aliases::U256;
 
-use crate::code::Code;
-use crate::order::{Order, Terms};
-use crate::refusal::Refusal;
-use crate::registry::{Asset, Chain};
-use crate::secret_hash::SecretHash;
-use crate::side::Leg;
-use crate::summary::Warnings;
-use crate::wire::{OrderRecord, SwapRecord};
+use super::{Leg, OrderContext, SwapTerms, swap_id};
+use crate::report::{Code, Refusal, TypedValue, Warnings};
+use crate::report::amount::format_duration;
+use crate::trust::{Asset, Chain};
+use crate::wire::{OrderRecord, SecretHash, SwapRecord};
 
 /// The two parties of a swap record as the HTLC knows them.
-struct Parties {
-    initiator: Account,
-    redeemer: Account,
+pub(super) struct Parties {
+    pub(super) initiator: Account,
+    pub(super) redeemer: Account,
 }
 
 /// Only the service's own keys on Bitcoin-like chains stand in a record without having been asked for.
 const NO_DELEGATE: &str = "none, as none was requested";
 
 struct Check<'c, 'd> {
-    order: &'c Order<'d>,
+    order: &'c OrderContext<'d>,
     record: &'c OrderRecord,
 }
 
 /// Most fees of a request that those of a record are looked for among: no order has nearly as many.
-const MOST_FEES: usize = 256;
+const MAX_FEES: usize = 256;
 /// Most fees of a record that are shown one by one.
 const SHOWN_FEES: usize = 16;
 
@@ -50,7 +46,7 @@ pub(crate) enum Purpose {
 /// # Errors
 ///
 /// One of the `record_` codes at the member that contradicts.
-pub(crate) fn check(order: &Order<'_>, terms: Option<&Terms>, purpose: Purpose, warnings: &mut Warnings) -> Result<(), Refusal> {
+pub(crate) fn check(order: &OrderContext<'_>, terms: Option<&SwapTerms>, purpose: Purpose, warnings: &mut Warnings) -> Result<(), Refusal> {
     let Some(record) = &order.record else { return Ok(()) };
     let check = Check { order, record };
     check.order_id()?;
@@ -97,17 +93,17 @@ impl Check<'_, '_> {
 
     fn order_id(&self) -> Result<(), Refusal> {
         let (wanted, got) = (self.order.order_id, &self.record.order_id);
-        if got.eq_ignore_ascii_case(wanted) { Ok(()) } else { Err(self.refuse(Code::RecordMismatch, "order_id").expected(wanted).got(got)) }
+        if got.eq_ignore_ascii_case(wanted) { Ok(()) } else { Err(self.refuse(Code::RecordMismatch, "order_id").with_expected(wanted).with_actual(got)) }
     }
 
     fn assets(&self) -> Result<(), Refusal> {
         for leg in [Leg::Source, Leg::Destination] {
             let (swap, asset) = (self.swap(leg), self.asset(leg));
             if swap.asset != asset.record.id {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "asset").expected(&asset.record.id).got(&swap.asset));
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "asset").with_expected(&asset.record.id).with_actual(&swap.asset));
             }
             if swap.chain != asset.chain.record.chain {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "chain").expected(&asset.chain.record.chain).got(&swap.chain));
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "chain").with_expected(&asset.chain.record.chain).with_actual(&swap.chain));
             }
         }
         Ok(())
@@ -137,9 +133,9 @@ impl Check<'_, '_> {
         for leg in [Leg::Source, Leg::Destination] {
             let swap = self.swap(leg);
             let text = swap.secret.strip_prefix("0x").unwrap_or(&swap.secret);
-            let is_right = || crate::number::bare_hex_array(text).is_ok_and(|secret| SecretHash::of(&secret) == swap.secret_hash);
+            let is_right = || crate::json::number::bare_hex_array(text).is_ok_and(|secret| SecretHash::of(&secret) == swap.secret_hash);
             if !text.is_empty() && !is_right() {
-                return Err(self.refuse_leg(Code::SecretWrong, leg, "secret").because("the secret in the record is not that of its hash"));
+                return Err(self.refuse_leg(Code::SecretWrong, leg, "secret").with_reason("the secret in the record is not that of its hash"));
             }
         }
         Ok(())
@@ -148,14 +144,14 @@ impl Check<'_, '_> {
     /// Refuses at the first member that says so.
     fn refuse_if(&self, code: Code, leg: Leg, signs: &[(&'static str, Option<String>)]) -> Result<(), Refusal> {
         match signs.iter().find_map(|(member, sign)| Some((member, sign.as_ref()?))) {
-            Some((member, sign)) => Err(self.refuse_leg(code, leg, member).got(sign)),
+            Some((member, sign)) => Err(self.refuse_leg(code, leg, member).with_actual(sign)),
             None => Ok(()),
         }
     }
 
     fn account(&self, leg: Leg, member: &str, text: &str) -> Result<Account, Refusal> {
         address::parse_party(&self.asset(leg).chain.network, text)
-            .map_err(|error| self.refuse_leg(Code::RecordMismatch, leg, member).because(error.to_string()).got(text))
+            .map_err(|error| self.refuse_leg(Code::RecordMismatch, leg, member).with_reason(error.to_string()).with_actual(text))
     }
 
     /// On Bitcoin-like chains the member of the pair that is an address is replaced by the key in `delegate`.
@@ -168,21 +164,21 @@ impl Check<'_, '_> {
             }
             let delegate = swap.delegate.as_deref().ok_or_else(|| self.refuse_leg(Code::MissingField, leg, "delegate"))?;
             if !address::is_key(delegate) {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").expected("an x-only key").got(delegate));
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").with_expected("an x-only key").with_actual(delegate));
             }
             self.account(leg, "delegate", delegate)
         };
         Ok(Parties { initiator: key_or_delegate("initiator", &swap.initiator)?, redeemer: key_or_delegate("redeemer", &swap.redeemer)? })
     }
 
-    fn source(&self, terms: Option<&Terms>, parties: &Parties) -> Result<(), Refusal> {
+    fn source(&self, terms: Option<&SwapTerms>, parties: &Parties) -> Result<(), Refusal> {
         let (leg, order) = (Leg::Source, self.order);
         let swap = self.swap(leg);
         let mismatch = |member, wanted: &Account, got: &str| {
-            Err(self.refuse_leg(Code::RecordMismatch, leg, member).expected(address::shown(wanted)).got(got))
+            Err(self.refuse_leg(Code::RecordMismatch, leg, member).with_expected(wanted).with_actual(got))
         };
         if swap.amount != order.request.source.amount {
-            return Err(self.refuse_leg(Code::RecordMismatch, leg, "amount").expected(order.request.source.amount).got(swap.amount));
+            return Err(self.refuse_leg(Code::RecordMismatch, leg, "amount").with_expected(order.request.source.amount).with_actual(swap.amount));
         }
         let written = self.account(leg, "initiator", &swap.initiator)?;
         match (&order.owner, &order.delegate) {
@@ -206,26 +202,26 @@ impl Check<'_, '_> {
             && order.delegate != Some(self.account(leg, "delegate", got)?)
         {
             let expected = order.request.source.delegate.as_deref().unwrap_or(NO_DELEGATE);
-            return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").expected(expected).got(got));
+            return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").with_expected(expected).with_actual(got));
         }
         if let Some(terms) = terms {
             if parties.redeemer != terms.redeemer {
                 return mismatch("redeemer", &terms.redeemer, &swap.redeemer);
             }
             if swap.timelock != terms.timelock {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "timelock").expected(terms.timelock).got(swap.timelock));
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "timelock").with_expected(terms.timelock).with_actual(swap.timelock));
             }
         }
         Ok(())
     }
 
     /// One hash on both sides, the requested one and the payload's.
-    fn secret_hash(&self, terms: Option<&Terms>) -> Result<(), Refusal> {
+    fn secret_hash(&self, terms: Option<&SwapTerms>) -> Result<(), Refusal> {
         let wanted = terms.map(|terms| terms.secret_hash).or(self.order.request.secret_hash).unwrap_or(self.record.source_swap.secret_hash);
         for leg in [Leg::Source, Leg::Destination] {
             let got = self.swap(leg).secret_hash;
             if got != wanted {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "secret_hash").expected(wanted).got(got));
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "secret_hash").with_expected(wanted).with_actual(got));
             }
         }
         Ok(())
@@ -239,23 +235,23 @@ impl Check<'_, '_> {
         if redeemer != self.order.payout {
             return Err(self
                 .refuse_leg(Code::RecordPaysElsewhere, leg, "redeemer")
-                .expected(wanted.owner.as_deref().unwrap_or_default())
-                .got(&swap.redeemer));
+                .with_expected(wanted.owner.as_deref().unwrap_or_default())
+                .with_actual(&swap.redeemer));
         }
         let got = swap.delegate.as_deref().unwrap_or_default();
         if let Some(delegate) = &wanted.delegate {
             let requested = self.account(leg, "delegate", delegate)?;
             if got.is_empty() || self.account(leg, "delegate", got)? != requested {
-                return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").expected(delegate).got(got));
+                return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(delegate).with_actual(got));
             }
         } else if !got.is_empty() && self.asset(leg).chain.family() != Family::Bitcoin {
-            return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").expected(NO_DELEGATE).got(got));
+            return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(NO_DELEGATE).with_actual(got));
         }
         // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
         if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {
             let member = if swap.delegate.is_some() { "delegate" } else { "redeemer" };
-            let refusal = self.refuse_leg(Code::RecordPaysElsewhere, leg, member).because("whoever locks the payout could redeem it too");
-            return Err(refusal.got(address::shown(&parties.redeemer)));
+            let refusal = self.refuse_leg(Code::RecordPaysElsewhere, leg, member).with_reason("whoever locks the payout could redeem it too");
+            return Err(refusal.with_actual(&parties.redeemer));
         }
         if swap.amount >= wanted.amount {
             return Ok(());
@@ -263,14 +259,14 @@ impl Check<'_, '_> {
         // Whatever slippage was allowed: an order that pays nothing is none.
         let allowed = crate::wire::least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0)).max(U256::ONE);
         if swap.amount < allowed {
-            return Err(self.refuse_leg(Code::RecordPaysLess, leg, "amount").expected(format!("at least {allowed}")).got(swap.amount));
+            return Err(self.refuse_leg(Code::RecordPaysLess, leg, "amount").with_expected(TypedValue::AtLeast(allowed)).with_actual(swap.amount));
         }
-        warnings.about(Code::PaysLessWithinSlippage, format!("{} of {} base units", swap.amount, wanted.amount));
+        warnings.warn_about(Code::PaysLessWithinSlippage, format!("{} of {} base units", swap.amount, wanted.amount));
         Ok(())
     }
 
     /// The redeemer of the source and the initiator of the destination are one pinned solver.
-    fn solver(&self, terms: Option<&Terms>, source: &Parties, destination: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
+    fn solver(&self, terms: Option<&SwapTerms>, source: &Parties, destination: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let order = self.order;
         let redeemer = terms.map_or(&source.redeemer, |terms| &terms.redeemer);
         // One account may be pinned under several ids.
@@ -283,14 +279,14 @@ impl Check<'_, '_> {
         if both.is_empty() {
             if order.registry.pins_solvers() {
                 let refusal = self.refuse_leg(Code::RecordSolver, Leg::Destination, "initiator");
-                let refusal = refusal.got(&self.record.destination_swap.initiator);
-                return Err(if paid.is_empty() { refusal } else { refusal.expected(paid.join(" or ")) });
+                let refusal = refusal.with_actual(&self.record.destination_swap.initiator);
+                return Err(if paid.is_empty() { refusal } else { refusal.with_expected(paid.join(" or ")) });
             }
             warnings.warn(Code::UnpinnedSolver);
         }
         let named = |named: &Option<String>, refusal: &dyn Fn() -> Refusal| match named {
             Some(named) if !both.is_empty() && !both.iter().any(|id| named.eq_ignore_ascii_case(id)) => {
-                Err(refusal().expected(both.join(" or ")).got(named))
+                Err(refusal().with_expected(both.join(" or ")).with_actual(named))
             }
             _ => Ok(()),
         };
@@ -309,8 +305,8 @@ impl Check<'_, '_> {
         if destination >= source {
             return Err(self
                 .refuse_leg(Code::RecordOutlastsSource, Leg::Destination, "timelock")
-                .expected(format!("less than {}", crate::amount::duration(source)))
-                .got(crate::amount::duration(destination)));
+                .with_expected(format!("less than {}", format_duration(source)))
+                .with_actual(format_duration(destination)));
         }
         if destination.saturating_mul(2) > source {
             warnings.warn(Code::DestinationTimelockClose);
@@ -318,54 +314,30 @@ impl Check<'_, '_> {
         Ok(())
     }
 
+    /// The swap id follows from the fields of its side.
     fn swap_id(&self, leg: Leg, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
-        let (record, asset) = (self.swap(leg), self.asset(leg));
-        let version = Version::parse(&self.record.version)
-            .ok_or_else(|| self.refuse(Code::RecordVersion, "version").expected("v1, v2 or v3").got(&self.record.version))?;
-        let swap = Swap {
-            secret_hash: &record.secret_hash.0,
-            initiator: parties.initiator.bytes(),
-            redeemer: parties.redeemer.bytes(),
-            timelock: record.timelock,
-            amount: record.amount,
-        };
-        let htlc = asset.htlc.as_ref().map(Account::bytes).unwrap_or_default();
-        let (id, certain) = match &asset.chain.network {
-            Network::Evm(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), true),
-            Network::Tron(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), false),
-            Network::Starknet(chain) => (swap_id::starknet(chain, &swap).map(hex::encode), true),
-            Network::Solana(cluster) => match swap_id::solana_chain_id(cluster) {
-                Some((chain, certain)) => (Some(hex::encode(swap_id::solana(chain, swap.secret_hash, swap.initiator))), certain),
-                None => (None, false),
-            },
-            Network::Sui(_) => {
-                let registry = asset.htlc_registry.as_ref().map(Account::bytes);
-                (registry.and_then(|registry| swap_id::sui(&swap, registry)).map(hex::encode), asset.chain.test)
-            }
-            Network::Bitcoin(coin, net) => (taproot(asset, parties, record).and_then(|htlc| htlc.address(*coin, *net)), true),
-            _ => (None, false),
-        };
-        // A Starknet id is a felt: leading zeros mean nothing.
-        let same = |a: &str, b: &str| match asset.chain.family() {
-            Family::Starknet => a.trim_start_matches('0').eq_ignore_ascii_case(b.trim_start_matches('0')),
-            // Bech32 has one case.
-            Family::Bitcoin => a == b || (a.eq_ignore_ascii_case(b) && !b.bytes().any(|byte| byte.is_ascii_lowercase())),
-            _ => a.eq_ignore_ascii_case(b),
-        };
-        match id {
-            Some(id) if same(&id, &record.swap_id) => Ok(()),
-            Some(id) if certain => Err(self.refuse_leg(Code::RecordSwapId, leg, "swap_id").expected(id).got(&record.swap_id)),
-            None if certain => Err(self.refuse_leg(Code::RecordSwapId, leg, "swap_id").got(&record.swap_id)),
-            _ => {
-                warnings.about(Code::SwapIdUnchecked, format!("{} on {}", record.swap_id, record.chain));
-                Ok(())
-            }
+        let swap = self.swap(leg);
+        let version = Version::parse(&self.record.version).ok_or_else(|| {
+            self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version)
+        })?;
+        let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap);
+        if recomputed.equals(&swap.swap_id) {
+            return Ok(());
         }
+        if recomputed.is_certain {
+            let refusal = self.refuse_leg(Code::RecordSwapId, leg, "swap_id").with_actual(&swap.swap_id);
+            return Err(match recomputed.id {
+                Some(id) => refusal.with_expected(id),
+                None => refusal,
+            });
+        }
+        warnings.warn_about(Code::SwapIdUnchecked, format!("{} on {}", swap.swap_id, swap.chain));
+        Ok(())
     }
 
     fn extras(&self, warnings: &mut Warnings) {
-        // Each fee that was asked for covers one of the record's; an entry of unknown shape covers nothing.
-        let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().take(MOST_FEES).collect();
+        // Each fee that was asked for coverage one of the record's; an entry of unknown shape coverage nothing.
+        let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().take(MAX_FEES).collect();
         let mut others = 0_usize;
         for fee in &self.record.affiliate_fees {
             let same = |text: &Option<String>, wanted: &str| text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(wanted));
@@ -383,26 +355,15 @@ impl Check<'_, '_> {
             let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
             // The text is cut where it is too long: who is paid comes first.
             let detail = format!("to {}: {} basis points of {}", member(&fee.address), member(&fee.fee), member(&fee.asset));
-            warnings.about(Code::AffiliateFeesNotRequested, detail);
+            warnings.warn_about(Code::AffiliateFeesNotRequested, detail);
         }
         if let Some(more @ 1..) = others.checked_sub(SHOWN_FEES) {
-            warnings.about(Code::AffiliateFeesNotRequested, format!("and {more} fees more"));
+            warnings.warn_about(Code::AffiliateFeesNotRequested, format!("and {more} fees more"));
         }
         if let (Some(wanted), Some(got)) = (&self.order.request.nonce, &self.record.nonce)
             && wanted != got
         {
-            warnings.about(Code::NonceDiffers, got.as_str());
+            warnings.warn_about(Code::NonceDiffers, got.as_str());
         }
     }
-}
-
-/// The HTLC of a Bitcoin-like swap record; `None` where its fields cannot make one.
-fn taproot(asset: &Asset, parties: &Parties, record: &SwapRecord) -> Option<Htlc> {
-    Some(Htlc {
-        internal_key: asset.htlc.as_ref()?.array()?,
-        initiator: parties.initiator.array()?,
-        redeemer: parties.redeemer.array()?,
-        secret_hash: record.secret_hash.0,
-        timelock: u16::try_from(record.timelock).ok()?,
-    })
 }

@@ -46,6 +46,7 @@ impl Registry {
             let entry = format!("chain {}", chain.record.chain);
             put(&entry, "id", Some(chain.record.id.clone()));
             put(&entry, "native asset", Some(chain.record.native_asset_id.clone()).filter(|id| !id.is_empty()));
+            put(&entry, "source timelock", chain.record.source_timelock.map(|units| units.to_string()));
             put(&entry, "block time", chain.record.block_time.map(|seconds| seconds.to_string()));
         }
         for asset in self.assets() {

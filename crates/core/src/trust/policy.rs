@@ -1,15 +1,19 @@
 //! The wallet's own limits.
 
-use countersign_chains::Family;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use crate::code::Code;
+use countersign_chains::Family;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
 use crate::json::{self, Members, Node};
-use crate::refusal::Refusal;
+use crate::report::{Code, Refusal, Warnings};
+use crate::wire::strict_json;
 
 /// What to do with an approval that is not of exactly the amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Approvals {
+pub enum ApprovalPolicy {
     /// Take it as it came, with a warning where it is above the amount.
     #[default]
     AsProposed,
@@ -51,7 +55,12 @@ pub struct Policy {
     /// Longest memo that a Solana transaction may carry, bytes; `None` refuses memos.
     pub solana_memo: Option<u64>,
     /// What to do with approvals.
-    pub approvals: Approvals,
+    pub approvals: ApprovalPolicy,
+    /// Longest source timelock by chain name, at nominal block times; it holds in addition to the family's limit. The entry
+    /// `*` is for every chain without one of its own.
+    pub max_timelock: BTreeMap<String, Duration>,
+    /// Warnings that are refused.
+    pub refused_warnings: BTreeSet<Code>,
 }
 
 impl Default for Policy {
@@ -70,7 +79,9 @@ impl Default for Policy {
             solana_compute_unit_limit: None,
             solana_create_associated_account: false,
             solana_memo: None,
-            approvals: Approvals::AsProposed,
+            approvals: ApprovalPolicy::AsProposed,
+            max_timelock: BTreeMap::new(),
+            refused_warnings: BTreeSet::new(),
         }
     }
 }
@@ -102,6 +113,8 @@ impl Policy {
             "solana_create_associated_account",
             "solana_memo",
             "approvals",
+            "max_timelock_seconds",
+            "refused_warnings",
         ])?;
         let number = |members: &Members<'_, '_>, key: &str, limit: &mut u64| {
             members.get(key).map_or(Ok(()), |node| node.integer().map(|value| *limit = value))
@@ -124,16 +137,43 @@ impl Policy {
         }
         if let Some(node) = members.get("approvals") {
             policy.approvals = match node.text()? {
-                "as_proposed" => Approvals::AsProposed,
-                "exact" => Approvals::Exact,
-                "refuse_inexact" => Approvals::RefuseInexact,
-                _ => return Err(node.refuse(Code::WrongType).expected("as_proposed, exact or refuse_inexact")),
+                "as_proposed" => ApprovalPolicy::AsProposed,
+                "exact" => ApprovalPolicy::Exact,
+                "refuse_inexact" => ApprovalPolicy::RefuseInexact,
+                _ => return Err(node.refuse(Code::WrongType).with_expected("as_proposed, exact or refuse_inexact")),
             };
+        }
+        if let Some(node) = members.get("max_timelock_seconds") {
+            let chains = node.object()?;
+            for (chain, node) in chains.keys().zip(chains.iter()) {
+                policy.max_timelock.insert(chain.to_owned(), Duration::from_secs(node.integer()?));
+            }
+        }
+        if let Some(node) = members.get("refused_warnings") {
+            for node in node.array()? {
+                let name = node.text()?;
+                let code = Code::ALL.iter().find(|code| code.name() == name);
+                policy.refused_warnings.insert(*code.ok_or_else(|| node.refuse(Code::WrongType).with_expected("the code of a warning"))?);
+            }
         }
         Ok(policy)
     }
 
-    /// The longest source timelock on a family's chains, in the family's unit.
+    /// Returns the longest source timelock on a chain in time, where one is set.
+    #[must_use]
+    pub fn max_timelock_of(&self, chain: &str) -> Option<Duration> {
+        self.max_timelock.get(chain).or_else(|| self.max_timelock.get("*")).copied()
+    }
+
+    /// Refuses the first warning that is not acceptable.
+    pub(crate) fn check_warnings(&self, warnings: &Warnings) -> Result<(), Refusal> {
+        match warnings.list().iter().find(|warning| self.refused_warnings.contains(&warning.code)) {
+            Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the longest source timelock on a family's chains, in the family's unit.
     #[must_use]
     pub const fn timelock(&self, family: Family) -> u64 {
         match family {
@@ -148,6 +188,39 @@ impl Policy {
     }
 }
 
+impl Serialize for Policy {
+    /// Writes a policy file with every limit.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let approvals = match self.approvals {
+            ApprovalPolicy::AsProposed => "as_proposed",
+            ApprovalPolicy::Exact => "exact",
+            ApprovalPolicy::RefuseInexact => "refuse_inexact",
+        };
+        let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
+        let warnings: Vec<_> = self.refused_warnings.iter().map(|code| code.name()).collect();
+        let mut map = serializer.serialize_struct("Policy", 16)?;
+        map.serialize_field("evm_timelock", &self.evm_timelock)?;
+        map.serialize_field("tron_timelock", &self.tron_timelock)?;
+        map.serialize_field("starknet_timelock", &self.starknet_timelock)?;
+        map.serialize_field("solana_timelock", &self.solana_timelock)?;
+        map.serialize_field("sui_timelock", &self.sui_timelock)?;
+        map.serialize_field("bitcoin_timelock", &self.bitcoin_timelock)?;
+        map.serialize_field("evm_gas_limit", &self.evm_gas_limit)?;
+        map.serialize_field("tron_fee_limit", &self.tron_fee_limit)?;
+        map.serialize_field("bitcoin_fee_rate", &self.bitcoin_fee_rate)?;
+        map.serialize_field("solana_compute_unit_price", &self.solana_compute_unit_price)?;
+        map.serialize_field("solana_compute_unit_limit", &self.solana_compute_unit_limit)?;
+        map.serialize_field("solana_create_associated_account", &self.solana_create_associated_account)?;
+        map.serialize_field("solana_memo", &self.solana_memo)?;
+        map.serialize_field("approvals", approvals)?;
+        map.serialize_field("max_timelock_seconds", &timelocks)?;
+        map.serialize_field("refused_warnings", &warnings)?;
+        map.end()
+    }
+}
+
+strict_json!(Policy);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,11 +228,21 @@ mod tests {
     #[test]
     fn a_file_changes_only_what_it_names() {
         let policy = Policy::from_json(br#"{"evm_timelock": 7200, "approvals": "exact"}"#).unwrap();
-        assert_eq!(policy, Policy { evm_timelock: 7200, approvals: Approvals::Exact, ..Policy::default() });
+        assert_eq!(policy, Policy { evm_timelock: 7200, approvals: ApprovalPolicy::Exact, ..Policy::default() });
         let refusal = Policy::from_json(br#"{"evm_timelocks": 1}"#).unwrap_err();
-        assert_eq!((refusal.code(), refusal.at()), (Code::UnexpectedField, "/evm_timelocks"));
+        assert_eq!((refusal.code(), refusal.location()), (Code::UnexpectedField, "/evm_timelocks"));
         let policy = Policy::from_json(br#"{"solana_memo": 32, "solana_create_associated_account": true}"#).unwrap();
         assert_eq!(policy, Policy { solana_memo: Some(32), solana_create_associated_account: true, ..Policy::default() });
         assert_eq!(Policy::from_json(br#"{"evm_gas_limit": "1"}"#).unwrap_err().code(), Code::WrongType);
+    }
+
+    #[test]
+    fn a_policy_is_written_as_it_is_read() {
+        let mut policy = Policy { solana_memo: Some(7), approvals: ApprovalPolicy::RefuseInexact, ..Policy::default() };
+        policy.max_timelock.insert("ethereum".to_owned(), Duration::from_secs(86_400));
+        policy.refused_warnings.insert(Code::UnlimitedApproval);
+        let text = serde_json::to_string(&policy).unwrap();
+        assert_eq!(text.parse::<Policy>().unwrap(), policy);
+        assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
     }
 }

@@ -1,11 +1,10 @@
-//! What a person reads before signing: lines, the bytes that each line covers, and warnings.
+//! What a person reads before signing: lines with their values, and the bytes that each line stands for.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::code::Code;
-use crate::text;
+use super::{Severity, TypedValue};
 
 /// What a line is about. A family names the topics that its payload's bytes stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,7 +13,7 @@ pub enum Topic {
     /// Order id.
     Order,
     /// Amount and asset that the owner pays.
-    Pay,
+    Send,
     /// The owner, who gets refunds.
     Owner,
     /// The account that sends and pays for the owner.
@@ -34,7 +33,7 @@ pub enum Topic {
     /// Bytes that go on to the destination.
     DestinationData,
     /// Amount and asset that the owner gets.
-    Get,
+    Receive,
     /// Where the owner gets it.
     Payout,
     /// What the order record adds.
@@ -61,7 +60,7 @@ impl Topic {
     pub const fn title(self) -> &'static str {
         match self {
             Self::Order => "order",
-            Self::Pay => "pay",
+            Self::Send => "pay",
             Self::Owner => "owner",
             Self::Delegate => "delegate",
             Self::Chain => "chain",
@@ -71,7 +70,7 @@ impl Topic {
             Self::SecretHash => "secret hash",
             Self::Timelock => "timelock",
             Self::DestinationData => "destination data",
-            Self::Get => "get",
+            Self::Receive => "get",
             Self::Payout => "pay-out",
             Self::Record => "record",
             Self::Fees => "affiliate fees",
@@ -91,8 +90,12 @@ impl Topic {
 pub struct Line {
     /// What it is about.
     pub topic: Topic,
-    /// What it says; foreign text in it is escaped.
+    /// What it says in English; untrusted text in it is escaped.
     pub text: String,
+    /// The values that the text is made of, for layouts and languages of one's own.
+    pub values: Vec<TypedValue>,
+    /// How closely the owner should look.
+    pub severity: Severity,
 }
 
 impl fmt::Display for Line {
@@ -104,7 +107,7 @@ impl fmt::Display for Line {
 /// Bytes that a topic's line stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Span {
+pub struct ByteCoverage {
     /// The topic whose lines cover these bytes.
     #[serde(serialize_with = "title")]
     pub topic: Topic,
@@ -123,7 +126,7 @@ fn title<S: serde::Serializer>(topic: &Topic, serializer: S) -> Result<S::Ok, S:
 /// Where the gasless message stands, in every family that has typed data.
 const TYPED_DATA: &str = "/response/result/typed_data";
 
-impl Span {
+impl ByteCoverage {
     /// The members that every family's typed data has.
     #[must_use]
     pub fn typed_data() -> Vec<Self> {
@@ -135,7 +138,7 @@ impl Span {
             (Topic::Chain, "domain/chainId", "chain id"),
             (Topic::Redeemer, "message/redeemer", "redeemer"),
             (Topic::Timelock, "message/timelock", "timelock"),
-            (Topic::Pay, "message/amount", "amount"),
+            (Topic::Send, "message/amount", "amount"),
             (Topic::SecretHash, "message/secretHash", "secret hash"),
         ]
         .map(|(topic, path, what)| Self::of_message(topic, path, what))
@@ -166,80 +169,63 @@ impl Span {
 pub struct Summary(Vec<Line>);
 
 impl Summary {
-    /// Adds a line; control and bidirectional characters of foreign text in it are escaped.
-    pub fn say(&mut self, topic: Topic, text: impl Into<String>) {
-        self.0.push(Line { topic, text: text.into() });
+    /// Adds a line without values. Untrusted text in it must have been escaped.
+    pub fn add(&mut self, topic: Topic, text: impl Into<String>) {
+        self.add_values(topic, text, []);
     }
 
-    /// The lines.
+    /// Adds a line with the values that its text is made of.
+    pub fn add_values(&mut self, topic: Topic, text: impl Into<String>, values: impl IntoIterator<Item = TypedValue>) {
+        self.add_line(topic, text, values, Severity::Info);
+    }
+
+    /// Adds a line that the owner should look at more closely.
+    pub fn add_line(
+        &mut self,
+        topic: Topic,
+        text: impl Into<String>,
+        values: impl IntoIterator<Item = TypedValue>,
+        severity: Severity,
+    ) {
+        self.0.push(Line { topic, text: text.into(), values: values.into_iter().collect(), severity });
+    }
+
+    /// Adds a line whose text is one value.
+    pub fn add_value(&mut self, topic: Topic, value: impl Into<TypedValue>) {
+        let value = value.into();
+        self.add_values(topic, value.to_string(), [value]);
+    }
+
+    /// Returns the lines.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.0
+    }
+
+    /// Returns the lines about one topic.
+    pub fn about(&self, topic: Topic) -> impl Iterator<Item = &Line> {
+        self.0.iter().filter(move |line| line.topic == topic)
+    }
+}
+
+impl<'s> IntoIterator for &'s Summary {
+    type Item = &'s Line;
+    type IntoIter = std::slice::Iter<'s, Line>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Summary {
+    /// Writes one line of text for each line of the summary.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
 impl Serialize for Summary {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(ToString::to_string))
-    }
-}
-
-/// Something that could not be checked, or that the owner should know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Warning {
-    /// The stable code.
-    pub code: Code,
-    /// What it is about in this order, empty where the code says all.
-    pub detail: String,
-}
-
-impl Warning {
-    /// What a person reads.
-    #[must_use]
-    pub fn message(&self) -> String {
-        let (meaning, remedy) = (self.code.meaning(), self.code.remedy());
-        if self.detail.is_empty() { format!("{meaning}; {remedy}") } else { format!("{meaning} ({}); {remedy}", self.detail) }
-    }
-}
-
-impl Serialize for Warning {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct;
-        let mut map = serializer.serialize_struct("Warning", 2)?;
-        map.serialize_field("code", self.code.name())?;
-        map.serialize_field("message", &self.message())?;
-        map.end()
-    }
-}
-
-/// The warnings of one order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Warnings(Vec<Warning>);
-
-impl Warnings {
-    /// Adds a warning that its code says all about; the same one twice is one.
-    pub fn warn(&mut self, code: Code) {
-        self.about(code, String::new());
-    }
-
-    /// Adds a warning with what it is about; foreign text in it is escaped.
-    pub fn about(&mut self, code: Code, detail: impl Into<String>) {
-        let warning = Warning { code, detail: text::shown(&detail.into()) };
-        if !self.0.contains(&warning) {
-            self.0.push(warning);
-        }
-    }
-
-    /// The warnings.
-    #[must_use]
-    pub fn list(&self) -> &[Warning] {
-        &self.0
-    }
-}
-
-impl Serialize for Warnings {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
     }
 }

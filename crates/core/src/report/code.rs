@@ -1,6 +1,8 @@
-//! The codes of refusals and warnings. They are API: wallets branch on them and translate them.
+//! The codes of refusals and warnings. They are part of the API: wallets branch on them and translate them.
 
 use std::fmt;
+
+use super::{Blame, Severity};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $meaning:literal, $remedy:literal;)*) => {
@@ -115,7 +117,7 @@ codes! {
     TypedDataTypes = "typed_data_types", "the typed data declares other types than the contract hashes", "do not sign; report the service";
     TypedDataDomain = "typed_data_domain", "the typed data's domain is not the contract's", "do not sign; report the service";
     TypedDataWithDelegate = "typed_data_with_delegate", "an order with a delegate has no gasless way", "do not sign; report the service";
-    TwinsDiffer = "twins_differ", "two payloads of one answer tell different stories", "do not sign; report the service";
+    PayloadsDisagree = "payloads_disagree", "two payloads of one answer tell different stories", "do not sign; report the service";
 
     // ---- the order record
     RecordMismatch = "record_mismatch", "the order record contradicts the request or the payload", "do not sign; report the service";
@@ -143,6 +145,9 @@ codes! {
     SignatureCount = "signature_count", "there are more or fewer signatures than requests", "give one signature for each request, in order";
     NothingToSign = "nothing_to_sign", "the answer has no payload of this kind", "use the other way of funding";
     SecretWrong = "secret_wrong", "this is not the secret of the secret hash", "check which order the secret belongs to";
+    WarningRefused = "warning_refused", "the policy refuses an order with this warning", "do not sign, or change the policy knowingly";
+    SignatureMissing = "signature_missing", "a signature is still missing", "attach a signature for each open request";
+    TransactionMismatch = "transaction_mismatch", "the transaction is not one that this order needs", "do not broadcast it; ask the signer for the prepared one";
     Internal = "internal", "this library made a mistake", "report it with the input that caused it";
 
     // ---- Sui
@@ -217,6 +222,7 @@ codes! {
     AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not asked for", "ask whoever embeds this wallet";
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
+    TimelockAboveListed = "timelock_above_listed", "the timelock is longer than the one that the registry lists for the chain", "expect to wait longer for a refund";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
     SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on unproven: the network decides", "simulate the transaction before relying on it";
@@ -224,11 +230,81 @@ codes! {
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 
+impl Code {
+    /// Returns how serious a warning with this code is.
+    #[must_use]
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::AddressOnTrust | Self::UnlimitedApproval | Self::RefundKeyNotYours | Self::SecretNotYours => Severity::Danger,
+            Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::OwnSignatureOverwritten => Severity::Info,
+            _ => Severity::Caution,
+        }
+    }
+
+    /// Returns who has to act on a refusal with this code, where the code alone tells; otherwise the refused document does.
+    pub(crate) const fn fixed_blame(self) -> Option<Blame> {
+        match self {
+            Self::Internal => Some(Blame::Bug),
+            Self::UnsupportedFamily
+            | Self::UnknownChain
+            | Self::UnknownAsset
+            | Self::RecordVersion
+            | Self::MessageVersion
+            | Self::UtxoUnsupported => Some(Blame::Unsupported),
+            Self::ServiceError | Self::StatusNotOk | Self::ErrorBesideOk => Some(Blame::Service),
+            Self::RecordFunded | Self::RecordRedeemed | Self::RecordRefunded | Self::NothingToSign | Self::WarningRefused => {
+                Some(Blame::Caller)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Code {
+    /// Writes the stable name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
+
+/// Why a text is not a value of its type: the error of every `FromStr` that reads a single value.
+///
+/// ```
+/// use countersign_core::{AssetId, Code};
+///
+/// let error = "Bitcoin".parse::<AssetId>().unwrap_err();
+/// assert_eq!(error.code(), Code::AssetIdMalformed);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ParseError(Code);
+
+impl ParseError {
+    /// Returns the stable code.
+    #[must_use]
+    pub const fn code(self) -> Code {
+        self.0
+    }
+}
+
+impl From<Code> for ParseError {
+    fn from(code: Code) -> Self {
+        Self(code)
+    }
+}
+
+impl From<ParseError> for Code {
+    fn from(error: ParseError) -> Self {
+        error.0
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.meaning())
+    }
+}
+
+impl std::error::Error for ParseError {}
 
 #[cfg(test)]
 mod tests {

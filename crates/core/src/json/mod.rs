@@ -5,15 +5,15 @@
 //! pointers.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiter::{Jiter, JiterError, Peek};
 
-use crate::code::Code;
-use crate::refusal::Refusal;
+use crate::report::{Code, Refusal};
 
 mod node;
+pub mod number;
 mod salvage;
 
 pub use node::{At, Members, Node};
@@ -72,7 +72,7 @@ impl fmt::Debug for Value<'_> {
 /// after unescaping) or [`Code::JsonSyntax`] with the position as `#start-end`.
 pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
     if bytes.len() > MAX_BYTES {
-        return Err(Refusal::new(Code::JsonTooLarge, "").expected(format!("at most {MAX_BYTES} bytes")).got(bytes.len()));
+        return Err(Refusal::new(Code::JsonTooLarge, "").with_expected(format!("at most {MAX_BYTES} bytes")).with_actual(bytes.len()));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let start = error.valid_up_to();
@@ -124,7 +124,7 @@ impl<'v> Reader<'v> {
     fn step<T>(&mut self, token: impl FnOnce(&mut Jiter<'v>) -> Result<T, JiterError>) -> Result<T, Refusal> {
         token(&mut self.jiter).map_err(|error| {
             let index = error.index.saturating_add(self.skipped);
-            Refusal::new(Code::JsonSyntax, range(index, index.saturating_add(1))).got(error.error_type)
+            Refusal::new(Code::JsonSyntax, range(index, index.saturating_add(1))).with_actual(error.error_type.to_string())
         })
     }
 
@@ -133,7 +133,7 @@ impl<'v> Reader<'v> {
         if self.values <= MAX_VALUES {
             return Ok(());
         }
-        Err(self.refuse(Code::JsonTooLarge).expected(format!("at most {MAX_VALUES} values")))
+        Err(self.refuse(Code::JsonTooLarge).with_expected(format!("at most {MAX_VALUES} values")))
     }
 
     fn value(&mut self, peek: Peek, depth: usize) -> Result<Value<'v>, Refusal> {
@@ -142,12 +142,13 @@ impl<'v> Reader<'v> {
             Peek::Null => self.step(Jiter::known_null).map(|()| Value::Null),
             Peek::True | Peek::False => self.step(|jiter| jiter.known_bool(peek)).map(Value::Bool),
             Peek::String => {
-                let text = self.text;
-                self.step(|jiter| jiter.known_str().map(|decoded| borrow(text, decoded))).map(Value::String)
+                let len = self.step(|jiter| jiter.known_str().map(str::len))?;
+                let quote = self.index().saturating_sub(1);
+                string_before(self.text, quote, len).map(Value::String).ok_or_else(|| self.refuse(Code::JsonSyntax))
             }
             Peek::Array | Peek::Object => {
                 let Some(depth) = depth.checked_sub(1) else {
-                    return Err(self.refuse(Code::JsonTooDeep).expected(format!("at most {MAX_DEPTH} levels")));
+                    return Err(self.refuse(Code::JsonTooDeep).with_expected(format!("at most {MAX_DEPTH} levels")));
                 };
                 if peek == Peek::Object { self.object(depth) } else { self.array(depth) }
             }
@@ -180,36 +181,53 @@ impl<'v> Reader<'v> {
     }
 
     fn object(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
-        let (text, start) = (self.text, self.members.len());
-        let mut seen: Option<HashSet<Cow<'v, str>>> = None;
-        let mut next = self.step(|jiter| jiter.known_object().map(|key| key.map(|key| borrow(text, key))))?;
-        while let Some(key) = next {
+        let start = self.members.len();
+        let mut seen: Option<BTreeSet<Cow<'v, str>>> = None;
+        let mut next = self.step(|jiter| jiter.known_object().map(|key| key.map(str::len)))?;
+        while let Some(len) = next {
+            let key = self.key(len)?;
             let members = self.members.get(start..).unwrap_or_default();
             // A short object is compared key by key; a long one would make that quadratic.
-            let twice = if members.len() < 32 {
+            let is_duplicate = if members.len() < 32 {
                 members.iter().any(|(known, _)| *known == key)
             } else {
                 !seen.get_or_insert_with(|| members.iter().map(|(known, _)| known.clone()).collect()).insert(key.clone())
             };
-            if twice {
-                return Err(self.refuse(Code::JsonDuplicateKey).got(key));
+            if is_duplicate {
+                return Err(self.refuse(Code::JsonDuplicateKey).with_actual(key.as_ref()));
             }
             let peek = self.step(Jiter::peek)?;
             let value = self.value(peek, depth)?;
             self.members.push((key, value));
-            next = self.step(|jiter| jiter.next_key().map(|key| key.map(|key| borrow(text, key))))?;
+            next = self.step(|jiter| jiter.next_key().map(|key| key.map(str::len)))?;
         }
         Ok(Value::Object(self.members.drain(start..).collect()))
     }
+
+    /// Returns the key that was just read, together with the colon behind it.
+    fn key(&self, len: usize) -> Result<Cow<'v, str>, Refusal> {
+        let read = self.text.get(..self.index()).and_then(|read| read.strip_suffix(':'));
+        let quote = read.map(str::trim_end).and_then(|read| read.len().checked_sub(1));
+        quote.and_then(|quote| string_before(self.text, quote, len)).ok_or_else(|| self.refuse(Code::JsonSyntax))
+    }
 }
 
-/// Borrows a decoded string from the text, where the reader found no escapes and so gave out a part of the text itself.
-fn borrow<'v>(text: &'v str, decoded: &str) -> Cow<'v, str> {
-    let start = decoded.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
-    match start.checked_add(decoded.len()).and_then(|end| text.get(start..end)) {
-        Some(part) => Cow::Borrowed(part),
-        None => Cow::Owned(decoded.to_owned()),
+/// Returns the string whose closing quote is at `end` and which is `len` bytes long without escapes.
+///
+/// It is borrowed where it has no escapes: an escape is longer than what it stands for, so only then are the last `len`
+/// bytes all of it.
+fn string_before(text: &str, end: usize, len: usize) -> Option<Cow<'_, str>> {
+    let start = end.checked_sub(len)?;
+    let follows_quote = start.checked_sub(1).and_then(|quote| text.as_bytes().get(quote)) == Some(&b'"');
+    if let Some(part) = text.get(start..end).filter(|part| follows_quote && !part.contains('\\')) {
+        return Some(Cow::Borrowed(part));
     }
+    // A quote inside a string has an odd number of backslashes before it, the opening one has none.
+    let before = text.get(..end)?;
+    let is_opening = |at: usize| before.bytes().take(at).rev().take_while(|byte| *byte == b'\\').count() % 2 == 0;
+    let (start, _) = before.rmatch_indices('"').find(|(at, _)| is_opening(*at))?;
+    let string = text.get(start..=end)?;
+    Jiter::new(string.as_bytes()).next_str().ok().map(|decoded| Cow::Owned(decoded.to_owned()))
 }
 
 /// Fills `bytes` from the array that the text begins with, if it holds integers 0 to 255 only, and answers its length in the
@@ -265,6 +283,20 @@ mod tests {
     }
 
     #[test]
+    fn strings_are_unescaped_wherever_the_escapes_are() {
+        for raw in [r#"\"\""#, r#"\\"#, r#"a\\\"b"#, r#"\u00e9\n"#, r#"\ud83d\ude00x"#, r#"plain"#, "é\u{1F600}", "", r#"tail\\"#, r#"x\/y"#] {
+            let text = format!("{{ \"k\": \"{raw}\", \"{raw}\" \t: [\"{raw}\"] }}");
+            let parsed = parse(text.as_bytes()).unwrap();
+            let reference: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let Value::Object(members) = &parsed else { panic!("{text}") };
+            let wanted = reference["k"].as_str().unwrap();
+            assert_eq!(members[0].1, Value::String(wanted.into()), "{text}");
+            assert_eq!(members[1].0, wanted, "{text}");
+            assert!(raw.contains('\\') || matches!(members[1].0, Cow::Borrowed(_)), "{text}");
+        }
+    }
+
+    #[test]
     fn refuses_duplicate_keys_after_unescaping() {
         assert_eq!(code(r#"{"a":1,"a":1}"#), Code::JsonDuplicateKey);
         assert_eq!(code(r#"{"result":1,"resu\u006ct":2}"#), Code::JsonDuplicateKey);
@@ -313,7 +345,7 @@ mod tests {
             assert_eq!(code(text), Code::JsonSyntax, "{text:?}");
         }
         assert_eq!(parse(b"\"\xff\"").unwrap_err().code(), Code::JsonNotUtf8);
-        assert_eq!(parse(b"\"\xff\"").unwrap_err().at(), "#1-2");
+        assert_eq!(parse(b"\"\xff\"").unwrap_err().location(), "#1-2");
     }
 
     /// Whether a text is read as an array of bytes: 7 between twice the same number.
@@ -352,10 +384,10 @@ mod tests {
         let value = parse(text.as_bytes()).unwrap();
         let Value::Object(members) = &value else { panic!() };
         assert_eq!(members.iter().map(|(key, _)| key.as_ref()).collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(parse(br#"{"a":[1,2,3],"b" 1}"#).unwrap_err().at(), "#17-18");
+        assert_eq!(parse(br#"{"a":[1,2,3],"b" 1}"#).unwrap_err().location(), "#17-18");
         assert_eq!(parse(br#"{"a":[1,2,3],"a":1}"#).unwrap_err().code(), Code::JsonDuplicateKey);
         let refusal = Node::root(&parse(b"[7,256]").unwrap(), "/x").byte_array().unwrap_err();
-        assert_eq!((refusal.code(), refusal.at()), (Code::NumberTooLarge, "/x/1"));
+        assert_eq!((refusal.code(), refusal.location()), (Code::NumberTooLarge, "/x/1"));
     }
 
     #[test]

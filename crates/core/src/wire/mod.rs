@@ -3,20 +3,30 @@
 //! Strings stay strings until a rule reads them; unknown members pass, because the interface grows. Whatever is signed is
 //! read by the families instead, where nothing unknown passes.
 
+mod asset_id;
 mod market;
 mod request;
+mod secret_hash;
 mod service;
 mod swap;
 
-pub use market::{AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Quote, QuoteSide, Seconds};
+use std::fmt::Display;
+use std::str::FromStr;
+
+use ruint::aliases::U256;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serializer};
+
+pub use asset_id::AssetId;
+pub use market::{AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Quote, QuotedLeg, Seconds};
 pub(crate) use request::least_after_slippage;
-pub use request::{AffiliateFee, CreateOrder, Side};
+pub use request::{AffiliateFee, CreateOrder, RequestedLeg};
+pub use secret_hash::SecretHash;
 pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};
 
-use crate::code::Code;
 use crate::json::{Members, Node};
-use crate::refusal::Refusal;
+use crate::report::{Code, Refusal};
 
 /// A type that is read from a JSON value.
 pub trait Read: Sized {
@@ -54,16 +64,60 @@ pub fn with_result<'v, T>(envelope: Node<'_, 'v>, read: impl FnOnce(Node<'_, 'v>
         "Error" => {
             let refusal = status.at().refuse(Code::ServiceError);
             return Err(match members.get("error").map(|error| error.text()) {
-                Some(Ok(text)) => refusal.got(text),
+                Some(Ok(text)) => refusal.with_actual(text),
                 _ => refusal,
             });
         }
-        _ => return Err(status.refuse(Code::StatusNotOk).expected("Ok")),
+        _ => return Err(status.refuse(Code::StatusNotOk).with_expected("Ok")),
     }
     if let Some(error) = members.get("error") {
         return Err(error.refuse(Code::ErrorBesideOk));
     }
     read(members.need("result")?)
+}
+
+/// Gives a document that has a strict parser, `from_json`, the conversions that Rust users expect.
+///
+/// `Deserialize` reads through a value tree, which keeps the last of duplicate keys: documents from the network go through
+/// `from_json`.
+macro_rules! strict_json {
+    ($($document:ty)*) => {
+        $(
+            impl std::str::FromStr for $document {
+                type Err = $crate::report::Refusal;
+
+                fn from_str(text: &str) -> Result<Self, Self::Err> {
+                    Self::from_json(text.as_bytes())
+                }
+            }
+
+            impl TryFrom<&[u8]> for $document {
+                type Error = $crate::report::Refusal;
+
+                fn try_from(text: &[u8]) -> Result<Self, Self::Error> {
+                    Self::from_json(text)
+                }
+            }
+
+            impl<'de> serde::Deserialize<'de> for $document {
+                fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let value = serde_json::Value::deserialize(deserializer)?;
+                    Self::from_json(value.to_string().as_bytes()).map_err(serde::de::Error::custom)
+                }
+            }
+        )*
+    };
+}
+pub(crate) use strict_json;
+
+/// Serializes base units as the service does.
+fn decimal<S: Serializer>(amount: &U256, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(amount)
+}
+
+/// Deserializes a value from its text.
+fn from_str<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    std::borrow::Cow::<str>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
 /// An optional text member.

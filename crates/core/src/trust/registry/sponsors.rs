@@ -4,9 +4,9 @@ use countersign_chains::{Account, address};
 use serde::Serialize;
 
 use super::Registry;
-use crate::code::Code;
+use crate::report::Code;
 use crate::json::Node;
-use crate::refusal::Refusal;
+use crate::report::Refusal;
 use crate::wire::Read;
 
 /// An account of the service that pays for gasless transactions of one chain: `{"chain", "address"}`.
@@ -28,7 +28,7 @@ impl Registry {
         for node in list.array()? {
             let members = node.object()?;
             let (chain, address) = (String::read(members.need("chain")?)?, String::read(members.need("address")?)?);
-            let malformed = |detail: String| node.refuse(Code::RegistryMalformed).because(detail);
+            let malformed = |detail: String| node.refuse(Code::RegistryMalformed).with_reason(detail);
             let pinned = self.chains.get(&chain).ok_or_else(|| malformed("the chain of a sponsor is not listed".to_owned()))?;
             let account = address::parse(&pinned.network, &address).map_err(|error| malformed(format!("sponsor: {error}")))?;
             let known = self.sponsors.entry(chain.clone()).or_default();
@@ -90,7 +90,7 @@ mod tests {
             [r#"[{"chain":"sol","address":"4JVH1tK1mDB5HmmcLCyVQZ5iK2iCK4kBCoj5nsStEBoG"}]"#, r#"[{"chain":"solana","address":"4J"}]"#]
         {
             let refusal = read(sponsors).unwrap_err();
-            assert_eq!((refusal.code(), refusal.at()), (Code::RegistryMalformed, "/sponsors/0"));
+            assert_eq!((refusal.code(), refusal.location()), (Code::RegistryMalformed, "/sponsors/0"));
         }
     }
 }

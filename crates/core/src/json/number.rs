@@ -1,4 +1,4 @@
-//! Strict readings of numbers and hex. Nothing is trimmed, rounded, reduced or guessed.
+//! Strict parsers of numbers and hex. Nothing is trimmed, rounded, reduced or guessed.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use countersign_chains::digits::{self, FromHexError};
 use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
-use crate::code::Code;
+use crate::report::{Code, ParseError};
 
 /// Most digits that a decimal number of 256 bits has.
 const MAX_DECIMAL: usize = 78;
@@ -18,30 +18,31 @@ const MAX_HEX: usize = 64;
 /// # Errors
 ///
 /// The `decimal_` code of what is wrong first, or [`Code::NumberTooLarge`].
-pub fn decimal(text: &str) -> Result<U256, Code> {
+pub fn decimal(text: &str) -> Result<U256, ParseError> {
     if text.is_empty() {
-        return Err(Code::DecimalEmpty);
+        return Err(Code::DecimalEmpty.into());
     }
     if let Some(bad) = text.bytes().position(|byte| !byte.is_ascii_digit()) {
-        return Err(match text.as_bytes().get(bad) {
+        let code = match text.as_bytes().get(bad) {
             Some(b'+' | b'-') if bad == 0 => Code::DecimalSign,
             Some(b' ' | b'\t' | b'\n' | b'\r') => Code::DecimalSpace,
             Some(b'.') => Code::DecimalFraction,
             Some(b'e' | b'E') => Code::DecimalExponent,
             Some(b'x' | b'X') if bad == 1 && text.starts_with('0') => Code::DecimalHex,
             _ => Code::DecimalDigit,
-        });
+        };
+        return Err(code.into());
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err(Code::DecimalLeadingZero);
+        return Err(Code::DecimalLeadingZero.into());
     }
     if text.len() > MAX_DECIMAL {
-        return Err(Code::NumberTooLarge);
+        return Err(Code::NumberTooLarge.into());
     }
     // Most numbers fit a machine word, which is parsed many times faster.
     match text.len() {
-        0..20 => text.parse::<u64>().map(U256::from).map_err(|_| Code::DecimalDigit),
-        _ => U256::from_str_radix(text, 10).map_err(|_| Code::NumberTooLarge),
+        0..20 => text.parse::<u64>().map(U256::from).map_err(|_| Code::DecimalDigit.into()),
+        _ => U256::from_str_radix(text, 10).map_err(|_| Code::NumberTooLarge.into()),
     }
 }
 
@@ -50,11 +51,11 @@ pub fn decimal(text: &str) -> Result<U256, Code> {
 /// # Errors
 ///
 /// [`Code::IntegerNotExact`] or [`Code::NumberTooLarge`].
-pub fn integer(text: &str) -> Result<U256, Code> {
+pub fn integer(text: &str) -> Result<U256, ParseError> {
     match decimal(text) {
         Ok(number) => Ok(number),
-        Err(Code::NumberTooLarge) => Err(Code::NumberTooLarge),
-        Err(_) => Err(Code::IntegerNotExact),
+        Err(error) if error.code() == Code::NumberTooLarge => Err(error),
+        Err(_) => Err(Code::IntegerNotExact.into()),
     }
 }
 
@@ -63,23 +64,23 @@ pub fn integer(text: &str) -> Result<U256, Code> {
 /// # Errors
 ///
 /// The `hex_` code of what is wrong first, or [`Code::NumberTooLarge`].
-pub fn hex(text: &str) -> Result<U256, Code> {
+pub fn hex(text: &str) -> Result<U256, ParseError> {
     let digits = text.strip_prefix("0x").ok_or(Code::HexPrefix)?;
     if digits.is_empty() {
-        return Err(Code::HexEmpty);
+        return Err(Code::HexEmpty.into());
     }
     let digits = if digits.len() > MAX_HEX { digits.trim_start_matches('0') } else { digits };
     if digits.len() > MAX_HEX {
-        return Err(Code::NumberTooLarge);
+        return Err(Code::NumberTooLarge.into());
     }
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(Code::HexDigit);
+        return Err(Code::HexDigit.into());
     }
     match digits.len() {
         // Nothing but zeros, more than a number has digits.
         0 => Ok(U256::ZERO),
-        1..=16 => u64::from_str_radix(digits, 16).map(U256::from).map_err(|_| Code::HexDigit),
-        _ => U256::from_str_radix(digits, 16).map_err(|_| Code::NumberTooLarge),
+        1..=16 => u64::from_str_radix(digits, 16).map(U256::from).map_err(|_| Code::HexDigit.into()),
+        _ => U256::from_str_radix(digits, 16).map_err(|_| Code::NumberTooLarge.into()),
     }
 }
 
@@ -88,12 +89,12 @@ pub fn hex(text: &str) -> Result<U256, Code> {
 /// # Errors
 ///
 /// [`Code::HexPrefix`], [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
-pub fn hex_bytes(text: &str, max: usize) -> Result<Vec<u8>, Code> {
+pub fn hex_bytes(text: &str, max: usize) -> Result<Vec<u8>, ParseError> {
     let digits = text.strip_prefix("0x").ok_or(Code::HexPrefix)?;
     if digits.len() > max.saturating_mul(2) {
-        return Err(Code::HexLength);
+        return Err(Code::HexLength.into());
     }
-    digits::bytes(digits).map_err(hex_code)
+    digits::bytes(digits).map_err(|error| hex_code(error).into())
 }
 
 /// Reads exactly `N` bytes of `0x` hex.
@@ -101,7 +102,7 @@ pub fn hex_bytes(text: &str, max: usize) -> Result<Vec<u8>, Code> {
 /// # Errors
 ///
 /// [`Code::HexPrefix`], [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
-pub fn hex_array<const N: usize>(text: &str) -> Result<[u8; N], Code> {
+pub fn hex_array<const N: usize>(text: &str) -> Result<[u8; N], ParseError> {
     bare_hex_array(text.strip_prefix("0x").ok_or(Code::HexPrefix)?)
 }
 
@@ -110,8 +111,8 @@ pub fn hex_array<const N: usize>(text: &str) -> Result<[u8; N], Code> {
 /// # Errors
 ///
 /// [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
-pub fn bare_hex_array<const N: usize>(digits: &str) -> Result<[u8; N], Code> {
-    digits::array(digits).map_err(hex_code)
+pub fn bare_hex_array<const N: usize>(digits: &str) -> Result<[u8; N], ParseError> {
+    digits::array(digits).map_err(|error| hex_code(error).into())
 }
 
 const fn hex_code(error: FromHexError) -> Code {
@@ -183,9 +184,9 @@ mod tests {
             ("5-", Code::DecimalDigit),
             ("115792089237316195423570985008687907853269984665640564039457584007913129639936", Code::NumberTooLarge),
         ] {
-            assert_eq!(decimal(text), Err(code), "{text:?}");
+            assert_eq!(decimal(text), Err(code.into()), "{text:?}");
         }
-        assert_eq!(decimal(&"9".repeat(5_000_000)), Err(Code::NumberTooLarge));
+        assert_eq!(decimal(&"9".repeat(5_000_000)), Err(Code::NumberTooLarge.into()));
         assert_eq!(decimal("0"), Ok(U256::ZERO));
         assert_eq!(decimal(MAX), Ok(U256::MAX));
     }
@@ -194,7 +195,7 @@ mod tests {
     fn integers_are_exact() {
         assert_eq!(integer(MAX), Ok(U256::MAX));
         for text in ["1.0", "1e3", "-0", "-5", "1E0"] {
-            assert_eq!(integer(text), Err(Code::IntegerNotExact), "{text}");
+            assert_eq!(integer(text), Err(Code::IntegerNotExact.into()), "{text}");
         }
     }
 
@@ -208,16 +209,16 @@ mod tests {
             ("0x-1", Code::HexDigit),
             ("0x_1", Code::HexDigit),
         ] {
-            assert_eq!(hex(text), Err(code), "{text}");
+            assert_eq!(hex(text), Err(code.into()), "{text}");
         }
-        assert_eq!(hex(&format!("0x1{}", "0".repeat(64))), Err(Code::NumberTooLarge));
-        assert_eq!(hex(&format!("0x{}g", "0".repeat(64))), Err(Code::HexDigit));
+        assert_eq!(hex(&format!("0x1{}", "0".repeat(64))), Err(Code::NumberTooLarge.into()));
+        assert_eq!(hex(&format!("0x{}g", "0".repeat(64))), Err(Code::HexDigit.into()));
         assert_eq!(hex(&format!("0x{}", "0".repeat(65))), Ok(U256::ZERO));
         assert_eq!(hex(&format!("0x{}ff{}", "0".repeat(65), "0".repeat(62))), Ok(U256::from(0xff) << 248));
         assert_eq!(hex(&format!("0x{}Ff", "0".repeat(62))), Ok(U256::from(255)));
-        assert_eq!(hex_bytes("0xabc", 9), Err(Code::HexOddLength));
-        assert_eq!(hex_bytes("0xabcd", 1), Err(Code::HexLength));
-        assert_eq!(hex_array::<2>("0xab"), Err(Code::HexLength));
+        assert_eq!(hex_bytes("0xabc", 9), Err(Code::HexOddLength.into()));
+        assert_eq!(hex_bytes("0xabcd", 1), Err(Code::HexLength.into()));
+        assert_eq!(hex_array::<2>("0xab"), Err(Code::HexLength.into()));
     }
 
     #[test]

@@ -10,12 +10,10 @@ use countersign_chains::{Account, Family, Network, NetworkError, address, networ
 use ruint::aliases::U256;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::asset::AssetId;
-use crate::code::Code;
-use crate::json::{self, Node, Value};
-use crate::number;
-use crate::refusal::Refusal;
-use crate::wire::{self, AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Read};
+use crate::json::{self, Node, Value, number};
+use crate::report::text::escape_untrusted;
+use crate::report::{Amount, Code, ParseError, Refusal, Timelock};
+use crate::wire::{self, AssetId, AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Read, strict_json};
 
 mod diff;
 mod sponsors;
@@ -42,7 +40,7 @@ pub struct Chain {
     pub network: Network,
     /// Whether it is a test network.
     pub test: bool,
-    /// Nominal thousandths of a second per timelock unit.
+    /// Nominal milliseconds per timelock unit.
     pub unit_millis: u64,
 }
 
@@ -62,14 +60,15 @@ pub struct Asset {
     pub htlc_registry: Option<Account>,
     min_amount: Option<U256>,
     max_amount: Option<U256>,
-    derived: OnceLock<Derived>,
+    domain: OnceLock<Domain>,
+    program_addresses: OnceLock<Option<[[u8; 32]; 2]>>,
 }
 
-/// What follows from an asset's pins; empty where nothing does.
+/// The hash of a typed-data domain, for one version of the contract.
 #[derive(Debug, Clone)]
-struct Derived {
-    of: Box<str>,
-    values: Box<[[u8; 32]]>,
+struct Domain {
+    version: Box<str>,
+    separator: [u8; 32],
 }
 
 /// A token.
@@ -103,16 +102,23 @@ impl Asset {
         self.min_amount.is_none_or(|min| amount >= min) && self.max_amount.is_none_or(|max| amount <= max)
     }
 
-    /// The hash of the domain in which the HTLC's messages are signed, for a version: kept as by [`Asset::derived`].
-    pub fn domain_hash(&self, version: &str, compute: impl Fn() -> [u8; 32]) -> [u8; 32] {
-        self.derived(version, || Some([compute()])).map_or_else(&compute, |[hash]| hash)
+    /// Returns the domain separator of the HTLC's messages for a version. It follows from the pins, so it is computed for
+    /// the first order and kept; another version than that order's is computed each time.
+    pub fn domain_separator(&self, version: &str, compute: impl Fn() -> [u8; 32]) -> [u8; 32] {
+        let kept = self.domain.get_or_init(|| Domain { version: version.into(), separator: compute() });
+        if *kept.version == *version { kept.separator } else { compute() }
     }
 
-    /// Hashes and accounts that follow from what is pinned, and from nothing else but `of`: they are computed for the first
-    /// order and kept. For another `of` than that order's they are computed each time.
-    pub fn derived<const N: usize>(&self, of: &str, compute: impl Fn() -> Option<[[u8; 32]; N]>) -> Option<[[u8; 32]; N]> {
-        let kept = self.derived.get_or_init(|| Derived { of: of.into(), values: compute().map(Box::from).unwrap_or_default() });
-        if *kept.of == *of { kept.values.as_ref().try_into().ok() } else { compute() }
+    /// Returns the two addresses that a Solana program derives for itself. They follow from the pins, so they are computed
+    /// for the first order and kept.
+    pub fn program_addresses(&self, compute: impl FnOnce() -> Option<[[u8; 32]; 2]>) -> Option<[[u8; 32]; 2]> {
+        *self.program_addresses.get_or_init(compute)
+    }
+
+    /// Returns an amount of this asset.
+    #[must_use]
+    pub fn amount(&self, base_units: U256) -> Amount {
+        Amount::new(base_units, self.record.decimals, self.symbol())
     }
 
     /// The asset's symbol.
@@ -135,7 +141,13 @@ impl Chain {
         if self.record.name.is_empty() { &self.record.chain } else { &self.record.name }
     }
 
-    /// What a timelock means in nominal milliseconds.
+    /// Returns a timelock of this chain.
+    #[must_use]
+    pub fn timelock(&self, units: u64) -> Timelock {
+        Timelock::new(units, self.family(), self.nominal_millis(units))
+    }
+
+    /// Returns what a timelock means in nominal milliseconds.
     #[must_use]
     pub fn nominal_millis(&self, timelock: u64) -> u128 {
         u128::from(timelock).saturating_mul(u128::from(self.unit_millis))
@@ -194,20 +206,20 @@ impl Registry {
             match registry.add_chain(record) {
                 Ok(None) => {}
                 Ok(Some(name)) => left_out.push(name),
-                Err(detail) => return Err(Refusal::new(Code::RegistryMalformed, at).because(detail)),
+                Err(detail) => return Err(Refusal::new(Code::RegistryMalformed, at).with_reason(detail)),
             }
         }
         for (index, record) in assets.into_iter().enumerate() {
             if !left_out.contains(&record.chain) {
                 registry
                     .add_asset(record)
-                    .map_err(|detail| Refusal::new(Code::RegistryMalformed, format!("/assets/{index}")).because(detail))?;
+                    .map_err(|detail| Refusal::new(Code::RegistryMalformed, format!("/assets/{index}")).with_reason(detail))?;
             }
         }
         for (index, record) in solvers.into_iter().enumerate() {
             registry
                 .add_solver(record, &left_out)
-                .map_err(|detail| Refusal::new(Code::RegistryMalformed, format!("/solvers/{index}")).because(detail))?;
+                .map_err(|detail| Refusal::new(Code::RegistryMalformed, format!("/solvers/{index}")).with_reason(detail))?;
         }
         Ok(registry)
     }
@@ -217,7 +229,7 @@ impl Registry {
         let network = match Network::parse(&record.id) {
             Ok(network) => network,
             Err(NetworkError::UnknownFamily) => return Ok(Some(record.chain)),
-            Err(error) => return Err(format!("chain id {}: {error}", crate::text::shown(&record.id))),
+            Err(error) => return Err(format!("chain id {}: {error}", escape_untrusted(&record.id))),
         };
         if AssetId::parse(&format!("{}:x", record.chain)).is_err() {
             return Err("a chain name is lower case, as asset ids carry it".to_owned());
@@ -260,10 +272,10 @@ impl Registry {
             None => None,
         };
         let limit = |text: &Option<String>| {
-            text.as_deref().map(number::decimal).transpose().map_err(|code| format!("limits of {id}: {}", code.meaning()))
+            text.as_deref().map(number::decimal).transpose().map_err(|error| format!("limits of {id}: {error}"))
         };
         let (min_amount, max_amount) = (limit(&record.min_amount)?, limit(&record.max_amount)?);
-        let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount, derived: OnceLock::new() };
+        let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount, domain: OnceLock::new(), program_addresses: OnceLock::new() };
         match self.assets.insert(id.as_str().to_owned(), Arc::new(asset)) {
             None => Ok(()),
             Some(_) => Err(format!("{id} is listed twice")),
@@ -284,7 +296,7 @@ impl Registry {
             if left_out.iter().any(|left| left == name) {
                 continue;
             }
-            let chain = self.chains.get(name).ok_or_else(|| format!("chain {} of a solver is not listed", crate::text::shown(name)))?;
+            let chain = self.chains.get(name).ok_or_else(|| format!("chain {} of a solver is not listed", escape_untrusted(name)))?;
             let account = address::parse_party(&chain.network, &record.address).map_err(|error| format!("solver on {name}: {error}"))?;
             let (solver_id, address) = (record.solver_id.clone(), record.address.clone());
             let solver = Arc::new(Solver { solver_id, chain: name.to_owned(), address, account });
@@ -301,12 +313,12 @@ impl Registry {
     /// # Errors
     ///
     /// [`Code::UnknownChain`].
-    pub fn family(&self, chain: &str) -> Result<Family, Code> {
+    pub fn family(&self, chain: &str) -> Result<Family, ParseError> {
         if let Some(chain) = self.chains.get(chain) {
             return Ok(chain.family());
         }
         let known = network::known_chain(chain).ok_or(Code::UnknownChain)?;
-        Network::parse(known.id).map(|network| network.family()).map_err(|_| Code::UnknownChain)
+        Network::parse(known.id).map(|network| network.family()).map_err(|_| Code::UnknownChain.into())
     }
 
     /// A pinned asset.
@@ -383,6 +395,8 @@ impl Serialize for Registry {
     }
 }
 
+strict_json!(Registry);
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -412,7 +426,7 @@ mod tests {
         }
         for listed in ["-1", "1e3", "\"\"", "\"1.\"", "\"x\"", "[]", "99999999999999999999"] {
             let refusal = unit("corn", "evm:21000000", listed).unwrap_err();
-            assert_eq!(refusal.at(), "/chains/0/block_time", "{listed}");
+            assert_eq!(refusal.location(), "/chains/0/block_time", "{listed}");
         }
     }
 
@@ -424,15 +438,12 @@ mod tests {
         let asset = registry.asset("ethereum:eth").unwrap();
         let computed = Cell::new(0);
         let hash = |version: &str| {
-            asset.domain_hash(version, || {
+            asset.domain_separator(version, || {
                 computed.set(computed.get() + 1);
                 [version.len().to_le_bytes()[0]; 32]
             })
         };
         assert_eq!([hash("3"), hash("3"), hash("3.1"), hash("3"), hash("3.1")], [[1; 32], [1; 32], [3; 32], [1; 32], [3; 32]]);
         assert_eq!(computed.get(), 3, "once for the first version, each time for another");
-        assert_eq!(asset.derived("3", || Some([[7; 32]; 2])), None, "what is kept is of another kind");
-        assert_eq!(asset.derived("4", || Some([[7; 32]; 2])), Some([[7; 32]; 2]));
-        assert_eq!(asset.derived::<2>("4", || None), None);
     }
 }

@@ -1,0 +1,127 @@
+//! The lines that every family's summary begins with: what the owner pays and receives, where, and until when.
+
+use std::sync::Arc;
+
+use countersign_chains::{Family, address};
+
+use super::{OrderTerms, Summary, Timelock, Topic, text};
+use crate::trust::{Asset, Chain, Solver};
+use crate::verify::{OrderContext, SwapTerms};
+use crate::wire::{CreateOrder, OrderRecord};
+
+/// What the common lines are made of. The lines themselves are only written when somebody reads them.
+#[derive(Debug)]
+pub(crate) struct Overview {
+    order_id: String,
+    request: CreateOrder,
+    record: Option<Box<OrderRecord>>,
+    source: Arc<Asset>,
+    destination: Arc<Asset>,
+    terms: Option<SwapTerms>,
+    solver: Option<Arc<Solver>>,
+}
+
+impl Overview {
+    pub(crate) fn new(order: OrderContext<'_>, terms: Option<SwapTerms>) -> Self {
+        Self {
+            order_id: order.order_id.to_owned(),
+            solver: terms.as_ref().and_then(|terms| order.solver(&terms.redeemer)).cloned(),
+            source: Arc::clone(order.source),
+            destination: Arc::clone(order.destination),
+            request: order.request.into_owned(),
+            record: order.record,
+            terms,
+        }
+    }
+
+    pub(crate) fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    pub(crate) fn terms(&self) -> OrderTerms<'_> {
+        let terms = self.terms.as_ref();
+        OrderTerms {
+            order_id: &self.order_id,
+            family: self.source.chain.family(),
+            pay: self.source.amount(self.request.source.amount),
+            source_chain: self.source.chain.title(),
+            receive: self.destination.amount(self.request.destination.amount),
+            destination_chain: self.destination.chain.title(),
+            payout: self.request.destination.owner.as_deref(),
+            initiator: terms.map(|terms| &terms.initiator),
+            redeemer: terms.map(|terms| &terms.redeemer),
+            solver_id: self.solver.as_ref().map(|solver| solver.solver_id.as_str()),
+            timelock: terms.map(|terms| self.source.chain.timelock(terms.timelock)),
+            secret_hash: terms.map(|terms| terms.secret_hash).or(self.request.secret_hash),
+            record: self.record.as_deref(),
+        }
+    }
+
+    pub(crate) fn describe(&self, summary: &mut Summary) {
+        let (source, destination) = (&self.request.source, &self.request.destination);
+        summary.add_value(Topic::Order, self.order_id.as_str());
+        summary.add_value(Topic::Send, self.source.amount(source.amount));
+        summary.add(Topic::Chain, chain(&self.source.chain));
+        if let Some(owner) = &source.owner {
+            // On Bitcoin-like chains whoever holds the refund key decides where a refund goes.
+            let role = if self.source.chain.family() == Family::Bitcoin { "named for refunds" } else { "who gets refunds" };
+            summary.add_values(Topic::Owner, format!("{}, {role}", text::escape_untrusted(owner)), [owner.into()]);
+        }
+        if let Some(delegate) = &source.delegate {
+            summary.add_value(Topic::Delegate, delegate);
+        }
+        if let (Some(htlc), Some(account)) = (&self.source.record.htlc, &self.source.htlc) {
+            summary.add_values(Topic::Contract, format!("pinned HTLC {}", text::escape_untrusted(&htlc.address)), [account.into()]);
+        }
+        if let Some(token) = &self.source.token {
+            let value = token.account.as_ref().map_or_else(|| (&token.text).into(), Into::into);
+            summary.add_values(Topic::Token, format!("pinned token {}", text::escape_untrusted(&token.text)), [value]);
+        }
+        if let Some(terms) = &self.terms {
+            let solver = match &self.solver {
+                Some(solver) => format!("pinned solver {}", text::escape_untrusted(&solver.solver_id)),
+                None => "not a pinned solver".to_owned(),
+            };
+            let redeemer = address::to_display_string(&terms.redeemer);
+            summary.add_values(Topic::Redeemer, format!("{redeemer}, {solver}"), [(&terms.redeemer).into()]);
+            summary.add_value(Topic::SecretHash, terms.secret_hash);
+            let timelock = self.source.chain.timelock(terms.timelock);
+            let text = format!("{timelock}, then a refund is possible (nominal block times)");
+            summary.add_values(Topic::Timelock, text, [timelock.into()]);
+        }
+        let receive = self.destination.amount(destination.amount);
+        let text = format!("{receive} on {}", chain(&self.destination.chain));
+        summary.add_values(Topic::Receive, text, [receive.into()]);
+        summary.add_value(Topic::Payout, destination.owner.as_deref().unwrap_or("no address given"));
+        for fee in &self.request.affiliate_fees {
+            let address = text::escape_untrusted(&fee.address);
+            let text = format!("{} basis points in {} to {address}", fee.fee, fee.asset);
+            summary.add_values(Topic::Fees, text, [fee.fee.into(), (&fee.asset).into(), (&fee.address).into()]);
+        }
+        if let Some(record) = &self.record {
+            self.describe_record(record, summary);
+        }
+    }
+
+    fn describe_record(&self, record: &OrderRecord, summary: &mut Summary) {
+        let escape = text::escape_untrusted;
+        let (from, to) = (&record.source_swap, &record.destination_swap);
+        let created = format!("order {} created {}", escape(&record.version), escape(&record.created_at));
+        summary.add_values(Topic::Record, created, [(&record.version).into(), (&record.created_at).into()]);
+        summary.add_values(Topic::Record, format!("source swap id {}", escape(&from.swap_id)), [(&from.swap_id).into()]);
+        summary.add_values(Topic::Record, format!("destination swap id {}", escape(&to.swap_id)), [(&to.swap_id).into()]);
+        let pays = self.destination.amount(to.amount);
+        let text = format!("pays out {pays}, refundable by the solver {}", escape(&to.initiator));
+        summary.add_values(Topic::Record, text, [pays.into(), (&to.initiator).into()]);
+        let key = to.delegate.as_ref().map(|key| format!(", redeemable with key {}", escape(key))).unwrap_or_default();
+        let timelock: Timelock = self.destination.chain.timelock(to.timelock);
+        summary.add_values(Topic::Record, format!("destination timelock {timelock}{key}"), [timelock.into()]);
+        if let Some(deadline) = &record.deadline {
+            summary.add_values(Topic::Record, format!("deadline {}", escape(deadline)), [deadline.into()]);
+        }
+    }
+}
+
+fn chain(chain: &Chain) -> String {
+    format!("{} ({})", text::escape_untrusted(chain.title()), chain.record.id)
+}

@@ -1,0 +1,41 @@
+//! The terms of a verified order as values.
+
+use countersign_chains::{Account, Family};
+
+use super::{Amount, Timelock};
+use crate::wire::{OrderRecord, SecretHash};
+
+/// What the owner agrees to by signing, in values: for wallets with a layout or language of their own.
+///
+/// Everything here was compared with the request, the registry or the record. [`OrderTerms::payout`] is the address that the
+/// wallet itself asked for.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OrderTerms<'o> {
+    /// The order's id.
+    pub order_id: &'o str,
+    /// The family that signs.
+    pub family: Family,
+    /// What the owner pays.
+    pub pay: Amount,
+    /// Display name of the source chain.
+    pub source_chain: &'o str,
+    /// What the owner receives, as the request has it; the record's amount may be lower by the slippage that was allowed.
+    pub receive: Amount,
+    /// Display name of the destination chain.
+    pub destination_chain: &'o str,
+    /// Where the owner is paid.
+    pub payout: Option<&'o str>,
+    /// Who receives a refund; on Bitcoin-like chains the x-only key. `None` where the payload does not state it.
+    pub initiator: Option<&'o Account>,
+    /// Who may redeem with the secret. `None` where the payload does not state it.
+    pub redeemer: Option<&'o Account>,
+    /// The pinned solver that the redeemer belongs to.
+    pub solver_id: Option<&'o str>,
+    /// How long until a refund is possible. `None` where the payload does not state it.
+    pub timelock: Option<Timelock>,
+    /// The hash that locks both sides: the payload's, else the requested one.
+    pub secret_hash: Option<SecretHash>,
+    /// The order record, where one was given.
+    pub record: Option<&'o OrderRecord>,
+}

@@ -1,0 +1,116 @@
+//! Warnings: what could not be checked, or what the owner should know before signing.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::{Code, text};
+
+/// How serious a warning is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Severity {
+    /// Good to know; nothing has to be decided.
+    Info,
+    /// The owner should read it before signing.
+    Caution,
+    /// Funds depend on it: ask the owner explicitly.
+    Danger,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Info => "info",
+            Self::Caution => "caution",
+            Self::Danger => "danger",
+        })
+    }
+}
+
+/// Something that could not be checked, or that the owner should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The stable code.
+    pub code: Code,
+    /// What it is about in this order; empty where the code says everything.
+    pub detail: String,
+}
+
+impl Warning {
+    /// Returns how serious it is.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        self.code.severity()
+    }
+
+    /// Returns the text that a person reads.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let (meaning, remedy) = (self.code.meaning(), self.code.remedy());
+        if self.detail.is_empty() { format!("{meaning}; {remedy}") } else { format!("{meaning} ({}); {remedy}", self.detail) }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message())
+    }
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut map = serializer.serialize_struct("Warning", 2)?;
+        map.serialize_field("code", self.code.name())?;
+        map.serialize_field("message", &self.message())?;
+        map.end()
+    }
+}
+
+/// The warnings of one order, without repetitions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Warnings(Vec<Warning>);
+
+impl Warnings {
+    /// Adds a warning that its code describes completely.
+    pub fn warn(&mut self, code: Code) {
+        self.warn_about(code, String::new());
+    }
+
+    /// Adds a warning with the detail that it is about; untrusted text in it is escaped.
+    pub fn warn_about(&mut self, code: Code, detail: impl Into<String>) {
+        let warning = Warning { code, detail: text::escape_untrusted(&detail.into()) };
+        if !self.0.contains(&warning) {
+            self.0.push(warning);
+        }
+    }
+
+    /// Returns the warnings in the order in which they were found.
+    #[must_use]
+    pub fn list(&self) -> &[Warning] {
+        &self.0
+    }
+
+    /// Returns the highest severity; `None` without warnings.
+    #[must_use]
+    pub fn severity(&self) -> Option<Severity> {
+        self.0.iter().map(Warning::severity).max()
+    }
+}
+
+impl<'w> IntoIterator for &'w Warnings {
+    type Item = &'w Warning;
+    type IntoIter = std::slice::Iter<'w, Warning>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl Serialize for Warnings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}

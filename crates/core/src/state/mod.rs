@@ -1,0 +1,424 @@
+//! The states of an order. Each is a type that only the step before it can make.
+//!
+//! | state | meaning | leaves it by |
+//! |---|---|---|
+//! | [`Proposal`] | the documents as they came; nothing is believed | [`verify`] |
+//! | [`VerifiedOrder`] | every field equals the request, the registry or the record, or is shown | [`VerifiedOrder::prepare`], as often as fees change |
+//! | [`UnsignedOrder`] | payloads for any signer, and the signatures so far | [`UnsignedOrder::sign`], [`UnsignedOrder::attach`], [`UnsignedOrder::finish`] |
+//! | [`SignedOrder`] | all signatures are there and proven | |
+//!
+//! ```compile_fail
+//! // A verified order cannot be made outside this crate: its field is private.
+//! use countersign_core::VerifiedOrder;
+//! use countersign_core::family::ChainFamily;
+//! fn forge<F: ChainFamily>(deposit: F::Deposit) -> VerifiedOrder<F> {
+//!     VerifiedOrder { deposit }
+//! }
+//! ```
+
+mod request;
+
+use std::fmt;
+use std::sync::Arc;
+
+use countersign_chains::Family;
+
+pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
+
+use crate::family::{
+    ChainFamily, Deposit, KeyOf, PayloadOf, SignWith, SignWithAsync, Signable, SignatureOf, Signed, SignedOf, TransactionOf, UnsignedOf,
+    WalletOf,
+};
+use crate::report::{ByteCoverage, Code, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
+use crate::trust::{Policy, Registry};
+use crate::verify::{OrderContext, Proposal, Purpose, SwapTerms, check_record};
+use crate::wire::OrderRecord;
+
+/// Verifies an order of one family: decodes the payload, rebuilds it from the order's terms and requires that both are the
+/// same; then requires that the order record, where there is one, says the same.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the first member or byte that differs; [`Code::UnsupportedFamily`] if another family signs for the order;
+/// [`Code::WarningRefused`] for a warning that the policy refuses.
+pub fn verify<F: ChainFamily>(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder<F>, Refusal> {
+    proposal.open(registry, policy, verify_context)
+}
+
+/// Verifies an order that has been opened.
+///
+/// # Errors
+///
+/// As [`verify`].
+pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedOrder<F>, Refusal> {
+    let mut warnings = Warnings::default();
+    let (deposit, terms) = judge::<F>(&order, Purpose::Signing, &mut warnings)?;
+    order.policy.check_warnings(&warnings)?;
+    Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings })))
+}
+
+/// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
+/// funded, redeemed or refunded. Nothing to sign comes out of it, only the record, every term of which holds.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the first member or byte that differs; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if a
+/// secret that the record shows is not that of its hash.
+pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<(OrderRecord, Warnings), Refusal> {
+    let mut order = order;
+    let mut warnings = Warnings::default();
+    judge::<F>(&order, Purpose::Tracking, &mut warnings)?;
+    let record = order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
+    Ok((*record, warnings))
+}
+
+fn judge<F: ChainFamily>(
+    order: &OrderContext<'_>,
+    purpose: Purpose,
+    warnings: &mut Warnings,
+) -> Result<(F::Deposit, Option<SwapTerms>), Refusal> {
+    order.check_family(F::FAMILY)?;
+    order.check_request(warnings);
+    order.check_payload_keys(F::PAYLOAD_KEYS)?;
+    let (deposit, terms) = F::Deposit::verify(order, warnings)?;
+    check_record(order, terms.as_ref(), purpose, warnings)?;
+    Ok((deposit, terms))
+}
+
+struct Verified<F: ChainFamily> {
+    deposit: F::Deposit,
+    overview: Overview,
+    warnings: Warnings,
+}
+
+/// An order whose every byte is accounted for. Cloning is cheap.
+#[must_use = "a verified order is there to be prepared"]
+pub struct VerifiedOrder<F: ChainFamily>(Arc<Verified<F>>);
+
+impl<F: ChainFamily> Clone for VerifiedOrder<F> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<F: ChainFamily> fmt::Debug for VerifiedOrder<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VerifiedOrder").field("order_id", &self.order_id()).field("deposit", self.deposit()).finish_non_exhaustive()
+    }
+}
+
+impl<F: ChainFamily> VerifiedOrder<F> {
+    /// Returns the order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        self.0.overview.order_id()
+    }
+
+    /// Returns the family that signs.
+    #[must_use]
+    pub const fn family(&self) -> Family {
+        F::FAMILY
+    }
+
+    /// Returns what the order locks, rebuilt from its terms.
+    #[must_use]
+    pub fn deposit(&self) -> &F::Deposit {
+        &self.0.deposit
+    }
+
+    /// Returns the terms that the owner agrees to, as values.
+    #[must_use]
+    pub fn terms(&self) -> OrderTerms<'_> {
+        self.0.overview.terms()
+    }
+
+    /// Returns what the owner should know.
+    #[must_use]
+    pub fn warnings(&self) -> &Warnings {
+        &self.0.warnings
+    }
+
+    /// Returns what the owner reads before signing: every value that the response chose.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        self.0.overview.describe(&mut summary);
+        self.0.deposit.describe(&mut summary);
+        summary
+    }
+
+    /// Returns which bytes of the response each line of the summary stands for.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<ByteCoverage> {
+        let mut coverage = vec![ByteCoverage::member(Topic::Order, "/response/result/order_id", "order id")];
+        coverage.extend(self.0.deposit.coverage());
+        coverage
+    }
+
+    /// Chooses the funding path and adds what only the wallet knows. The order stays: prepare it again when fees change.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member of the wallet context that is invalid, or [`Code::NothingToSign`] if the order does not offer
+    /// the funding path.
+    pub fn prepare(&self, wallet: impl Into<WalletOf<F>>) -> Result<UnsignedOrder<F>, Refusal> {
+        let unsigned = self.0.deposit.prepare(&wallet.into())?;
+        Ok(UnsignedOrder { unsigned, warnings: self.0.warnings.clone(), origin: Origin::Order(self.clone()) })
+    }
+
+    /// Returns which part of the order a transaction is that an external wallet has signed or broadcast.
+    ///
+    /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Whatever they
+    /// may choose is free; everything else must be what was verified.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if it is none, with what differs.
+    pub fn matches(&self, transaction: &TransactionOf<F>) -> Result<Role, Refusal> {
+        self.0.deposit.matches(transaction)
+    }
+}
+
+/// What payloads were made from.
+enum Origin<F: ChainFamily> {
+    Order(VerifiedOrder<F>),
+    /// A recovery has no response behind it, only the record that it was rebuilt from.
+    Recovery {
+        order_id: String,
+        summary: Summary,
+    },
+}
+
+impl<F: ChainFamily> Origin<F> {
+    fn order_id(&self) -> &str {
+        match self {
+            Self::Order(order) => order.order_id(),
+            Self::Recovery { order_id, .. } => order_id,
+        }
+    }
+
+    const fn verified(&self) -> Option<&VerifiedOrder<F>> {
+        match self {
+            Self::Order(order) => Some(order),
+            Self::Recovery { .. } => None,
+        }
+    }
+}
+
+/// Payloads for any signer, and the signatures that were attached so far: of an order's funding, or of its recovery.
+#[must_use = "an unsigned order is there to be signed"]
+pub struct UnsignedOrder<F: ChainFamily> {
+    unsigned: UnsignedOf<F>,
+    warnings: Warnings,
+    origin: Origin<F>,
+}
+
+impl<F: ChainFamily> fmt::Debug for UnsignedOrder<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnsignedOrder").field("order_id", &self.order_id()).field("payloads", &self.unsigned).finish_non_exhaustive()
+    }
+}
+
+impl<F: ChainFamily> UnsignedOrder<F> {
+    /// Takes the payloads of a recovery. Families call this; it belongs to their interface, see [`crate::family`].
+    pub const fn from_recovery(order_id: String, summary: Summary, unsigned: UnsignedOf<F>, warnings: Warnings) -> Self {
+        Self { unsigned, warnings, origin: Origin::Recovery { order_id, summary } }
+    }
+
+    /// Returns the order's id; empty where no order is behind the payloads (a claim of earnings).
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        self.origin.order_id()
+    }
+
+    /// Returns the order as it was verified; `None` for a recovery.
+    pub const fn verified(&self) -> Option<&VerifiedOrder<F>> {
+        self.origin.verified()
+    }
+
+    /// Returns what the owner should know.
+    #[must_use]
+    pub const fn warnings(&self) -> &Warnings {
+        &self.warnings
+    }
+
+    /// Returns the family's own payloads, with native types and everything that only this family has.
+    pub const fn payloads(&self) -> &UnsignedOf<F> {
+        &self.unsigned
+    }
+
+    /// Returns what the owner reads before signing: it ends with the digests.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let mut summary = match &self.origin {
+            Origin::Order(order) => order.summary(),
+            Origin::Recovery { summary, .. } => summary.clone(),
+        };
+        self.unsigned.describe(&mut summary);
+        summary
+    }
+
+    /// Returns what signers are asked for, in the order in which payloads are sent.
+    #[must_use]
+    pub fn requests(&self) -> Vec<SigningRequest<PayloadOf<F>>> {
+        self.unsigned.requests()
+    }
+
+    /// Returns the requests that still need a signature.
+    #[must_use]
+    pub fn missing(&self) -> Vec<RequestId> {
+        self.unsigned.missing()
+    }
+
+    /// Signs with a local key whatever it can sign.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMismatch`] if there is nothing that the key can sign.
+    pub fn sign(&mut self, key: &KeyOf<F>) -> Result<(), Refusal> {
+        self.unsigned.sign(key, &mut self.warnings)
+    }
+
+    /// Has a signer of the ecosystem sign whatever it can: see the family's signer features.
+    ///
+    /// # Errors
+    ///
+    /// The signer's own error, or the refusal of a signature. Signatures attached before stay.
+    pub fn sign_with<S: ?Sized>(&mut self, signer: &S) -> Result<(), F::Error>
+    where
+        F: SignWith<S>,
+    {
+        F::sign_with(&mut self.unsigned, signer, &mut self.warnings)
+    }
+
+    /// Has an asynchronous signer of the ecosystem sign whatever it can: see the family's signer features.
+    ///
+    /// # Errors
+    ///
+    /// The signer's own error, or the refusal of a signature. Signatures attached before stay.
+    pub fn sign_with_async<'s, S: ?Sized>(&'s mut self, signer: &'s S) -> impl Future<Output = Result<(), F::Error>> + 's
+    where
+        F: SignWithAsync<S>,
+    {
+        F::sign_with_async(&mut self.unsigned, signer, &mut self.warnings)
+    }
+
+    /// Proves a signature made by an external signer and attaches it. A refused signature changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NothingToSign`] if the order has no such request, [`Code::SignatureMismatch`] if the signature is not the
+    /// signer's over exactly this payload, and what a malformed signature gets.
+    pub fn attach(&mut self, id: RequestId, signature: SignatureOf<F>) -> Result<(), Refusal> {
+        self.unsigned.attach(id, signature, &mut self.warnings)
+    }
+
+    /// Returns which part of the order a transaction is: see [`VerifiedOrder::matches`].
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if it is none, and for any transaction where this is a recovery.
+    pub fn matches(&self, transaction: &TransactionOf<F>) -> Result<Role, Refusal> {
+        let order = self.verified().ok_or_else(|| Refusal::new(Code::TransactionMismatch, "").with_reason("a recovery has no order"))?;
+        order.matches(transaction)
+    }
+
+    /// Puts payloads and signatures together.
+    ///
+    /// # Errors
+    ///
+    /// [`Incomplete`], which gives the order back, while a signature is missing.
+    pub fn finish(self) -> Result<SignedOrder<F>, Incomplete<F>> {
+        let Self { unsigned, warnings, origin } = self;
+        match unsigned.finish() {
+            Ok(signed) => Ok(SignedOrder { signed, warnings, origin }),
+            Err(unsigned) => Err(Incomplete(Box::new(Self { unsigned, warnings, origin }))),
+        }
+    }
+}
+
+/// An order that still misses signatures. Nothing is lost: [`Incomplete::into_unsigned`] gives it back.
+pub struct Incomplete<F: ChainFamily>(Box<UnsignedOrder<F>>);
+
+impl<F: ChainFamily> Incomplete<F> {
+    /// Returns the requests that still need a signature.
+    #[must_use]
+    pub fn missing(&self) -> Vec<RequestId> {
+        self.0.missing()
+    }
+
+    /// Returns the order with the signatures that it has.
+    pub fn into_unsigned(self) -> UnsignedOrder<F> {
+        *self.0
+    }
+}
+
+impl<F: ChainFamily> fmt::Debug for Incomplete<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Incomplete").field(&self.0).finish()
+    }
+}
+
+impl<F: ChainFamily> fmt::Display for Incomplete<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missing: Vec<_> = self.missing().into_iter().map(RequestId::name).collect();
+        write!(f, "signatures are missing: {}", missing.join(", "))
+    }
+}
+
+impl<F: ChainFamily> std::error::Error for Incomplete<F> {}
+
+impl<F: ChainFamily> From<Incomplete<F>> for Refusal {
+    fn from(incomplete: Incomplete<F>) -> Self {
+        Self::new(Code::SignatureMissing, "").with_reason(incomplete.to_string())
+    }
+}
+
+/// An order with all its signatures, each of them proven.
+pub struct SignedOrder<F: ChainFamily> {
+    signed: SignedOf<F>,
+    warnings: Warnings,
+    origin: Origin<F>,
+}
+
+impl<F: ChainFamily> fmt::Debug for SignedOrder<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignedOrder").field("order_id", &self.order_id()).field("payloads", &self.signed).finish_non_exhaustive()
+    }
+}
+
+impl<F: ChainFamily> SignedOrder<F> {
+    /// Returns the order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        self.origin.order_id()
+    }
+
+    /// Returns the order as it was verified; `None` for a recovery.
+    pub const fn verified(&self) -> Option<&VerifiedOrder<F>> {
+        self.origin.verified()
+    }
+
+    /// Returns the family's own signed payloads.
+    pub const fn payloads(&self) -> &SignedOf<F> {
+        &self.signed
+    }
+
+    /// Returns the transactions in the order in which they are broadcast.
+    #[must_use]
+    pub fn transactions(&self) -> Vec<SignedTransaction<TransactionOf<F>>> {
+        self.signed.transactions()
+    }
+
+    /// Returns what the service is sent instead of a transaction, where the wallet chose the gasless path.
+    #[must_use]
+    pub fn gasless(&self) -> Option<GaslessSubmission> {
+        self.signed.gasless()
+    }
+
+    /// Returns what the owner should know.
+    #[must_use]
+    pub const fn warnings(&self) -> &Warnings {
+        &self.warnings
+    }
+}

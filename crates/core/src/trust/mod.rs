@@ -1,0 +1,7 @@
+//! What the wallet trusts: what it has pinned, and its own limits.
+
+mod policy;
+mod registry;
+
+pub use policy::{ApprovalPolicy, Policy};
+pub use registry::{Asset, Chain, Change, Contract, Registry, Solver, Sponsor};

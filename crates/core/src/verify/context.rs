@@ -1,0 +1,333 @@
+//! One order, opened: request, response and record are read and the assets pinned; nothing of the response is believed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use countersign_chains::{Account, Family, address};
+
+use crate::json::{self, Node, Value};
+use crate::report::{Code, Refusal, Warnings};
+use crate::trust::{Asset, Policy, Registry};
+use crate::wire::{self, CreateOrder, OrderRecord, RequestedLeg, SecretHash};
+
+/// Where the response's result stands.
+const RESULT: &str = "/response/result";
+
+/// Members of a result that carry a payload of some family, XRPL's among them, which this library does not build.
+const PAYLOAD_KEYS: [&str; 13] = [
+    "approval_transaction",
+    "initiate_transaction",
+    "transaction",
+    "typed_data",
+    "approval_call",
+    "initiate_call",
+    "versioned_tx",
+    "versioned_tx_gasless",
+    "ptb_bytes",
+    "to",
+    "amount",
+    "escrow_create_tx",
+    "escrow_create",
+];
+
+/// What an order is judged by: the wallet's request, the service's response, and the order record.
+///
+/// ```
+/// use countersign_core::{AssetId, CreateOrder, Proposal, RequestedLeg, U256};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let request = CreateOrder::new(
+///     RequestedLeg::new("ethereum:usdc".parse()?, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5_000_000)),
+///     RequestedLeg::new("bitcoin:btc".parse()?, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", U256::from(4_900)),
+/// );
+/// let response = br#"{"status":"Ok","result":{"order_id":"..."}}"#;
+/// let proposal = Proposal::new(&request, response);
+/// # let _ = proposal;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Proposal<'d> {
+    request: Cow<'d, CreateOrder>,
+    response: Document<'d>,
+    record: Option<Document<'d>>,
+}
+
+/// A document as the caller has it.
+#[derive(Debug, Clone, Copy)]
+enum Document<'d> {
+    Text(&'d [u8]),
+    Parsed(&'d Value<'d>),
+}
+
+impl<'d> Proposal<'d> {
+    /// Takes a request and the body that answered it, in its envelope.
+    #[must_use]
+    pub const fn new(request: &'d CreateOrder, response: &'d [u8]) -> Self {
+        Self { request: Cow::Borrowed(request), response: Document::Text(response), record: None }
+    }
+
+    /// Adds the order record, bare or in its envelope. Without it the destination side is not checked, which is a warning.
+    #[must_use]
+    pub const fn with_record(mut self, record: &'d [u8]) -> Self {
+        self.record = Some(Document::Text(record));
+        self
+    }
+
+    /// Takes documents that are parsed already: for adapters that read all of them from one text.
+    #[must_use]
+    pub fn from_parsed(request: CreateOrder, response: &'d Value<'d>, record: Option<&'d Value<'d>>) -> Self {
+        Self { request: Cow::Owned(request), response: Document::Parsed(response), record: record.map(Document::Parsed) }
+    }
+
+    /// Returns the request.
+    #[must_use]
+    pub fn request(&self) -> &CreateOrder {
+        &self.request
+    }
+
+    /// Parses the documents, pins both assets, and hands the opened order on.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the first member that is malformed, unknown or contradictory, and what `then` refuses.
+    pub fn open<T>(
+        self,
+        registry: &Registry,
+        policy: &Policy,
+        then: impl FnOnce(OrderContext<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let Self { request, response, record } = self;
+        let (parsed_response, parsed_record);
+        let response = match response {
+            Document::Parsed(value) => value,
+            Document::Text(text) => {
+                parsed_response = json::parse(text).map_err(|refusal| refusal.under("/response"))?;
+                &parsed_response
+            }
+        };
+        let record = match record {
+            Some(Document::Parsed(value)) => Some(value),
+            Some(Document::Text(text)) => {
+                parsed_record = json::parse(text).map_err(|refusal| refusal.under("/order"))?;
+                Some(&parsed_record)
+            }
+            None => None,
+        };
+        then(OrderContext::open(request, response, record, registry, policy)?)
+    }
+}
+
+/// An opened order: what every family's rules start from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct OrderContext<'d> {
+    /// What the wallet asked for.
+    pub request: Cow<'d, CreateOrder>,
+    /// 64 hex digits, as they came.
+    pub order_id: &'d str,
+    /// The result, not yet read.
+    pub result: Node<'d, 'd>,
+    /// The order record, if there is one.
+    pub record: Option<Box<OrderRecord>>,
+    /// Pointer of the record: `/order`, or `/order/result` where it came in its envelope.
+    pub record_at: &'static str,
+    /// The pinned source asset.
+    pub source: &'d Arc<Asset>,
+    /// The pinned destination asset.
+    pub destination: &'d Arc<Asset>,
+    /// The source owner, `None` only on Bitcoin-like chains.
+    pub owner: Option<Account>,
+    /// The source delegate: an account, or an x-only key on Bitcoin-like chains.
+    pub delegate: Option<Account>,
+    /// Where the destination pays out.
+    pub(crate) payout: Account,
+    /// What is pinned.
+    pub registry: &'d Registry,
+    /// What is allowed.
+    pub policy: &'d Policy,
+}
+
+/// The terms of the source side as the payload states them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "every family fills in every term")]
+pub struct SwapTerms {
+    /// Who funds, and gets refunds: on Bitcoin-like chains the x-only key.
+    pub initiator: Account,
+    /// Who redeems: on Bitcoin-like chains the x-only key.
+    pub redeemer: Account,
+    /// In the chain's own unit.
+    pub timelock: u64,
+    /// What locks both sides.
+    pub secret_hash: SecretHash,
+}
+
+impl<'d> OrderContext<'d> {
+    /// Reads the documents and pins both assets.
+    fn open(
+        request: Cow<'d, CreateOrder>,
+        response: &'d Value<'d>,
+        record: Option<&'d Value<'d>>,
+        registry: &'d Registry,
+        policy: &'d Policy,
+    ) -> Result<Self, Refusal> {
+        request.check_amounts()?;
+        let source = pinned(registry, &request.source, "/request/source/asset")?;
+        let destination = pinned(registry, &request.destination, "/request/destination/asset")?;
+        if source.record.id == destination.record.id {
+            return Err(Refusal::new(Code::SameAsset, "/request/destination/asset").with_actual(&destination.record.id));
+        }
+        if source.chain.test != destination.chain.test {
+            let kind = |asset: &Asset| format!("{} ({} network)", asset.record.id, if asset.chain.test { "test" } else { "main" });
+            return Err(Refusal::new(Code::MixedNetworks, "/request/destination/asset")
+                .with_expected(kind(source))
+                .with_actual(kind(destination)));
+        }
+        let owner = owner(source, &request.source, "/request/source/owner")?;
+        let payout = owner_of_payout(destination, &request.destination)?;
+        let delegate = match &request.source.delegate {
+            Some(text) => Some(somebody(party(source, text, "/request/source/delegate")?, text, "/request/source/delegate")?),
+            None => None,
+        };
+
+        let response = Node::root(response, "/response");
+        let order_id = wire::with_result(response, |result| {
+            let members = result.object()?;
+            let order_id = members.need("order_id")?;
+            let text = order_id.text()?;
+            if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+                Ok(text)
+            } else {
+                Err(order_id.refuse(Code::OrderIdMalformed))
+            }
+        })?;
+        let result = response.object()?.need("result")?.value();
+
+        let (record, record_at) = match record.filter(|record| **record != Value::Null) {
+            Some(record) => read_record(record).map(|(record, at)| (Some(Box::new(record)), at))?,
+            None => (None, ""),
+        };
+        let result = Node::root(result, RESULT);
+        Ok(Self { request, order_id, result, record, record_at, source, destination, owner, delegate, payout, registry, policy })
+    }
+
+    /// The family that signs for this order.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        self.source.chain.family()
+    }
+
+    /// Whether the source asset is its chain's own coin.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.source.token.is_none()
+    }
+
+    /// The account that the registry pins for the source asset in just this spelling: its HTLC, its token, a solver.
+    #[must_use]
+    pub fn pinned_as(&self, text: &str) -> Option<&Account> {
+        let asset = self.source;
+        let htlc = asset.record.htlc.as_ref().filter(|htlc| htlc.address == text).and(asset.htlc.as_ref());
+        let token = || asset.token.as_ref().filter(|token| token.text == text)?.account.as_ref();
+        let solver = || Some(&self.registry.solvers_of(&asset.chain.record.chain).iter().find(|solver| solver.address == text)?.account);
+        htlc.or_else(token).or_else(solver)
+    }
+
+    /// Requires that this family signs for the order.
+    pub(crate) fn check_family(&self, family: Family) -> Result<(), Refusal> {
+        if self.family() == family {
+            return Ok(());
+        }
+        Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_expected(family).with_actual(self.family()))
+    }
+
+    /// Refuses the payload of another family beside the right one.
+    pub(crate) fn check_payload_keys(&self, own: &[&str]) -> Result<(), Refusal> {
+        let members = self.result.object()?;
+        for key in PAYLOAD_KEYS.iter().filter(|key| !own.contains(key)) {
+            if let Some(node) = members.get(key) {
+                return Err(node.at().refuse(Code::MixedFamilies).with_expected(own.join(", ")).with_actual(*key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Warnings that need only the request and the registry.
+    pub(crate) fn check_request(&self, warnings: &mut Warnings) {
+        if self.request.secret_hash.is_none() {
+            warnings.warn(Code::SecretNotYours);
+        }
+        if self.record.is_none() {
+            warnings.warn(Code::NoOrderRecord);
+        }
+        for (asset, leg) in [(self.source, &self.request.source), (self.destination, &self.request.destination)] {
+            if !asset.takes(leg.amount) {
+                warnings.warn_about(Code::AmountOutsideLimits, format!("{} base units of {}", leg.amount, asset.record.id));
+            }
+        }
+    }
+}
+
+fn pinned<'d>(registry: &'d Registry, leg: &RequestedLeg, at: &str) -> Result<&'d Arc<Asset>, Refusal> {
+    if let Some(asset) = registry.asset(leg.asset.as_str()) {
+        return Ok(asset);
+    }
+    let code = registry.family(leg.asset.chain()).map_or(Code::UnknownChain, |_| Code::UnknownAsset);
+    Err(Refusal::new(code, at).with_actual(&leg.asset))
+}
+
+fn party(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
+    address::parse_party(&asset.chain.network, text).map_err(|error| address_refusal(error, text, at))
+}
+
+/// The refusal of a text that is no address of its network.
+#[must_use]
+pub fn address_refusal(error: address::AddressError, text: &str, at: &str) -> Refusal {
+    let code = match error {
+        address::AddressError::Checksum => Code::AddressChecksum,
+        address::AddressError::OtherNetwork => Code::AddressNetwork,
+        _ => Code::AddressMalformed,
+    };
+    Refusal::new(code, at).with_reason(error.to_string()).with_actual(text)
+}
+
+/// Nobody has the zero address: what is refunded or paid there is lost.
+fn somebody(account: Account, text: &str, at: &str) -> Result<Account, Refusal> {
+    if account.is_zero() {
+        return Err(Refusal::new(Code::AddressMalformed, at).with_reason("nobody owns the zero address").with_actual(text));
+    }
+    Ok(account)
+}
+
+fn address_of(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
+    let account = address::parse(&asset.chain.network, text).map_err(|error| address_refusal(error, text, at))?;
+    somebody(account, text, at)
+}
+
+/// Optional on Bitcoin-like chains, where the refund goes to a key.
+fn owner(asset: &Asset, leg: &RequestedLeg, at: &str) -> Result<Option<Account>, Refusal> {
+    match &leg.owner {
+        Some(text) => address_of(asset, text, at).map(Some),
+        None if asset.chain.family() == Family::Bitcoin => Ok(None),
+        None => Err(Refusal::new(Code::MissingField, at)),
+    }
+}
+
+/// Never optional: without it nothing would tell where the order pays out.
+fn owner_of_payout(asset: &Asset, leg: &RequestedLeg) -> Result<Account, Refusal> {
+    const AT: &str = "/request/destination/owner";
+    if let Some(delegate) = &leg.delegate {
+        if matches!(asset.chain.family(), Family::Tron | Family::Solana | Family::Sui) {
+            return Err(Refusal::new(Code::DelegateNotSupported, "/request/destination/delegate").with_actual(delegate));
+        }
+        party(asset, delegate, "/request/destination/delegate")?;
+    }
+    let text = leg.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, AT))?;
+    address_of(asset, text, AT)
+}
+
+/// Reads the record, and where it is.
+fn read_record(record: &Value<'_>) -> Result<(OrderRecord, &'static str), Refusal> {
+    let (record, is_enveloped) = OrderRecord::read_enveloped(Node::root(record, "/order"))?;
+    Ok((record, if is_enveloped { "/order/result" } else { "/order" }))
+}

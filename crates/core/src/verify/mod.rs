@@ -1,0 +1,12 @@
+//! Verification of what all families have: the request, the terms, the record.
+
+mod context;
+mod leg;
+mod record;
+mod rules;
+mod swap_id;
+
+pub use context::{OrderContext, Proposal, SwapTerms, address_refusal};
+pub use leg::{Leg, RecordedLeg};
+pub(crate) use record::{Purpose, check as check_record};
+pub use rules::RefuseAt;

@@ -1,0 +1,73 @@
+//! Swap ids recomputed from a record's own fields, by the formula of each chain.
+
+use countersign_chains::swap_id::{self, SwapIdInput, Version};
+use countersign_chains::taproot::Htlc;
+use countersign_chains::{Account, Family, Network};
+
+use super::record::Parties;
+use crate::trust::Asset;
+use crate::wire::SwapRecord;
+
+/// A swap id as the formula gives it.
+pub(super) struct Recomputed {
+    /// The id; `None` where the fields give none.
+    pub(super) id: Option<String>,
+    /// Whether the formula is known to be the chain's own. Where it is not, another id is only a warning.
+    pub(super) is_certain: bool,
+    family: Family,
+}
+
+impl Recomputed {
+    /// Returns whether this is the id that a record has, whatever spelling it uses.
+    pub(super) fn equals(&self, recorded: &str) -> bool {
+        let Some(id) = &self.id else { return false };
+        match self.family {
+            // A Starknet id is a felt: leading zeros mean nothing.
+            Family::Starknet => id.trim_start_matches('0').eq_ignore_ascii_case(recorded.trim_start_matches('0')),
+            // Bech32 is all lower or all upper case.
+            Family::Bitcoin => {
+                id == recorded || (id.eq_ignore_ascii_case(recorded) && !recorded.bytes().any(|byte| byte.is_ascii_lowercase()))
+            }
+            _ => id.eq_ignore_ascii_case(recorded),
+        }
+    }
+}
+
+/// Recomputes the id of a swap record on its asset's chain.
+pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, record: &SwapRecord) -> Recomputed {
+    let swap = SwapIdInput {
+        secret_hash: &record.secret_hash.0,
+        initiator: parties.initiator.bytes(),
+        redeemer: parties.redeemer.bytes(),
+        timelock: record.timelock,
+        amount: record.amount,
+    };
+    let htlc = asset.htlc.as_ref().map(Account::bytes).unwrap_or_default();
+    let (id, is_certain) = match &asset.chain.network {
+        Network::Evm(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), true),
+        Network::Tron(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), false),
+        Network::Starknet(chain) => (swap_id::starknet(chain, &swap).map(hex::encode), true),
+        Network::Solana(cluster) => match swap_id::solana_chain_id(cluster) {
+            Some((chain, certain)) => (Some(hex::encode(swap_id::solana(chain, swap.secret_hash, swap.initiator))), certain),
+            None => (None, false),
+        },
+        Network::Sui(_) => {
+            let registry = asset.htlc_registry.as_ref().map(Account::bytes);
+            (registry.and_then(|registry| swap_id::sui(&swap, registry)).map(hex::encode), asset.chain.test)
+        }
+        Network::Bitcoin(coin, net) => (taproot(asset, parties, record).and_then(|htlc| htlc.address(*coin, *net)), true),
+        _ => (None, false),
+    };
+    Recomputed { id, is_certain, family: asset.chain.family() }
+}
+
+/// Returns the HTLC of a Bitcoin-like swap record; `None` where its fields cannot make one.
+fn taproot(asset: &Asset, parties: &Parties, record: &SwapRecord) -> Option<Htlc> {
+    Some(Htlc {
+        internal_key: asset.htlc.as_ref()?.array()?,
+        initiator: parties.initiator.array()?,
+        redeemer: parties.redeemer.array()?,
+        secret_hash: record.secret_hash.0,
+        timelock: u16::try_from(record.timelock).ok()?,
+    })
+}
