@@ -1,4 +1,4 @@
-//! Calldata of the swap contract and of a token's `approve` (protocol.md sections 4 and 5).
+//! Calldata of the swap contract and of a token's `approve` .
 //!
 //! `initiate` with selector `97ffc7ae`; the three other forms insert the initiator in front, or bytes at the end:
 //!
@@ -36,7 +36,7 @@ sol! {
     }
 }
 
-/// Most bytes of destination data that a call may carry (batch-contract.md).
+/// Most bytes of destination data that a call may carry .
 pub const MAX_DESTINATION_DATA: usize = 1024;
 /// Most bytes of calldata that are decoded: the longest form with the most destination data.
 pub const MAX_CALLDATA: usize = 4 + 8 * WORD + MAX_DESTINATION_DATA;

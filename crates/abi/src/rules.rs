@@ -2,34 +2,45 @@
 
 use alloy_primitives::Address;
 use countersign_core::json::{At, Node};
-use countersign_core::{Account, Code, Order, Refusal, SecretHash, Warnings};
+use countersign_core::{Account, Code, Family, OrderContext, Refusal, SecretHash, Warnings};
 
 use crate::call::{Approve, Initiate};
 use crate::typed_data::Message;
 
-/// How a family's accounts are made and written.
+/// How a family's accounts are parsed, made and written.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::exhaustive_structs, reason = "both families fill in every function")]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
 pub struct AddressCodec {
-    /// The account with this address.
-    pub account: fn(Address) -> Result<Account, Refusal>,
-    /// The address as the family's users write it.
-    pub shown: fn(Address) -> String,
+    /// The family whose accounts these are.
+    pub family: Family,
+    /// Parses an address in the spellings that the family's typed data has.
+    pub parse: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+    /// Writes an address as the family's users do.
+    pub format: fn(Address) -> String,
 }
 
-/// Each argument of an `initiate` call against the request, the registry or the policy, at its own bytes. An initiator is
+impl AddressCodec {
+    /// Returns the account with this address.
+    #[must_use]
+    pub fn account(&self, address: Address) -> Account {
+        Account::from_array(self.family, address.into_array())
+    }
+}
+
+/// Checks each argument of an `initiate` call against the request, the registry or the policy, at its own bytes, and returns
+/// the timelock in blocks. An initiator is
 /// one of the arguments only where another account sends for the owner.
 ///
 /// # Errors
 ///
-/// The codes of [`Order`]'s rules.
+/// The codes of [`OrderContext`]'s rules.
 pub fn check_arguments(
-    order: &Order<'_>,
+    order: &OrderContext<'_>,
     call: &Initiate,
-    spelling: AddressCodec,
+    codec: AddressCodec,
     at: &At<'_>,
     warnings: &mut Warnings,
-) -> Result<(), Refusal> {
+) -> Result<u64, Refusal> {
     let mut start = 4_usize;
     let mut next = || {
         let from = start;
@@ -37,12 +48,13 @@ pub fn check_arguments(
         move |code| at.refuse_bytes(code, from, from.saturating_add(32))
     };
     if let Some(initiator) = call.initiator {
-        order.check_initiator(&(spelling.account)(initiator)?, &next())?;
+        order.check_initiator(&codec.account(initiator), &next())?;
     }
-    order.check_redeemer(&(spelling.account)(call.redeemer)?, warnings, &next())?;
-    order.check_timelock(call.timelock, &next())?;
+    order.check_redeemer(&codec.account(call.redeemer), warnings, &next())?;
+    let timelock = order.check_timelock(call.timelock, warnings, &next())?;
     order.check_amount(call.amount, &next())?;
-    order.check_secret_hash(SecretHash(call.secret_hash.0), &next())
+    order.check_secret_hash(SecretHash(call.secret_hash.0), &next())?;
+    Ok(timelock)
 }
 
 /// The spender is the HTLC and the approval coverage the amount; answers what will be signed, which is the proposal unless
@@ -52,15 +64,15 @@ pub fn check_arguments(
 ///
 /// [`Code::UnknownSpender`], [`Code::ApprovalBelowAmount`] or [`Code::ApprovalNotExact`].
 pub fn check_approval(
-    order: &Order<'_>,
+    order: &OrderContext<'_>,
     proposed: Approve,
     htlc: Address,
-    spelling: AddressCodec,
+    codec: AddressCodec,
     at: &At<'_>,
     warnings: &mut Warnings,
 ) -> Result<Approve, Refusal> {
     if proposed.spender != htlc {
-        let (expected, got) = ((spelling.shown)(htlc), (spelling.shown)(proposed.spender));
+        let (expected, got) = ((codec.format)(htlc), (codec.format)(proposed.spender));
         return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).with_expected(expected).with_actual(got));
     }
     let amount = order.check_approval(proposed.amount, warnings, &|code| at.refuse_bytes(code, 36, 68))?;
@@ -72,7 +84,7 @@ pub fn check_approval(
 /// # Errors
 ///
 /// [`Code::TypedDataDomain`].
-pub fn check_pinned_version(order: &Order<'_>, node: &Node<'_, '_>, message: &Message) -> Result<(), Refusal> {
+pub fn check_pinned_version(order: &OrderContext<'_>, node: &Node<'_, '_>, message: &Message) -> Result<(), Refusal> {
     let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).and_then(|domain| domain.get("version"));
     match pinned {
         Some(version) if *version != message.version => {

@@ -1,11 +1,11 @@
-//! secp256k1 signatures over Keccak-256 or SHA-256 digests: reading, proving, and making them locally.
+//! secp256k1 signatures over Keccak-256 or SHA-256 digests: parsing, proving, and making them locally.
 
 use std::fmt;
+use std::str::FromStr;
 
 use alloy_primitives::{Address, B256, Bytes, Signature};
 use countersign_core::chains::digits;
-use countersign_core::json::{At, Node};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, ParseError, Refusal};
 use k256::ecdsa::SigningKey;
 use zeroize::Zeroizing;
 
@@ -25,20 +25,29 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads 64 hex digits, with or without `0x`.
+    /// Parses 64 hex digits, with or without `0x`.
     ///
     /// # Errors
     ///
     /// [`Code::KeyMalformed`] for any other text and for zero or a number at or above the curve order.
-    pub fn parse(text: &str) -> Result<Self, Code> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut bytes = Zeroizing::new([0; 32]);
         digits::into(text.strip_prefix("0x").unwrap_or(text), bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
-        let key = SigningKey::from_slice(bytes.as_slice()).map_err(|_| Code::KeyMalformed)?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// Takes the 32 bytes of a secret scalar, big-endian. The caller wipes its own copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMalformed`] for zero and for a number at or above the curve order.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, ParseError> {
+        let key = SigningKey::from_slice(bytes).map_err(|_| Code::KeyMalformed)?;
         let address = Address::from_private_key(&key);
         Ok(Self { key, address })
     }
 
-    /// The account that this key controls.
+    /// Returns the account that this key controls.
     #[must_use]
     pub const fn address(&self) -> Address {
         self.address
@@ -48,14 +57,14 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`] at `/wallet/secret_key`; the key's own address is not secret and helps to find the right one.
-    pub fn controls(&self, sender: Address, shown: impl Fn(Address) -> String) -> Result<(), Refusal> {
+    /// [`Code::KeyMismatch`]; the key's own address is not secret and helps to find the right one.
+    pub fn check_controls(&self, sender: Address, format: impl Fn(Address) -> String) -> Result<(), Refusal> {
         if self.address == sender {
             return Ok(());
         }
-        Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key")
-            .with_expected(format!("the key of {}", shown(sender)))
-            .with_actual(format!("the key of {}", shown(self.address))))
+        Err(Refusal::new(Code::KeyMismatch, "")
+            .with_expected(format!("the key of {}", format(sender)))
+            .with_actual(format!("the key of {}", format(self.address))))
     }
 
     /// Signs a digest: RFC 6979, low s.
@@ -63,12 +72,20 @@ impl Key {
     /// # Errors
     ///
     /// [`Code::Internal`] if no nonce gives a signature, which happens for no digest that can be found.
-    pub fn sign(&self, digest: &B256, at: &'static str) -> Result<Signature, Refusal> {
-        self.key.sign_prehash_recoverable(digest.as_slice()).map(Signature::from).map_err(|_| Refusal::new(Code::Internal, at))
+    pub fn sign(&self, digest: &B256) -> Result<Signature, Refusal> {
+        self.key.sign_prehash_recoverable(digest.as_slice()).map(Signature::from).map_err(|_| Refusal::new(Code::Internal, ""))
     }
 }
 
-/// A signature from outside.
+impl FromStr for Key {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+/// A signature made by an external signer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExternalSignature {
@@ -78,65 +95,87 @@ pub enum ExternalSignature {
     Contract(Bytes),
 }
 
+impl From<Signature> for ExternalSignature {
+    fn from(signature: Signature) -> Self {
+        Self::Ecdsa(signature)
+    }
+}
+
 impl ExternalSignature {
-    /// Reads hex, `0x` optional: 65 bytes r‖s‖v with v 0, 1, 27 or 28; 64 bytes in the compact form of EIP-2098; or an
-    /// object `{"contract": "0x.."}` for what a contract wallet signs.
+    /// Takes a contract wallet's signature.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SignatureMalformed`] if it is empty, [`Code::HexLength`] if it is longer than 64 KiB.
+    pub fn contract(bytes: impl Into<Bytes>) -> Result<Self, Refusal> {
+        let bytes = bytes.into();
+        if bytes.len() > MAX_CONTRACT_SIGNATURE {
+            return Err(Refusal::new(Code::HexLength, "").with_expected(format!("at most {MAX_CONTRACT_SIGNATURE} bytes")));
+        }
+        if bytes.is_empty() {
+            let reason = "a contract wallet's signature has at least one byte";
+            return Err(Refusal::new(Code::SignatureMalformed, "").with_reason(reason));
+        }
+        Ok(Self::Contract(bytes))
+    }
+}
+
+impl FromStr for ExternalSignature {
+    type Err = Refusal;
+
+    /// Parses hex, `0x` optional: 65 bytes r‖s‖v with v 0, 1, 27 or 28, or 64 bytes in the compact form of EIP-2098.
     ///
     /// # Errors
     ///
     /// [`Code::SignatureMalformed`], [`Code::SignatureHighS`], or a `hex_` code.
-    pub fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        if let Ok(members) = node.object() {
-            members.only(&["contract"])?;
-            let bytes = members.need("contract")?.hex_bytes(MAX_CONTRACT_SIGNATURE)?;
-            if bytes.is_empty() {
-                return Err(node.refuse(Code::SignatureMalformed).with_reason("a contract wallet's signature has at least one byte"));
-            }
-            return Ok(Self::Contract(bytes.into()));
-        }
-        let text = node.text()?;
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let refuse = |code| Refusal::new(code, "");
         let hex = text.strip_prefix("0x").unwrap_or(text);
         if !matches!(hex.len(), 128 | 130) {
-            return Err(node
-                .at()
-                .refuse(Code::SignatureMalformed)
+            return Err(refuse(Code::SignatureMalformed)
                 .with_expected("65 bytes r, s, v or 64 bytes compact")
                 .with_actual(format!("{} hex digits", hex.len())));
         }
-        let bytes = digits::bytes(hex).map_err(|_| node.refuse(Code::HexDigit))?;
+        let bytes = digits::bytes(hex).map_err(|_| refuse(Code::HexDigit).with_actual(text))?;
         let signature = match bytes.as_slice() {
             [.., v] if bytes.len() == 65 => {
                 let odd = match v {
                     0 | 27 => false,
                     1 | 28 => true,
-                    other => return Err(node.at().refuse(Code::SignatureMalformed).with_expected("v of 0, 1, 27 or 28").with_actual(other)),
+                    other => return Err(refuse(Code::SignatureMalformed).with_expected("v of 0, 1, 27 or 28").with_actual(*other)),
                 };
                 Signature::from_bytes_and_parity(bytes.get(..64).unwrap_or_default(), odd)
             }
             _ => Signature::from_erc2098(&bytes),
         };
-        // EIP-2: nodes refuse s above n/2, so a signature in that half is sound mathematics in a transaction that is
-        // never mined; and it is the same signature as one in the lower half, which lets ids be changed in flight.
-        if signature.normalize_s().is_some() {
-            return Err(node.at().refuse(Code::SignatureHighS));
-        }
+        check_low_s(&signature)?;
         Ok(Self::Ecdsa(signature))
     }
+}
+
+/// EIP-2: nodes refuse s above n/2, so a signature in that half is sound mathematics in a transaction that is never mined. It
+/// is also the same signature as one in the lower half, which would let a transaction's id be changed in flight.
+fn check_low_s(signature: &Signature) -> Result<(), Refusal> {
+    if signature.normalize_s().is_some() { Err(Refusal::new(Code::SignatureHighS, "")) } else { Ok(()) }
 }
 
 /// Proves that a signature is `signer`'s over exactly this digest.
 ///
 /// # Errors
 ///
-/// [`Code::SignatureMismatch`].
-pub fn prove(signature: &Signature, digest: &B256, signer: Address, at: &At<'_>, shown: impl Fn(Address) -> String) -> Result<(), Refusal> {
+/// [`Code::SignatureHighS`] or [`Code::SignatureMismatch`].
+pub fn prove(signature: &Signature, digest: &B256, signer: Address, format: impl Fn(Address) -> String) -> Result<(), Refusal> {
+    check_low_s(signature)?;
     match signature.recover_address_from_prehash(digest) {
         Ok(found) if found == signer => Ok(()),
-        Ok(_) | Err(_) => Err(at.refuse(Code::SignatureMismatch).with_expected(format!("a signature of {} over {digest}", shown(signer)))),
+        Ok(_) | Err(_) => {
+            let expected = format!("a signature of {} over {digest}", format(signer));
+            Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected))
+        }
     }
 }
 
-/// 65 bytes r‖s‖v with v 27 or 28.
+/// Returns the 65 bytes r‖s‖v with v 27 or 28.
 #[must_use]
 pub fn bytes(signature: &Signature) -> Vec<u8> {
     signature.as_bytes().to_vec()

@@ -1,10 +1,9 @@
 //! The lines that a person reads before signing, as far as EVM and Tron have the same, and the bytes they stand for.
 
 use alloy_primitives::U256;
-use countersign_core::{ByteCoverage, Summary, Topic};
+use countersign_core::{ByteCoverage, Severity, Summary, Topic};
 
 use crate::call::{Approve, Initiate};
-use crate::steps::{APPROVAL_RESET, Payload, Steps, UnsignedMessage};
 use crate::typed_data::Message;
 
 /// What a family calls the members of its answers.
@@ -25,7 +24,7 @@ pub struct Words {
 pub fn destination_data(terms: &Initiate, summary: &mut Summary) {
     if let Some(data) = &terms.destination_data {
         let shown = if data.is_empty() { "none".to_owned() } else { format!("{} bytes {data}", data.len()) };
-        summary.say(Topic::DestinationData, shown);
+        summary.add(Topic::DestinationData, shown);
     }
 }
 
@@ -40,18 +39,8 @@ pub fn approval(proposed: &Approve, signed: &Approve, summary: &mut Summary) {
     } else {
         format!("the HTLC may take {}, rewritten from {}", amount(signed), amount(proposed))
     };
-    summary.say(Topic::Approval, text);
-}
-
-/// Every digest that is signed; `call` writes those of the calls, by their names.
-pub fn digests<C: Payload, A>(steps: &Steps<C, UnsignedMessage<A>>, summary: &mut Summary, call: impl Fn(&str, &C) -> String) {
-    for (name, payload) in steps.calls() {
-        let name = if name == APPROVAL_RESET { "approval reset to zero" } else { name };
-        summary.say(Topic::Digest, call(name, payload));
-    }
-    if let Some(message) = &steps.typed_data {
-        summary.say(Topic::Digest, format!("typed data, {}", message.hashes.digest));
-    }
+    let severity = if signed.amount == U256::MAX { Severity::Danger } else { Severity::Info };
+    summary.add_line(Topic::Approval, text, [signed.amount.into()], severity);
 }
 
 /// Which bytes of the response each line stands for.

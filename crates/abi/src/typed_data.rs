@@ -8,9 +8,10 @@
 use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use alloy_sol_types::{Eip712Domain, SolStruct, eip712_domain};
 use countersign_core::json::{At, Members, Node};
-use countersign_core::{Code, Order, Refusal};
+use countersign_core::{Code, OrderContext, Refusal, check_declared_type};
 
 use crate::call::{Initiate, MAX_DESTINATION_DATA};
+use crate::rules::AddressCodec;
 
 /// The message that the deployed contracts hash.
 pub mod plain {
@@ -43,14 +44,12 @@ const DOMAIN_TYPE_HASH: B256 = b256!("8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b
 /// gives it.
 const INITIATE_TYPE_HASH: B256 = b256!("de5278e8c85ac4e57ea69f40f594c328916a0c846a6bbd82592e91cff5eee136");
 
-/// What a family allows and how it spells addresses.
+/// What a family allows in its messages.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every rule")]
-pub struct Rules {
-    /// Reads an address in the family's spellings.
-    pub address: fn(&Order<'_>, Node<'_, '_>) -> Result<Address, Refusal>,
-    /// Writes an address as the family's users do.
-    pub shown: fn(Address) -> String,
+pub struct MessageRules {
+    /// How addresses are spelled.
+    pub codec: AddressCodec,
     /// Whether the message that is signed leaves the destination data out (Tron).
     pub drops_destination_data: bool,
 }
@@ -96,7 +95,7 @@ pub struct Hashes {
 impl Hashes {
     /// The hashes of a message whose domain and struct have these.
     #[must_use]
-    pub fn of(domain_separator: B256, struct_hash: B256) -> Self {
+    pub fn new(domain_separator: B256, struct_hash: B256) -> Self {
         Self { domain_separator, struct_hash, digest: keccak256(preimage(domain_separator, struct_hash)) }
     }
 }
@@ -105,7 +104,7 @@ impl Message {
     /// Domain separator, struct hash and digest.
     #[must_use]
     pub fn hashes(&self) -> Hashes {
-        Hashes::of(self.domain_separator, self.struct_hash())
+        Hashes::new(self.domain_separator, self.struct_hash())
     }
 
     fn struct_hash(&self) -> B256 {
@@ -119,6 +118,38 @@ impl Message {
             ]),
             Struct::WithData(message) => message.eip712_hash_struct(),
         }
+    }
+
+    /// Returns the message as `eth_signTypedData_v4` takes it: `types` with `EIP712Domain`, `primaryType`, `domain` and
+    /// `message`, addresses as 20 bytes in hex and numbers as decimal text.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let types = |members: &[(&str, &str)]| -> Vec<_> {
+            members.iter().map(|(name, kind)| serde_json::json!({ "name": name, "type": kind })).collect()
+        };
+        let Initiate { redeemer, timelock, amount, secret_hash, .. } = &self.terms;
+        let mut message = serde_json::json!({
+            "redeemer": redeemer.to_string(),
+            "timelock": timelock.to_string(),
+            "amount": amount.to_string(),
+            "secretHash": secret_hash.to_string(),
+        });
+        let data = self.terms.destination_data.as_ref().filter(|_| self.hashed_data);
+        if let Some(data) = data {
+            message["destinationData"] = data.to_string().into();
+        }
+        let members = if data.is_some() { &INITIATE_TYPE[..] } else { INITIATE_TYPE.split_at(4).0 };
+        serde_json::json!({
+            "types": { "EIP712Domain": types(&DOMAIN_TYPE), "Initiate": types(members) },
+            "primaryType": "Initiate",
+            "domain": {
+                "name": DOMAIN_NAME,
+                "version": self.version,
+                "chainId": self.chain_id,
+                "verifyingContract": self.verifying_contract.to_string(),
+            },
+            "message": message,
+        })
     }
 
     /// The domain as alloy's own type.
@@ -147,12 +178,12 @@ impl Message {
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`], [`Code::ChainMismatch`],
     /// [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or what is malformed.
     pub fn read(
-        order: &Order<'_>,
+        order: &OrderContext<'_>,
         node: Node<'_, '_>,
         chain_id: u64,
         htlc: Address,
         call: &Initiate,
-        rules: Rules,
+        rules: MessageRules,
     ) -> Result<Self, Refusal> {
         let members = node.object()?;
         let primary = members.need("primaryType")?;
@@ -160,11 +191,11 @@ impl Message {
             return Err(primary.refuse(Code::TypedDataPrimaryType).with_expected("Initiate"));
         }
         members.only(&["domain", "message", "primaryType", "types"])?;
-        let version = read_domain(order, members.need("domain")?, chain_id, htlc, rules)?;
+        let version = read_domain(members.need("domain")?, chain_id, htlc, rules)?;
         let carries_data = check_types(members.need("types")?)?;
-        let terms = read_message(order, members.need("message")?, carries_data, rules)?;
-        check_twin(&terms, call, carries_data, members.need("message")?.at(), rules)?;
-        let separator = order.source.domain_hash(&version, || domain_separator(&version, chain_id, htlc).0);
+        let terms = read_message(members.need("message")?, carries_data, rules)?;
+        check_agrees(&terms, call, carries_data, members.need("message")?.at(), rules)?;
+        let separator = order.source.domain_separator(&version, || domain_separator(&version, chain_id, htlc).0);
         let hashed_data = carries_data && !rules.drops_destination_data;
         Ok(Self { version, chain_id, verifying_contract: htlc, terms, domain_separator: separator.into(), hashed_data })
     }
@@ -196,7 +227,7 @@ pub fn preimage(domain_separator: B256, struct_hash: B256) -> [u8; 66] {
 }
 
 /// The domain is that of the pinned contract; answers its version.
-fn read_domain(order: &Order<'_>, node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: Rules) -> Result<String, Refusal> {
+fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: MessageRules) -> Result<String, Refusal> {
     let members = node.object()?;
     members.only(&["name", "version", "chainId", "verifyingContract"]).map_err(|refusal| at_code(refusal, Code::TypedDataDomain))?;
     let name = members.need("name")?;
@@ -214,8 +245,8 @@ fn read_domain(order: &Order<'_>, node: Node<'_, '_>, chain_id: u64, htlc: Addre
         return Err(chain.refuse(Code::ChainMismatch).with_expected(chain_id));
     }
     let contract = members.need("verifyingContract")?;
-    if (rules.address)(order, contract)? != htlc {
-        return Err(contract.refuse(Code::UnknownContract).with_expected((rules.shown)(htlc)));
+    if (rules.codec.parse)(contract)? != htlc {
+        return Err(contract.refuse(Code::UnknownContract).with_expected((rules.codec.format)(htlc)));
     }
     Ok(version.to_owned())
 }
@@ -237,44 +268,23 @@ fn check_types(node: Node<'_, '_>) -> Result<bool, Refusal> {
         .only(&["EIP712Domain", "Initiate"])
         .map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("an unused type"))?;
     if let Some(domain) = members.get("EIP712Domain") {
-        check_type(domain, &DOMAIN_TYPE)?;
+        check_declared_type(domain, &DOMAIN_TYPE)?;
     }
     let initiate = members.need("Initiate")?;
     let count = initiate.array()?.len();
     let carries_data = count == INITIATE_TYPE.len();
-    check_type(initiate, INITIATE_TYPE.get(..count).filter(|_| count >= 4).unwrap_or(&INITIATE_TYPE))?;
+    check_declared_type(initiate, INITIATE_TYPE.get(..count).filter(|_| count >= 4).unwrap_or(&INITIATE_TYPE))?;
     Ok(carries_data)
 }
 
-fn check_type(node: Node<'_, '_>, wanted: &[(&str, &str)]) -> Result<(), Refusal> {
-    let mut fields = node.array()?;
-    if fields.len() != wanted.len() {
-        return Err(node
-            .refuse(Code::TypedDataTypes)
-            .with_expected(format!("{} members", wanted.len()))
-            .with_actual(format!("{} members", fields.len())));
-    }
-    for (field, (name, kind)) in fields.by_ref().zip(wanted) {
-        let members = field.object()?;
-        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
-        for (key, wanted) in [("name", name), ("type", kind)] {
-            let node = members.need(key)?;
-            if node.text()? != *wanted {
-                return Err(node.refuse(Code::TypedDataTypes).with_expected(wanted));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn read_message(order: &Order<'_>, node: Node<'_, '_>, carries_data: bool, rules: Rules) -> Result<Initiate, Refusal> {
+fn read_message(node: Node<'_, '_>, carries_data: bool, rules: MessageRules) -> Result<Initiate, Refusal> {
     let members = node.object()?;
     let keys: Vec<_> = INITIATE_TYPE.iter().map(|(name, _)| *name).collect();
     members.only(if carries_data { &keys } else { keys.get(..4).unwrap_or_default() })?;
     let destination_data = |members: &Members<'_, '_>| members.need("destinationData")?.hex_bytes(MAX_DESTINATION_DATA).map(Bytes::from);
     Ok(Initiate {
         initiator: None,
-        redeemer: (rules.address)(order, members.need("redeemer")?)?,
+        redeemer: (rules.codec.parse)(members.need("redeemer")?)?,
         timelock: members.need("timelock")?.any_number()?,
         amount: members.need("amount")?.any_number()?,
         secret_hash: members.need("secretHash")?.hex_array::<32>()?.into(),
@@ -284,12 +294,13 @@ fn read_message(order: &Order<'_>, node: Node<'_, '_>, carries_data: bool, rules
 
 /// Call and message carry the same terms. Empty destination data and none are the same; where a family leaves the data
 /// out of what is signed, a message without it is the message that is signed.
-fn check_twin(message: &Initiate, call: &Initiate, carries_data: bool, at: &At<'_>, rules: Rules) -> Result<(), Refusal> {
+fn check_agrees(message: &Initiate, call: &Initiate, carries_data: bool, at: &At<'_>, rules: MessageRules) -> Result<(), Refusal> {
     let differs = |member: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
-        Err(at.key(member).refuse(Code::PayloadsDisagree).with_expected(format!("{wanted}, as in the call")).with_actual(got))
+        let refusal = at.key(member).refuse(Code::PayloadsDisagree);
+        Err(refusal.with_expected(format!("{wanted}, as in the call")).with_actual(got.to_string()))
     };
     if message.redeemer != call.redeemer {
-        return differs("redeemer", &(rules.shown)(call.redeemer), &(rules.shown)(message.redeemer));
+        return differs("redeemer", &(rules.codec.format)(call.redeemer), &(rules.codec.format)(message.redeemer));
     }
     if message.timelock != call.timelock {
         return differs("timelock", &call.timelock, &message.timelock);

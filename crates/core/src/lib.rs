@@ -28,5 +28,5 @@ pub use state::{
     verify, verify_context, verify_record,
 };
 pub use trust::{ApprovalPolicy, Asset, Chain, Change, Contract, Policy, Registry, Solver, Sponsor};
-pub use verify::{Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal};
+pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

@@ -1,9 +1,12 @@
 //! EVM addresses: 20 bytes, written as `0x` and 40 digits in one letter case or with the EIP-55 checksum.
 
 use alloy_primitives::Address;
+use countersign_abi::rules::AddressCodec;
 use countersign_core::chains::address::{AddressError, parse_evm};
 use countersign_core::json::Node;
 use countersign_core::{Account, Code, Family, Refusal};
+
+pub(crate) const CODEC: AddressCodec = AddressCodec { family: Family::Evm, parse: read, format: |address| address.to_string() };
 
 /// Reads an address.
 ///
@@ -18,17 +21,14 @@ pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
     }
 }
 
-/// The address of an account of this family; `None` for another family's.
+/// Returns the address of an account of this family; `None` for another family's.
 #[must_use]
-pub fn of(account: &Account) -> Option<Address> {
+pub fn from_account(account: &Account) -> Option<Address> {
     account.array::<20>().map(Address::from)
 }
 
-/// The account with this address.
-///
-/// # Errors
-///
-/// Never in practice: 20 bytes always fit; [`Code::Internal`] otherwise.
-pub(crate) fn account(address: Address) -> Result<Account, Refusal> {
-    Account::new(Family::Evm, address.as_slice()).ok_or_else(|| Refusal::new(Code::Internal, ""))
+/// Returns the account with this address.
+#[must_use]
+pub fn to_account(address: Address) -> Account {
+    CODEC.account(address)
 }

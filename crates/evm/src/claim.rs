@@ -1,4 +1,4 @@
-//! The call that pays an affiliate what it has earned (protocol.md section 11).
+//! The call that pays an affiliate what it has earned.
 //!
 //! No order is behind it: the distributor's contract comes from the service and is pinned nowhere. The call moves no token
 //! and no coin of its sender, and pays `toAddress`, so that a wrong contract costs gas and no more. Whether the contract
@@ -9,9 +9,10 @@ use alloy_sol_types::{SolCall, sol};
 use countersign_core::chains::address::{AddressError, parse_evm};
 use countersign_core::chains::{Network, digits};
 use countersign_core::wire::Earnings;
-use countersign_core::{Code, Refusal, Registry};
+use countersign_core::{Code, Refusal, Registry, Role, Summary, Topic, Warnings};
 
-use crate::transaction::{Payload, Wallet};
+use crate::UnsignedOrder;
+use crate::transaction::{Calls, EvmTransaction, Unsigned};
 use crate::verify::Call;
 
 sol! {
@@ -33,7 +34,7 @@ pub const GAS_LIMIT: u64 = 200_000;
 /// Length of the distributor's signature, bytes.
 const SIGNATURE: usize = 65;
 
-/// A claim, ready to be given a nonce and fees.
+/// A claim, ready to be given a sender, a nonce and fees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {
@@ -50,7 +51,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The claim of a row of earnings; `None` where there is nothing to claim.
+    /// Returns the claim of a row of earnings; `None` where there is nothing to claim.
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl Claim {
     /// [`Code::UnknownToken`] if the token is not the pinned one, [`Code::UnknownContract`] for a contract that cannot be a
     /// distributor, [`Code::MissingField`] if only some members of a claim are there, and what malformed addresses and
     /// signatures get.
-    pub fn of(earnings: &Earnings, registry: &Registry) -> Result<Option<Self>, Refusal> {
+    pub fn from_earnings(earnings: &Earnings, registry: &Registry) -> Result<Option<Self>, Refusal> {
         let (contract, signature) = match (&earnings.claim_contract, &earnings.claim_signature) {
             (None, None) => return Ok(None),
             (Some(contract), Some(signature)) => (contract, signature),
@@ -72,7 +73,7 @@ impl Claim {
         };
         let text = earnings.token_address.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/token_address"))?;
         let token = address(text, "/token_address")?;
-        let pinned = asset.token.as_ref().and_then(|token| crate::address::of(token.account.as_ref()?));
+        let pinned = asset.token.as_ref().and_then(|token| crate::address::from_account(token.account.as_ref()?));
         if pinned != Some(token) {
             let expected = pinned.map_or_else(|| "a native asset has no token".to_owned(), |token| token.to_string());
             return Err(Refusal::new(Code::UnknownToken, "/token_address").with_expected(expected).with_actual(text));
@@ -91,14 +92,19 @@ impl Claim {
         Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings }))
     }
 
-    /// Gives the call a nonce and fees; sign the payload's hash, or hand its bytes to a hardware signer.
+    /// Makes the call a transaction of `sender`, who need not be the affiliate.
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
-    pub fn prepare(&self, wallet: &Wallet) -> Result<Payload, Refusal> {
-        wallet.check(self.chain_id)?;
-        Ok(Payload::new(self.chain_id, wallet.nonce, wallet.fees, &self.call))
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, and what is wrong with nonce or fees.
+    pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
+        calls.check(self.chain_id)?;
+        let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &self.call);
+        let mut summary = Summary::default();
+        let text = format!("claim of token {} pays {}, earned in all {} base units", self.token, self.to, self.total_rewards);
+        summary.add_values(Topic::Payout, text, [crate::address::to_account(self.to).into(), self.total_rewards.into()]);
+        let unsigned = Unsigned::new(sender, [(Role::Claim, transaction)], None);
+        Ok(UnsignedOrder::from_recovery(String::new(), summary, unsigned, Warnings::default()))
     }
 }
 

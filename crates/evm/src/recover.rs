@@ -1,25 +1,28 @@
-//! The way out from an order record alone: redeem with the secret, refund after the timelock.
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
-//! is due is for the caller to see on chain: `initiated at + timelock < block number` (protocol.md section 4).
+//! is due is for the caller to see on chain: `initiated at + timelock < block number`.
 
 use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
-use countersign_core::wire::OrderRecord;
-use countersign_core::{Account, Code, Family, Refusal, Registry, Side};
+use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings};
 
-use crate::transaction::{Payload, Wallet};
+use crate::transaction::{Calls, EvmTransaction, Unsigned};
 use crate::verify::Call;
-use crate::{address, htlc};
+use crate::{UnsignedOrder, address, htlc};
 
 /// Gas limits that these calls are given: enough for the contract's storage writes and one token transfer.
 pub const GAS_LIMIT: u64 = 300_000;
 
-/// A recovery call, ready to be given a nonce and fees.
+/// A recovery call, ready to be given a sender, a nonce and fees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
+    /// The order's id, as the record has it.
+    pub order_id: String,
+    /// Whether the call redeems or refunds.
+    pub role: Role,
     /// EIP-155 chain id.
     pub chain_id: u64,
     /// The call.
@@ -33,67 +36,73 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Gives the call a nonce and fees; sign the payload's hash, or hand its bytes to a hardware signer.
+    /// Makes the call a transaction of `sender`, who need not be a party of the swap.
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
-    pub fn prepare(&self, wallet: &Wallet) -> Result<Payload, Refusal> {
-        wallet.check(self.chain_id)?;
-        Ok(Payload::new(self.chain_id, wallet.nonce, wallet.fees, &self.call))
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, and what is wrong with nonce or fees.
+    pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
+        calls.check(self.chain_id)?;
+        let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &self.call);
+        let mut summary = Summary::default();
+        let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default()))
     }
 }
 
-/// The swap id of an EVM side of a record, recomputed from its fields and the pinned contract.
+/// Returns the swap id of an EVM leg of a record, recomputed from its fields and the pinned contract.
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the record's id is another, and what [`Side::of`] refuses.
+/// [`Code::RecordSwapId`] if the record's id is another, and what [`RecordedLeg::new`] refuses.
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u8; 32], Refusal> {
-    recompute(&Side::of(record, leg, registry, Family::Evm)?)
+    recompute(&RecordedLeg::new(record, leg, registry, Family::Evm)?)
 }
 
-/// The call that redeems a side with the secret.
+/// Returns the call that redeems a leg with the secret.
 ///
 /// # Errors
 ///
 /// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Evm)?;
-    side.check_secret(secret)?;
-    let swap_id = recompute(&side)?;
-    recovery(&side, htlc::redeem(swap_id, secret), swap_id, &side.redeemer)
+    let leg = RecordedLeg::new(record, leg, registry, Family::Evm)?;
+    leg.check_secret(secret)?;
+    let swap_id = recompute(&leg)?;
+    recovery(record, &leg, Role::Redeem, htlc::redeem(swap_id, secret), swap_id)
 }
 
-/// The call that refunds a side after its timelock.
+/// Returns the call that refunds a leg after its timelock.
 ///
 /// # Errors
 ///
 /// As [`swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Evm)?;
-    let swap_id = recompute(&side)?;
-    recovery(&side, htlc::refund(swap_id), swap_id, &side.initiator)
+    let leg = RecordedLeg::new(record, leg, registry, Family::Evm)?;
+    let swap_id = recompute(&leg)?;
+    recovery(record, &leg, Role::Refund, htlc::refund(swap_id), swap_id)
 }
 
-fn chain_id(side: &Side<'_>) -> Result<u64, Refusal> {
-    match side.asset.chain.network {
+fn chain_id(leg: &RecordedLeg<'_>) -> Result<u64, Refusal> {
+    match leg.asset.chain.network {
         Network::Evm(chain_id) => Ok(chain_id),
-        _ => Err(side.refuse(Code::Internal, "chain")),
+        _ => Err(leg.refuse(Code::RecordMismatch, "chain")),
     }
 }
 
-fn recompute(side: &Side<'_>) -> Result<[u8; 32], Refusal> {
-    let id = formula::evm(side.version, chain_id(side)?, &side.terms(), side.htlc()?.bytes());
+fn recompute(leg: &RecordedLeg<'_>) -> Result<[u8; 32], Refusal> {
+    let id = formula::evm(leg.version, chain_id(leg)?, &leg.terms(), leg.htlc()?.bytes());
     let text = hex::encode(id);
-    if text.eq_ignore_ascii_case(&side.swap.swap_id) {
+    if text.eq_ignore_ascii_case(&leg.swap.swap_id) {
         return Ok(id);
     }
-    Err(side.refuse(Code::RecordSwapId, "swap_id").with_expected(text).with_actual(&side.swap.swap_id))
+    Err(leg.refuse(Code::RecordSwapId, "swap_id").with_expected(text).with_actual(&leg.swap.swap_id))
 }
 
-fn recovery(side: &Side<'_>, data: Vec<u8>, swap_id: [u8; 32], to: &Account) -> Result<Recovery, Refusal> {
-    let address = |account: &Account| address::of(account).ok_or_else(|| side.refuse(Code::Internal, "chain"));
-    let call = Call { to: address(side.htlc()?)?, value: U256::ZERO, gas_limit: GAS_LIMIT, data: data.into() };
-    Ok(Recovery { chain_id: chain_id(side)?, call, swap_id, to: address(to)?, amount: side.swap.amount })
+fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u8>, swap_id: [u8; 32]) -> Result<Recovery, Refusal> {
+    let address = |account: &Account| address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
+    let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
+    let call = Call { to: address(leg.htlc()?)?, value: U256::ZERO, gas_limit: GAS_LIMIT, data: data.into() };
+    Ok(Recovery { order_id: record.order_id.clone(), role, chain_id: chain_id(leg)?, call, swap_id, to, amount: leg.swap.amount })
 }

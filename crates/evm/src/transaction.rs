@@ -1,32 +1,44 @@
-//! Unsigned transactions: EIP-1559, and EIP-155 legacy transactions for chains without it.
+//! Transactions: EIP-1559, and EIP-155 legacy transactions for chains without it.
 
-use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy, TypedTransaction};
+use alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope, TxLegacy, TypedTransaction};
+use alloy_dyn_abi::eip712::TypedData;
+use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
-use alloy_primitives::{Address, B256, TxKind, U256, keccak256};
-use countersign_abi::call::Approve;
-use countersign_abi::steps::{self, Steps};
-use countersign_core::json::Node;
-use countersign_core::{Code, Hex, Refusal};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
+use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath};
+use countersign_abi::payloads;
+use countersign_abi::typed_data::Message;
+use countersign_core::{Code, Refusal, Role, Scheme, Summary, Topic, TypedValue, number};
 
-use crate::message::UnsignedMessage;
-use crate::verify::{Call, Deposit};
+use crate::message::to_typed_data;
+use crate::verify::{Call, Deposit, check_gas_limit};
 
 /// The highest nonce that a transaction may carry (EIP-2681).
-const LAST_NONCE: u64 = u64::MAX - 1;
+const MAX_NONCE: u64 = u64::MAX - 1;
+/// Decimal places of one gwei, in wei.
+const GWEI: u8 = 9;
 
-/// What only the wallet knows.
+/// What the calls of an order need from the wallet.
+///
+/// ```
+/// use countersign_evm::{ApprovalStep, Calls};
+///
+/// let calls = Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+/// assert_eq!(calls.nonce, 7);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Wallet {
+pub struct Calls {
     /// Nonce of the sender's next transaction.
     pub nonce: u64,
     /// What the sender pays for gas.
     pub fees: Fees,
-    /// The wallet's own chain, where it says so: it must be the asset's.
+    /// The wallet's own chain, where it names it: it must be the asset's.
     pub chain_id: Option<u64>,
-    /// Whether a transaction that sets the allowance to zero goes first, as some tokens need where one is left over.
-    pub reset_approval: bool,
+    /// Which approvals precede the call that locks the funds.
+    pub approvals: ApprovalPlan,
+    /// Gas limit of the call that locks the funds, in place of the service's: within the policy.
+    pub gas_limit: Option<u64>,
 }
 
 /// What the sender pays for gas.
@@ -35,9 +47,9 @@ pub struct Wallet {
 pub enum Fees {
     /// EIP-1559, wei per gas.
     Eip1559 {
-        /// Most that is paid in all.
+        /// The most that is paid in all.
         max_fee_per_gas: u128,
-        /// Most that the block's proposer gets of it.
+        /// The most that the block's proposer gets of it.
         max_priority_fee_per_gas: u128,
     },
     /// A legacy transaction, wei per gas.
@@ -47,151 +59,235 @@ pub enum Fees {
     },
 }
 
-impl Wallet {
-    /// A wallet context for an EIP-1559 chain.
+impl Calls {
+    /// Creates the context of an EIP-1559 chain; fees in wei per gas.
     #[must_use]
-    pub const fn new(nonce: u64, max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Self {
-        Self { nonce, fees: Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas }, chain_id: None, reset_approval: false }
+    pub const fn eip1559(nonce: u64, max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Self {
+        Self::new(nonce, Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas })
     }
 
-    /// A wallet context for a chain without EIP-1559.
+    /// Creates the context of a chain without EIP-1559; the price in wei per gas.
     #[must_use]
     pub const fn legacy(nonce: u64, gas_price: u128) -> Self {
-        Self { nonce, fees: Fees::Legacy { gas_price }, chain_id: None, reset_approval: false }
+        Self::new(nonce, Fees::Legacy { gas_price })
     }
 
-    /// The wallet is set to the asset's chain, its fees are coherent, and its nonce is below the limit of EIP-2681.
+    /// Creates a context.
+    #[must_use]
+    pub const fn new(nonce: u64, fees: Fees) -> Self {
+        Self { nonce, fees, chain_id: None, approvals: ApprovalPlan::new(ApprovalStep::AsVerified), gas_limit: None }
+    }
+
+    /// Chooses what to do with the token approval.
+    #[must_use]
+    pub const fn with_approval(mut self, step: ApprovalStep) -> Self {
+        self.approvals.step = step;
+        self
+    }
+
+    /// Sets the allowance to zero first, as some tokens need where one is left over.
+    #[must_use]
+    pub const fn with_allowance_reset(mut self) -> Self {
+        self.approvals.reset_first = true;
+        self
+    }
+
+    /// Names the chain that the wallet is set to.
+    #[must_use]
+    pub const fn with_chain_id(mut self, chain_id: u64) -> Self {
+        self.chain_id = Some(chain_id);
+        self
+    }
+
+    /// Sets the gas limit of the call that locks the funds.
+    #[must_use]
+    pub const fn with_gas_limit(mut self, gas_limit: u64) -> Self {
+        self.gas_limit = Some(gas_limit);
+        self
+    }
+
+    /// Requires that the wallet is set to the asset's chain, its fees are coherent, and its nonce is below the limit of
+    /// EIP-2681.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
         {
-            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").with_expected(asset_chain).with_actual(chain_id));
+            return Err(Refusal::new(Code::WalletChainMismatch, "/chain_id").with_expected(asset_chain).with_actual(chain_id));
         }
         if let Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } = self.fees
             && max_priority_fee_per_gas > max_fee_per_gas
         {
-            return Err(Refusal::new(Code::PriorityFeeAboveCap, "/wallet/max_priority_fee_per_gas")
-                .with_expected(format!("at most {max_fee_per_gas}"))
+            return Err(Refusal::new(Code::PriorityFeeAboveCap, "/max_priority_fee_per_gas")
+                .with_expected(TypedValue::AtMost(U256::from(max_fee_per_gas)))
                 .with_actual(max_priority_fee_per_gas));
         }
-        if self.nonce > LAST_NONCE {
+        if self.nonce > MAX_NONCE {
             return Err(nonce_limit(self.nonce));
         }
         Ok(())
     }
+}
 
-    pub(crate) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
-        let wei = |node: Node<'_, '_>| u128::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
-        let fees = match members.get("gas_price") {
-            Some(price) if members.get("max_fee_per_gas").is_none() => Fees::Legacy { gas_price: wei(price)? },
-            _ => Fees::Eip1559 {
-                max_fee_per_gas: wei(members.need("max_fee_per_gas")?)?,
-                max_priority_fee_per_gas: wei(members.need("max_priority_fee_per_gas")?)?,
-            },
-        };
-        let chain_id = members.get("chain_id").map(|node| u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge)));
-        Ok(Self {
-            nonce: members.need("nonce")?.integer()?,
-            fees,
-            chain_id: chain_id.transpose()?,
-            reset_approval: members.get("reset_approval").map(|node| node.bool()).transpose()?.unwrap_or_default(),
-        })
+impl From<Calls> for FundingPath<Calls> {
+    fn from(calls: Calls) -> Self {
+        Self::Calls(calls)
     }
+}
+
+/// What a signer is given.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Payload {
+    /// A transaction.
+    Transaction(TypedTransaction),
+    /// The gasless message, for `sign_dynamic_typed_data`.
+    TypedData(TypedData),
 }
 
 /// A transaction with the bytes and hash that are signed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Payload {
+pub struct EvmTransaction {
     /// The transaction as alloy's own type.
     pub transaction: TypedTransaction,
     /// The bytes that the hash is taken of.
-    pub signing_payload: Vec<u8>,
+    pub signing_bytes: Vec<u8>,
     /// What is signed.
     pub signing_hash: B256,
 }
 
-/// Everything that the sender may sign for one order.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Unsigned {
-    /// Who sends and pays.
-    pub sender: Address,
-    /// What is signed, step by step.
-    pub steps: Steps<Payload, UnsignedMessage>,
-}
+/// Everything that the sender is asked to sign.
+pub type Unsigned = payloads::Unsigned<EvmTransaction>;
+/// Everything that the sender was asked to sign, signed.
+pub type SignedPayloads = payloads::SignedPayloads<EvmTransaction>;
 
 fn nonce_limit(nonce: u64) -> Refusal {
-    Refusal::new(Code::NonceLimit, "/wallet/nonce").with_expected(format!("at most {LAST_NONCE} for the last transaction")).with_actual(nonce)
+    Refusal::new(Code::NonceLimit, "/nonce").with_expected(format!("at most {MAX_NONCE} for the last transaction")).with_actual(nonce)
 }
 
-pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-    wallet.check(deposit.chain_id)?;
-    let mut nonce = Some(wallet.nonce);
-    let mut payload = |call: &Call| {
-        let this = nonce.filter(|nonce| *nonce <= LAST_NONCE).ok_or_else(|| nonce_limit(wallet.nonce))?;
-        nonce = this.checked_add(1);
-        Ok(Payload::new(deposit.chain_id, this, wallet.fees, call))
-    };
-    let approval_reset = match &deposit.approval {
-        Some(approval) if wallet.reset_approval => {
-            let reset = Approve { spender: approval.signed.spender, amount: U256::ZERO };
-            Some(payload(&Call { data: reset.encode().into(), ..approval.call.clone() })?)
+pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
+    let mut transactions = Vec::new();
+    if let Some(calls) = path.calls() {
+        calls.check(deposit.chain_id)?;
+        let mut to_send = deposit.calls(calls.approvals);
+        if let (Some(gas_limit), Some((_, initiate))) = (calls.gas_limit, to_send.last_mut()) {
+            initiate.gas_limit = check_gas_limit(deposit.max_gas_limit, U256::from(gas_limit), &|code| Refusal::new(code, "/gas_limit"))?;
         }
-        _ => None,
-    };
-    let steps = Steps {
-        approval_reset,
-        approval: deposit.approval.as_ref().map(|approval| payload(&approval.call)).transpose()?,
-        initiate: payload(&deposit.initiate)?,
-        typed_data: deposit.typed_data.clone().map(|message| UnsignedMessage::new(message, deposit.sender)),
-    };
-    Ok(Unsigned { sender: deposit.sender, steps })
+        let mut nonce = Some(calls.nonce);
+        for (role, call) in to_send {
+            let this = nonce.filter(|nonce| *nonce <= MAX_NONCE).ok_or_else(|| nonce_limit(calls.nonce))?;
+            nonce = this.checked_add(1);
+            transactions.push((role, EvmTransaction::new(deposit.chain_id, this, calls.fees, &call)));
+        }
+    }
+    Ok(Unsigned::new(deposit.sender, transactions, path.message(deposit.typed_data.as_ref())?))
 }
 
-impl Payload {
+impl EvmTransaction {
     pub(crate) fn new(chain_id: u64, nonce: u64, fees: Fees, call: &Call) -> Self {
         let (gas_limit, to, value, input) = (call.gas_limit, TxKind::Call(call.to), call.value, call.data.clone());
-        let (transaction, signing_payload) = match fees {
+        let (transaction, signing_bytes) = match fees {
             Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } => {
                 let access_list = AccessList::default();
                 let tx = TxEip1559 { chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to, value, access_list, input };
-                let payload = tx.encoded_for_signing();
-                (TypedTransaction::Eip1559(tx), payload)
+                let bytes = tx.encoded_for_signing();
+                (TypedTransaction::Eip1559(tx), bytes)
             }
             Fees::Legacy { gas_price } => {
                 let tx = TxLegacy { chain_id: Some(chain_id), nonce, gas_price, gas_limit, to, value, input };
-                let payload = tx.encoded_for_signing();
-                (TypedTransaction::Legacy(tx), payload)
+                let bytes = tx.encoded_for_signing();
+                (TypedTransaction::Legacy(tx), bytes)
             }
         };
-        let signing_hash = keccak256(&signing_payload);
-        Self { transaction, signing_payload, signing_hash }
+        let signing_hash = keccak256(&signing_bytes);
+        Self { transaction, signing_bytes, signing_hash }
+    }
+
+    /// Returns the signed transaction.
+    #[must_use]
+    pub fn with_signature(&self, signature: &Signature) -> TxEnvelope {
+        self.transaction.clone().into_envelope(*signature)
+    }
+
+    fn nonce_and_fees(&self) -> (u64, String) {
+        let gwei = |wei: u128| number::in_whole_units(U256::from(wei), GWEI);
+        match &self.transaction {
+            TypedTransaction::Eip1559(tx) => {
+                let (max, priority) = (gwei(tx.max_fee_per_gas), gwei(tx.max_priority_fee_per_gas));
+                (tx.nonce, format!("at most {max} gwei per gas, {priority} of it to the proposer"))
+            }
+            TypedTransaction::Legacy(tx) => (tx.nonce, format!("{} gwei per gas, legacy transaction", gwei(tx.gas_price))),
+            _ => (0, String::new()),
+        }
     }
 }
 
-impl steps::Payload for Payload {
-    fn preimage(&self) -> Vec<u8> {
-        self.signing_payload.clone()
+impl payloads::Transaction for EvmTransaction {
+    const SCHEME: Scheme = Scheme::Secp256k1Keccak;
+    type Payload = Payload;
+    type Native = TxEnvelope;
+
+    fn signing_bytes(&self) -> &[u8] {
+        &self.signing_bytes
     }
 
     fn digest(&self) -> B256 {
         self.signing_hash
     }
-}
 
-impl Serialize for Payload {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("signing_payload", &Hex(self.signing_payload.clone()))?;
-        map.serialize_entry("signing_hash", &Hex(self.signing_hash.to_vec()))?;
-        map.end()
+    fn payload(&self) -> Payload {
+        Payload::Transaction(self.transaction.clone())
+    }
+
+    fn message_payload(message: &Message) -> Payload {
+        Payload::TypedData(to_typed_data(message))
+    }
+
+    fn signed(&self, signature: &Signature) -> (String, Vec<u8>, TxEnvelope) {
+        let envelope = self.with_signature(signature);
+        (envelope.tx_hash().to_string(), envelope.encoded_2718(), envelope)
+    }
+
+    fn format_address(address: Address) -> String {
+        address.to_string()
+    }
+
+    fn describe_fees(sender: Address, last: &Self, summary: &mut Summary) {
+        let text = format!("sent and paid by {sender}, {}", last.nonce_and_fees().1);
+        summary.add_values(Topic::Wallet, text, [crate::address::to_account(sender).into()]);
+    }
+
+    fn describe_digest(&self) -> String {
+        format!("nonce {}, {}", self.nonce_and_fees().0, self.signing_hash)
     }
 }
 
-impl Serialize for Unsigned {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.steps.serialize(serializer)
+/// Returns which call of a deposit a transaction makes.
+pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope) -> Result<Role, Refusal> {
+    use alloy_consensus::Transaction as _;
+    use alloy_consensus::transaction::SignerRecoverable as _;
+
+    let differs = |what: &'static str| Refusal::new(Code::TransactionMismatch, what);
+    if transaction.chain_id() != Some(deposit.chain_id) {
+        return Err(differs("/chain_id").with_expected(deposit.chain_id));
     }
+    let sender = transaction.recover_signer().map_err(|_| differs("/signature"))?;
+    if sender != deposit.sender {
+        return Err(differs("/from").with_expected(deposit.sender.to_string()).with_actual(sender.to_string()));
+    }
+    let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact].map(|step| deposit.calls(ApprovalPlan::new(step).with_reset()));
+    let calls = || steps.iter().flatten();
+    let same = |call: &Call| {
+        transaction.to() == Some(call.to) && transaction.value() == call.value && transaction.input() == &call.data
+    };
+    if let Some((role, _)) = calls().find(|(_, call)| same(call)) {
+        return Ok(*role);
+    }
+    // Which part differs from the call that locks the funds, for whoever has to find out why.
+    let initiate = &deposit.initiate;
+    Err(match () {
+        () if !calls().any(|(_, call)| transaction.to() == Some(call.to)) => differs("/to").with_expected(initiate.to.to_string()),
+        () if transaction.value() != initiate.value => differs("/value").with_expected(initiate.value).with_actual(transaction.value()),
+        () => differs("/input"),
+    })
 }

@@ -1,20 +1,25 @@
-//! The only file that accepts or refuses: each rule on an EVM result (batch-contract.md, attacks.md).
+//! The only file that accepts or refuses: each rule on an EVM result.
 
+use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, Bytes, U256};
-use countersign_abi::call::{self, Approve, InitiateAbi, Initiate, MAX_CALLDATA};
-use countersign_abi::rules::{self, AddressCodec};
+use countersign_abi::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_abi::funding::{ApprovalPlan, FundingPath};
+use countersign_abi::rules;
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
-use countersign_core::{Code, Order, Refusal, SecretHash, Terms, Warnings};
+use countersign_core::json::{Members, Node};
+use countersign_core::{
+    ByteCoverage, CallPayloads, Code, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+};
 
+use crate::address::{self, CODEC};
 use crate::message::RULES;
-use crate::{address, wire};
+use crate::transaction::{self, Calls, Unsigned};
 
 /// Gas of the cheapest transaction there is: a limit below it can never be mined.
 const MIN_GAS: u64 = 21_000;
-
-const SPELLING: AddressCodec = AddressCodec { account: address::account, shown: |address| address.to_string() };
+/// The members of a transaction object; it may have no others.
+const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
 
 /// What an order locks, rebuilt from its terms.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub struct Deposit {
     /// The gasless message, `None` where there is no gasless way.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
+    /// The policy's ceiling for a gas limit of the wallet's own.
+    pub(crate) max_gas_limit: u64,
 }
 
 /// A call to a contract.
@@ -52,29 +59,63 @@ pub struct Call {
 /// An approval as it came, and as it will be signed.
 pub type Approval = call::Approval<Call>;
 
-pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
-    let pins = Pins::of(order)?;
-    let result = order.result.object()?;
-    let response = wire::Response::read(&result)?;
-    let (initiate, call) = check_initiate(order, &pins, response.initiate, warnings)?;
-    let approval = check_approval(order, &pins, response.approval, warnings)?;
-    let typed_data = check_typed_data(order, &pins, response.typed_data, &call, warnings)?;
-    let terms = Terms {
-        initiator: address::account(pins.owner)?,
-        redeemer: address::account(call.redeemer)?,
-        timelock: u64::try_from(call.timelock).map_err(|_| order.result.refuse(Code::Internal))?,
-        secret_hash: SecretHash(call.secret_hash.0),
-    };
-    let deposit = Deposit {
-        chain_id: pins.chain_id,
-        sender: pins.sender,
-        approval,
-        initiate,
-        terms: call,
-        typed_data,
-        initiate_key: response.initiate_key,
-    };
-    Ok((deposit, terms))
+impl Deposit {
+    /// Returns the calls in the order in which they are sent: approvals as planned, then the call that locks the funds.
+    #[must_use]
+    pub fn calls(&self, approvals: ApprovalPlan) -> Vec<(Role, Call)> {
+        let approvals = approvals.approvals(self.approval.as_ref(), self.terms.amount);
+        let calls = approvals.into_iter().filter_map(|(role, approve)| {
+            let call = &self.approval.as_ref()?.call;
+            Some((role, Call { data: approve.encode().into(), ..call.clone() }))
+        });
+        calls.chain([(Role::Initiate, self.initiate.clone())]).collect()
+    }
+}
+
+impl family::Deposit for Deposit {
+    type Wallet = FundingPath<Calls>;
+    type Unsigned = Unsigned;
+
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+        let pins = Pins::from_order(order)?;
+        let payloads = CallPayloads::read(&order.result.object()?, true)?;
+        let (initiate, call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
+        let approval = check_approval(order, &pins, payloads.approval, warnings)?;
+        let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call, warnings)?;
+        let terms = SwapTerms {
+            initiator: address::to_account(pins.owner),
+            redeemer: address::to_account(call.redeemer),
+            timelock,
+            secret_hash: SecretHash(call.secret_hash.0),
+        };
+        let deposit = Self {
+            chain_id: pins.chain_id,
+            sender: pins.sender,
+            approval,
+            initiate,
+            terms: call,
+            typed_data,
+            initiate_key: payloads.initiate_key,
+            max_gas_limit: order.policy.evm_gas_limit,
+        };
+        Ok((deposit, Some(terms)))
+    }
+
+    fn describe(&self, summary: &mut Summary) {
+        crate::summary::describe(self, summary);
+    }
+
+    fn coverage(&self) -> Vec<ByteCoverage> {
+        crate::summary::coverage(self)
+    }
+
+    fn prepare(&self, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
+        transaction::prepare(self, path)
+    }
+
+    fn matches(&self, transaction: &TxEnvelope) -> Result<Role, Refusal> {
+        transaction::matches(self, transaction)
+    }
 }
 
 /// What the wallet knows already.
@@ -88,56 +129,63 @@ struct Pins {
 }
 
 impl Pins {
-    fn of(order: &Order<'_>) -> Result<Self, Refusal> {
-        let asset = order.source;
-        let internal = || Refusal::new(Code::Internal, "/request/source/asset");
-        let Network::Evm(chain_id) = asset.chain.network else { return Err(internal()) };
-        let (htlc, token, owner) = (order.pinned_htlc(address::of)?, order.pinned_token(address::of)?, order.owner_as(address::of)?);
-        let delegate = order.delegate.as_ref().and_then(address::of);
+    fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
+        let Network::Evm(chain_id) = order.source.chain.network else {
+            return Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset"));
+        };
+        let convert = address::from_account;
+        let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
+        let delegate = order.delegate.as_ref().and_then(convert);
         Ok(Self { chain_id, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
     }
 }
 
-/// Chain, contract, gas and value of a transaction object; answers the call with its data still to be judged.
-fn check_transaction(order: &Order<'_>, pins: &Pins, node: &Node<'_, '_>, to: (Address, Code), value: U256) -> Result<Call, Refusal> {
-    let members = wire::transaction(node)?;
+/// Checks chain, contract, gas and value of a transaction object, and returns the call with its data still to be judged.
+fn check_transaction(order: &OrderContext<'_>, pins: &Pins, node: &Node<'_, '_>, to: (Address, Code), value: U256) -> Result<Call, Refusal> {
+    let members: Members<'_, '_> = node.object()?;
+    members.only(&TRANSACTION_KEYS)?;
     let chain = members.need("chain_id")?;
     if chain.integer()? != pins.chain_id {
         return Err(chain.refuse(Code::ChainMismatch).with_expected(pins.chain_id));
     }
     let contract = members.need("to")?;
     if address::read(contract)? != to.0 {
-        return Err(contract.refuse(to.1).with_expected(to.0));
+        return Err(contract.refuse(to.1).with_expected(to.0.to_string()));
     }
     let coins = members.need("value")?;
     if coins.hex_number()? != value {
         return Err(coins.refuse(Code::ValueMismatch).with_expected(format!("{value:#x}")));
     }
     let gas = members.need("gas_limit")?;
-    let gas_limit = check_gas_limit(order.policy.evm_gas_limit, &gas)?;
+    let gas_limit = check_gas_limit(order.policy.evm_gas_limit, gas.hex_number()?, &|code| gas.refuse(code))?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
     Ok(Call { to: to.0, value, gas_limit, data })
 }
 
-fn check_gas_limit(most: u64, node: &Node<'_, '_>) -> Result<u64, Refusal> {
-    match u64::try_from(node.hex_number()?) {
-        Ok(gas) if gas < MIN_GAS => Err(node.refuse(Code::GasLimitTooLow).with_expected(format!("at least {MIN_GAS:#x}"))),
-        Ok(gas) if gas <= most => Ok(gas),
-        _ => Err(node.refuse(Code::GasLimitTooHigh).with_expected(format!("at most {most:#x}"))),
+pub(crate) fn check_gas_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Result<u64, Refusal> {
+    match u64::try_from(limit) {
+        Ok(gas) if gas < MIN_GAS => Err(refuse(Code::GasLimitTooLow).with_expected(format!("at least {MIN_GAS:#x}"))),
+        Ok(gas) if gas <= max => Ok(gas),
+        _ => Err(refuse(Code::GasLimitTooHigh).with_expected(format!("at most {max:#x}"))),
     }
 }
 
-fn check_initiate(order: &Order<'_>, pins: &Pins, node: Node<'_, '_>, warnings: &mut Warnings) -> Result<(Call, Initiate), Refusal> {
+fn check_initiate(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: Node<'_, '_>,
+    warnings: &mut Warnings,
+) -> Result<(Call, Initiate, u64), Refusal> {
     let value = if order.is_native() { order.request.source.amount } else { U256::ZERO };
     let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), value)?;
     let at = node.at().key("data");
     let terms = Initiate::decode(&call.data, pins.on_behalf, InitiateAbi::All, &at)?;
-    rules::check_arguments(order, &terms, SPELLING, &at, warnings)?;
-    Ok((call, terms))
+    let timelock = rules::check_arguments(order, &terms, CODEC, &at, warnings)?;
+    Ok((call, terms, timelock))
 }
 
 fn check_approval(
-    order: &Order<'_>,
+    order: &OrderContext<'_>,
     pins: &Pins,
     node: Option<Node<'_, '_>>,
     warnings: &mut Warnings,
@@ -147,7 +195,7 @@ fn check_approval(
     let mut call = check_transaction(order, pins, &node, (token, Code::UnknownToken), U256::ZERO)?;
     let at = node.at().key("data");
     let proposed = Approve::decode(&call.data, &at)?;
-    let signed = rules::check_approval(order, proposed, pins.htlc, SPELLING, &at, warnings)?;
+    let signed = rules::check_approval(order, proposed, pins.htlc, CODEC, &at, warnings)?;
     if signed != proposed {
         call.data = signed.encode().into();
     }
@@ -155,7 +203,7 @@ fn check_approval(
 }
 
 fn check_typed_data(
-    order: &Order<'_>,
+    order: &OrderContext<'_>,
     pins: &Pins,
     node: Option<Node<'_, '_>>,
     call: &Initiate,

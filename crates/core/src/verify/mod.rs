@@ -2,11 +2,13 @@
 
 mod context;
 mod leg;
+mod payloads;
 mod record;
 mod rules;
 mod swap_id;
 
 pub use context::{OrderContext, Proposal, SwapTerms, address_refusal};
+pub use payloads::{CallPayloads, check_declared_type};
 pub use leg::{Leg, RecordedLeg};
 pub(crate) use record::{Purpose, check as check_record};
 pub use rules::RefuseAt;

@@ -1,0 +1,240 @@
+//! What an order of the swap contract asks its owner to sign: calls in the order in which they are sent, and the gasless
+//! message. The same for EVM and Tron, which differ in what a call becomes ([`Transaction`]).
+
+use std::fmt;
+
+use alloy_primitives::{Address, B256, Signature};
+use countersign_core::family::{Signable, Signed};
+use countersign_core::{
+    Code, GaslessSubmission, Hex, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
+};
+
+use crate::signature::{self, ExternalSignature, Key};
+use crate::typed_data::{Hashes, Message, preimage};
+
+/// What a family makes of a call: a transaction to sign.
+pub trait Transaction: Clone + fmt::Debug {
+    /// How the transaction is signed.
+    const SCHEME: Scheme;
+    /// What a signer is given.
+    type Payload: fmt::Debug;
+    /// The signed transaction in its native type.
+    type Native: fmt::Debug;
+
+    /// Returns the bytes that the digest is taken of.
+    fn signing_bytes(&self) -> &[u8];
+    /// Returns what is signed.
+    fn digest(&self) -> B256;
+    /// Returns the transaction as a signer takes it.
+    fn payload(&self) -> Self::Payload;
+    /// Returns the gasless message as a signer takes it.
+    fn message_payload(message: &Message) -> Self::Payload;
+    /// Puts the transaction and its signature together: id, bytes and native type.
+    fn signed(&self, signature: &Signature) -> (String, Vec<u8>, Self::Native);
+    /// Writes an address as the family's users do.
+    fn format_address(address: Address) -> String;
+    /// Adds who pays what for the transactions.
+    fn describe_fees(sender: Address, last: &Self, summary: &mut Summary);
+    /// Describes the digest of one transaction.
+    fn describe_digest(&self) -> String;
+    /// Returns a signature in the form that the service takes for the gasless message.
+    fn submission(signature: &[u8]) -> String {
+        Hex(signature.to_vec()).to_string()
+    }
+}
+
+/// One call, signed or not.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CallPayload<T> {
+    /// What the call does.
+    pub role: Role,
+    /// The transaction.
+    pub transaction: T,
+    /// The sender's signature, once it is there.
+    pub signature: Option<Signature>,
+}
+
+/// The gasless message with its hashes, signed or not.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct MessagePayload {
+    /// The message.
+    pub message: Message,
+    /// Its hashes.
+    pub hashes: Hashes,
+    /// r‖s‖v with v 27 or 28, or what a contract wallet gave, once it is there.
+    pub signature: Option<Vec<u8>>,
+}
+
+/// Everything that the sender is asked to sign.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Unsigned<T> {
+    /// Who sends and pays; of a gasless message the owner.
+    pub sender: Address,
+    /// The calls in the order in which they are sent.
+    pub calls: Vec<CallPayload<T>>,
+    /// The gasless message.
+    pub message: Option<MessagePayload>,
+}
+
+impl<T: Transaction> Unsigned<T> {
+    /// Takes calls, each with what it does, and the gasless message.
+    #[must_use]
+    pub fn new(sender: Address, calls: impl IntoIterator<Item = (Role, T)>, message: Option<Message>) -> Self {
+        let calls = calls.into_iter().map(|(role, transaction)| CallPayload { role, transaction, signature: None });
+        let message = message.map(|message| MessagePayload { hashes: message.hashes(), message, signature: None });
+        Self { sender, calls: calls.collect(), message }
+    }
+
+    /// Returns the call with this role.
+    #[must_use]
+    pub fn call(&self, role: Role) -> Option<&CallPayload<T>> {
+        self.calls.iter().find(|call| call.role == role)
+    }
+
+    fn prove(&self, signature: &Signature, digest: &B256) -> Result<(), Refusal> {
+        signature::prove(signature, digest, self.sender, T::format_address)
+    }
+}
+
+/// Returns the request that a call's signature is asked for under.
+const fn request_id(role: Role) -> RequestId {
+    match role {
+        Role::ApprovalReset => RequestId::ApprovalReset,
+        Role::Approval => RequestId::Approval,
+        Role::Redeem => RequestId::Redeem,
+        Role::Refund => RequestId::Refund,
+        Role::Claim => RequestId::Claim,
+        _ => RequestId::Initiate,
+    }
+}
+
+impl<T: Transaction> Signable for Unsigned<T> {
+    type Payload = T::Payload;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads<T>;
+
+    fn describe(&self, summary: &mut Summary) {
+        if let Some(last) = self.calls.last() {
+            T::describe_fees(self.sender, &last.transaction, summary);
+        }
+        for call in &self.calls {
+            let name = match call.role {
+                Role::ApprovalReset => "approval reset to zero".to_owned(),
+                role => role.to_string(),
+            };
+            let digest = call.transaction.describe_digest();
+            summary.add_values(Topic::Digest, format!("{name}, {digest}"), [hash(call.transaction.digest())]);
+        }
+        if let Some(message) = &self.message {
+            let digest = message.hashes.digest;
+            summary.add_values(Topic::Digest, format!("typed data, {digest}"), [hash(digest)]);
+        }
+    }
+
+    fn requests(&self) -> Vec<SigningRequest<T::Payload>> {
+        let signer = T::format_address(self.sender);
+        let calls = self.calls.iter().map(|call| {
+            let (transaction, id) = (&call.transaction, request_id(call.role));
+            let (message, digest) = (transaction.signing_bytes().to_vec(), transaction.digest().to_vec());
+            SigningRequest::new(id, signer.clone(), T::SCHEME, transaction.payload(), message, digest)
+        });
+        let message = self.message.iter().map(|message| {
+            let Hashes { domain_separator, struct_hash, digest } = message.hashes;
+            let bytes = preimage(domain_separator, struct_hash).to_vec();
+            let payload = T::message_payload(&message.message);
+            SigningRequest::new(RequestId::TypedData, signer.clone(), Scheme::Secp256k1Keccak, payload, bytes, digest.to_vec())
+        });
+        calls.chain(message).collect()
+    }
+
+    fn missing(&self) -> Vec<RequestId> {
+        let calls = self.calls.iter().filter(|call| call.signature.is_none()).map(|call| request_id(call.role));
+        calls.chain(self.message.iter().filter(|message| message.signature.is_none()).map(|_| RequestId::TypedData)).collect()
+    }
+
+    fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
+        key.check_controls(self.sender, T::format_address)?;
+        for call in &mut self.calls {
+            call.signature = Some(key.sign(&call.transaction.digest())?);
+        }
+        if let Some(message) = &mut self.message {
+            message.signature = Some(signature::bytes(&key.sign(&message.hashes.digest)?));
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings) -> Result<(), Refusal> {
+        if id == RequestId::TypedData {
+            let digest = self.message.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?.hashes.digest;
+            let bytes = match signature {
+                ExternalSignature::Ecdsa(signature) => {
+                    self.prove(&signature, &digest)?;
+                    signature::bytes(&signature)
+                }
+                ExternalSignature::Contract(_) if T::SCHEME != Scheme::Secp256k1Keccak => return Err(not_a_contract()),
+                ExternalSignature::Contract(bytes) => {
+                    warnings.warn(Code::ContractSignatureUnverified);
+                    bytes.to_vec()
+                }
+            };
+            if let Some(message) = &mut self.message {
+                message.signature = Some(bytes);
+            }
+            return Ok(());
+        }
+        let index = self.calls.iter().position(|call| request_id(call.role) == id);
+        let index = index.ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
+        let ExternalSignature::Ecdsa(signature) = signature else { return Err(not_a_contract()) };
+        let digest = self.calls.get(index).map(|call| call.transaction.digest()).unwrap_or_default();
+        self.prove(&signature, &digest)?;
+        if let Some(call) = self.calls.get_mut(index) {
+            call.signature = Some(signature);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<SignedPayloads<T>, Self> {
+        if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
+    }
+}
+
+fn not_a_contract() -> Refusal {
+    Refusal::new(Code::SignatureMalformed, "").with_reason("this payload is signed by a key, not by a contract")
+}
+
+fn hash(hash: B256) -> countersign_core::TypedValue {
+    countersign_core::TypedValue::Hash(hash.0)
+}
+
+/// Everything that the sender was asked to sign, signed. Only [`Signable::finish`] makes one.
+#[derive(Debug, Clone)]
+pub struct SignedPayloads<T>(Unsigned<T>);
+
+impl<T> SignedPayloads<T> {
+    /// Returns the payloads; every signature is there.
+    #[must_use]
+    pub const fn payloads(&self) -> &Unsigned<T> {
+        &self.0
+    }
+}
+
+impl<T: Transaction> Signed for SignedPayloads<T> {
+    type Transaction = T::Native;
+
+    fn transactions(&self) -> Vec<SignedTransaction<T::Native>> {
+        let signed = self.0.calls.iter().filter_map(|call| {
+            let (id, bytes, native) = call.transaction.signed(call.signature.as_ref()?);
+            Some(SignedTransaction::new(call.role, id, bytes, native))
+        });
+        signed.collect()
+    }
+
+    fn gasless(&self) -> Option<GaslessSubmission> {
+        let signature = self.0.message.as_ref()?.signature.as_ref()?;
+        Some(GaslessSubmission::new(T::submission(signature)))
+    }
+}

@@ -1,0 +1,69 @@
+//! The shape that EVM, Tron and Starknet results share: calls, and typed data that says the same.
+
+use crate::json::{Members, Node};
+use crate::report::{Code, Refusal};
+
+/// The members of a result that carry calls and typed data.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CallPayloads<'p, 'v> {
+    /// The token approval, where there is one.
+    pub approval: Option<Node<'p, 'v>>,
+    /// The call that locks the funds.
+    pub initiate: Node<'p, 'v>,
+    /// Name of the member that holds it.
+    pub initiate_key: &'static str,
+    /// The gasless message, where there is one.
+    pub typed_data: Option<Node<'p, 'v>>,
+}
+
+/// The member that holds the call that locks the funds.
+const INITIATE: &str = "initiate_transaction";
+/// Its older name.
+const LEGACY: &str = "transaction";
+
+impl<'p, 'v> CallPayloads<'p, 'v> {
+    /// The members, for [`ChainFamily::PAYLOAD_KEYS`](crate::family::ChainFamily::PAYLOAD_KEYS).
+    pub const KEYS: &'static [&'static str] = &["approval_transaction", INITIATE, "typed_data"];
+    /// The members of a family whose older results have another key for the call.
+    pub const KEYS_WITH_LEGACY: &'static [&'static str] = &["approval_transaction", INITIATE, LEGACY, "typed_data"];
+
+    /// Finds the members. The older key stands for the call where it is alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::LegacyKeyBeside`] or [`Code::MissingField`].
+    pub fn read(result: &Members<'p, 'v>, accepts_legacy: bool) -> Result<Self, Refusal> {
+        let legacy = result.get(LEGACY).filter(|_| accepts_legacy);
+        let (initiate_key, initiate) = match (result.get(INITIATE), legacy) {
+            (Some(_), Some(legacy)) => return Err(legacy.at().refuse(Code::LegacyKeyBeside)),
+            (None, Some(legacy)) => (LEGACY, legacy),
+            _ => (INITIATE, result.need(INITIATE)?),
+        };
+        Ok(Self { approval: result.get("approval_transaction"), initiate, initiate_key, typed_data: result.get("typed_data") })
+    }
+}
+
+/// Requires that typed data declares a type with exactly these members, in this order.
+///
+/// # Errors
+///
+/// [`Code::TypedDataTypes`], or what is malformed.
+pub fn check_declared_type(node: Node<'_, '_>, members: &[(&str, &str)]) -> Result<(), Refusal> {
+    let declared = node.array()?;
+    if declared.len() != members.len() {
+        let refusal = node.at().refuse(Code::TypedDataTypes).with_expected(format!("{} members", members.len()));
+        return Err(refusal.with_actual(format!("{} members", declared.len())));
+    }
+    for (declared, (name, kind)) in declared.zip(members) {
+        let member = declared.object()?;
+        member.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
+        for (key, expected) in [("name", *name), ("type", *kind)] {
+            let node = member.need(key)?;
+            if node.text()? != expected {
+                return Err(node.refuse(Code::TypedDataTypes).with_expected(expected));
+            }
+        }
+    }
+    Ok(())
+}
