@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod encoding;
 mod extra;
 pub mod htlc;
 pub mod message;

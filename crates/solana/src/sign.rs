@@ -16,6 +16,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use zeroize::Zeroizing;
 
 use crate::address::Address;
+use crate::encoding;
 use crate::transaction::{Payload, Unsigned, serialize_payload};
 
 const TRANSACTION: &str = "transaction";
@@ -133,7 +134,7 @@ pub struct Submission {
 
 /// Bytes as nodes take them. Every transaction that was read serializes.
 fn wire_bytes(transaction: &VersionedTransaction) -> Option<Vec<u8>> {
-    wincode::serialize(transaction).ok()
+    encoding::write(transaction)
 }
 
 impl SignedTransaction {
