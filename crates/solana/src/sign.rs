@@ -7,11 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::digits;
 use countersign_core::json::{At, Node};
 use countersign_core::{Code, Refusal, SigningRequest};
+use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use solana_keypair::Keypair;
 use solana_signature::Signature;
-use solana_signer::{Signer, SignerError};
 use solana_transaction::versioned::VersionedTransaction;
 use zeroize::Zeroizing;
 
@@ -23,7 +22,7 @@ const TRANSACTION: &str = "transaction";
 const GASLESS: &str = "gasless";
 
 /// An Ed25519 key. Wiped on drop, never printed.
-pub struct Key(Keypair);
+pub struct Key(SigningKey);
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,13 +43,9 @@ impl Key {
         }
         let mut bytes = Zeroizing::new([0; 64]);
         let len = bs58::decode(text).onto(bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
-        let given = bytes.get(..len).unwrap_or_default();
-        match len {
-            64 => Keypair::try_from(given).map(Self).map_err(|_| Code::KeyMalformed),
-            32 => {
-                let seed = Zeroizing::new(<[u8; 32]>::try_from(given).map_err(|_| Code::KeyMalformed)?);
-                Ok(Self(Keypair::new_from_array(*seed)))
-            }
+        match (len, bytes.first_chunk()) {
+            (64, _) => SigningKey::from_keypair_bytes(&bytes).map(Self).map_err(|_| Code::KeyMalformed),
+            (32, Some(seed)) => Ok(Self(SigningKey::from_bytes(seed))),
             _ => Err(Code::KeyMalformed),
         }
     }
@@ -58,8 +53,18 @@ impl Key {
     /// The account that this key controls.
     #[must_use]
     pub fn address(&self) -> Address {
-        self.0.pubkey()
+        self.0.verifying_key().to_bytes().into()
     }
+
+    fn sign(&self, message: &[u8]) -> Signature {
+        self.0.sign(message).to_bytes().into()
+    }
+}
+
+/// Whether an account signed a message, by the strict rules of Solana's nodes: no small-order points, no second spelling.
+pub(crate) fn is_signed_by(signature: &Signature, account: &Address, message: &[u8]) -> bool {
+    let signature = ed25519_dalek::Signature::from_bytes(signature.as_array());
+    VerifyingKey::from_bytes(account.as_array()).is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
 }
 
 /// A signature from outside: 64 bytes.
@@ -176,7 +181,8 @@ impl Unsigned {
     /// # Errors
     ///
     /// Whatever the signer refuses.
-    pub fn sign_with(&self, signer: &(impl Signer + ?Sized)) -> Result<Vec<(String, Outside)>, SignerError> {
+    #[cfg(feature = "solana-signer")]
+    pub fn sign_with(&self, signer: &(impl solana_signer::Signer + ?Sized)) -> Result<Vec<(String, Outside)>, solana_signer::SignerError> {
         self.payloads().map(|(name, payload)| Ok((name.to_owned(), Outside(signer.try_sign_message(payload.message())?)))).collect()
     }
 }
@@ -197,7 +203,7 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
             .expected(format!("the key of {}", unsigned.owner))
             .got(format!("the key of {address}")));
     }
-    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), Outside(key.0.sign_message(payload.message())))).collect();
+    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), Outside(key.sign(payload.message())))).collect();
     attach(unsigned, signatures)
 }
 
@@ -226,7 +232,7 @@ pub(crate) fn attach(unsigned: Unsigned, mut signatures: Vec<(String, Outside)>)
 fn put(payload: &Payload, owner: Address, signature: &Outside, name: &str) -> Result<VersionedTransaction, Refusal> {
     let root = At::root("/signatures");
     let at = root.key(name);
-    if !signature.0.verify(owner.as_ref(), payload.message()) {
+    if !is_signed_by(&signature.0, &owner, payload.message()) {
         return Err(at.refuse(Code::SignatureMismatch).expected(format!("a signature of {owner} over the message")));
     }
     let mut signed = payload.transaction().clone();
