@@ -11,6 +11,7 @@ use sha3::{Digest, Keccak256};
 
 use crate::digits;
 use crate::network::{BitcoinNet, Coin, Family, Network};
+use crate::taproot;
 
 /// The version byte in front of every Tron address.
 pub const TRON_PREFIX: u8 = 0x41;
@@ -301,7 +302,7 @@ pub fn parse_sui(text: &str) -> Result<[u8; 32], AddressError> {
 /// [`AddressError::NotOnCurve`] if no point has this x coordinate.
 pub fn parse_xonly(text: &str) -> Result<[u8; 32], AddressError> {
     let key = hex_array::<32>(text)?;
-    k256::schnorr::VerifyingKey::from_bytes(&key).map_err(|_| AddressError::NotOnCurve)?;
+    taproot::lift_x(key).ok_or(AddressError::NotOnCurve)?;
     Ok(key)
 }
 

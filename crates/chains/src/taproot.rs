@@ -5,8 +5,8 @@
 use bech32::segwit;
 use k256::elliptic_curve::PrimeField;
 use k256::elliptic_curve::ops::MulByGenerator;
-use k256::elliptic_curve::point::AffineCoordinates;
-use k256::{ProjectivePoint, Scalar};
+use k256::elliptic_curve::point::{AffineCoordinates, DecompactPoint};
+use k256::{AffinePoint, ProjectivePoint, Scalar};
 use sha2::{Digest, Sha256};
 
 use crate::address::hrp;
@@ -110,14 +110,22 @@ impl Htlc {
     }
 }
 
+/// The point with this x coordinate and an even y; `None` if there is none (`lift_x` of BIP-340).
+///
+/// Without `k256`'s feature `schnorr`: that feature does not compile beside its `serde` unless a third one, `pkcs8`, is on
+/// as well, and a wallet's other crates decide which of them are.
+pub(crate) fn lift_x(key: [u8; 32]) -> Option<AffinePoint> {
+    AffinePoint::decompact(&key.into()).into()
+}
+
 /// x(lift_x(key) + tweak * G) and whether y is odd (BIP-341).
 #[must_use]
 pub fn tweak(key: [u8; 32], tweak: [u8; 32]) -> Option<([u8; 32], bool)> {
-    let point = k256::schnorr::VerifyingKey::from_bytes(&key).ok()?;
+    let point = lift_x(key)?;
     let scalar = Option::<Scalar>::from(Scalar::from_repr(tweak.into()))?;
     #[expect(clippy::arithmetic_side_effects, reason = "adding curve points cannot overflow")]
-    let sum = (ProjectivePoint::mul_by_generator(&scalar) + ProjectivePoint::from(*point.as_affine())).to_affine();
-    (sum != k256::AffinePoint::IDENTITY).then(|| (sum.x().into(), bool::from(sum.y_is_odd())))
+    let sum = (ProjectivePoint::mul_by_generator(&scalar) + ProjectivePoint::from(point)).to_affine();
+    (sum != AffinePoint::IDENTITY).then(|| (sum.x().into(), bool::from(sum.y_is_odd())))
 }
 
 /// A number from 0 to 65535 as the shortest script push that leaves it on the stack.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod encoding;
 mod extra;
 pub mod htlc;
 pub mod message;
@@ -16,9 +17,9 @@ pub use extra::Extra;
 pub use sign::{Artefacts, Key, ExternalSignature, SignedGasless, SignedTransaction, Submission};
 pub use solana_hash;
 pub use solana_instruction;
-pub use solana_keypair;
 pub use solana_message;
 pub use solana_signature;
+#[cfg(feature = "solana-signer")]
 pub use solana_signer;
 pub use solana_transaction;
 pub use transaction::{Payload, Unsigned, Wallet};

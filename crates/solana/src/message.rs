@@ -21,6 +21,7 @@ use solana_message::VersionedMessage;
 use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::Address;
+use crate::encoding;
 
 /// A transaction that came, and where its parts stand.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,8 +77,7 @@ pub(crate) fn refuse(at: &At<'_>, code: Code, range: &Range<usize>) -> Refusal {
     at.refuse_bytes(code, range.start, range.end)
 }
 
-/// Decodes a transaction. The library reads some lengths leniently and leaves bytes over, so its own encoding of what it
-/// read must be the bytes that came.
+/// Decodes a transaction. Solana's own encoding of what was read must be the bytes that came, to the last one.
 pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal> {
     let malformed = |start, end| at.refuse_bytes(Code::TransactionMalformed, start, end);
     let count = *bytes.first().ok_or_else(|| malformed(0, 0))?;
@@ -91,15 +91,14 @@ pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal
     if prefix & 0x80 != 0 && prefix != 0x80 {
         return Err(version(Code::MessageVersion, start).with_actual(format!("version {}", prefix & 0x7f)));
     }
-    let transaction: VersionedTransaction = wincode::deserialize(&bytes).map_err(|_| malformed(0, bytes.len()))?;
-    let again = wincode::serialize(&transaction).map_err(|_| malformed(0, bytes.len()))?;
+    let transaction = encoding::read(&bytes).ok_or_else(|| malformed(0, bytes.len()))?;
+    let again = encoding::write(&transaction).ok_or_else(|| malformed(0, bytes.len()))?;
     if again != bytes {
         let same = again.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
         return Err(if same == again.len() {
             at.refuse_bytes(Code::TransactionTrailing, same, bytes.len())
         } else {
-            at.refuse_bytes(Code::TransactionMalformed, same, same.saturating_add(1))
-                .with_reason("a length is not written in its shortest form")
+            at.refuse_bytes(Code::TransactionMalformed, same, same.saturating_add(1)).with_reason("Solana's own encoding differs here")
         });
     }
     let layout = layout(&transaction.message, start, bytes.len()).ok_or_else(|| version(Code::MessageVersion, start))?;

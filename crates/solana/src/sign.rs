@@ -7,22 +7,22 @@ use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::digits;
 use countersign_core::json::{At, Node};
 use countersign_core::{Code, Refusal, SigningRequest};
+use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use solana_keypair::Keypair;
 use solana_signature::Signature;
-use solana_signer::{Signer, SignerError};
 use solana_transaction::versioned::VersionedTransaction;
 use zeroize::Zeroizing;
 
 use crate::address::Address;
+use crate::encoding;
 use crate::transaction::{Payload, Unsigned, serialize_payload};
 
 const TRANSACTION: &str = "transaction";
 const GASLESS: &str = "gasless";
 
 /// An Ed25519 key. Wiped on drop, never printed.
-pub struct Key(Keypair);
+pub struct Key(SigningKey);
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,13 +43,9 @@ impl Key {
         }
         let mut bytes = Zeroizing::new([0; 64]);
         let len = bs58::decode(text).onto(bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
-        let given = bytes.get(..len).unwrap_or_default();
-        match len {
-            64 => Keypair::try_from(given).map(Self).map_err(|_| Code::KeyMalformed),
-            32 => {
-                let seed = Zeroizing::new(<[u8; 32]>::try_from(given).map_err(|_| Code::KeyMalformed)?);
-                Ok(Self(Keypair::new_from_array(*seed)))
-            }
+        match (len, bytes.first_chunk()) {
+            (64, _) => SigningKey::from_keypair_bytes(&bytes).map(Self).map_err(|_| Code::KeyMalformed),
+            (32, Some(seed)) => Ok(Self(SigningKey::from_bytes(seed))),
             _ => Err(Code::KeyMalformed),
         }
     }
@@ -57,8 +53,18 @@ impl Key {
     /// The account that this key controls.
     #[must_use]
     pub fn address(&self) -> Address {
-        self.0.pubkey()
+        self.0.verifying_key().to_bytes().into()
     }
+
+    fn sign(&self, message: &[u8]) -> Signature {
+        self.0.sign(message).to_bytes().into()
+    }
+}
+
+/// Whether an account signed a message, by the strict rules of Solana's nodes: no small-order points, no second spelling.
+pub(crate) fn is_signed_by(signature: &Signature, account: &Address, message: &[u8]) -> bool {
+    let signature = ed25519_dalek::Signature::from_bytes(signature.as_array());
+    VerifyingKey::from_bytes(account.as_array()).is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
 }
 
 /// A signature from outside: 64 bytes.
@@ -133,7 +139,7 @@ pub struct Submission {
 
 /// Bytes as nodes take them. Every transaction that was read serializes.
 fn wire_bytes(transaction: &VersionedTransaction) -> Option<Vec<u8>> {
-    wincode::serialize(transaction).ok()
+    encoding::write(transaction)
 }
 
 impl SignedTransaction {
@@ -175,7 +181,8 @@ impl Unsigned {
     /// # Errors
     ///
     /// Whatever the signer refuses.
-    pub fn sign_with(&self, signer: &(impl Signer + ?Sized)) -> Result<Vec<(String, ExternalSignature)>, SignerError> {
+    #[cfg(feature = "solana-signer")]
+    pub fn sign_with(&self, signer: &(impl solana_signer::Signer + ?Sized)) -> Result<Vec<(String, ExternalSignature)>, solana_signer::SignerError> {
         self.payloads().map(|(name, payload)| Ok((name.to_owned(), ExternalSignature(signer.try_sign_message(payload.message())?)))).collect()
     }
 }
@@ -196,7 +203,7 @@ pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> 
             .with_expected(format!("the key of {}", unsigned.owner))
             .with_actual(format!("the key of {address}")));
     }
-    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), ExternalSignature(key.0.sign_message(payload.message())))).collect();
+    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), ExternalSignature(key.sign(payload.message())))).collect();
     attach(unsigned, signatures)
 }
 
@@ -225,7 +232,7 @@ pub(crate) fn attach(unsigned: Unsigned, mut signatures: Vec<(String, ExternalSi
 fn put(payload: &Payload, owner: Address, signature: &ExternalSignature, name: &str) -> Result<VersionedTransaction, Refusal> {
     let root = At::root("/signatures");
     let at = root.key(name);
-    if !signature.0.verify(owner.as_ref(), payload.message()) {
+    if !is_signed_by(&signature.0, &owner, payload.message()) {
         return Err(at.refuse(Code::SignatureMismatch).with_expected(format!("a signature of {owner} over the message")));
     }
     let mut signed = payload.transaction().clone();

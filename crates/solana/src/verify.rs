@@ -13,6 +13,7 @@ use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 use crate::extra::Extra;
 use crate::htlc::{Fields, Htlc, Initiate, Role, SPONSOR, SWAP_ACCOUNT, TOKEN_ACCOUNT, Token};
 use crate::message::{self, Decoded, InstructionLayout, Layout, refuse};
+use crate::sign::is_signed_by;
 use crate::wire::{self, Encoding};
 
 /// What an order locks, rebuilt from its terms.
@@ -327,7 +328,7 @@ impl Pins {
             if *signature == Signature::default() {
                 continue;
             }
-            let valid = signature.verify(key.as_ref(), &decoded.message);
+            let valid = is_signed_by(signature, key, &decoded.message);
             if index == owner_slot {
                 warnings
                     .about(Code::OwnSignatureOverwritten, if valid { "the owner's own signature" } else { "no signature of the owner" });

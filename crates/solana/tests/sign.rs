@@ -14,9 +14,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::json::{self, Node};
 use countersign_core::{ChainFamily, Code, Policy, Refusal, Signed};
-use countersign_solana::solana_keypair::Keypair;
 use countersign_solana::{Key, ExternalSignature, Solana};
 use serde_json::{Value as Json, json};
+use solana_keypair::Keypair;
 use support::{Case, TestResult, fixture, outcome, with_unsigned};
 
 const CASE: &str = "solana-token-sponsor-signed";

@@ -22,8 +22,6 @@ use countersign::json::Node;
 use countersign::solana::Address;
 use countersign::solana::address::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account, parse};
 use countersign::solana::recover::{self, Recovery};
-use countersign::solana::solana_keypair::Keypair;
-use countersign::solana::solana_signer::Signer;
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::{Code, Policy, Refusal, Registry};
 use litesvm::LiteSVM;
@@ -32,6 +30,8 @@ use sha2::{Digest, Sha256};
 use sha3::Keccak256;
 use solana_account::Account;
 use solana_clock::Clock;
+use solana_keypair::Keypair;
+use solana_signer::Signer;
 
 const SECRET: [u8; 32] = *b"a secret that nobody would guess";
 /// Lamports that the programs of this proof put beside the amount.
