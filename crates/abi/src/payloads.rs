@@ -79,6 +79,14 @@ pub struct Unsigned<T> {
     pub message: Option<MessagePayload>,
 }
 
+impl<T> Unsigned<T> {
+    /// Returns the call with this role.
+    #[must_use]
+    pub fn call(&self, role: Role) -> Option<&CallPayload<T>> {
+        self.calls.iter().find(|call| call.role == role)
+    }
+}
+
 impl<T: Transaction> Unsigned<T> {
     /// Takes calls, each with what it does, and the gasless message.
     #[must_use]
@@ -86,12 +94,6 @@ impl<T: Transaction> Unsigned<T> {
         let calls = calls.into_iter().map(|(role, transaction)| CallPayload { role, transaction, signature: None });
         let message = message.map(|message| MessagePayload { hashes: message.hashes(), message, signature: None });
         Self { sender, calls: calls.collect(), message }
-    }
-
-    /// Returns the call with this role.
-    #[must_use]
-    pub fn call(&self, role: Role) -> Option<&CallPayload<T>> {
-        self.calls.iter().find(|call| call.role == role)
     }
 
     fn prove(&self, signature: &Signature, digest: &B256) -> Result<(), Refusal> {

@@ -1,22 +1,25 @@
-//! countersign checks what a cross-chain swap service asks a wallet to sign.
+//! Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 //!
-//! A create-order response is decoded, rebuilt from the order's own terms, refused where the two differ, explained in
-//! words, and only then turned into bytes for a signer. [`open`] finds the family by the source asset's pinned chain; the
-//! states ([`AnyProposed`], [`AnyVerified`], [`AnyUnsigned`], [`AnySigned`]) lead through the steps. A wallet that wants one
-//! family's native types uses that family's crate through [`evm`] and its like.
-#![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
+//! A create-order response carries bytes that move the user's funds. countersign decodes them, rebuilds from the order's own
+//! terms what they should say, refuses them where the two differ, explains the rest, and produces the exact artefact to sign
+//! for any signer.
+//!
+//! | state | meaning | leaves it by |
+//! |---|---|---|
+//! | [`Proposal`] | the documents as they came; nothing is believed | [`verify`] |
+//! | [`Verified`] | every field equals the request, the registry or the record, or is shown | `prepare`, as often as fees change |
+//! | [`Unsigned`] | payloads for any signer, and the signatures so far | `sign`, `sign_with`, `attach`, `finish` |
+//! | [`Signed`] | all signatures are there and proven | `transactions`, `gasless` |
+//!
+//! What is trusted: the request (the wallet's own), the [`Registry`] (pinned by the wallet) and the [`Policy`] (the wallet's
+//! limits). The response and the order record are not.
+//!
+//! No I/O, no clock, no random source, no `unsafe`. Each family is a feature and a module; no feature changes a verdict.
 
-mod any;
-pub mod case;
+mod states;
 
-pub use any::{AnyProposed, AnySigned, AnyUnsigned, AnyVerified, FAMILIES, open};
 #[cfg(feature = "bitcoin")]
 pub use countersign_bitcoin as bitcoin;
-pub use countersign_core as core;
-pub use countersign_core::{
-    Approvals, AssetId, Code, Documents, Family, Line, Policy, Refusal, Registry, SecretHash, SigningRequest, ByteCoverage, Summary, Topic,
-    Warning, Warnings, chains, json, wire,
-};
 #[cfg(feature = "evm")]
 pub use countersign_evm as evm;
 #[cfg(feature = "solana")]
@@ -27,3 +30,11 @@ pub use countersign_starknet as starknet;
 pub use countersign_sui as sui;
 #[cfg(feature = "tron")]
 pub use countersign_tron as tron;
+
+pub use countersign_core::{
+    Account, Amount, ApprovalPolicy, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder, Family,
+    GaslessSubmission, Hex, Leg, Line, Network, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId,
+    RequestedLeg, Role, Scheme, SecretHash, Severity, SignedOrder, SignedTransaction, SigningRequest, Solver, Sponsor, Summary, Timelock,
+    Topic, TypedValue, U256, UnsignedOrder, VerifiedOrder, Warning, Warnings, chains, family, json, number, text, wire,
+};
+pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};

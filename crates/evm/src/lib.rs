@@ -14,6 +14,7 @@ mod verify;
 
 pub use alloy_consensus;
 pub use alloy_dyn_abi;
+pub use alloy_eips;
 pub use alloy_primitives;
 pub use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath, Gasless};
 pub use countersign_abi::signature::{ExternalSignature, Key};

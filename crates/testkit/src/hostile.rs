@@ -1,19 +1,20 @@
 //! Published cases with one change that a wallet must refuse.
 
-use super::{Beside, TestResult, Tested, beside, outcome, skipped};
-use countersign_core::{ChainFamily, Code};
+use countersign_batch::JsonFamily;
+use crate::{Beside, TestResult, beside, outcome, skipped};
+use countersign_core::{Code};
 
 /// The published cases of the family are these mutations, each of which meets its code.
-pub(crate) fn published_cases_are_refused(published: &[(&str, Code)]) -> TestResult {
+pub fn published_cases_are_refused<F: JsonFamily>(published: &[(&str, Code)]) -> TestResult {
     let cases = match beside("vectors/hostile-public.jsonl")? {
         Beside::Cases(cases) => cases,
         Beside::Absent(reason) => return skipped(&reason),
     };
-    let family = format!("{}-", Tested::FAMILY.name());
+    let family = format!("{}-", F::FAMILY.name());
     let mut left = published.to_vec();
     for case in cases.iter().filter(|case| case.id.starts_with(&family)) {
         let mutation = case.line.split("\"mutation\":\"").nth(1).and_then(|rest| rest.split('"').next()).ok_or("no mutation")?;
-        let refusal = outcome(case).expect_err(mutation);
+        let refusal = outcome::<F>(case).expect_err(mutation);
         let index = left.iter().position(|(known, _)| *known == mutation).ok_or_else(|| format!("{mutation}: not in the list"))?;
         assert_eq!(refusal.code(), left.swap_remove(index).1, "{mutation}: {refusal}");
     }

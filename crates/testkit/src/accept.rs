@@ -1,16 +1,16 @@
 //! Cases whose artefacts were made outside: each must be accepted and give the same bytes.
 
-use super::fixed::FIXED;
-use super::{Beside, Case, TestResult, Tested, beside, fixtures, outcome, skipped};
-use countersign_core::ChainFamily;
+use countersign_batch::JsonFamily;
+use crate::fixed::FIXED;
+use crate::{Beside, Case, TestResult, beside, fixtures, outcome, skipped};
 use serde_json::Value as Json;
 
 /// Every case of a file gives its expected artefacts.
-fn check(cases: &[Case], expected: &str) -> TestResult {
+fn check<F: JsonFamily>(cases: &[Case], expected: &str) -> TestResult {
     assert!(!cases.is_empty());
     for case in cases {
         let wanted = &case.whole()?[expected];
-        let got = outcome(case).map_err(|refusal| format!("{}: {refusal}", case.id))?;
+        let got = outcome::<F>(case).map_err(|refusal| format!("{}: {refusal}", case.id))?;
         assert_eq!(got["artefacts"], wanted["artefacts"], "{}", case.id);
         assert_eq!(got["order_id"], wanted["order_id"], "{}", case.id);
         if let Some(codes) = wanted["warnings"].as_array() {
@@ -23,15 +23,15 @@ fn check(cases: &[Case], expected: &str) -> TestResult {
 }
 
 /// The fixtures of the family, of which there are this many, give their artefacts.
-pub(crate) fn fixtures_give_their_artefacts(count: usize) -> TestResult {
-    let cases = fixtures()?;
+pub fn fixtures_give_their_artefacts<F: JsonFamily>(count: usize) -> TestResult {
+    let cases = fixtures::<F>()?;
     assert_eq!(cases.len(), count);
-    check(&cases, "expect")
+    check::<F>(&cases, "expect")
 }
 
-pub(crate) fn shared_vectors_give_their_artefacts() -> TestResult {
-    match beside(&format!("vectors/{}.jsonl", Tested::FAMILY.name()))? {
-        Beside::Cases(cases) => check(&cases, "expected"),
+pub fn shared_vectors_give_their_artefacts<F: JsonFamily>() -> TestResult {
+    match beside(&format!("vectors/{}.jsonl", F::FAMILY.name()))? {
+        Beside::Cases(cases) => check::<F>(&cases, "expected"),
         Beside::Absent(reason) => skipped(&reason),
     }
 }

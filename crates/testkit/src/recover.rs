@@ -1,35 +1,36 @@
 //! Order records, from which alone the way out is found.
 
+use countersign_batch::JsonFamily;
 use countersign_core::json::{self, Node};
 use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{ChainFamily, Code, Leg, Refusal};
+use countersign_core::{Code, Leg, Refusal};
 use serde_json::Value as Json;
 
-use super::{TestResult, Tested, fixture};
+use crate::{TestResult, fixture};
 
 type Change = fn(&mut Json);
 
 /// Reads an order record from its JSON.
-pub(crate) fn read_record(order: &Json) -> Result<OrderRecord, Refusal> {
+pub fn read_record(order: &Json) -> Result<OrderRecord, Refusal> {
     let text = order.to_string();
     OrderRecord::read(Node::root(&json::parse(text.as_bytes())?, "/order"))
 }
 
 /// The record of a fixture, changed.
-pub(crate) fn record(case: &str, change: impl FnOnce(&mut Json)) -> Result<OrderRecord, Refusal> {
-    let mut order = fixture(case).json()["order"].take();
+pub fn record<F: JsonFamily>(case: &str, change: impl FnOnce(&mut Json)) -> Result<OrderRecord, Refusal> {
+    let mut order = fixture::<F>(case).json()["order"].take();
     change(&mut order);
     read_record(&order)
 }
 
 /// The record of a fixture gives no refund where it is not the family's or not of a swap, nor with changes of the family's own.
-pub(crate) fn refuses_other_records<T>(
+pub fn refuses_other_records<F: JsonFamily, T>(
     case: &str,
     own: &[(Change, Code, &str)],
     refund: impl Fn(&OrderRecord, Leg) -> Result<T, Refusal>,
 ) -> TestResult {
     let refused = |record: &OrderRecord, leg| refund(record, leg).map(|_| ());
-    let no_asset = |order: &mut Json| order["source_swap"]["asset"] = format!("{}:nothing", Tested::FAMILY.name()).into();
+    let no_asset = |order: &mut Json| order["source_swap"]["asset"] = format!("{}:nothing", F::FAMILY.name()).into();
     let common: [(Change, Code, &str); 5] = [
         (|order| order["source_swap"]["swap_id"] = "12".into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
         (|order| order["version"] = "v9".into(), Code::RecordVersion, "/order/version"),
@@ -38,10 +39,10 @@ pub(crate) fn refuses_other_records<T>(
         (|order| order["source_swap"]["initiator"] = "0x".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
     ];
     for (change, code, at) in common.iter().chain(own) {
-        let refusal = refused(&record(case, change)?, Leg::Source).expect_err(at);
+        let refusal = refused(&record::<F>(case, change)?, Leg::Source).expect_err(at);
         assert_eq!((refusal.code(), refusal.location()), (*code, *at));
     }
-    let refusal = refused(&record(case, |_| {})?, Leg::Destination).expect_err("another family's leg");
+    let refusal = refused(&record::<F>(case, |_| {})?, Leg::Destination).expect_err("another family's leg");
     assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/order/destination_swap/asset"));
     Ok(())
 }

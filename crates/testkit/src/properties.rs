@@ -1,13 +1,14 @@
 //! Rules over many inputs, which hold for every family: whatever changes in a response is refused, shown, or without effect
 //! on what is signed.
 
+use countersign_batch::JsonFamily;
 use std::collections::BTreeSet;
 
 use countersign_core::{Code, Policy};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::{Case, fixture, fixtures, outcome, with_verified};
+use crate::{Case, fixture, fixtures, outcome, with_verified};
 
 /// What a person sees, without the digests: those show every change, but nobody can read them.
 fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
@@ -16,8 +17,8 @@ fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
 }
 
 /// A changed response is refused, is seen to be another, or gives the same artefacts.
-pub(crate) fn account_for(case: &Case, base: &Json, changed: &Json, what: &str) -> Result<(), String> {
-    match outcome(&case.with_input(changed.to_string())) {
+pub fn account_for<F: JsonFamily>(case: &Case, base: &Json, changed: &Json, what: &str) -> Result<(), String> {
+    match outcome::<F>(&case.with_input(changed.to_string())) {
         Err(refusal) if refusal.code() == Code::Internal => Err(format!("{what}: {refusal}")),
         Err(_) => Ok(()),
         Ok(other) if seen(&other) != seen(base) || other["artefacts"] == base["artefacts"] => Ok(()),
@@ -26,7 +27,7 @@ pub(crate) fn account_for(case: &Case, base: &Json, changed: &Json, what: &str) 
 }
 
 /// Pointers to every scalar at or below a pointer; none where a line has nothing there.
-pub(crate) fn scalars(line: &Json, at: &str) -> Vec<String> {
+pub fn scalars(line: &Json, at: &str) -> Vec<String> {
     match line.pointer(at) {
         Some(Json::Object(members)) => members.keys().flat_map(|key| scalars(line, &format!("{at}/{key}"))).collect(),
         Some(Json::Array(items)) => (0..items.len()).flat_map(|index| scalars(line, &format!("{at}/{index}"))).collect(),
@@ -36,7 +37,7 @@ pub(crate) fn scalars(line: &Json, at: &str) -> Vec<String> {
 }
 
 /// What a line has at a pointer, for another value.
-pub(crate) fn at<'l>(line: &'l mut Json, pointer: &str) -> &'l mut Json {
+pub fn at<'l>(line: &'l mut Json, pointer: &str) -> &'l mut Json {
     line.pointer_mut(pointer).expect(pointer)
 }
 
@@ -76,18 +77,18 @@ fn others(scalar: &Json) -> Vec<Json> {
 }
 
 /// In the cases of these ids, every scalar of the response and of the record is replaced.
-pub(crate) fn every_scalar_is_accounted_for(ids: &[&str]) {
+pub fn every_scalar_is_accounted_for<F: JsonFamily>(ids: &[&str]) {
     let mut faults = Vec::new();
     for id in ids {
-        let case = fixture(id);
-        let base = outcome(&case).expect(id);
+        let case = fixture::<F>(id);
+        let base = outcome::<F>(&case).expect(id);
         let line = case.json();
         for pointer in [scalars(&line, "/response"), scalars(&line, "/order")].concat() {
             for other in others(line.pointer(&pointer).expect("a scalar")) {
                 let mut changed = line.clone();
                 let what = format!("{id} {pointer} = {other}");
                 *at(&mut changed, &pointer) = other;
-                faults.extend(account_for(&case, &base, &changed, &what).err());
+                faults.extend(account_for::<F>(&case, &base, &changed, &what).err());
             }
         }
     }
@@ -95,11 +96,11 @@ pub(crate) fn every_scalar_is_accounted_for(ids: &[&str]) {
 }
 
 /// In the cases of these ids, every member and every item below the response's result is left out.
-pub(crate) fn every_member_is_needed_or_without_effect(ids: &[&str]) {
+pub fn every_member_is_needed_or_without_effect<F: JsonFamily>(ids: &[&str]) {
     let mut faults = Vec::new();
     for id in ids {
-        let case = fixture(id);
-        let base = outcome(&case).expect(id);
+        let case = fixture::<F>(id);
+        let base = outcome::<F>(&case).expect(id);
         let line = case.json();
         let scalars = scalars(&line, "/response/result");
         let members: BTreeSet<_> =
@@ -112,26 +113,26 @@ pub(crate) fn every_member_is_needed_or_without_effect(ids: &[&str]) {
                 Json::Array(items) => drop(items.remove(key.parse::<usize>().expect("an index"))),
                 _ => panic!("no container"),
             }
-            faults.extend(account_for(&case, &base, &changed, &format!("{id} without {pointer}")).err());
+            faults.extend(account_for::<F>(&case, &base, &changed, &format!("{id} without {pointer}")).err());
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// Where a family's responses have bytes, and how the bytes are spelt.
-pub(crate) struct Payloads {
-    pub(crate) pointers: &'static [&'static str],
-    pub(crate) read: fn(&Json) -> Option<Vec<u8>>,
-    pub(crate) spell: fn(&[u8]) -> Json,
+pub struct Payloads {
+    pub pointers: &'static [&'static str],
+    pub read: fn(&Json) -> Option<Vec<u8>>,
+    pub spell: fn(&[u8]) -> Json,
 }
 
 impl Payloads {
     /// In the cases of these ids, every byte is changed, left out, and put after another; a payload cut short is refused.
-    pub(crate) fn every_byte_is_accounted_for(&self, ids: &[&str]) {
+    pub fn every_byte_is_accounted_for<F: JsonFamily>(&self, ids: &[&str]) {
         let mut faults = Vec::new();
         for id in ids {
-            let case = fixture(id);
-            let base = outcome(&case).expect(id);
+            let case = fixture::<F>(id);
+            let base = outcome::<F>(&case).expect(id);
             assert!(self.pointers.iter().any(|pointer| case.json().pointer(pointer).and_then(self.read).is_some()), "{id}: no bytes");
             for pointer in self.pointers {
                 let mut line = case.json();
@@ -139,12 +140,12 @@ impl Payloads {
                 for (index, byte) in bytes.iter().enumerate() {
                     for others in [&[byte ^ 0x01][..], &[byte ^ 0x02], &[byte ^ 0x80], &[byte ^ 0xff], &[], &[0, *byte]] {
                         *at(&mut line, pointer) = (self.spell)(&[&bytes[..index], others, &bytes[index + 1..]].concat());
-                        faults.extend(account_for(&case, &base, &line, &format!("{id} {pointer} byte {index} as {others:02x?}")).err());
+                        faults.extend(account_for::<F>(&case, &base, &line, &format!("{id} {pointer} byte {index} as {others:02x?}")).err());
                     }
                 }
                 for end in 0..bytes.len() {
                     *at(&mut line, pointer) = (self.spell)(&bytes[..end]);
-                    assert!(outcome(&case.with_input(line.to_string())).is_err(), "{id} {pointer} cut at {end}");
+                    assert!(outcome::<F>(&case.with_input(line.to_string())).is_err(), "{id} {pointer} cut at {end}");
                 }
             }
         }
@@ -154,9 +155,9 @@ impl Payloads {
 
 /// In every fixture, each span has its line for a person, and the spans cover these members of the result: a scalar whole,
 /// but each byte once where `length` counts the bytes of the scalar that it is given with its pointer.
-pub(crate) fn spans_cover(members: &[&str], length: impl Fn(&str, &Json) -> Option<usize>) {
-    for case in fixtures().expect("fixtures") {
-        let verified = with_verified(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| Ok(verified));
+pub fn spans_cover<F: JsonFamily>(members: &[&str], length: impl Fn(&str, &Json) -> Option<usize>) {
+    for case in fixtures::<F>().expect("fixtures") {
+        let verified = with_verified::<F, _>(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| Ok(verified));
         let verified = verified.expect(&case.id);
         let (coverage, summary) = (verified.coverage(), verified.summary());
         for span in &coverage {
@@ -182,18 +183,18 @@ pub(crate) fn spans_cover(members: &[&str], length: impl Fn(&str, &Json) -> Opti
 }
 
 /// A case whose wallet has another value for a member is refused at the wallet, if at all.
-pub(crate) fn is_refused_at_the_wallet(id: &str, member: &str, value: Json) -> Result<(), TestCaseError> {
-    let case = fixture(id);
+pub fn is_refused_at_the_wallet<F: JsonFamily>(id: &str, member: &str, value: Json) -> Result<(), TestCaseError> {
+    let case = fixture::<F>(id);
     let mut line = case.json();
     line["wallet"][member] = value;
-    if let Err(refusal) = outcome(&case.with_input(line.to_string())) {
+    if let Err(refusal) = outcome::<F>(&case.with_input(line.to_string())) {
         prop_assert!(refusal.location().starts_with("/wallet"), "{}", refusal);
     }
     Ok(())
 }
 
 /// Values for a member of a wallet. Half are scalars: containers go no further than the reader of the member.
-pub(crate) fn wallet_values() -> impl Strategy<Value = Json> {
+pub fn wallet_values() -> impl Strategy<Value = Json> {
     prop_oneof![scalar(), values()]
 }
 
@@ -212,7 +213,7 @@ fn scalar() -> impl Strategy<Value = Json> {
 }
 
 /// JSON of every kind, mostly containers.
-pub(crate) fn values() -> impl Strategy<Value = Json> {
+pub fn values() -> impl Strategy<Value = Json> {
     scalar().prop_recursive(4, 32, 4, |inner| {
         prop_oneof![proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from), inner.prop_map(|value| json!({ "x": value })),]
     })

@@ -1,0 +1,78 @@
+//! What the JSON of EVM and Tron has in common.
+
+use countersign_abi::funding::ApprovalPlan;
+use countersign_abi::payloads::{CallPayload, MessagePayload, Unsigned};
+use countersign_abi::signature::ExternalSignature;
+use countersign_core::json::{Members, Node};
+use countersign_core::{Code, Refusal, Role};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// Longest signature of a contract wallet that is read, in bytes.
+const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;
+
+/// Bytes that serialize as lower-case hex behind `0x`.
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
+
+impl Serialize for Hex<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("0x{}", hex::encode(self.0)))
+    }
+}
+
+/// Reads the wallet's own chain, where it names one.
+pub(crate) fn read_chain_id(members: &Members<'_, '_>) -> Result<Option<u64>, Refusal> {
+    let read = |node: Node<'_, '_>| u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+    members.get("chain_id").map(read).transpose()
+}
+
+/// Reads whether the allowance is set to zero first.
+pub(crate) fn read_approvals(members: &Members<'_, '_>) -> Result<ApprovalPlan, Refusal> {
+    let resets = members.get("reset_approval").map(|node| node.bool()).transpose()?.unwrap_or_default();
+    Ok(if resets { ApprovalPlan::default().with_reset() } else { ApprovalPlan::default() })
+}
+
+/// Reads hex, or an object `{"contract": "0x.."}` for what a contract wallet signs.
+pub(crate) fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
+    let at = || signature.at().to_string();
+    if let Ok(members) = signature.object() {
+        members.only(&["contract"])?;
+        let bytes = members.need("contract")?.hex_bytes(MAX_CONTRACT_SIGNATURE)?;
+        return ExternalSignature::contract(bytes).map_err(|refusal| refusal.under(&at()));
+    }
+    signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&at()))
+}
+
+/// One call, which each family writes in its own way.
+pub(crate) struct Call<'a, T>(pub(crate) &'a CallPayload<T>);
+
+struct Message<'a>(&'a MessagePayload);
+
+impl Serialize for Message<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let hashes = &self.0.hashes;
+        map.serialize_entry("domain_separator", &Hex(hashes.domain_separator.as_slice()))?;
+        map.serialize_entry("struct_hash", &Hex(hashes.struct_hash.as_slice()))?;
+        map.serialize_entry("digest", &Hex(hashes.digest.as_slice()))?;
+        if let Some(signature) = &self.0.signature {
+            map.serialize_entry("signature", &Hex(signature))?;
+        }
+        map.end()
+    }
+}
+
+/// Writes the steps of an order: calls by their names, then the gasless message.
+pub(crate) fn serialize_steps<'a, T, S: Serializer>(unsigned: &'a Unsigned<T>, serializer: S) -> Result<S::Ok, S::Error>
+where
+    Call<'a, T>: Serialize,
+{
+    let call = |role| unsigned.call(role).map(Call);
+    let mut map = serializer.serialize_map(None)?;
+    if let Some(reset) = call(Role::ApprovalReset) {
+        map.serialize_entry("approval_reset", &reset)?;
+    }
+    map.serialize_entry("approval", &call(Role::Approval))?;
+    map.serialize_entry("initiate", &call(Role::Initiate))?;
+    map.serialize_entry("typed_data", &unsigned.message.as_ref().map(Message))?;
+    map.end()
+}

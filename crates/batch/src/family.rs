@@ -1,0 +1,105 @@
+//! What each family's JSON looks like.
+
+use countersign_core::family::{ChainFamily, KeyOf, Signable, SignatureOf, UnsignedOf, WalletOf};
+use countersign_core::json::{Members, Node};
+use countersign_core::{Code, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
+use serde::{Serialize, Serializer};
+
+/// Where the local key of a case is.
+const KEY: &str = "/wallet/secret_key";
+/// Where the signatures of external signers are.
+const SIGNATURES: &str = "/signatures";
+
+/// The JSON forms of one family.
+pub trait JsonFamily: ChainFamily {
+    /// Reads a wallet context. Pointers of refusals begin with `/wallet`, as the node does.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member that is missing or malformed.
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<WalletOf<Self>, Refusal>;
+
+    /// Reads a signature made by an external signer: text in most families.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the signature.
+    fn read_signature(signature: Node<'_, '_>) -> Result<SignatureOf<Self>, Refusal> {
+        signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&signature.at().to_string()))
+    }
+
+    /// Requires of a key that it signed what the key of a case has to sign.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMismatch`], which the caller locates.
+    fn check_signed(unsigned: &UnsignedOf<Self>) -> Result<(), Refusal> {
+        let _ = unsigned;
+        Ok(())
+    }
+
+    /// Writes the artefacts, with the signatures that are there.
+    ///
+    /// # Errors
+    ///
+    /// What the serializer fails with.
+    fn serialize_artefacts<S: Serializer>(unsigned: &UnsignedOf<Self>, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+/// Reads the wallet context of a case and prepares the order with it.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member of `/wallet` that is missing, malformed or invalid.
+pub fn prepare_json<F: JsonFamily>(order: &VerifiedOrder<F>, wallet: Node<'_, '_>) -> Result<UnsignedOrder<F>, Refusal> {
+    let context = F::read_wallet(wallet)?;
+    order.prepare(context).map_err(|refusal| refusal.under("/wallet"))
+}
+
+/// Signs with the local key of a case.
+///
+/// # Errors
+///
+/// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`, never with any part of the key.
+pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> Result<(), Refusal> {
+    let key: KeyOf<F> = key.parse().map_err(|error| Refusal::new(error, KEY))?;
+    unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.under(KEY))
+}
+
+/// Proves and attaches signatures of external signers: an object from request name to signature.
+///
+/// # Errors
+///
+/// A [`Refusal`] at `/signatures/<request>`; [`Code::SignatureCount`] if there is none.
+pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: Node<'_, '_>) -> Result<(), Refusal> {
+    let members: Members<'_, '_> = signatures.object()?;
+    if members.keys().next().is_none() {
+        return Err(signatures.refuse(Code::SignatureCount));
+    }
+    let read: Vec<_> =
+        members.keys().zip(members.iter()).map(|(name, node)| Ok((name, F::read_signature(node)?))).collect::<Result<_, Refusal>>()?;
+    for (name, signature) in read {
+        let at = || format!("{SIGNATURES}/{}", name.replace('~', "~0").replace('/', "~1"));
+        let id: RequestId = name.parse().map_err(|error| Refusal::new(error, at()))?;
+        unsigned.attach(id, signature).map_err(|refusal| refusal.under(&at()))?;
+    }
+    Ok(())
+}
+
+/// The artefacts of one family's order, with the signatures that are there: serializes as the contract has them.
+pub struct JsonArtefacts<'a, F: JsonFamily>(pub &'a UnsignedOf<F>);
+
+impl<F: JsonFamily> std::fmt::Debug for JsonArtefacts<'_, F>
+where
+    UnsignedOf<F>: Signable,
+{
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "JsonArtefacts({:?})", self.0)
+    }
+}
+
+impl<F: JsonFamily> Serialize for JsonArtefacts<'_, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        F::serialize_artefacts(self.0, serializer)
+    }
+}

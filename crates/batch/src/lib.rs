@@ -1,0 +1,35 @@
+//! The JSON contract of countersign: one case in, one result out.
+//!
+//! A case is one object with the members `id`, `request`, `response`, `order` and `wallet`; a result has the artefacts, the
+//! summary and the warnings, or an error with a pointer into the case. The program and the language bindings share this
+//! crate; wallets written in Rust use the typed API of [`countersign`] instead.
+//!
+//! | crate | what it knows of JSON |
+//! |---|---|
+//! | `countersign` | the service's documents, the registry and policy files |
+//! | this one | wallet contexts, keys and signatures in JSON, artefacts, `/wallet` and `/signatures` pointers |
+
+#[cfg(any(feature = "evm", feature = "tron"))]
+mod calls;
+mod case;
+mod dispatch;
+mod family;
+mod outcome;
+
+#[cfg(feature = "bitcoin")]
+mod bitcoin;
+#[cfg(feature = "evm")]
+mod evm;
+#[cfg(feature = "solana")]
+mod solana;
+#[cfg(feature = "starknet")]
+mod starknet;
+#[cfg(feature = "sui")]
+mod sui;
+#[cfg(feature = "tron")]
+mod tron;
+
+pub use case::Case;
+pub use dispatch::{Artefacts, attach, prepare, sign};
+pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
+pub use outcome::{Outcome, Request};

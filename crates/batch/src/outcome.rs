@@ -1,0 +1,93 @@
+//! One line of the batch: what it prints, and what signers outside are asked for.
+
+use countersign::{Hex, Policy, Refusal, Registry, RequestId, SigningRequest, Unsigned};
+use countersign_core::json::{self, Node};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::case::Case;
+use crate::dispatch::Artefacts;
+
+/// One line of the batch's output.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The line's id, `None` where not exactly one could be read.
+    pub id: Option<String>,
+    /// The order with its artefacts, or why there are none.
+    pub result: Result<Unsigned, Refusal>,
+}
+
+impl Outcome {
+    /// Judges one line. Never panics, whatever the bytes.
+    #[must_use]
+    pub fn from_line(line: &[u8], registry: &Registry, policy: &Policy) -> Self {
+        let value = match json::parse(line) {
+            Ok(value) => value,
+            Err(refusal) => return Self { id: json::salvage_id(line), result: Err(refusal) },
+        };
+        let root = Node::root(&value, "");
+        let id = root.object().and_then(|members| members.need("id")?.text().map(str::to_owned));
+        match id {
+            Ok(id) => {
+                let result = Case::from_value(&value).and_then(|case| case.run(registry, policy)).map(|(order, _)| order);
+                Self { id: Some(id), result }
+            }
+            Err(refusal) => Self { id: None, result: Err(refusal) },
+        }
+    }
+
+    /// Creates the outcome of a line that was refused before it could be judged.
+    #[must_use]
+    pub const fn refused(id: Option<String>, refusal: Refusal) -> Self {
+        Self { id, result: Err(refusal) }
+    }
+
+    /// Returns whether the order was accepted.
+    #[must_use]
+    pub const fn is_ok(&self) -> bool {
+        self.result.is_ok()
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("ok", &self.is_ok())?;
+        match &self.result {
+            Ok(order) => {
+                map.serialize_entry("family", order.family().name())?;
+                map.serialize_entry("order_id", order.order_id())?;
+                map.serialize_entry("artefacts", &Artefacts(order))?;
+                map.serialize_entry("summary", &order.summary())?;
+                map.serialize_entry("warnings", order.warnings())?;
+            }
+            Err(refusal) => map.serialize_entry("error", refusal)?,
+        }
+        map.end()
+    }
+}
+
+/// A signing request as JSON: name, signer, scheme, payload and digest in hex.
+#[derive(Debug, Clone, serde::Serialize)]
+#[non_exhaustive]
+pub struct Request {
+    /// Which payload of the order this is; the signature is attached under this name.
+    #[serde(rename = "name")]
+    pub id: RequestId,
+    /// The account whose signature is needed.
+    pub signer: String,
+    /// How the signature is made.
+    pub scheme: &'static str,
+    /// The bytes that the digest is taken of.
+    pub payload: Hex,
+    /// What the signature is made over.
+    pub digest: Hex,
+}
+
+impl<P> From<SigningRequest<P>> for Request {
+    fn from(request: SigningRequest<P>) -> Self {
+        let SigningRequest { id, signer, scheme, message, digest, .. } = request;
+        Self { id, signer, scheme: scheme.name(), payload: Hex(message), digest: Hex(digest) }
+    }
+}

@@ -1,0 +1,401 @@
+//! The states of an order of any family: one variant for each family that this build has code for.
+//!
+//! The pinned chain of the source asset decides the family, never the shape of the response.
+
+use std::fmt;
+
+use countersign_core::family::{PayloadOf, TransactionOf};
+use countersign_core::{
+    ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderRecord, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId,
+    SignedOrder, SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, Warnings, verify_context,
+};
+
+#[cfg(feature = "bitcoin")]
+use countersign_bitcoin::Bitcoin;
+#[cfg(feature = "evm")]
+use countersign_evm::Evm;
+#[cfg(feature = "solana")]
+use countersign_solana::Solana;
+#[cfg(feature = "starknet")]
+use countersign_starknet::Starknet;
+#[cfg(feature = "sui")]
+use countersign_sui::Sui;
+#[cfg(feature = "tron")]
+use countersign_tron::Tron;
+
+#[cfg(not(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron")))]
+compile_error!("countersign needs at least one family: enable a feature");
+
+/// Declares an enum with one variant for each family.
+macro_rules! any_family {
+    ($(#[$attribute:meta])* $name:ident = $of:ident) => {
+        $(#[$attribute])*
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub enum $name {
+            /// EVM.
+            #[cfg(feature = "evm")]
+            Evm($of<Evm>),
+            /// Tron.
+            #[cfg(feature = "tron")]
+            Tron($of<Tron>),
+            /// Starknet.
+            #[cfg(feature = "starknet")]
+            Starknet($of<Starknet>),
+            /// Solana.
+            #[cfg(feature = "solana")]
+            Solana($of<Solana>),
+            /// Sui.
+            #[cfg(feature = "sui")]
+            Sui($of<Sui>),
+            /// Bitcoin and Litecoin.
+            #[cfg(feature = "bitcoin")]
+            Bitcoin($of<Bitcoin>),
+        }
+    };
+}
+
+/// Evaluates an expression for whichever family a state has; `$wrap` is the variant of the enum that the result goes into.
+macro_rules! each_family {
+    ($state:expr, $from:ident => |$order:ident| $body:expr) => {
+        match $state {
+            #[cfg(feature = "evm")]
+            $from::Evm($order) => $body,
+            #[cfg(feature = "tron")]
+            $from::Tron($order) => $body,
+            #[cfg(feature = "starknet")]
+            $from::Starknet($order) => $body,
+            #[cfg(feature = "solana")]
+            $from::Solana($order) => $body,
+            #[cfg(feature = "sui")]
+            $from::Sui($order) => $body,
+            #[cfg(feature = "bitcoin")]
+            $from::Bitcoin($order) => $body,
+        }
+    };
+    ($state:expr, $from:ident => |$order:ident, $wrap:ident: $to:ident| $body:expr) => {
+        match $state {
+            #[cfg(feature = "evm")]
+            $from::Evm($order) => { let $wrap = $to::Evm; $body }
+            #[cfg(feature = "tron")]
+            $from::Tron($order) => { let $wrap = $to::Tron; $body }
+            #[cfg(feature = "starknet")]
+            $from::Starknet($order) => { let $wrap = $to::Starknet; $body }
+            #[cfg(feature = "solana")]
+            $from::Solana($order) => { let $wrap = $to::Solana; $body }
+            #[cfg(feature = "sui")]
+            $from::Sui($order) => { let $wrap = $to::Sui; $body }
+            #[cfg(feature = "bitcoin")]
+            $from::Bitcoin($order) => { let $wrap = $to::Bitcoin; $body }
+        }
+    };
+}
+
+any_family! {
+    /// An order whose every byte is accounted for. Match on it to prepare it with the wallet context of its family.
+    #[derive(Clone)]
+    #[must_use = "a verified order is there to be prepared"]
+    Verified = VerifiedOrder
+}
+
+any_family! {
+    /// Payloads for any signer, and the signatures that were attached so far.
+    #[expect(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
+    #[must_use = "an unsigned order is there to be signed"]
+    Unsigned = UnsignedOrder
+}
+
+any_family! {
+    /// An order with all its signatures, each of them proven.
+    #[expect(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
+    Signed = SignedOrder
+}
+
+any_family! {
+    /// What a signer is given, in the native type of its family.
+    #[expect(clippy::large_enum_variant, reason = "a payload is handed to a signer, and never stored by the thousand")]
+    Payload = PayloadOf
+}
+
+any_family! {
+    /// A signed transaction in the native type of its family.
+    #[expect(clippy::large_enum_variant, reason = "a transaction is broadcast, and never stored by the thousand")]
+    Transaction = TransactionOf
+}
+
+/// Lets a state of one family go where a state of any family is wanted.
+macro_rules! from_family {
+    ($($feature:literal $family:ident)*) => {
+        $(
+            #[cfg(feature = $feature)]
+            impl From<VerifiedOrder<$family>> for Verified {
+                fn from(order: VerifiedOrder<$family>) -> Self {
+                    Self::$family(order)
+                }
+            }
+
+            #[cfg(feature = $feature)]
+            impl From<UnsignedOrder<$family>> for Unsigned {
+                fn from(order: UnsignedOrder<$family>) -> Self {
+                    Self::$family(order)
+                }
+            }
+
+            #[cfg(feature = $feature)]
+            impl From<SignedOrder<$family>> for Signed {
+                fn from(order: SignedOrder<$family>) -> Self {
+                    Self::$family(order)
+                }
+            }
+        )*
+    };
+}
+
+from_family! { "evm" Evm "tron" Tron "starknet" Starknet "solana" Solana "sui" Sui "bitcoin" Bitcoin }
+
+/// The families that this build has code for.
+pub const FAMILIES: &[Family] = &[
+    #[cfg(feature = "evm")]
+    Family::Evm,
+    #[cfg(feature = "tron")]
+    Family::Tron,
+    #[cfg(feature = "starknet")]
+    Family::Starknet,
+    #[cfg(feature = "solana")]
+    Family::Solana,
+    #[cfg(feature = "sui")]
+    Family::Sui,
+    #[cfg(feature = "bitcoin")]
+    Family::Bitcoin,
+];
+
+fn unsupported(family: Family) -> Refusal {
+    Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_actual(family)
+}
+
+/// Verifies an order of any family: the pinned chain of the source asset decides which.
+///
+/// # Errors
+///
+/// [`Code::UnsupportedFamily`] if this build has no code for the family, else a [`Refusal`] at the first member or byte that is
+/// malformed, unknown or contradictory.
+pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<Verified, Refusal> {
+    proposal.open(registry, policy, |order: OrderContext<'_>| match order.family() {
+        #[cfg(feature = "evm")]
+        Family::Evm => verify_context(order).map(Verified::Evm),
+        #[cfg(feature = "tron")]
+        Family::Tron => verify_context(order).map(Verified::Tron),
+        #[cfg(feature = "starknet")]
+        Family::Starknet => verify_context(order).map(Verified::Starknet),
+        #[cfg(feature = "solana")]
+        Family::Solana => verify_context(order).map(Verified::Solana),
+        #[cfg(feature = "sui")]
+        Family::Sui => verify_context(order).map(Verified::Sui),
+        #[cfg(feature = "bitcoin")]
+        Family::Bitcoin => verify_context(order).map(Verified::Bitcoin),
+        family => Err(unsupported(family)),
+    })
+}
+
+/// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
+/// funded, redeemed or refunded. Nothing to sign comes out of it, only the record, every term of which holds.
+///
+/// # Errors
+///
+/// As [`verify`]; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if a secret that the record shows is not that
+/// of its hash.
+pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<(OrderRecord, Warnings), Refusal> {
+    use countersign_core::verify_record as verify_as;
+
+    proposal.open(registry, policy, |order: OrderContext<'_>| match order.family() {
+        #[cfg(feature = "evm")]
+        Family::Evm => verify_as::<Evm>(order),
+        #[cfg(feature = "tron")]
+        Family::Tron => verify_as::<Tron>(order),
+        #[cfg(feature = "starknet")]
+        Family::Starknet => verify_as::<Starknet>(order),
+        #[cfg(feature = "solana")]
+        Family::Solana => verify_as::<Solana>(order),
+        #[cfg(feature = "sui")]
+        Family::Sui => verify_as::<Sui>(order),
+        #[cfg(feature = "bitcoin")]
+        Family::Bitcoin => verify_as::<Bitcoin>(order),
+        family => Err(unsupported(family)),
+    })
+}
+
+impl Verified {
+    /// Returns the family that signs.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        each_family!(self, Self => |order| order.family())
+    }
+
+    /// Returns the order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        each_family!(self, Self => |order| order.order_id())
+    }
+
+    /// Returns the terms that the owner agrees to, as values.
+    #[must_use]
+    pub fn terms(&self) -> OrderTerms<'_> {
+        each_family!(self, Self => |order| order.terms())
+    }
+
+    /// Returns what the owner reads before signing: every value that the response chose.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        each_family!(self, Self => |order| order.summary())
+    }
+
+    /// Returns what the owner should know.
+    #[must_use]
+    pub fn warnings(&self) -> &Warnings {
+        each_family!(self, Self => |order| order.warnings())
+    }
+
+    /// Returns which bytes of the response each line of the summary stands for.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<ByteCoverage> {
+        each_family!(self, Self => |order| order.coverage())
+    }
+}
+
+impl Unsigned {
+    /// Returns the family that signs.
+    #[must_use]
+    pub const fn family(&self) -> Family {
+        match self {
+            #[cfg(feature = "evm")]
+            Self::Evm(_) => Family::Evm,
+            #[cfg(feature = "tron")]
+            Self::Tron(_) => Family::Tron,
+            #[cfg(feature = "starknet")]
+            Self::Starknet(_) => Family::Starknet,
+            #[cfg(feature = "solana")]
+            Self::Solana(_) => Family::Solana,
+            #[cfg(feature = "sui")]
+            Self::Sui(_) => Family::Sui,
+            #[cfg(feature = "bitcoin")]
+            Self::Bitcoin(_) => Family::Bitcoin,
+        }
+    }
+
+    /// Returns the order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        each_family!(self, Self => |order| order.order_id())
+    }
+
+    /// Returns what the owner reads before signing: it ends with the digests.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        each_family!(self, Self => |order| order.summary())
+    }
+
+    /// Returns what the owner should know.
+    #[must_use]
+    pub fn warnings(&self) -> &Warnings {
+        each_family!(self, Self => |order| order.warnings())
+    }
+
+    /// Returns what signers are asked for, in the order in which payloads are sent.
+    #[must_use]
+    pub fn requests(&self) -> Vec<SigningRequest<Payload>> {
+        each_family!(self, Self => |order, wrap: Payload| order.requests().into_iter().map(|request| request.map(wrap)).collect())
+    }
+
+    /// Returns the requests that still need a signature.
+    #[must_use]
+    pub fn missing(&self) -> Vec<RequestId> {
+        each_family!(self, Self => |order| order.missing())
+    }
+
+    /// Signs with a local key, in the family's usual text form, whatever it can sign.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMalformed`], never with any part of the text, or [`Code::KeyMismatch`] if there is nothing that the key can
+    /// sign.
+    pub fn sign(&mut self, key: &str) -> Result<(), Refusal> {
+        each_family!(self, Self => |order| {
+            let key = key.parse().map_err(|error| Refusal::new(error, ""))?;
+            order.sign(&key)
+        })
+    }
+
+    /// Proves a signature made by an external signer, in the family's usual text form, and attaches it.
+    ///
+    /// # Errors
+    ///
+    /// What a malformed or wrong signature gets; it changes nothing.
+    pub fn attach(&mut self, id: RequestId, signature: &str) -> Result<(), Refusal> {
+        each_family!(self, Self => |order| order.attach(id, signature.parse()?))
+    }
+
+    /// Puts payloads and signatures together.
+    ///
+    /// # Errors
+    ///
+    /// [`Incomplete`], which gives the order back, while a signature is missing.
+    pub fn finish(self) -> Result<Signed, Incomplete> {
+        each_family!(self, Self => |order, wrap: Signed| {
+            order.finish().map(wrap).map_err(|incomplete| Incomplete(Box::new(incomplete.into_unsigned().into())))
+        })
+    }
+}
+
+impl Signed {
+    /// Returns the order's id.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        each_family!(self, Self => |order| order.order_id())
+    }
+
+    /// Returns the transactions in the order in which they are broadcast.
+    #[must_use]
+    pub fn transactions(&self) -> Vec<SignedTransaction<Transaction>> {
+        each_family!(self, Self => |order, wrap: Transaction| {
+            order.transactions().into_iter().map(|transaction| transaction.map(wrap)).collect()
+        })
+    }
+
+    /// Returns what the service is sent instead of a transaction, where the wallet chose the gasless path.
+    #[must_use]
+    pub fn gasless(&self) -> Option<GaslessSubmission> {
+        each_family!(self, Self => |order| order.gasless())
+    }
+
+    /// Returns what the owner should know.
+    #[must_use]
+    pub fn warnings(&self) -> &Warnings {
+        each_family!(self, Self => |order| order.warnings())
+    }
+}
+
+/// An order that still misses signatures. Nothing is lost: [`Incomplete::into_unsigned`] gives it back.
+#[derive(Debug)]
+pub struct Incomplete(Box<Unsigned>);
+
+impl Incomplete {
+    /// Returns the requests that still need a signature.
+    #[must_use]
+    pub fn missing(&self) -> Vec<RequestId> {
+        self.0.missing()
+    }
+
+    /// Returns the order with the signatures that it has.
+    pub fn into_unsigned(self) -> Unsigned {
+        *self.0
+    }
+}
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missing: Vec<_> = self.missing().into_iter().map(RequestId::name).collect();
+        write!(f, "signatures are missing: {}", missing.join(", "))
+    }
+}
+
+impl std::error::Error for Incomplete {}

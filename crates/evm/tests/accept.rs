@@ -1,0 +1,14 @@
+//! Cases whose artefacts were made by ethers (`fixtures/README.md`): each must be accepted and give the same bytes.
+
+use countersign_evm::Evm;
+use countersign_testkit::{TestResult, accept};
+
+#[test]
+fn fixtures_give_their_artefacts() -> TestResult {
+    accept::fixtures_give_their_artefacts::<Evm>(103)
+}
+
+#[test]
+fn shared_vectors_give_their_artefacts() -> TestResult {
+    accept::shared_vectors_give_their_artefacts::<Evm>()
+}
