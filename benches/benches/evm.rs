@@ -5,10 +5,9 @@ use std::hint::black_box;
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_dyn_abi::eip712::TypedData;
 use alloy_primitives::{Address, Bytes, TxKind, U256};
-use countersign::case::Case;
-use countersign::evm::Evm;
-use countersign::json::{self, Node};
-use countersign::{Policy, Registry};
+use countersign::evm::{Evm, ExternalSignature, Key};
+use countersign::{Policy, Registry, RequestId, UnsignedOrder, json};
+use countersign_batch::{Case, prepare_json};
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
 use serde_json::Value;
 
@@ -27,7 +26,9 @@ fn main() {
     // Approval, initiate and typed data: the fullest answer.
     let line = case(CASES, "evm-token-approval-unlimited");
     let value = json::parse(line.as_bytes()).expect("JSON");
-    let prepared = || Case::of(&value).expect("case").prepare(&registry, &policy).expect("prepare");
+    let case = Case::from_value(&value).expect("case");
+    let verified = countersign::verify_as::<Evm>(case.proposal().expect("request"), &registry, &policy).expect("verify");
+    let prepared = || prepare_json(&verified, case.wallet().expect("wallet")).expect("prepare");
 
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
@@ -35,13 +36,18 @@ fn main() {
 
     let wallet: Value = serde_json::from_str(&member(&line, "wallet")).expect("JSON");
     let secret = wallet["secret_key"].as_str().expect("a key");
-    let signed = serde_json::to_value(prepared().sign(secret).expect("sign")).expect("JSON");
-    let signatures = serde_json::json!({ "typed_data": signed["typed_data"]["signature"] }).to_string();
-    let signatures = json::parse(signatures.as_bytes()).expect("JSON");
+    let key: Key = secret.parse().expect("a key");
+    let mut signed = prepared();
+    signed.sign(&key).expect("sign");
+    let signature = signed.payloads().message.as_ref().and_then(|message| message.signature.clone()).expect("a signature");
+    let signature: ExternalSignature = countersign::Hex(signature).to_string().parse().expect("a signature");
     group.bench_function(ATTACH, |b| {
         b.iter_batched(
-            prepared,
-            |unsigned| unsigned.attach_json(Node::root(&signatures, "/signatures")).expect("attach"),
+            || (prepared(), signature.clone()),
+            |(mut unsigned, signature): (UnsignedOrder<Evm>, _)| {
+                unsigned.attach(RequestId::TypedData, signature).expect("attach");
+                unsigned
+            },
             criterion::BatchSize::SmallInput,
         )
     });

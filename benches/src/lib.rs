@@ -4,10 +4,10 @@ use std::fs;
 use std::hint::black_box;
 use std::path::Path;
 
-use countersign::case::Case;
-use countersign::core::{ChainFamily, Order, Proposed};
+use countersign::family::KeyOf;
 use countersign::json::{self, Node};
-use countersign::{Documents, Policy, Registry};
+use countersign::{CreateOrder, Policy, Proposal, Registry, VerifiedOrder};
+use countersign_batch::{Case, JsonFamily};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion};
 use serde_json::Value;
@@ -52,39 +52,54 @@ pub const STEPS: [&str; 7] =
 /// # Panics
 ///
 /// If the case is not accepted: the bench would measure a refusal.
-pub fn whole_path<F: ChainFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
+pub fn whole_path<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
     let policy = Policy::default();
     let (request, response, wallet) = (member(line, "request"), member(line, "response"), member(line, "wallet"));
     println!("{}: a response of {} bytes", member(line, "id"), response.len());
-    let request = json::parse(request.as_bytes()).expect("JSON");
+    let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
     let value = json::parse(response.as_bytes()).expect("JSON");
     let context = json::parse(wallet.as_bytes()).expect("JSON");
     let context = Node::root(&context, "/wallet");
-    let wallet = F::read_wallet(context).expect("a wallet context");
+    let wallet = || F::read_wallet(context).expect("a wallet context");
     let secret = context.object().expect("object").need("secret_key").expect("a key").text().expect("text").to_owned();
-    let key = F::read_key(&secret).expect("a key");
-    let verify = |response: &json::Value<'_>| {
-        let order = Order::open(Documents { request: &request, response, order: None }, registry, &policy).expect("open");
-        Proposed::<F>::new(order).expect("of this family").verify().expect("verify")
+    let key: KeyOf<F> = secret.parse().expect("a key");
+    let verify = |response: &json::Value<'_>| -> VerifiedOrder<F> {
+        let proposal = Proposal::from_parsed(request.clone(), response, None);
+        countersign::verify_as(proposal, registry, &policy).expect("verify")
     };
-    let prepare = || verify(&value).prepare(&wallet).expect("prepare");
+    let prepare = || verify(&value).prepare(wallet()).expect("prepare");
     let [parse, verified, prepared, parsed_prepared, summary, sign, whole] = STEPS;
     group.bench_function(parse, |b| b.iter(|| json::parse(black_box(response.as_bytes())).expect("JSON")));
     group.bench_function(verified, |b| b.iter(|| verify(black_box(&value))));
-    group.bench_function(prepared, |b| b.iter(|| verify(black_box(&value)).prepare(black_box(&wallet)).expect("prepare")));
+    group.bench_function(prepared, |b| {
+        b.iter_batched(wallet, |wallet| verify(black_box(&value)).prepare(wallet).expect("prepare"), BatchSize::SmallInput)
+    });
     group.bench_function(parsed_prepared, |b| {
-        b.iter(|| {
-            let value = json::parse(black_box(response.as_bytes())).expect("JSON");
-            verify(&value).prepare(black_box(&wallet)).expect("prepare")
-        })
+        b.iter_batched(
+            wallet,
+            |wallet| {
+                let value = json::parse(black_box(response.as_bytes())).expect("JSON");
+                verify(&value).prepare(wallet).expect("prepare")
+            },
+            BatchSize::SmallInput,
+        )
     });
     let unsigned = prepare();
     group.bench_function(summary, |b| b.iter(|| black_box(&unsigned).summary()));
-    group.bench_function(sign, |b| b.iter_batched(prepare, |unsigned| unsigned.sign(&key).expect("sign"), BatchSize::SmallInput));
+    group.bench_function(sign, |b| {
+        b.iter_batched(
+            prepare,
+            |mut unsigned| {
+                unsigned.sign(&key).expect("sign");
+                unsigned
+            },
+            BatchSize::SmallInput,
+        )
+    });
     group.bench_function(whole, |b| {
         b.iter(|| {
             let value = json::parse(black_box(line.as_bytes())).expect("JSON");
-            Case::of(&value).expect("case").run(registry, &policy).expect("run")
+            Case::from_value(&value).expect("case").run(registry, &policy).expect("run")
         })
     });
 }

@@ -38,3 +38,5 @@ pub use countersign_core::{
     Topic, TypedValue, U256, UnsignedOrder, VerifiedOrder, Warning, Warnings, chains, family, json, number, text, wire,
 };
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};
+
+pub use countersign_core::verify as verify_as;

@@ -1,0 +1,42 @@
+//! What stands in for the world around an example wallet: the swap service and the chains' nodes, both offline.
+
+use countersign::{CreateOrder, Registry};
+
+/// The registry that the wallet pinned when it was set up.
+///
+/// # Panics
+///
+/// Never: the file is part of the project.
+#[must_use]
+#[expect(clippy::expect_used, reason = "the file is part of the project")]
+pub fn pinned_registry() -> Registry {
+    Registry::from_json(include_bytes!("../../fixtures/registry.json")).expect("a valid registry file")
+}
+
+/// The swap service: answers each request with a stored body.
+pub mod service {
+    use super::CreateOrder;
+
+    /// `POST /v2/orders`
+    #[must_use]
+    pub fn create_order(request: &CreateOrder) -> &'static [u8] {
+        match request.source.asset.chain() {
+            "arbitrum" => include_bytes!("../service/evm.response.json"),
+            "solana" => include_bytes!("../service/solana.response.json"),
+            "starknet" => include_bytes!("../service/starknet.response.json"),
+            "sui_testnet" => include_bytes!("../service/sui.response.json"),
+            "bitcoin_testnet" => include_bytes!("../service/bitcoin.response.json"),
+            _ => br#"{"status":"Error","error":"no solver for this pair"}"#,
+        }
+    }
+
+    /// `GET /v2/orders/{id}`
+    #[must_use]
+    pub fn order(request: &CreateOrder) -> Option<&'static [u8]> {
+        match request.source.asset.chain() {
+            "arbitrum" => Some(include_bytes!("../service/evm.record.json")),
+            "bitcoin_testnet" => Some(include_bytes!("../service/bitcoin.record.json")),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Any bytes as a line of the batch.
+#![no_main]
+
+use countersign::Policy;
+use countersign_batch::Outcome;
+use countersign_fuzz::REGISTRY;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|line: &[u8]| {
+    let outcome = Outcome::from_line(line, &REGISTRY, &Policy::default());
+    if let Err(refusal) = &outcome.result {
+        assert_ne!(refusal.code(), countersign::Code::Internal, "{refusal}");
+    }
+});

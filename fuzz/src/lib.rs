@@ -1,0 +1,40 @@
+//! What the targets share: pinned assets and an order of each family, from the project's fixtures.
+
+use std::sync::LazyLock;
+
+use countersign::{CreateOrder, Family, Policy, Proposal, Registry, json};
+use countersign_batch::Case;
+
+/// The registry of the fixtures.
+pub static REGISTRY: LazyLock<Registry> =
+    LazyLock::new(|| Registry::from_json(include_bytes!("../../fixtures/registry.json")).expect("the fixtures' registry is valid"));
+
+/// The first fixture of each family.
+pub fn first_case(family: Family) -> &'static str {
+    let cases = match family {
+        Family::Evm => include_str!("../../fixtures/accept/evm.jsonl"),
+        Family::Tron => include_str!("../../fixtures/accept/tron.jsonl"),
+        Family::Starknet => include_str!("../../fixtures/accept/starknet.jsonl"),
+        Family::Solana => include_str!("../../fixtures/accept/solana.jsonl"),
+        Family::Sui => include_str!("../../fixtures/accept/sui.jsonl"),
+        _ => include_str!("../../fixtures/accept/bitcoin.jsonl"),
+    };
+    cases.lines().next().expect("every family has fixtures")
+}
+
+/// The request of a family's first fixture.
+pub fn request(family: Family) -> CreateOrder {
+    let value = json::parse(first_case(family).as_bytes()).expect("fixtures are JSON");
+    let case = Case::from_value(&value).expect("a fixture is a case");
+    case.proposal().expect("a fixture has a valid request").request().clone()
+}
+
+/// Verifies any bytes as the response to a family's first fixture. Whatever is accepted can be shown and explained.
+pub fn verify_response(family: Family, response: &[u8]) {
+    static POLICY: LazyLock<Policy> = LazyLock::new(Policy::default);
+    let request = request(family);
+    if let Ok(order) = countersign::verify(Proposal::new(&request, response), &REGISTRY, &POLICY) {
+        assert!(!order.summary().lines().is_empty() && !order.coverage().is_empty());
+        assert_eq!(order.family(), family);
+    }
+}
