@@ -16,23 +16,29 @@
 pub mod accept;
 mod fixed;
 pub mod hostile;
+pub mod lines;
 pub mod properties;
 pub mod recover;
+pub mod telling;
+pub mod tree;
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use countersign_batch::{Case as JsonCase, JsonArtefacts, JsonFamily, prepare_json, sign_text};
+use countersign_batch::{Case as JsonCase, JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
+use countersign_core::family::{KeyOf, WalletOf};
 use countersign_core::json::{self, Node, Value};
-use countersign_core::{Policy, Refusal, Registry, UnsignedOrder, VerifiedOrder};
+use countersign_core::{Family, Policy, Refusal, Registry, UnsignedOrder, VerifiedOrder};
 use serde_json::{Value as Json, json};
+pub use tree::Tree;
 
 /// What a test returns.
 pub type TestResult = Result<(), Box<dyn Error>>;
 
 /// A case as its file has it.
+#[derive(Debug, Clone)]
 pub struct Case {
     pub id: String,
     /// The input line, byte for byte.
@@ -59,6 +65,21 @@ impl Case {
 
     pub fn json(&self) -> Json {
         serde_json::from_str(&self.input).expect("an input line is JSON")
+    }
+
+    /// Returns the input as unread tokens.
+    pub fn tree(&self) -> Tree {
+        Tree::parse(&self.input)
+    }
+
+    /// Returns what the tools outside made of it.
+    pub fn expect(&self) -> Json {
+        self.whole().expect("a line is JSON")["expect"].take()
+    }
+
+    /// Returns the secret key of the wallet, as the case writes it.
+    pub fn secret_key(&self) -> Option<String> {
+        self.tree().scalar("/wallet/secret_key")
     }
 }
 
@@ -110,7 +131,11 @@ fn cases(text: &str, registry: &'static Registry) -> Result<Vec<Case>, Box<dyn E
 }
 
 pub fn fixtures<F: JsonFamily>() -> Result<Vec<Case>, Box<dyn Error>> {
-    cases(&fs::read_to_string(project().join(format!("fixtures/accept/{}.jsonl", F::FAMILY.name())))?, registry())
+    fixtures_of(F::FAMILY)
+}
+
+pub fn fixtures_of(family: Family) -> Result<Vec<Case>, Box<dyn Error>> {
+    cases(&fs::read_to_string(project().join(format!("fixtures/accept/{}.jsonl", family.name())))?, registry())
 }
 
 pub fn fixture<F: JsonFamily>(id: &str) -> Case {
@@ -166,6 +191,39 @@ pub fn with_verified<F: JsonFamily, T>(
     let value = json::parse(input)?;
     let case = JsonCase::from_value(&value)?;
     then(countersign_core::verify::<F>(case.proposal()?, registry, policy)?, case.wallet)
+}
+
+/// The order of a fixture, verified.
+pub fn verified<F: JsonFamily>(case: &Case) -> VerifiedOrder<F> {
+    verified_under(case, case.registry, &Policy::default()).expect(&case.id)
+}
+
+/// The order of a case, verified with another registry or policy.
+pub fn verified_under<F: JsonFamily>(case: &Case, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder<F>, Refusal> {
+    with_verified(case.input.as_bytes(), registry, policy, |verified, _| Ok(verified))
+}
+
+/// The wallet context of a case.
+pub fn wallet<F: JsonFamily>(case: &Case) -> WalletOf<F> {
+    let value = json::parse(case.input.as_bytes()).expect("an input line is JSON");
+    let wallet = JsonCase::from_value(&value).and_then(|case| F::read_wallet(case.wallet()?));
+    wallet.expect(&case.id)
+}
+
+/// The local key of a case that has one.
+pub fn key<F: JsonFamily>(case: &Case) -> KeyOf<F> {
+    case.secret_key().expect("a key").parse().expect("a valid key")
+}
+
+/// What the batch prints of an order's payloads.
+pub fn artefacts<F: JsonFamily>(order: &UnsignedOrder<F>) -> Json {
+    serde_json::to_value(JsonArtefacts::<F>(order.payloads())).expect("artefacts are always JSON")
+}
+
+/// Attaches an object from request name to signature.
+pub fn attach<F: JsonFamily>(order: &mut UnsignedOrder<F>, signatures: &Json) -> Result<(), Refusal> {
+    let text = signatures.to_string();
+    attach_json(order, Node::root(&json::parse(text.as_bytes())?, "/signatures"))
 }
 
 /// Takes a case to the unsigned state and hands it on with the key that the wallet's context has.

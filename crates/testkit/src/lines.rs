@@ -1,0 +1,61 @@
+//! Input lines of any family through the entry point of the batch.
+
+use countersign_batch::Outcome;
+use countersign_core::{Family, Policy, Registry};
+use serde_json::Value as Json;
+
+use crate::{Case, fixtures_of, project, registry};
+
+/// Returns which of these families have accept fixtures.
+pub fn with_fixtures(families: &[Family]) -> impl Iterator<Item = Family> {
+    families.iter().copied().filter(|family| project().join(format!("fixtures/accept/{}.jsonl", family.name())).is_file())
+}
+
+/// Returns the accept cases of a family.
+pub fn accepted(family: Family) -> Vec<Case> {
+    fixtures_of(family).expect("fixtures")
+}
+
+/// Returns the accept case with this id, which begins with the name of its family.
+pub fn accepted_case(id: &str) -> Case {
+    let family = Family::ALL.iter().find(|family| id.starts_with(&format!("{}-", family.name()))).expect(id);
+    accepted(*family).into_iter().find(|case| case.id == id).expect(id)
+}
+
+/// Returns the output line for an input line, as text.
+pub fn output(line: &[u8], registry: &Registry, policy: &Policy) -> String {
+    serde_json::to_string(&Outcome::from_line(line, registry, policy)).expect("an outcome is always JSON")
+}
+
+/// Returns the output line for an input line under the fixtures' registry and the default policy.
+pub fn run(line: &str) -> Json {
+    serde_json::from_str(&output(line.as_bytes(), registry(), &Policy::default())).expect("one JSON object a line")
+}
+
+/// Returns the codes of the warnings of an output line.
+pub fn warning_codes(output: &Json) -> Vec<&str> {
+    output["warnings"].as_array().into_iter().flatten().filter_map(|warning| warning["code"].as_str()).collect()
+}
+
+/// Returns the first difference between what must be there and what is: every expected member with the same value, hex
+/// without regard to case, other members of the result ignored, null and absent the same.
+pub fn difference(expected: &Json, got: &Json, at: &str) -> Option<String> {
+    match (expected, got) {
+        (Json::Object(expected), Json::Object(got)) => expected.iter().find_map(|(key, value)| match got.get(key) {
+            None if value.is_null() => None,
+            None => Some(format!("{at}/{key}: missing")),
+            Some(got) => difference(value, got, &format!("{at}/{key}")),
+        }),
+        (Json::Array(expected), Json::Array(got)) if expected.len() == got.len() => {
+            expected.iter().zip(got).enumerate().find_map(|(index, (expected, got))| difference(expected, got, &format!("{at}/{index}")))
+        }
+        (Json::String(expected), Json::String(got)) if is_hex(expected) && is_hex(got) && expected.eq_ignore_ascii_case(got) => None,
+        _ if expected == got => None,
+        _ => Some(format!("{at}: expected {expected}, got {got}")),
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
