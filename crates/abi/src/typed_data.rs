@@ -1,5 +1,5 @@
 //! The `Initiate` message of the swap contract: EIP-712 on EVM, TIP-712 on Tron, which hash alike once addresses are their
-//! 20 bytes (protocol.md sections 4 and 5).
+//! 20 bytes.
 //!
 //! General hashers ignore members that the types do not name, and some ignore the declared domain type; so two wallets
 //! can hash one JSON differently. Here the whole structure is read strictly and the digest comes from the message that
@@ -40,8 +40,7 @@ pub const DOMAIN_NAME: &str = "HTLC";
 const DOMAIN_NAME_HASH: B256 = b256!("c38c02e093b1d1fd69dbaa0ddbcf16061a269f51df3a6e168cfe9f9334eb875f");
 /// `keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")`
 const DOMAIN_TYPE_HASH: B256 = b256!("8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f");
-/// `keccak256("Initiate(address redeemer,uint256 timelock,uint256 amount,bytes32 secretHash)")`, as protocol.md section 4
-/// gives it.
+/// `keccak256("Initiate(address redeemer,uint256 timelock,uint256 amount,bytes32 secretHash)")`.
 const INITIATE_TYPE_HASH: B256 = b256!("de5278e8c85ac4e57ea69f40f594c328916a0c846a6bbd82592e91cff5eee136");
 
 /// What a family allows in its messages.
@@ -128,15 +127,18 @@ impl Message {
             members.iter().map(|(name, kind)| serde_json::json!({ "name": name, "type": kind })).collect()
         };
         let Initiate { redeemer, timelock, amount, secret_hash, .. } = &self.terms;
-        let mut message = serde_json::json!({
-            "redeemer": redeemer.to_string(),
-            "timelock": timelock.to_string(),
-            "amount": amount.to_string(),
-            "secretHash": secret_hash.to_string(),
-        });
         let data = self.terms.destination_data.as_ref().filter(|_| self.hashed_data);
+        let mut message: serde_json::Map<String, serde_json::Value> = [
+            ("redeemer", redeemer.to_string()),
+            ("timelock", timelock.to_string()),
+            ("amount", amount.to_string()),
+            ("secretHash", secret_hash.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .into_iter()
+        .collect();
         if let Some(data) = data {
-            message["destinationData"] = data.to_string().into();
+            message.insert("destinationData".to_owned(), data.to_string().into());
         }
         let members = if data.is_some() { &INITIATE_TYPE[..] } else { INITIATE_TYPE.split_at(4).0 };
         serde_json::json!({

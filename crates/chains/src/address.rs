@@ -17,7 +17,7 @@ use crate::taproot;
 pub const TRON_PREFIX: u8 = 0x41;
 
 /// The Stark field prime, `2^251 + 17 * 2^192 + 1`, big-endian.
-const STARK_PRIME: [u8; 32] = {
+pub const STARK_PRIME: [u8; 32] = {
     let mut prime = [0; 32];
     prime[0] = 0x08;
     prime[7] = 0x11;

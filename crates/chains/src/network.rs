@@ -38,7 +38,7 @@ impl Family {
         }
     }
 
-    /// What one unit of a timelock is on this family's chains (protocol.md section 9).
+    /// What one unit of a timelock is on this family's chains.
     #[must_use]
     pub const fn timelock_unit(self) -> &'static str {
         match self {
@@ -188,7 +188,7 @@ const fn test(name: &'static str, id: &'static str) -> KnownChain {
     KnownChain { name, id, test: true }
 }
 
-/// The chain names that interface.md and protocol.md mention, with their test networks.
+/// The chain names that the service is known to use, with their test networks.
 pub const KNOWN_CHAINS: &[KnownChain] = &[
     main("ethereum", "evm:1"),
     test("ethereum_sepolia", "evm:11155111"),

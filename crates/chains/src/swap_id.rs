@@ -1,7 +1,7 @@
 //! Swap ids: how each chain's HTLC names a swap.
 //!
 //! An id that recomputes proves only that an order record is coherent with itself; several formulas leave fields unbound
-//! (protocol.md sections 3 to 8). Every field is compared with the request all the same.
+//!. Every field is compared with the request all the same.
 
 use ruint::aliases::U256;
 use sha2::{Digest, Sha256};
@@ -56,7 +56,7 @@ fn word(bytes: &[u8]) -> [u8; 32] {
     word
 }
 
-/// EVM and, as far as is known, Tron: SHA-256 of the ABI-encoded words (protocol.md section 4).
+/// EVM and, as far as is known, Tron: SHA-256 of the ABI-encoded words.
 #[must_use]
 pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -74,7 +74,7 @@ pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8])
     hash.finalize().into()
 }
 
-/// Starknet: Poseidon over 14 felts, the chain id as a short string first (protocol.md section 6).
+/// Starknet: Poseidon over 14 felts, the chain id as a short string first.
 ///
 /// `None` if the chain id is no short string (1 to 31 ASCII characters).
 #[must_use]
@@ -96,7 +96,7 @@ pub fn starknet(chain_id: &str, swap: &SwapIdInput<'_>) -> Option<[u8; 32]> {
     Some(poseidon_hash_many(&felts).to_bytes_be())
 }
 
-/// Solana: SHA-256 of chain id, secret hash and initiator (protocol.md section 7). Binds neither amount nor redeemer.
+/// Solana: SHA-256 of chain id, secret hash and initiator. Binds neither amount nor redeemer.
 #[must_use]
 pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -117,7 +117,7 @@ pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
     }
 }
 
-/// Sui: SHA-256 of 200 bytes, the registry object last (protocol.md section 8). The chain word is zero on the test
+/// Sui: SHA-256 of 200 bytes, the registry object last. The chain word is zero on the test
 /// network; elsewhere it is not known. `None` if the amount does not fit 64 bits.
 #[must_use]
 pub fn sui(swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {

@@ -1,4 +1,4 @@
-//! The taproot HTLC of the Bitcoin-like chains: three leaves under a fixed internal key (protocol.md section 3).
+//! The taproot HTLC of the Bitcoin-like chains: three leaves under a fixed internal key.
 //!
 //! The address is its swap id, so every wallet whose order pays out on Bitcoin or Litecoin recomputes it.
 
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_internal_key_is_the_bip341_point_moved_by_the_published_scalar() {
-        // H of BIP-341 and the published scalar: protocol.md section 3, step 6.
+        // H of BIP-341 and the published scalar.
         let h = bytes("50929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0");
         let offset = bytes("cca1af4c03b8c301f831283d7b6178710c3efa963189990225aad4ad859c2eca");
         let (key, odd) = tweak(h, offset).unwrap();

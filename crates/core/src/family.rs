@@ -105,7 +105,6 @@ pub trait Signable: fmt::Debug + Sized {
     /// # Errors
     ///
     /// Itself, unchanged, while a signature is missing.
-    #[expect(clippy::result_large_err, reason = "the error is the value itself, so that nothing is lost")]
     fn finish(self) -> Result<Self::Signed, Self>;
 }
 

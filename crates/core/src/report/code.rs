@@ -40,124 +40,124 @@ macro_rules! codes {
 
 codes! {
     // ---- JSON and spelling
-    JsonSyntax = "json_syntax", "this is not one JSON value", "fetch it again, and report the service if it repeats";
-    JsonNotUtf8 = "json_not_utf8", "the text is not UTF-8", "fetch it again, and report the service if it repeats";
-    JsonDuplicateKey = "json_duplicate_key", "a key stands twice in one object, so readers would disagree on its value", "do not sign; report the service";
-    JsonTooDeep = "json_too_deep", "the nesting is deeper than any answer of the service", "do not sign; report the service";
-    JsonTooLarge = "json_too_large", "the text is larger than any answer of the service", "do not sign; report the service";
-    MissingField = "missing_field", "a required member is missing or null", "add it if it is yours, else report the service";
-    UnexpectedField = "unexpected_field", "an unknown member stands inside something that is signed", "do not sign; update this library if the service has grown";
-    WrongType = "wrong_type", "a member has another JSON type", "correct it if it is yours, else report the service";
-    TextNotPlain = "text_not_plain", "the text is empty, over-long, or not printable ASCII", "do not sign; report the service";
+    JsonSyntax = "json_syntax", "not valid JSON", "request it again; report the service if it happens again";
+    JsonNotUtf8 = "json_not_utf8", "the text is not UTF-8", "request it again; report the service if it happens again";
+    JsonDuplicateKey = "json_duplicate_key", "duplicate key in object: parsers would disagree on its value", "do not sign; report the service";
+    JsonTooDeep = "json_too_deep", "nested deeper than any response of the service", "do not sign; report the service";
+    JsonTooLarge = "json_too_large", "larger than any response of the service", "do not sign; report the service";
+    MissingField = "missing_field", "a required field is missing or null", "add the field";
+    UnexpectedField = "unexpected_field", "unknown field in something that is signed", "do not sign; update this library if the service has changed";
+    WrongType = "wrong_type", "the field has another JSON type", "correct the type of the field";
+    TextNotPlain = "text_not_plain", "the text is empty, too long, or not printable ASCII", "do not sign; report the service";
     DecimalEmpty = "decimal_empty", "a decimal number is empty", "write it as digits only";
-    DecimalSign = "decimal_sign", "a decimal number carries a sign", "write it as digits only";
+    DecimalSign = "decimal_sign", "a decimal number has a sign", "write it as digits only";
     DecimalExponent = "decimal_exponent", "a decimal number has an exponent", "write it as digits only";
-    DecimalFraction = "decimal_fraction", "a decimal number has a point: amounts are whole base units", "convert it to base units first";
+    DecimalFraction = "decimal_fraction", "a decimal number has a decimal point; amounts are whole base units", "convert it to base units first";
     DecimalSpace = "decimal_space", "a decimal number contains white space", "write it as digits only";
     DecimalHex = "decimal_hex", "a decimal number is written in hex", "write it as decimal digits";
-    DecimalLeadingZero = "decimal_leading_zero", "a decimal number has a leading zero", "write it without";
-    DecimalDigit = "decimal_digit", "a decimal number contains something else than digits", "write it as digits only";
-    NumberTooLarge = "number_too_large", "a number is wider than its type", "check the unit; nothing can be signed with it";
-    IntegerNotExact = "integer_not_exact", "a JSON number is not written as a plain integer", "write it without point, exponent or minus sign";
+    DecimalLeadingZero = "decimal_leading_zero", "a decimal number has a leading zero", "write it without leading zeros";
+    DecimalDigit = "decimal_digit", "invalid decimal digit", "write it as digits only";
+    NumberTooLarge = "number_too_large", "the number does not fit its type", "check the unit; nothing can be signed with it";
+    IntegerNotExact = "integer_not_exact", "a JSON number is not written as a plain integer", "write it without decimal point, exponent or minus sign";
     HexPrefix = "hex_prefix", "hex digits lack the prefix 0x", "write 0x in front";
     HexEmpty = "hex_empty", "a hex number has no digits", "write 0x0 for zero";
-    HexDigit = "hex_digit", "a character is no hex digit", "check where the text was copied from";
-    HexOddLength = "hex_odd_length", "hex bytes have an odd number of digits", "check where the text was cut";
-    HexLength = "hex_length", "hex bytes are of another length", "check where the text was cut";
+    HexDigit = "hex_digit", "invalid hex digit", "check where the text was copied from";
+    HexOddLength = "hex_odd_length", "hex bytes have an odd number of digits", "check whether the text was cut off";
+    HexLength = "hex_length", "hex bytes have the wrong length", "check whether the text was cut off";
 
     // ---- the request
-    AssetIdMalformed = "asset_id_malformed", "an asset id is not chain:symbol in lower case", "take it from the list of assets";
-    AddressMalformed = "address_malformed", "this is no address of the chain", "check where it was copied from";
-    AddressChecksum = "address_checksum", "the checksum of an address is wrong", "check every character; do not sign";
-    AddressNetwork = "address_network", "an address belongs to another chain or network", "use one of the asset's own chain";
+    AssetIdMalformed = "asset_id_malformed", "an asset id is not chain:symbol in lower case", "take it from the service's list of assets";
+    AddressMalformed = "address_malformed", "not a valid address on this chain", "check where it was copied from";
+    AddressChecksum = "address_checksum", "the checksum of the address is wrong", "check every character; do not sign";
+    AddressNetwork = "address_network", "the address belongs to another chain or network", "use an address on the asset's own chain";
     AmountZero = "amount_zero", "the amount is zero", "ask for at least one base unit";
     SameAsset = "same_asset", "source and destination are the same asset", "choose two assets";
     MixedNetworks = "mixed_networks", "a main network is paired with a test network", "choose both on the same kind of network";
-    DelegateNotSupported = "delegate_not_supported", "this family has no delegates", "leave the source delegate out";
+    DelegateNotSupported = "delegate_not_supported", "this chain family has no delegates", "leave the delegate out";
 
     // ---- the registry
-    RegistryMalformed = "registry_malformed", "the registry contradicts itself or is incomplete", "pin it again and read the difference";
+    RegistryMalformed = "registry_malformed", "the registry contradicts itself or is incomplete", "pin it again and review the differences";
     UnknownChain = "unknown_chain", "the chain is neither pinned nor known", "pin it if you trust it";
     UnknownAsset = "unknown_asset", "the asset is not pinned", "pin it if you trust it";
-    UnsupportedFamily = "unsupported_family", "this build has no code for the chain's family", "build with the family's feature";
+    UnsupportedFamily = "unsupported_family", "this build has no code for the chain's family", "build with the feature of that family";
 
     // ---- the envelope
-    ServiceError = "service_error", "the service answered with an error", "read its text and ask again";
-    StatusNotOk = "status_not_ok", "the status is not Ok", "ask again, and report the service if it repeats";
-    ErrorBesideOk = "error_beside_ok", "an error stands beside the status Ok", "do not sign; report the service";
+    ServiceError = "service_error", "the service returned an error", "read its text and try again";
+    StatusNotOk = "status_not_ok", "the status of the response is not Ok", "try again; report the service if it happens again";
+    ErrorBesideOk = "error_beside_ok", "the response has both the status Ok and an error", "do not sign; report the service";
     OrderIdMalformed = "order_id_malformed", "the order id is not 64 hex digits", "do not sign; report the service";
-    MixedFamilies = "mixed_families", "the answer carries the payload of another chain family", "do not sign; report the service";
-    LegacyKeyBeside = "legacy_key_beside", "the older key transaction stands beside initiate_transaction", "do not sign; report the service";
+    MixedFamilies = "mixed_families", "the response carries the payload of another chain family", "do not sign; report the service";
+    LegacyKeyBeside = "legacy_key_beside", "the response has both initiate_transaction and its older name, transaction", "do not sign; report the service";
 
     // ---- the payload against the terms
-    ChainMismatch = "chain_mismatch", "the payload is for another chain than the asset", "do not sign; report the service";
-    UnknownContract = "unknown_contract", "the payload goes to another contract than the pinned HTLC", "do not sign; if the service moved, pin again and read the difference";
-    UnknownToken = "unknown_token", "the approval goes to another contract than the pinned token", "do not sign; report the service";
-    UnknownSpender = "unknown_spender", "the approval names another spender than the pinned HTLC", "do not sign; report the service";
+    ChainMismatch = "chain_mismatch", "the payload is for a chain other than the asset's", "do not sign; report the service";
+    UnknownContract = "unknown_contract", "the payload calls a contract other than the pinned HTLC", "do not sign; if the service moved, pin again and review the differences";
+    UnknownToken = "unknown_token", "the approval is for a token other than the pinned one", "do not sign; report the service";
+    UnknownSpender = "unknown_spender", "the approval is for a spender other than the pinned HTLC", "do not sign; report the service";
     UnexpectedSelector = "unexpected_selector", "the call is not the function that this order needs", "do not sign; report the service";
-    CalldataLength = "calldata_length", "the calldata is not as long as its arguments", "do not sign; report the service";
-    CalldataPadding = "calldata_padding", "a padding byte is not zero", "do not sign; report the service";
-    CalldataOffset = "calldata_offset", "an offset or length in the calldata is not the canonical one", "do not sign; report the service";
-    AmountMismatch = "amount_mismatch", "the amount is not the one that was asked for", "do not sign; report the service";
+    CalldataLength = "calldata_length", "the calldata has the wrong length for its arguments", "do not sign; report the service";
+    CalldataPadding = "calldata_padding", "a padding byte of the calldata is not zero", "do not sign; report the service";
+    CalldataOffset = "calldata_offset", "an offset or length in the calldata is not canonical", "do not sign; report the service";
+    AmountMismatch = "amount_mismatch", "the amount is not the requested one", "do not sign; report the service";
     ValueMismatch = "value_mismatch", "the coins sent with the call are not what the order needs", "do not sign; report the service";
-    InitiatorMismatch = "initiator_mismatch", "refunds would go to another account than the owner", "do not sign; report the service";
+    InitiatorMismatch = "initiator_mismatch", "refunds would go to an account other than the owner", "do not sign; report the service";
     RedeemerInvalid = "redeemer_invalid", "the redeemer cannot be the solver", "do not sign; report the service";
-    UnknownRedeemer = "unknown_redeemer", "the redeemer is no pinned solver of this chain", "do not sign; if the solver is new, pin it first";
-    SecretHashMismatch = "secret_hash_mismatch", "the secret hash is not the one that was asked for", "do not sign; report the service";
-    SecretHashTrivial = "secret_hash_trivial", "anybody can guess the secret of this hash", "do not sign; report the service";
+    UnknownRedeemer = "unknown_redeemer", "the redeemer is not a pinned solver of this chain", "do not sign; if the solver is new, pin it first";
+    SecretHashMismatch = "secret_hash_mismatch", "the secret hash is not the requested one", "do not sign; report the service";
+    SecretHashTrivial = "secret_hash_trivial", "the secret of this hash can be guessed", "do not sign; report the service";
     TimelockZero = "timelock_zero", "the timelock is zero", "do not sign; report the service";
-    TimelockTooLong = "timelock_too_long", "the timelock is longer than the policy allows", "do not sign, or raise the policy's limit knowingly";
-    GasLimitTooLow = "gas_limit_too_low", "the gas limit is below what any transaction costs", "do not sign; report the service";
-    GasLimitTooHigh = "gas_limit_too_high", "the gas or fee limit is above the policy's", "do not sign, or raise the policy's limit knowingly";
+    TimelockTooLong = "timelock_too_long", "the timelock is longer than the policy allows", "do not sign, or raise the limit of the policy deliberately";
+    GasLimitTooLow = "gas_limit_too_low", "the gas limit is below the cost of any transaction", "do not sign; report the service";
+    GasLimitTooHigh = "gas_limit_too_high", "the gas or fee limit is above the policy's", "do not sign, or raise the limit of the policy deliberately";
     UnexpectedApproval = "unexpected_approval", "a native asset needs no approval", "do not sign; report the service";
     ApprovalBelowAmount = "approval_below_amount", "the approval does not cover the amount", "do not sign; report the service";
-    ApprovalNotExact = "approval_not_exact", "the policy wants an approval of exactly the amount", "use the rewritten approval, or change the policy knowingly";
+    ApprovalNotExact = "approval_not_exact", "the policy requires an approval of exactly the amount", "rewrite the approval to the exact amount, or change the policy deliberately";
     DestinationDataTooLong = "destination_data_too_long", "the destination data is longer than 1 KiB", "do not sign; report the service";
     TypedDataPrimaryType = "typed_data_primary_type", "the typed data is not an Initiate message", "do not sign; report the service";
-    TypedDataTypes = "typed_data_types", "the typed data declares other types than the contract hashes", "do not sign; report the service";
-    TypedDataDomain = "typed_data_domain", "the typed data's domain is not the contract's", "do not sign; report the service";
-    TypedDataWithDelegate = "typed_data_with_delegate", "an order with a delegate has no gasless way", "do not sign; report the service";
-    PayloadsDisagree = "payloads_disagree", "two payloads of one answer tell different stories", "do not sign; report the service";
+    TypedDataTypes = "typed_data_types", "the typed data declares types other than those that the contract hashes", "do not sign; report the service";
+    TypedDataDomain = "typed_data_domain", "the domain of the typed data is not the contract's", "do not sign; report the service";
+    TypedDataWithDelegate = "typed_data_with_delegate", "an order with a delegate has no gasless funding path", "do not sign; report the service";
+    PayloadsDisagree = "payloads_disagree", "the transaction and the typed data disagree", "do not sign; report the service";
 
     // ---- the order record
     RecordMismatch = "record_mismatch", "the order record contradicts the request or the payload", "do not sign; report the service";
-    RecordVersion = "record_version", "the order version is unknown", "update this library before signing";
+    RecordVersion = "record_version", "the version of the order is unknown", "update this library before signing";
     RecordSwapId = "record_swap_id", "the swap id does not follow from the record", "do not sign; report the service";
-    RecordPaysLess = "record_pays_less", "the order pays out less than was asked for", "do not sign; ask for a new quote";
+    RecordPaysLess = "record_pays_less", "the order pays out less than requested", "do not sign; ask for a new quote";
     RecordPaysElsewhere = "record_pays_elsewhere", "the order pays out to another party", "do not sign; report the service";
     RecordOutlastsSource = "record_outlasts_source", "the destination can be refunded after the source: the solver could take both", "do not sign; report the service";
-    RecordSolver = "record_solver", "the two sides do not belong to one pinned solver", "do not sign; report the service";
-    RecordFunded = "record_funded", "the source side is already funded", "track the order instead of paying twice";
+    RecordSolver = "record_solver", "the two legs do not belong to one pinned solver", "do not sign; report the service";
+    RecordFunded = "record_funded", "the source leg is already funded", "track the order instead of paying twice";
     RecordRedeemed = "record_redeemed", "the swap is already redeemed", "track the order instead of paying twice";
     RecordRefunded = "record_refunded", "the swap is already refunded", "create a new order";
-    RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund; create a new order";
+    RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund the order; create a new one";
 
     // ---- the wallet's side
     ExpirationPassed = "expiration_passed", "the transaction would expire before it is made", "take the expiration from a recent block, in milliseconds";
-    WalletChainMismatch = "wallet_chain_mismatch", "the wallet is set to another chain than the asset's", "switch the wallet's network";
-    NonceLimit = "nonce_limit", "the nonce is at its limit", "read the account's nonce again";
+    WalletChainMismatch = "wallet_chain_mismatch", "the wallet is set to a chain other than the asset's", "switch the wallet's network";
+    NonceLimit = "nonce_limit", "the nonce is at its limit", "query the account's nonce again";
     PriorityFeeAboveCap = "priority_fee_above_cap", "the priority fee is above the fee cap", "raise the cap or lower the priority fee";
-    KeyMalformed = "key_malformed", "the secret key is not a valid key of this chain", "check the key's file and form";
+    KeyMalformed = "key_malformed", "not a valid secret key for this chain", "check the file and the format of the key";
     KeyMismatch = "key_mismatch", "the secret key does not control the sender", "use the sender's key";
-    SignatureMalformed = "signature_malformed", "the signature has another form or length", "ask the signer for r, s and v";
-    SignatureHighS = "signature_high_s", "s is in the upper half of the curve order: nodes refuse such signatures", "ask the signer for the low-s form";
-    SignatureMismatch = "signature_mismatch", "the signature is not the sender's over this digest", "sign again with the sender's key";
-    SignatureCount = "signature_count", "there are more or fewer signatures than requests", "give one signature for each request, in order";
-    NothingToSign = "nothing_to_sign", "the answer has no payload of this kind", "use the other way of funding";
-    SecretWrong = "secret_wrong", "this is not the secret of the secret hash", "check which order the secret belongs to";
-    WarningRefused = "warning_refused", "the policy refuses an order with this warning", "do not sign, or change the policy knowingly";
+    SignatureMalformed = "signature_malformed", "the signature has the wrong form or length", "check the signature format of your signer";
+    SignatureHighS = "signature_high_s", "s is in the upper half of the curve order: nodes reject such signatures", "ask the signer for the low-s form";
+    SignatureMismatch = "signature_mismatch", "not the signer's signature over this payload", "sign again with the signer's key";
+    SignatureCount = "signature_count", "no signature was given", "give one signature for each open request";
+    NothingToSign = "nothing_to_sign", "the order has no such payload", "choose another funding path";
+    SecretWrong = "secret_wrong", "not the secret of this secret hash", "check which order the secret belongs to";
+    WarningRefused = "warning_refused", "the policy refuses orders with this warning", "do not sign, or change the policy deliberately";
     SignatureMissing = "signature_missing", "a signature is still missing", "attach a signature for each open request";
-    TransactionMismatch = "transaction_mismatch", "the transaction is not one that this order needs", "do not broadcast it; ask the signer for the prepared one";
+    TransactionMismatch = "transaction_mismatch", "the transaction is not one that this order needs", "do not rely on it; check which transaction the wallet sent";
     Internal = "internal", "this library made a mistake", "report it with the input that caused it";
 
     // ---- Sui
-    KindMalformed = "kind_malformed", "the bytes are not one canonical transaction kind", "do not sign; report the service";
+    KindMalformed = "kind_malformed", "the bytes are not exactly one canonical transaction kind", "do not sign; report the service";
     KindNotProgrammable = "kind_not_programmable", "the kind is not a programmable transaction", "do not sign; report the service";
-    UnexpectedCommand = "unexpected_command", "a command stands where the order needs another, or none", "do not sign; report the service";
-    UnexpectedArgument = "unexpected_argument", "a command takes something else than the order needs", "do not sign; report the service";
+    UnexpectedCommand = "unexpected_command", "unexpected command in the transaction", "do not sign; report the service";
+    UnexpectedArgument = "unexpected_argument", "a command takes an argument other than the order needs", "do not sign; report the service";
     UnexpectedInput = "unexpected_input", "an input is unused, has two roles, or does not have the form of its role", "do not sign; report the service";
-    UnknownRegistry = "unknown_registry", "the call changes another object than the pinned orders registry", "do not sign; if the service moved, pin again and read the difference";
-    CoinTypeMismatch = "coin_type_mismatch", "the call is for another coin than the asset's", "do not sign; report the service";
+    UnknownRegistry = "unknown_registry", "the call changes an object other than the pinned orders registry", "do not sign; if the service moved, pin again and read the difference";
+    CoinTypeMismatch = "coin_type_mismatch", "the call is for a coin other than the asset's", "do not sign; report the service";
     ObjectDigestMalformed = "object_digest_malformed", "an object digest is not base58 of 32 bytes", "take the coin's reference from the node again";
     GasCoinCount = "gas_coin_count", "there are no gas coins, or more than one transaction may carry", "give 1 to 256 coins, merging dust first";
     GasCoinTwice = "gas_coin_twice", "a gas coin is listed twice", "list each coin once";
@@ -167,66 +167,66 @@ codes! {
     // ---- Solana
     TransactionEncoding = "transaction_encoding", "the transaction is neither canonical base64 nor hex", "do not sign; report the service";
     TransactionTooLarge = "transaction_too_large", "the transaction is larger than a packet of the network", "do not sign; report the service";
-    TransactionMalformed = "transaction_malformed", "these bytes are no transaction", "do not sign; report the service";
-    TransactionTrailing = "transaction_trailing", "bytes follow the transaction", "do not sign; report the service";
-    MessageVersion = "message_version", "the message is of a version that this library does not build", "update this library before signing";
-    LookupTable = "lookup_table", "the message takes accounts from an address lookup table, which nobody can check offline", "do not sign; report the service";
-    SignatureSlots = "signature_slots", "there are more or fewer signature slots than signers", "do not sign; report the service";
-    UnexpectedSigner = "unexpected_signer", "the transaction asks for other signers than this order needs", "do not sign; report the service";
-    FeePayerMismatch = "fee_payer_mismatch", "the fee payer is not the one who pays in this way of funding", "do not sign; report the service";
+    TransactionMalformed = "transaction_malformed", "not a valid transaction", "do not sign; report the service";
+    TransactionTrailing = "transaction_trailing", "extra bytes after the transaction", "do not sign; report the service";
+    MessageVersion = "message_version", "the message has a version that this library does not support", "update this library before signing";
+    LookupTable = "lookup_table", "the message takes accounts from an address lookup table, which cannot be checked offline", "do not sign; report the service";
+    SignatureSlots = "signature_slots", "the number of signature slots is not the number of signers", "do not sign; report the service";
+    UnexpectedSigner = "unexpected_signer", "the transaction asks for signers that this order does not need", "do not sign; report the service";
+    FeePayerMismatch = "fee_payer_mismatch", "the fee payer is not the one of this funding path", "do not sign; report the service";
     SponsorInvalid = "sponsor_invalid", "the sponsor cannot be the service's own account", "do not sign; report the service";
-    UnknownSponsor = "unknown_sponsor", "the sponsor is none of the pinned ones of this chain", "do not sign; if the sponsor is new, pin it first";
-    SponsorSignature = "sponsor_signature", "the other signer's slot holds no valid signature of this message", "do not sign; report the service";
-    UnexpectedInstruction = "unexpected_instruction", "the transaction does something else than locking the funds", "do not sign; report the service";
-    InstructionData = "instruction_data", "the instruction's data is not exactly its arguments", "do not sign; report the service";
+    UnknownSponsor = "unknown_sponsor", "the sponsor is not a pinned one of this chain", "do not sign; if the sponsor is new, pin it first";
+    SponsorSignature = "sponsor_signature", "the slot of the other signer has no valid signature of this message", "do not sign; report the service";
+    UnexpectedInstruction = "unexpected_instruction", "the transaction does something other than lock the funds", "do not sign; report the service";
+    InstructionData = "instruction_data", "the data of the instruction is not exactly its arguments", "do not sign; report the service";
     AccountMismatch = "account_mismatch", "an account of the instruction is not the one that this order needs", "do not sign; report the service";
-    AccountFlags = "account_flags", "an account may sign or be written to where this order needs it otherwise", "do not sign; report the service";
-    AccountUnused = "account_unused", "the message names an account that nothing uses, or one twice", "do not sign; report the service";
-    GaslessNative = "gasless_native", "a native asset has no gasless way", "do not sign; report the service";
-    BlockhashMalformed = "blockhash_malformed", "a blockhash is not base58 of 32 bytes", "take it from a recent block";
+    AccountFlags = "account_flags", "the signer or writable flag of an account is not what this order needs", "do not sign; report the service";
+    AccountUnused = "account_unused", "the message lists an account that nothing uses, or lists one twice", "do not sign; report the service";
+    GaslessNative = "gasless_native", "a native asset has no gasless funding path", "do not sign; report the service";
+    BlockhashMalformed = "blockhash_malformed", "the blockhash is not base58 of 32 bytes", "take it from a recent block";
     BlockhashExpired = "blockhash_expired", "the blockhash is no longer valid", "take a recent one, or ask for a new order";
 
     // ---- Starknet
-    FeltOutOfRange = "felt_out_of_range", "a number is not below Starknet's field prime: libraries would reduce it to another one", "do not sign; report the service";
+    FeltOutOfRange = "felt_out_of_range", "the number is not below Starknet's field prime, so libraries would reduce it to another one", "do not sign; report the service";
     TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
 
     // ---- Bitcoin and Litecoin
-    NotTaproot = "not_taproot", "the deposit address is no taproot address, which an HTLC always is", "do not pay; report the service";
-    AddressNotDerived = "address_not_derived", "the deposit address is not that of the HTLC that the order's own terms give", "do not pay; report the service";
+    NotTaproot = "not_taproot", "the deposit address is not a taproot address, which an HTLC always is", "do not pay; report the service";
+    AddressNotDerived = "address_not_derived", "the deposit address is not that of the HTLC with the order's own terms", "do not pay; report the service";
     AmountAboveSupply = "amount_above_supply", "the amount is more than the chain will ever have", "check the unit: amounts are in base units";
     FeeRateZero = "fee_rate_zero", "a fee rate of zero would never be relayed", "give a rate in sat/vB";
-    FeeRateTooHigh = "fee_rate_too_high", "the fee rate is above the policy's", "check the unit, sat/vB, or raise the policy's limit knowingly";
+    FeeRateTooHigh = "fee_rate_too_high", "the fee rate is above the policy's", "check the unit, sat/vB, or raise the limit of the policy deliberately";
     UtxoTwice = "utxo_twice", "an unspent output is listed twice", "list each output once";
-    UtxoUnsupported = "utxo_unsupported", "an unspent output is of a kind that this library does not spend", "pay from p2pkh, p2sh-p2wpkh, p2wpkh or p2tr outputs";
+    UtxoUnsupported = "utxo_unsupported", "the unspent output has a script type that this library does not spend", "pay from p2pkh, p2sh-p2wpkh, p2wpkh or p2tr outputs";
     UtxoMismatch = "utxo_mismatch", "the previous transaction or redeem script does not belong to the unspent output", "read the output again from your node";
     ChangeToDeposit = "change_to_deposit", "the change would go to the deposit address", "give an address of your own";
     TransactionAboveStandard = "transaction_above_standard", "the transaction is larger than nodes relay", "use fewer coins";
-    PsbtMismatch = "psbt_mismatch", "the signed PSBT is of another transaction", "sign the PSBT that was prepared";
-    FundingMismatch = "funding_mismatch", "a funding output is not one of the record's, or not as large as it says", "read the funding transactions from your node";
+    PsbtMismatch = "psbt_mismatch", "the signed PSBT is for another transaction", "sign the PSBT that was prepared";
+    FundingMismatch = "funding_mismatch", "a funding output is not one of the record's, or has another value", "read the funding transactions from your node";
     InstantRefundMismatch = "instant_refund_mismatch", "the presigned instant refund is not that of this HTLC", "do not rely on it; refund after the timelock";
     SighashMismatch = "sighash_mismatch", "the hash to sign is not that of the owner's own instant refund", "do not sign; report the service";
 
     // ---- warnings
-    AddressOnTrust = "address_on_trust", "the deposit address is taken on trust: nothing tells which keys it is made of", "fetch the order record and check again before paying";
-    RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: the owner cannot refund alone", "send your own x-only key as source delegate";
-    AmountBelowDust = "amount_below_dust", "nodes do not relay an output as small as this", "ask for a larger amount";
-    UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "rewrite it to exactly the amount";
-    ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "rewrite it to exactly the amount";
-    UnpinnedRegistryVersion = "unpinned_registry_version", "no version of the orders registry is pinned: the one in the call is taken", "pin the version at which the object became shared; another one fails on chain";
-    UnpinnedSolver = "unpinned_solver", "no solver is pinned for this chain: nobody vouches for the redeemer", "pin the solvers of the liquidity list";
+    AddressOnTrust = "address_on_trust", "the deposit address could not be checked: nothing shows which keys it is made of", "fetch the order record and verify again before paying";
+    RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: you cannot refund without the service", "send your own x-only key as source delegate";
+    AmountBelowDust = "amount_below_dust", "nodes do not relay an output this small", "ask for a larger amount";
+    UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "approve exactly the amount instead";
+    ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "approve exactly the amount instead";
+    UnpinnedRegistryVersion = "unpinned_registry_version", "no version of the orders registry is pinned, so the one in the call is used", "pin the version at which the object became shared; a wrong one fails on chain";
+    UnpinnedSolver = "unpinned_solver", "no solver is pinned for this chain, so nothing vouches for the redeemer", "pin the solvers of the service's liquidity list";
     SecretNotYours = "secret_not_yours", "the request names no secret hash: whoever chose it holds the secret", "choose the secret yourself and send its hash";
-    NoOrderRecord = "no_order_record", "without the order record the destination side is unchecked", "fetch the order and check again";
+    NoOrderRecord = "no_order_record", "without the order record the destination leg is not checked", "fetch the order record and verify again";
     AmountOutsideLimits = "amount_outside_limits", "an amount is outside the limits that the asset had when it was pinned", "expect the service to refuse the order";
-    PaysLessWithinSlippage = "pays_less_within_slippage", "the order pays out less than was asked for, within the slippage that was allowed", "decide whether the price is still right";
+    PaysLessWithinSlippage = "pays_less_within_slippage", "the order pays out less than requested, within the allowed slippage", "decide whether the price is still right";
     DestinationTimelockClose = "destination_timelock_close", "the destination's timelock is more than half of the source's", "redeem promptly";
-    AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not asked for", "ask whoever embeds this wallet";
+    AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not requested", "ask whoever embeds this wallet";
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
     TimelockAboveListed = "timelock_above_listed", "the timelock is longer than the one that the registry lists for the chain", "expect to wait longer for a refund";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
-    SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on unproven: the network decides", "simulate the transaction before relying on it";
-    OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already holds bytes; they are overwritten", "ask why, if it repeats";
+    SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on without proof: the network decides", "simulate the transaction before relying on it";
+    OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask why, if it happens again";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 
@@ -239,6 +239,41 @@ impl Code {
             Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::OwnSignatureOverwritten => Severity::Info,
             _ => Severity::Caution,
         }
+    }
+
+    /// Returns whether this is about the form of a document, which the caller and the service can both get wrong.
+    pub(crate) const fn is_about_form(self) -> bool {
+        matches!(
+            self,
+            Self::JsonSyntax
+                | Self::JsonNotUtf8
+                | Self::JsonDuplicateKey
+                | Self::JsonTooDeep
+                | Self::JsonTooLarge
+                | Self::MissingField
+                | Self::UnexpectedField
+                | Self::WrongType
+                | Self::TextNotPlain
+                | Self::DecimalEmpty
+                | Self::DecimalSign
+                | Self::DecimalExponent
+                | Self::DecimalFraction
+                | Self::DecimalSpace
+                | Self::DecimalHex
+                | Self::DecimalLeadingZero
+                | Self::DecimalDigit
+                | Self::NumberTooLarge
+                | Self::IntegerNotExact
+                | Self::HexPrefix
+                | Self::HexEmpty
+                | Self::HexDigit
+                | Self::HexOddLength
+                | Self::HexLength
+                | Self::AssetIdMalformed
+                | Self::AddressMalformed
+                | Self::AddressChecksum
+                | Self::AddressNetwork
+        )
     }
 
     /// Returns who has to act on a refusal with this code, where the code alone tells; otherwise the refused document does.

@@ -120,7 +120,12 @@ impl Refusal {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         let remedy = self.0.code.remedy();
-        if self.blame() == Blame::Caller && remedy.contains("report the service") { "correct the input and try again" } else { remedy }
+        let for_the_service = remedy.contains("report the service");
+        match self.blame() {
+            Blame::Service if self.0.code.is_about_form() && !for_the_service => "do not sign; report the service",
+            Blame::Caller if for_the_service => "correct the input and try again",
+            _ => remedy,
+        }
     }
 
     /// Returns the rule that was broken, and what to do about it.
@@ -187,5 +192,7 @@ mod tests {
         assert_eq!(blame(Code::Internal, ""), Blame::Bug);
         let typo = Refusal::new(Code::UnexpectedField, "/request/sourse");
         assert!(!typo.to_string().contains("report the service"), "{typo}");
+        let cut = Refusal::new(Code::MissingField, "/response/result/order_id");
+        assert!(cut.to_string().contains("report the service"), "{cut}");
     }
 }

@@ -1,4 +1,4 @@
-//! The wire model: what order creation and tracking send and receive (interface.md section 2).
+//! The wire model: what order creation and tracking send and receive.
 //!
 //! Strings stay strings until a rule reads them; unknown members pass, because the interface grows. Whatever is signed is
 //! read by the families instead, where nothing unknown passes.
@@ -50,7 +50,7 @@ impl Read for String {
     }
 }
 
-/// Opens an envelope: `{"status":"Ok","result":..}` or `{"status":"Error","error":"<text>"}` (protocol.md section 2).
+/// Opens an envelope: `{"status":"Ok","result":..}` or `{"status":"Error","error":"<text>"}`.
 ///
 /// # Errors
 ///

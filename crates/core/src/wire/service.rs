@@ -1,5 +1,4 @@
-//! What the rest of the interface answers: lists of orders, earnings, liquidity, fees, schemas (interface.md sections 2.8
-//! and 4.7, protocol.md section 10).
+//! What the rest of the interface answers: lists of orders, earnings, liquidity, fees, schemas .
 
 use ruint::aliases::U256;
 

@@ -1,4 +1,4 @@
-//! The order record and its two swap records (interface.md sections 2.6 and 2.7).
+//! The order record and its two swap records.
 
 use ruint::aliases::U256;
 use serde::Serialize;
