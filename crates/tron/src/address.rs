@@ -2,65 +2,90 @@
 //! which is how the ABI and typed data hold them.
 
 use std::fmt;
+use std::str::FromStr;
 
+use countersign_abi::rules::AddressCodec;
 use countersign_core::chains::address::{AddressError, TRON_PREFIX, parse_evm, parse_tron_base58, tron_base58};
 use countersign_core::json::Node;
 use countersign_core::number::bare_hex_array;
-use countersign_core::{Account, Code, Family, Order, Refusal};
+use countersign_core::{Account, Code, Family, ParseError, Refusal, TypedValue};
+
+/// Typed data spells addresses in several ways: see [`Address::parse_any`].
+pub(crate) const CODEC: AddressCodec = AddressCodec {
+    family: Family::Tron,
+    parse: |node| read_any(node).map(Address::bytes),
+    format: |address| Address::from(address).to_string(),
+};
 
 /// A Tron address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(alloy_primitives::Address);
 
 impl Address {
-    /// Reads base58check, `T` and 33 characters: the only form that transactions, requests and records use.
+    /// Parses base58check, `T` and 33 characters: the only form that transactions, requests and records use.
     ///
     /// # Errors
     ///
     /// [`Code::AddressChecksum`], [`Code::AddressNetwork`] for another version byte, [`Code::AddressMalformed`] for any
     /// other text.
-    pub fn parse(text: &str) -> Result<Self, Code> {
-        parse_tron_base58(text).map(Self::from).map_err(|error| match error {
-            AddressError::Checksum => Code::AddressChecksum,
-            AddressError::OtherNetwork => Code::AddressNetwork,
-            _ => Code::AddressMalformed,
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parse_tron_base58(text).map(Self::from).map_err(|error| {
+            let code = match error {
+                AddressError::Checksum => Code::AddressChecksum,
+                AddressError::OtherNetwork => Code::AddressNetwork,
+                _ => Code::AddressMalformed,
+            };
+            code.into()
         })
     }
 
-    /// Reads any form that typed data uses: base58check, `41` and 40 digits with or without `0x`, or `0x` and the 40
+    /// Parses any form that typed data uses: base58check, `41` and 40 digits with or without `0x`, or `0x` and the 40
     /// digits of the 20 bytes, which are in one letter case or carry the EIP-55 checksum.
     ///
     /// # Errors
     ///
     /// As [`Address::parse`].
-    pub fn parse_any(text: &str) -> Result<Self, Code> {
+    pub fn parse_any(text: &str) -> Result<Self, ParseError> {
         let digits = text.strip_prefix("0x");
         match digits.unwrap_or(text) {
             bytes if bytes.len() == 42 && bytes.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-                let [prefix, address @ ..] = bare_hex_array::<21>(bytes).map_err(|_| Code::AddressMalformed)?;
-                if prefix == TRON_PREFIX { Ok(Self::from(address)) } else { Err(Code::AddressNetwork) }
+                let bytes = bare_hex_array::<21>(bytes).map_err(|_| Code::AddressMalformed)?;
+                Self::from_prefixed(bytes).ok_or_else(|| Code::AddressNetwork.into())
             }
             _ if digits.is_some() => parse_evm(text).map(Self::from).map_err(|error| match error {
-                AddressError::Checksum => Code::AddressChecksum,
-                _ => Code::AddressMalformed,
+                AddressError::Checksum => Code::AddressChecksum.into(),
+                _ => Code::AddressMalformed.into(),
             }),
             _ => Self::parse(text),
         }
     }
 
-    /// The address of an account of this family; `None` for another family's.
+    /// Takes `41` and the 20 bytes; `None` with another prefix.
     #[must_use]
-    pub fn of(account: &Account) -> Option<Self> {
+    pub fn from_prefixed(bytes: [u8; 21]) -> Option<Self> {
+        let [prefix, address @ ..] = bytes;
+        if prefix == TRON_PREFIX { Some(Self::from(address)) } else { None }
+    }
+
+    /// Returns the address of an account of this family; `None` for another family's.
+    #[must_use]
+    pub fn from_account(account: &Account) -> Option<Self> {
         if account.family() == Family::Tron { account.array::<20>().map(Self::from) } else { None }
     }
 
-    /// The 20 bytes, as the ABI and typed data hold them.
+    /// Returns the account with this address.
+    #[must_use]
+    pub fn to_account(self) -> Account {
+        CODEC.account(self.0)
+    }
+
+    /// Returns the 20 bytes, as the ABI and typed data hold them.
     #[must_use]
     pub const fn bytes(self) -> alloy_primitives::Address {
         self.0
     }
 
-    /// `41` and the 20 bytes, as transactions hold them.
+    /// Returns `41` and the 20 bytes, as transactions hold them.
     #[must_use]
     pub fn prefixed(self) -> [u8; 21] {
         let mut bytes = [TRON_PREFIX; 21];
@@ -69,9 +94,14 @@ impl Address {
         }
         bytes
     }
+}
 
-    pub(crate) fn account(self) -> Result<Account, Refusal> {
-        Account::new(Family::Tron, self.0.as_slice()).ok_or_else(|| Refusal::new(Code::Internal, ""))
+impl FromStr for Address {
+    type Err = ParseError;
+
+    /// Parses base58check: see [`Address::parse`].
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
     }
 }
 
@@ -84,6 +114,12 @@ impl From<[u8; 20]> for Address {
 impl From<alloy_primitives::Address> for Address {
     fn from(bytes: alloy_primitives::Address) -> Self {
         Self(bytes)
+    }
+}
+
+impl From<Address> for TypedValue {
+    fn from(address: Address) -> Self {
+        Self::Account(address.to_account())
     }
 }
 
@@ -106,7 +142,7 @@ impl fmt::Debug for Address {
 ///
 /// As [`Address::parse`], or [`Code::WrongType`].
 pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
-    Address::parse(node.text()?).map_err(|code| node.refuse(code))
+    Address::parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
 /// Reads an address in any form that typed data uses.
@@ -115,20 +151,7 @@ pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
 ///
 /// As [`Address::parse_any`], or [`Code::WrongType`].
 pub fn read_any(node: Node<'_, '_>) -> Result<Address, Refusal> {
-    Address::parse_any(node.text()?).map_err(|code| node.refuse(code))
-}
-
-/// Reads an address of a response. Base58check takes two hashes: a text that the registry has too was read when it was
-/// pinned.
-pub(crate) fn read_once(
-    order: &Order<'_>,
-    node: Node<'_, '_>,
-    read: fn(Node<'_, '_>) -> Result<Address, Refusal>,
-) -> Result<Address, Refusal> {
-    match order.pinned_as(node.text()?).and_then(Address::of) {
-        Some(address) => Ok(address),
-        None => read(node),
-    }
+    Address::parse_any(node.text()?).map_err(|error| node.refuse(error))
 }
 
 #[cfg(test)]
@@ -174,16 +197,25 @@ mod tests {
             (format!(" {BASE58}"), Code::AddressMalformed),
             ("T".repeat(100_000), Code::AddressMalformed),
         ] {
-            assert_eq!(Address::parse_any(&text), Err(code), "{}", text.get(..60).unwrap_or(&text));
+            assert_eq!(Address::parse_any(&text), Err(code.into()), "{}", text.get(..60).unwrap_or(&text));
         }
-        assert_eq!(Address::parse(&format!("41{DIGITS}")), Err(Code::AddressMalformed));
-        assert_eq!(Address::parse(&format!("0x{DIGITS}")), Err(Code::AddressMalformed));
+        assert_eq!(Address::parse(&format!("41{DIGITS}")), Err(Code::AddressMalformed.into()));
+        assert_eq!(Address::parse(&format!("0x{DIGITS}")), Err(Code::AddressMalformed.into()));
     }
 
     #[test]
-    fn accounts_of_other_families_are_no_tron_addresses() {
+    fn accounts_of_other_families_are_not_tron_addresses() {
         let account = Account::new(Family::Evm, &[7; 20]).unwrap();
-        assert_eq!(Address::of(&account), None);
-        assert_eq!(Address::from([7; 20]).account().ok().as_ref().and_then(Address::of), Some(Address::from([7; 20])));
+        assert_eq!(Address::from_account(&account), None);
+        assert_eq!(Address::from_account(&Address::from([7; 20]).to_account()), Some(Address::from([7; 20])));
+    }
+
+    #[test]
+    fn refusals_and_summaries_show_base58() {
+        let address = Address::parse(BASE58).unwrap();
+        assert_eq!(TypedValue::from(address).to_string(), BASE58);
+        assert_eq!(BASE58.parse(), Ok(address));
+        assert_eq!(Address::from_prefixed(address.prefixed()), Some(address));
+        assert_eq!(Address::from_prefixed([0xa0; 21]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The swap contract's calls. EVM's contract has the same ABI, so the code stands below both families.
+//! The swap contract's calls, which have the same ABI as on EVM chains.
 //!
 //! On Tron the contract has only the forms with destination data, and nobody initiates for another.
 

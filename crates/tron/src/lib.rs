@@ -4,22 +4,20 @@ pub mod address;
 pub mod htlc;
 pub mod message;
 pub mod recover;
-mod sign;
 mod summary;
 pub mod transaction;
 mod verify;
-mod wire;
 
 pub use address::Address;
 pub use alloy_primitives;
-pub use countersign_abi::signature::{Key, ExternalSignature};
+pub use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath, Gasless};
+pub use countersign_abi::signature::{ExternalSignature, Key};
 pub use prost;
-pub use sign::{Artefacts, SignedCall, SignedMessage, Submission};
-pub use transaction::{Payload, Unsigned, Wallet};
+pub use transaction::{Calls, Payload, SignedPayloads, SignedTronTransaction, TronTransaction, Unsigned};
 pub use verify::{Approval, Call, Deposit};
 
-use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
+use countersign_core::family::ChainFamily;
+use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
 /// The Tron family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -27,60 +25,22 @@ pub enum Tron {}
 
 impl ChainFamily for Tron {
     const FAMILY: Family = Family::Tron;
-    const PAYLOAD_KEYS: &'static [&'static str] = &wire::KEYS;
-
+    const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS;
     type Deposit = Deposit;
-    type Wallet = Wallet;
-    type Unsigned = Unsigned;
-    type Key = Key;
-    type Signature = ExternalSignature;
-    type Artefacts = Artefacts;
+}
 
-    fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
-        verify::check(order, warnings).map(|(deposit, terms)| (deposit, Some(terms)))
-    }
+/// A Tron order whose every byte is accounted for.
+pub type VerifiedOrder = countersign_core::VerifiedOrder<Tron>;
+/// A Tron order with payloads for any signer.
+pub type UnsignedOrder = countersign_core::UnsignedOrder<Tron>;
+/// A Tron order with all its signatures.
+pub type SignedOrder = countersign_core::SignedOrder<Tron>;
 
-    fn describe(deposit: &Deposit, summary: &mut Summary) {
-        summary::describe(deposit, summary);
-    }
-
-    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-        summary::coverage(deposit)
-    }
-
-    fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
-        Wallet::read(wallet)
-    }
-
-    fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-        transaction::prepare(deposit, wallet)
-    }
-
-    fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-        summary::describe_unsigned(unsigned, summary);
-    }
-
-    fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
-        sign::requests(unsigned)
-    }
-
-    fn read_key(text: &str) -> Result<Key, Code> {
-        Key::parse(text)
-    }
-
-    fn sign(unsigned: Unsigned, key: &Key, _: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::sign(unsigned, key)
-    }
-
-    fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
-        ExternalSignature::read(signature)
-    }
-
-    fn attach(unsigned: Unsigned, signatures: Vec<(String, ExternalSignature)>, _: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::attach(unsigned, signatures)
-    }
-
-    fn submission(artefacts: &Artefacts) -> Option<String> {
-        artefacts.submission().map(|submission| submission.signature)
-    }
+/// Verifies an order whose source asset is on Tron.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
+    countersign_core::verify(proposal, registry, policy)
 }

@@ -1,24 +1,38 @@
-//! The gasless message: TIP-712, `Initiate` in the domain of the swap contract (protocol.md section 5).
+//! The gasless message: TIP-712, `Initiate` in the domain of the swap contract.
 //!
 //! Its members are addresses, integers and 32 bytes, which TIP-712 hashes as EIP-712 does once addresses are their 20
-//! bytes; so the message itself is shared with EVM. Destination data stands in the response's typed data but is not
-//! signed. [`hash`] hashes any other typed data by TIP-712.
+//! bytes. So the message is the same type as on EVM chains. The response's typed data carries destination data, which is
+//! not signed. [`hash`] hashes any other typed data by TIP-712.
 
-use countersign_abi::steps;
-use countersign_abi::typed_data::Rules;
+use countersign_abi::typed_data::MessageRules;
 pub use countersign_abi::typed_data::{Hashes, Message};
+use serde_json::Value;
 
-use crate::address::{self, Address};
+use crate::address::{Address, CODEC};
 
 mod tip712;
 
 pub use tip712::hash;
 
-pub(crate) const RULES: Rules = Rules {
-    address: |order, node| address::read_once(order, node, address::read_any).map(Address::bytes),
-    shown: |address| Address::from(address).to_string(),
-    drops_destination_data: true,
-};
+pub(crate) const RULES: MessageRules = MessageRules { codec: CODEC, drops_destination_data: true };
 
-/// A gasless message with its hashes, ready to be signed by the owner.
-pub type UnsignedMessage = steps::UnsignedMessage<Address>;
+/// Returns a message as TronWeb and TronLink take it: `tronWeb.trx.signTypedData(domain, types, message)`.
+///
+/// Two things differ from [`Message::to_json`], the form of EVM wallets. Addresses are in base58check. `types` does not
+/// declare `EIP712Domain`, which TronWeb refuses as an unused type.
+#[must_use]
+pub fn to_json(message: &Message) -> Value {
+    let address = |address| Value::from(Address::from(address).to_string());
+    let mut json = message.to_json();
+    let replaced =
+        [("/domain/verifyingContract", address(message.verifying_contract)), ("/message/redeemer", address(message.terms.redeemer))];
+    for (pointer, value) in replaced {
+        if let Some(member) = json.pointer_mut(pointer) {
+            *member = value;
+        }
+    }
+    if let Some(Value::Object(types)) = json.get_mut("types") {
+        types.remove("EIP712Domain");
+    }
+    json
+}

@@ -1,22 +1,21 @@
-//! The way out from an order record alone: redeem with the secret, refund after the timelock.
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < block number`.
 //!
-//! No live record has confirmed how Tron's contract makes swap ids (protocol.md section 5). So the calls take the
-//! record's own id, and say whether the formula gives the same.
+//! No live record has confirmed how Tron's contract makes swap ids. So the calls take the record's own id, and say whether
+//! the formula gives the same.
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
-use countersign_core::wire::OrderRecord;
-use countersign_core::{Account, Code, Family, Refusal, Registry, Side};
+use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, TypedValue, Warnings};
 
 use crate::address::Address;
-use crate::htlc;
-use crate::transaction::{Payload, Wallet};
+use crate::transaction::{Calls, TronTransaction, Unsigned};
 use crate::verify::Call;
+use crate::{UnsignedOrder, htlc};
 
 /// Fee limit that these calls are given, in sun: 100 TRX, enough for the contract's storage writes and one token transfer
 /// at the energy prices of the last years.
@@ -26,6 +25,10 @@ pub const FEE_LIMIT: i64 = 100_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
+    /// The order's id, as the record has it.
+    pub order_id: String,
+    /// Whether the call redeems or refunds.
+    pub role: Role,
     /// Chain id.
     pub chain_id: u64,
     /// The call.
@@ -42,67 +45,79 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Gives the call a sender, who pays for it, and a reference block; sign the payload's id, or hand its bytes to a
-    /// hardware signer.
+    /// Makes the call a transaction of `sender`, who pays for it and need not be a party of the swap.
+    ///
+    /// A swap id that the formula does not give is a warning of the result ([`Code::SwapIdUnchecked`]).
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, or a refusal of its lifetime.
-    pub fn prepare(&self, sender: Address, wallet: &Wallet) -> Result<Payload, Refusal> {
-        wallet.check(self.chain_id)?;
-        Ok(Payload::new(sender, wallet, &self.call))
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, or [`Code::ExpirationPassed`].
+    pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
+        calls.check(self.chain_id)?;
+        let transaction = TronTransaction::new(sender, calls, &self.call);
+        let mut summary = Summary::default();
+        let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
+        summary.add_values(Topic::Payout, text, [self.to.into(), TypedValue::from(self.amount)]);
+        let mut warnings = Warnings::default();
+        if !self.swap_id_recomputed {
+            warnings.warn(Code::SwapIdUnchecked);
+        }
+        let unsigned = Unsigned::new(sender.bytes(), [(self.role, transaction)], None);
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
     }
 }
 
-/// The swap id of a Tron side of a record, and whether its fields and the pinned contract give it.
+/// Returns the swap id of a Tron leg of a record, and whether its fields and the pinned contract give it.
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the id is not 64 hex digits, and what [`Side::of`] refuses.
+/// [`Code::RecordSwapId`] if the id is not 64 hex digits, and what [`RecordedLeg::new`] refuses.
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([u8; 32], bool), Refusal> {
-    recompute(&Side::of(record, leg, registry, Family::Tron)?)
+    recompute(&RecordedLeg::new(record, leg, registry, Family::Tron)?)
 }
 
-/// The call that redeems a side with the secret.
+/// Returns the call that redeems a leg with the secret.
 ///
 /// # Errors
 ///
 /// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Tron)?;
-    side.check_secret(secret)?;
-    let id = recompute(&side)?;
-    recovery(&side, htlc::redeem(id.0, secret), id, &side.redeemer)
+    let leg = RecordedLeg::new(record, leg, registry, Family::Tron)?;
+    leg.check_secret(secret)?;
+    let id = recompute(&leg)?;
+    recovery(record, &leg, Role::Redeem, htlc::redeem(id.0, secret), id)
 }
 
-/// The call that refunds a side after its timelock.
+/// Returns the call that refunds a leg after its timelock.
 ///
 /// # Errors
 ///
 /// As [`fn@swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Tron)?;
-    let id = recompute(&side)?;
-    recovery(&side, htlc::refund(id.0), id, &side.initiator)
+    let leg = RecordedLeg::new(record, leg, registry, Family::Tron)?;
+    let id = recompute(&leg)?;
+    recovery(record, &leg, Role::Refund, htlc::refund(id.0), id)
 }
 
-fn chain_id(side: &Side<'_>) -> Result<u64, Refusal> {
-    match side.asset.chain.network {
+fn chain_id(leg: &RecordedLeg<'_>) -> Result<u64, Refusal> {
+    match leg.asset.chain.network {
         Network::Tron(chain_id) => Ok(chain_id),
-        _ => Err(side.refuse(Code::Internal, "chain")),
+        _ => Err(leg.refuse(Code::RecordMismatch, "chain")),
     }
 }
 
-fn recompute(side: &Side<'_>) -> Result<([u8; 32], bool), Refusal> {
-    let recomputed = formula::evm(side.version, chain_id(side)?, &side.terms(), side.htlc()?.bytes());
-    let id = bare_hex_array(&side.swap.swap_id)
-        .map_err(|code| side.refuse(Code::RecordSwapId, "swap_id").with_reason(code.meaning()).with_actual(&side.swap.swap_id))?;
+fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
+    let recomputed = formula::evm(leg.version, chain_id(leg)?, &leg.terms(), leg.htlc()?.bytes());
+    let id = bare_hex_array(&leg.swap.swap_id)
+        .map_err(|error| leg.refuse(Code::RecordSwapId, "swap_id").with_reason(error.to_string()).with_actual(&leg.swap.swap_id))?;
     Ok((id, id == recomputed))
 }
 
-fn recovery(side: &Side<'_>, data: Vec<u8>, id: ([u8; 32], bool), to: &Account) -> Result<Recovery, Refusal> {
-    let address = |account: &Account| Address::of(account).ok_or_else(|| side.refuse(Code::Internal, "chain"));
-    let call = Call { to: address(side.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
+fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u8>, id: ([u8; 32], bool)) -> Result<Recovery, Refusal> {
+    let address = |account: &Account| Address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
+    let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
+    let call = Call { to: address(leg.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
     let (swap_id, swap_id_recomputed) = id;
-    Ok(Recovery { chain_id: chain_id(side)?, call, swap_id, swap_id_recomputed, to: address(to)?, amount: side.swap.amount })
+    let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
+    Ok(Recovery { order_id, role, chain_id: chain_id(leg)?, call, swap_id, swap_id_recomputed, to, amount })
 }

@@ -1,26 +1,39 @@
-//! Unsigned transactions: one `TriggerSmartContract`, tied to a recent block that the wallet names.
+//! Transactions: one `TriggerSmartContract`, tied to a recent block that the wallet names.
 
-use alloy_primitives::{B256, U256, hex};
-use countersign_abi::call::Approve;
-use countersign_abi::steps::{self, Steps};
-use countersign_core::json::Node;
-use countersign_core::{Code, Refusal, number};
+use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
+use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath};
+use countersign_abi::payloads;
+use countersign_abi::typed_data::Message;
+use countersign_core::report::amount;
+use countersign_core::{Code, Refusal, Scheme, Summary, Topic};
 use prost::Message as _;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::address::Address;
-use crate::message::UnsignedMessage;
-use crate::verify::{Call, Deposit};
+use crate::message;
+use crate::verify::{Call, Deposit, check_fee_limit};
 
+mod json;
 pub mod protocol;
+mod signed;
 
-use protocol::{Raw, TriggerSmartContract};
+use protocol::{Raw, TRIGGER_SMART_CONTRACT, TriggerSmartContract};
+pub use signed::SignedTronTransaction;
+pub(crate) use signed::matches;
 
-/// What only the wallet knows.
+/// What the calls of an order need from the wallet.
+///
+/// ```
+/// use countersign_tron::{ApprovalStep, Calls};
+///
+/// let (made, lives) = (1_772_601_001_001, 60_000);
+/// let calls = Calls::new([0x7f, 0x87], [0; 8], made + lives, made).with_approval(ApprovalStep::Exact);
+/// assert_eq!(calls.expiration - calls.timestamp, lives);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Wallet {
+pub struct Calls {
     /// Bytes 6 and 7 of the reference block's number.
     pub ref_block_bytes: [u8; 2],
     /// Bytes 8 to 15 of the reference block's id.
@@ -29,59 +42,100 @@ pub struct Wallet {
     pub expiration: i64,
     /// When they are made, Unix milliseconds.
     pub timestamp: i64,
-    /// The wallet's own chain, where it says so: it must be the asset's.
+    /// The wallet's own chain, where it names it: it must be the asset's.
     pub chain_id: Option<u64>,
-    /// Whether a transaction that sets the allowance to zero goes first, as some tokens need where one is left over.
-    pub reset_approval: bool,
+    /// Which approvals precede the call that locks the funds.
+    pub approvals: ApprovalPlan,
+    /// Fee limit of the call that locks the funds in sun, in place of the service's: within the policy.
+    pub fee_limit: Option<u64>,
 }
 
-impl Wallet {
-    /// A wallet context with a reference block and a lifetime in Unix milliseconds.
+impl Calls {
+    /// Creates a context with a reference block and a lifetime in Unix milliseconds.
     #[must_use]
     pub const fn new(ref_block_bytes: [u8; 2], ref_block_hash: [u8; 8], expiration: i64, timestamp: i64) -> Self {
-        Self { ref_block_bytes, ref_block_hash, expiration, timestamp, chain_id: None, reset_approval: false }
+        let approvals = ApprovalPlan::new(ApprovalStep::AsVerified);
+        Self { ref_block_bytes, ref_block_hash, expiration, timestamp, chain_id: None, approvals, fee_limit: None }
     }
 
-    /// The wallet is set to the asset's chain, and its transactions live for some time. How long nodes take them for they
-    /// measure from the head block, which only the wallet sees.
+    /// Chooses what to do with the token approval.
+    #[must_use]
+    pub const fn with_approval(mut self, step: ApprovalStep) -> Self {
+        self.approvals.step = step;
+        self
+    }
+
+    /// Sets the allowance to zero first, as some tokens need where one is left over.
+    #[must_use]
+    pub const fn with_allowance_reset(mut self) -> Self {
+        self.approvals.reset_first = true;
+        self
+    }
+
+    /// Names the chain that the wallet is set to.
+    #[must_use]
+    pub const fn with_chain_id(mut self, chain_id: u64) -> Self {
+        self.chain_id = Some(chain_id);
+        self
+    }
+
+    /// Sets the fee limit of the call that locks the funds, in sun.
+    #[must_use]
+    pub const fn with_fee_limit(mut self, fee_limit: u64) -> Self {
+        self.fee_limit = Some(fee_limit);
+        self
+    }
+
+    /// Requires that the wallet is set to the asset's chain, and that its transactions live for some time. How long nodes take
+    /// them is measured from the head block, which only the wallet sees.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
         {
-            return Err(Refusal::new(Code::WalletChainMismatch, "/wallet/chain_id").with_expected(asset_chain).with_actual(chain_id));
+            return Err(Refusal::new(Code::WalletChainMismatch, "/chain_id").with_expected(asset_chain).with_actual(chain_id));
         }
         if self.expiration <= self.timestamp {
-            return Err(Refusal::new(Code::ExpirationPassed, "/wallet/expiration")
+            return Err(Refusal::new(Code::ExpirationPassed, "/expiration")
                 .with_expected(format!("above {}", self.timestamp))
-                .with_actual(self.expiration));
+                .with_actual(self.expiration.to_string()));
         }
         Ok(())
     }
+}
 
-    pub(crate) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        fn bytes<const N: usize>(node: Node<'_, '_>) -> Result<[u8; N], Refusal> {
-            number::bare_hex_array(node.text()?).map_err(|code| node.refuse(code))
-        }
-        let millis = |node: Node<'_, '_>| i64::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
-        let members = node.object()?;
-        let chain_id = members.get("chain_id").map(|node| u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge)));
-        Ok(Self {
-            ref_block_bytes: bytes(members.need("ref_block_bytes")?)?,
-            ref_block_hash: bytes(members.need("ref_block_hash")?)?,
-            expiration: millis(members.need("expiration")?)?,
-            timestamp: millis(members.need("timestamp")?)?,
-            chain_id: chain_id.transpose()?,
-            reset_approval: members.get("reset_approval").map(|node| node.bool()).transpose()?.unwrap_or_default(),
-        })
+impl From<Calls> for FundingPath<Calls> {
+    fn from(calls: Calls) -> Self {
+        Self::Calls(calls)
     }
 }
 
-/// A transaction with the bytes and id that are signed.
+/// What a signer is given.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Payload {
+    /// A transaction: its bytes for hardware signers, its JSON for `tronWeb.trx.sign`.
+    Transaction(TronTransaction),
+    /// The gasless message: [`crate::message::to_json`] is the form of `tronWeb.trx.signTypedData`.
+    TypedData(Message),
+}
+
+impl Payload {
+    /// Returns the payload as TronWeb and TronLink take it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Transaction(transaction) => transaction.to_json(),
+            Self::TypedData(message) => message::to_json(message),
+        }
+    }
+}
+
+/// A transaction with one contract call, and with the bytes and id that are signed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Payload {
+pub struct TronTransaction {
     /// The transaction as a protobuf message.
-    pub transaction: Raw,
+    pub raw: Raw,
     /// The call in it.
     pub trigger: TriggerSmartContract,
     /// The message's bytes.
@@ -90,34 +144,27 @@ pub struct Payload {
     pub tx_id: B256,
 }
 
-/// Everything to sign for one order.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Unsigned {
-    /// Who signs the transactions and the message: the owner.
-    pub sender: Address,
-    /// What is signed, step by step.
-    pub steps: Steps<Payload, UnsignedMessage>,
+/// Everything that the sender is asked to sign.
+pub type Unsigned = payloads::Unsigned<TronTransaction>;
+/// Everything that the sender was asked to sign, signed.
+pub type SignedPayloads = payloads::SignedPayloads<TronTransaction>;
+
+pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
+    let mut transactions = Vec::new();
+    if let Some(calls) = path.calls() {
+        calls.check(deposit.chain_id)?;
+        let mut to_send = deposit.calls(calls.approvals);
+        if let (Some(fee_limit), Some((_, initiate))) = (calls.fee_limit, to_send.last_mut()) {
+            let refuse = |code| Refusal::new(code, "/fee_limit").with_actual(fee_limit);
+            initiate.fee_limit = check_fee_limit(deposit.max_fee_limit, U256::from(fee_limit), &refuse)?;
+        }
+        transactions.extend(to_send.iter().map(|(role, call)| (*role, TronTransaction::new(deposit.sender, calls, call))));
+    }
+    Ok(Unsigned::new(deposit.sender.bytes(), transactions, path.message(deposit.typed_data.as_ref())?))
 }
 
-pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-    wallet.check(deposit.chain_id)?;
-    let payload = |call: &Call| Payload::new(deposit.sender, wallet, call);
-    let approval_reset = deposit.approval.as_ref().filter(|_| wallet.reset_approval).map(|approval| {
-        let reset = Approve { spender: approval.signed.spender, amount: U256::ZERO };
-        payload(&Call { data: reset.encode().into(), ..approval.call.clone() })
-    });
-    let steps = Steps {
-        approval_reset,
-        approval: deposit.approval.as_ref().map(|approval| payload(&approval.call)),
-        initiate: payload(&deposit.initiate),
-        typed_data: deposit.typed_data.clone().map(|message| UnsignedMessage::new(message, deposit.sender)),
-    };
-    Ok(Unsigned { sender: deposit.sender, steps })
-}
-
-impl Payload {
-    pub(crate) fn new(sender: Address, wallet: &Wallet, call: &Call) -> Self {
+impl TronTransaction {
+    pub(crate) fn new(sender: Address, wallet: &Calls, call: &Call) -> Self {
         let trigger = TriggerSmartContract {
             owner_address: sender.prefixed().to_vec(),
             contract_address: call.to.prefixed().to_vec(),
@@ -125,7 +172,7 @@ impl Payload {
             data: call.data.to_vec(),
             ..TriggerSmartContract::default()
         };
-        let transaction = Raw {
+        let raw = Raw {
             ref_block_bytes: wallet.ref_block_bytes.to_vec(),
             ref_block_hash: wallet.ref_block_hash.to_vec(),
             expiration: wallet.expiration,
@@ -134,34 +181,99 @@ impl Payload {
             fee_limit: call.fee_limit,
             ..Raw::default()
         };
-        let raw_data = transaction.encode_to_vec();
+        let raw_data = raw.encode_to_vec();
+        Self::from_parts(raw, trigger, raw_data)
+    }
+
+    fn from_parts(raw: Raw, trigger: TriggerSmartContract, raw_data: Vec<u8>) -> Self {
         let tx_id = B256::new(Sha256::digest(&raw_data).into());
-        Self { transaction, trigger, raw_data, tx_id }
+        Self { raw, trigger, raw_data, tx_id }
+    }
+
+    /// Decodes the bytes of a transaction that calls a contract and does nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] at `/raw_data` if encoding again gives other bytes, or at `/raw_data/contract` if there is
+    /// another operation, or more than one.
+    pub fn decode(raw_data: &[u8]) -> Result<Self, Refusal> {
+        let malformed = || Refusal::new(Code::TransactionMismatch, "/raw_data").with_reason("not the canonical bytes of a transaction");
+        let raw = Raw::decode(raw_data).map_err(|_| malformed())?;
+        if raw.encode_to_vec() != raw_data {
+            return Err(malformed());
+        }
+        let other = || {
+            let refusal = Refusal::new(Code::TransactionMismatch, "/raw_data/contract");
+            refusal.with_reason("the transaction does not consist of one contract call")
+        };
+        let [contract] = raw.contract.as_slice() else { return Err(other()) };
+        let parameter = contract.parameter.as_ref().filter(|_| contract.kind == TRIGGER_SMART_CONTRACT).ok_or_else(other)?;
+        let trigger = TriggerSmartContract::decode(parameter.value.as_slice()).map_err(|_| other())?;
+        if trigger.encode_to_vec() != parameter.value {
+            return Err(other());
+        }
+        Ok(Self::from_parts(raw, trigger, raw_data.to_vec()))
+    }
+
+    /// Returns the transaction as `tronWeb.trx.sign` takes it: the JSON of node APIs, without a signature.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json::transaction(self, None)
+    }
+
+    /// Returns the signed transaction.
+    #[must_use]
+    pub const fn with_signature(self, signature: Signature) -> SignedTronTransaction {
+        SignedTronTransaction { transaction: self, signature }
     }
 }
 
-impl steps::Payload for Payload {
-    fn preimage(&self) -> Vec<u8> {
-        self.raw_data.clone()
+impl payloads::Transaction for TronTransaction {
+    const SCHEME: Scheme = Scheme::Secp256k1Sha256;
+    type Payload = Payload;
+    type Native = SignedTronTransaction;
+
+    fn signing_bytes(&self) -> &[u8] {
+        &self.raw_data
     }
 
     fn digest(&self) -> B256 {
         self.tx_id
     }
-}
 
-impl Serialize for Payload {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("raw_data", &hex::encode(&self.raw_data))?;
-        map.serialize_entry("tx_id", &hex::encode(self.tx_id))?;
-        map.end()
+    fn payload(&self) -> Payload {
+        Payload::Transaction(self.clone())
     }
-}
 
-impl Serialize for Unsigned {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.steps.serialize(serializer)
+    fn message_payload(message: &Message) -> Payload {
+        Payload::TypedData(message.clone())
+    }
+
+    fn signed(&self, signature: &Signature) -> (String, Vec<u8>, SignedTronTransaction) {
+        let signed = self.clone().with_signature(*signature);
+        (hex::encode(self.tx_id), signed.broadcast_bytes(), signed)
+    }
+
+    fn format_address(address: AbiAddress) -> String {
+        Address::from(address).to_string()
+    }
+
+    fn describe_fees(sender: AbiAddress, last: &Self, summary: &mut Summary) {
+        let (sender, raw) = (Address::from(sender), &last.raw);
+        let lifetime = u128::try_from(raw.expiration.saturating_sub(raw.timestamp)).unwrap_or_default();
+        let text = format!(
+            "sent and paid by {sender}, reference block {} {}, made at {} ms, expires at {} ms, {} later",
+            hex::encode(&raw.ref_block_bytes),
+            hex::encode(&raw.ref_block_hash),
+            raw.timestamp,
+            raw.expiration,
+            amount::format_duration(lifetime)
+        );
+        summary.add_values(Topic::Wallet, text, [sender.into()]);
+    }
+
+    fn describe_digest(&self) -> String {
+        hex::encode(self.tx_id)
     }
 }
 
@@ -169,36 +281,53 @@ impl Serialize for Unsigned {
 mod tests {
     use super::*;
 
-    fn payload() -> Payload {
+    fn transaction() -> TronTransaction {
         let call = Call { to: [2; 20].into(), value: 25, fee_limit: 1_000, data: vec![0x4e, 0xde].into() };
-        Payload::new([1; 20].into(), &Wallet::new([0, 0], [0; 8], 2, 1), &call)
+        TronTransaction::new([1; 20].into(), &Calls::new([0, 0], [0; 8], 2, 1), &call)
     }
 
     #[test]
     fn bytes_read_back_as_the_transaction() {
-        let payload = payload();
-        let read = Raw::decode(payload.raw_data.as_slice()).unwrap();
-        assert_eq!(read, payload.transaction);
-        let [contract] = read.contract.as_slice() else { panic!("one contract") };
+        let transaction = transaction();
+        assert_eq!(TronTransaction::decode(&transaction.raw_data).unwrap(), transaction);
+        let [contract] = transaction.raw.contract.as_slice() else { panic!("one contract") };
         let any = contract.parameter.as_ref().unwrap();
-        assert_eq!(TriggerSmartContract::decode(any.value.as_slice()).unwrap(), payload.trigger);
         assert_eq!((contract.kind, any.type_url.as_str()), (31, "type.googleapis.com/protocol.TriggerSmartContract"));
     }
 
     #[test]
+    fn decodes_only_one_canonical_contract_call() {
+        let refused = |change: fn(&mut Raw)| {
+            let mut raw = transaction().raw;
+            change(&mut raw);
+            TronTransaction::decode(&raw.encode_to_vec()).unwrap_err().location().to_owned()
+        };
+        assert_eq!(refused(|raw| raw.contract.clear()), "/raw_data/contract");
+        assert_eq!(refused(|raw| raw.contract.push(raw.contract[0].clone())), "/raw_data/contract");
+        assert_eq!(refused(|raw| raw.contract[0].kind = 1), "/raw_data/contract");
+        assert_eq!(refused(|raw| raw.contract[0].parameter = None), "/raw_data/contract");
+        assert_eq!(refused(|raw| raw.contract[0].parameter.as_mut().unwrap().value.push(0)), "/raw_data/contract");
+        // An unknown member, and a member that proto3 leaves out: both would be lost on the way through the decoder.
+        for surplus in [&[0x4a, 0x00][..], &[0x18, 0x00]] {
+            let bytes = [&transaction().raw_data, surplus].concat();
+            assert_eq!(TronTransaction::decode(&bytes).unwrap_err().location(), "/raw_data");
+        }
+    }
+
+    #[test]
     fn a_transaction_lives_for_some_time() {
-        let wallet = |expiration, timestamp| Wallet::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.code());
-        assert_eq!(wallet(2, 1), Ok(()));
+        let calls = |expiration, timestamp| Calls::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.code());
+        assert_eq!(calls(2, 1), Ok(()));
         for (expiration, timestamp) in [(1, 1), (0, 1), (i64::MIN, i64::MAX)] {
-            assert_eq!(wallet(expiration, timestamp), Err(Code::ExpirationPassed), "{expiration} {timestamp}");
+            assert_eq!(calls(expiration, timestamp), Err(Code::ExpirationPassed), "{expiration} {timestamp}");
         }
     }
 
     #[test]
     fn a_wallet_of_another_chain_is_refused() {
-        let mut wallet = Wallet::new([0; 2], [0; 8], 2, 1);
-        wallet.chain_id = Some(2);
-        assert_eq!(wallet.check(1).unwrap_err().code(), Code::WalletChainMismatch);
-        assert!(wallet.check(2).is_ok());
+        let calls = Calls::new([0; 2], [0; 8], 2, 1).with_chain_id(2);
+        let refusal = calls.check(1).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
+        assert!(calls.check(2).is_ok());
     }
 }

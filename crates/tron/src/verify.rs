@@ -1,23 +1,24 @@
-//! The only file that accepts or refuses: each rule on a Tron result (batch-contract.md, attacks.md). What EVM requires in
-//! the same words stands in `countersign_abi::rules`.
+//! The only file that accepts or refuses: each rule on a Tron result.
 
 use alloy_primitives::{Bytes, U256};
-use countersign_abi::call::{self, Approve, InitiateAbi, Initiate, MAX_CALLDATA};
-use countersign_abi::rules::{AddressCodec, check_approval as settle_approval, check_arguments, check_pinned_version};
+use countersign_abi::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_abi::funding::{ApprovalPlan, FundingPath};
+use countersign_abi::rules;
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::{Code, Order, Refusal, SecretHash, Terms, Warnings};
+use countersign_core::{
+    ByteCoverage, CallPayloads, Code, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+};
 
-use crate::address::{self, Address};
+use crate::address::{self, Address, CODEC};
 use crate::message::RULES;
-use crate::wire;
-
-const SPELLING: AddressCodec =
-    AddressCodec { account: |address| Address::from(address).account(), shown: |address| Address::from(address).to_string() };
+use crate::transaction::{self, Calls, SignedTronTransaction, Unsigned};
 
 /// TIP-712 domains carry these bits of the genesis-derived chain id.
 const DOMAIN_CHAIN_ID: u64 = 0xffff_ffff;
+/// The members of a transaction object; it may have no others.
+const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
 
 /// What an order locks, rebuilt from its terms.
 #[derive(Debug)]
@@ -33,8 +34,10 @@ pub struct Deposit {
     pub initiate: Call,
     /// What the call says.
     pub terms: Initiate,
-    /// The gasless message, `None` where there is no gasless way.
+    /// The gasless message, `None` where there is no gasless path.
     pub typed_data: Option<Message>,
+    /// The policy's ceiling for a fee limit of the wallet's own, in sun.
+    pub(crate) max_fee_limit: u64,
 }
 
 /// A call to a contract.
@@ -54,22 +57,63 @@ pub struct Call {
 /// An approval as it came, and as it will be signed.
 pub type Approval = call::Approval<Call>;
 
-pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
-    order.check_no_delegate()?;
-    let pins = Pins::of(order)?;
-    let result = order.result.object()?;
-    let response = wire::Response::read(&result)?;
-    let (initiate, call) = check_initiate(order, &pins, response.initiate, warnings)?;
-    let approval = check_approval(order, &pins, response.approval, warnings)?;
-    let typed_data = check_typed_data(order, &pins, response.typed_data, &call)?;
-    let terms = Terms {
-        initiator: pins.owner.account()?,
-        redeemer: Address::from(call.redeemer).account()?,
-        timelock: u64::try_from(call.timelock).map_err(|_| order.result.refuse(Code::Internal))?,
-        secret_hash: SecretHash(call.secret_hash.0),
-    };
-    let deposit = Deposit { chain_id: pins.chain_id, sender: pins.owner, approval, initiate, terms: call, typed_data };
-    Ok((deposit, terms))
+impl Deposit {
+    /// Returns the calls in the order in which they are sent: approvals as planned, then the call that locks the funds.
+    #[must_use]
+    pub fn calls(&self, approvals: ApprovalPlan) -> Vec<(Role, Call)> {
+        let approvals = approvals.approvals(self.approval.as_ref(), self.terms.amount);
+        let calls = approvals.into_iter().filter_map(|(role, approve)| {
+            let call = &self.approval.as_ref()?.call;
+            Some((role, Call { data: approve.encode().into(), ..call.clone() }))
+        });
+        calls.chain([(Role::Initiate, self.initiate.clone())]).collect()
+    }
+}
+
+impl family::Deposit for Deposit {
+    type Wallet = FundingPath<Calls>;
+    type Unsigned = Unsigned;
+
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+        order.check_no_delegate()?;
+        let pins = Pins::from_order(order)?;
+        let payloads = CallPayloads::read(&order.result.object()?, false)?;
+        let (initiate, call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
+        let approval = check_approval(order, &pins, payloads.approval, warnings)?;
+        let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call)?;
+        let terms = SwapTerms {
+            initiator: pins.owner.to_account(),
+            redeemer: CODEC.account(call.redeemer),
+            timelock,
+            secret_hash: SecretHash(call.secret_hash.0),
+        };
+        let deposit = Self {
+            chain_id: pins.chain_id,
+            sender: pins.owner,
+            approval,
+            initiate,
+            terms: call,
+            typed_data,
+            max_fee_limit: order.policy.tron_fee_limit,
+        };
+        Ok((deposit, Some(terms)))
+    }
+
+    fn describe(&self, summary: &mut Summary) {
+        crate::summary::describe(self, summary);
+    }
+
+    fn coverage(&self) -> Vec<ByteCoverage> {
+        crate::summary::coverage(self)
+    }
+
+    fn prepare(&self, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
+        transaction::prepare(self, path)
+    }
+
+    fn matches(&self, transaction: &SignedTronTransaction) -> Result<Role, Refusal> {
+        transaction::matches(self, transaction)
+    }
 }
 
 /// What the wallet knows already.
@@ -83,65 +127,75 @@ struct Pins {
 }
 
 impl Pins {
-    fn of(order: &Order<'_>) -> Result<Self, Refusal> {
-        let asset = order.source;
-        let internal = || Refusal::new(Code::Internal, "/request/source/asset");
-        let Network::Tron(chain_id) = asset.chain.network else { return Err(internal()) };
-        let (htlc, token, owner) = (order.pinned_htlc(Address::of)?, order.pinned_token(Address::of)?, order.owner_as(Address::of)?);
+    fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
+        let Network::Tron(chain_id) = order.source.chain.network else {
+            return Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset"));
+        };
+        let convert = Address::from_account;
+        let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
         Ok(Self { chain_id, htlc, token, owner, value: check_native_amount(order)? })
     }
 }
 
 /// A transaction holds its call value in an `int64`: a larger amount of TRX would wrap to another one.
-fn check_native_amount(order: &Order<'_>) -> Result<i64, Refusal> {
+fn check_native_amount(order: &OrderContext<'_>) -> Result<i64, Refusal> {
     if !order.is_native() {
         return Ok(0);
     }
     let amount = order.request.source.amount;
-    i64::try_from(amount)
-        .map_err(|_| Refusal::new(Code::NumberTooLarge, "/request/source/amount").with_expected(format!("at most {} sun", i64::MAX)).with_actual(amount))
+    i64::try_from(amount).map_err(|_| {
+        let expected = format!("at most {} sun", i64::MAX);
+        Refusal::new(Code::NumberTooLarge, "/request/source/amount").with_expected(expected).with_actual(amount)
+    })
 }
 
-/// Chain, contract, fee limit and value of a transaction object; answers the call with its data still to be judged.
-fn check_transaction(order: &Order<'_>, pins: &Pins, node: &Node<'_, '_>, to: (Address, Code), value: i64) -> Result<Call, Refusal> {
-    let members = wire::transaction(node)?;
+/// Checks chain, contract, fee limit and value of a transaction object, and returns the call with its data still to be judged.
+fn check_transaction(order: &OrderContext<'_>, pins: &Pins, node: &Node<'_, '_>, to: (Address, Code), value: i64) -> Result<Call, Refusal> {
+    let members = node.object()?;
+    members.only(&TRANSACTION_KEYS)?;
     let chain = members.need("chain_id")?;
     if chain.integer()? != pins.chain_id {
         return Err(chain.refuse(Code::ChainMismatch).with_expected(pins.chain_id));
     }
     let contract = members.need("to")?;
-    if address::read_once(order, contract, address::read)? != to.0 {
+    if address::read(contract)? != to.0 {
         return Err(contract.refuse(to.1).with_expected(to.0));
     }
     let coins = members.need("value")?;
     if i64::try_from(coins.decimal()?) != Ok(value) {
-        return Err(coins.refuse(Code::ValueMismatch).with_expected(value));
+        return Err(coins.refuse(Code::ValueMismatch).with_expected(value.to_string()));
     }
-    let fee_limit = check_fee_limit(order.policy.tron_fee_limit, &members.need("gas_limit")?)?;
+    let limit = members.need("gas_limit")?;
+    let fee_limit = check_fee_limit(order.policy.tron_fee_limit, limit.decimal()?, &|code| limit.refuse(code))?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
     Ok(Call { to: to.0, value, fee_limit, data })
 }
 
-/// `gas_limit` is the fee limit in sun. A call that may burn nothing never runs, whatever energy the owner has staked.
-fn check_fee_limit(most: u64, node: &Node<'_, '_>) -> Result<i64, Refusal> {
-    let limit = node.decimal()?;
+/// The response's `gas_limit` is the fee limit in sun. A call that may burn nothing never runs, whatever energy the owner has
+/// staked.
+pub(crate) fn check_fee_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Result<i64, Refusal> {
     match i64::try_from(limit) {
-        Ok(0) => Err(node.refuse(Code::GasLimitTooLow).with_expected("at least 1 sun")),
-        Ok(fee_limit) if limit <= U256::from(most) => Ok(fee_limit),
-        _ => Err(node.refuse(Code::GasLimitTooHigh).with_expected(format!("at most {most} sun"))),
+        Ok(0) => Err(refuse(Code::GasLimitTooLow).with_expected("at least 1 sun")),
+        Ok(fee_limit) if limit <= U256::from(max) => Ok(fee_limit),
+        _ => Err(refuse(Code::GasLimitTooHigh).with_expected(format!("at most {max} sun"))),
     }
 }
 
-fn check_initiate(order: &Order<'_>, pins: &Pins, node: Node<'_, '_>, warnings: &mut Warnings) -> Result<(Call, Initiate), Refusal> {
+fn check_initiate(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: Node<'_, '_>,
+    warnings: &mut Warnings,
+) -> Result<(Call, Initiate, u64), Refusal> {
     let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), pins.value)?;
     let at = node.at().key("data");
     let terms = Initiate::decode(&call.data, false, InitiateAbi::WithData, &at)?;
-    check_arguments(order, &terms, SPELLING, &at, warnings)?;
-    Ok((call, terms))
+    let timelock = rules::check_arguments(order, &terms, CODEC, &at, warnings)?;
+    Ok((call, terms, timelock))
 }
 
 fn check_approval(
-    order: &Order<'_>,
+    order: &OrderContext<'_>,
     pins: &Pins,
     node: Option<Node<'_, '_>>,
     warnings: &mut Warnings,
@@ -151,16 +205,21 @@ fn check_approval(
     let mut call = check_transaction(order, pins, &node, (token, Code::UnknownToken), 0)?;
     let at = node.at().key("data");
     let proposed = Approve::decode(&call.data, &at)?;
-    let signed = settle_approval(order, proposed, pins.htlc.bytes(), SPELLING, &at, warnings)?;
+    let signed = rules::check_approval(order, proposed, pins.htlc.bytes(), CODEC, &at, warnings)?;
     if signed != proposed {
         call.data = signed.encode().into();
     }
     Ok(Some(Approval { call, proposed, signed }))
 }
 
-fn check_typed_data(order: &Order<'_>, pins: &Pins, node: Option<Node<'_, '_>>, call: &Initiate) -> Result<Option<Message>, Refusal> {
+fn check_typed_data(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: Option<Node<'_, '_>>,
+    call: &Initiate,
+) -> Result<Option<Message>, Refusal> {
     let Some(node) = node else { return Ok(None) };
     let message = Message::read(order, node, pins.chain_id & DOMAIN_CHAIN_ID, pins.htlc.bytes(), call, RULES)?;
-    check_pinned_version(order, &node, &message)?;
+    rules::check_pinned_version(order, &node, &message)?;
     Ok(Some(message))
 }

@@ -1,17 +1,19 @@
 //! The public surface: states cross threads, and native types come with the crate.
 
-use countersign_core::{Proposed, Signed, Unsigned, Verified};
-use countersign_tron::{Address, Key, ExternalSignature, Payload, Tron, Wallet};
+use countersign_tron::{
+    Address, Calls, ExternalSignature, FundingPath, Key, Payload, SignedOrder, SignedTronTransaction, TronTransaction, UnsignedOrder,
+    VerifiedOrder,
+};
 
 const fn crosses_threads<T: Send + Sync>() {}
 
 #[test]
 fn states_and_keys_cross_threads() {
-    crosses_threads::<Proposed<'_, Tron>>();
-    crosses_threads::<Verified<Tron>>();
-    crosses_threads::<Unsigned<Tron>>();
-    crosses_threads::<Signed<Tron>>();
-    crosses_threads::<(Address, Key, ExternalSignature, Payload, Wallet)>();
+    crosses_threads::<VerifiedOrder>();
+    crosses_threads::<UnsignedOrder>();
+    crosses_threads::<SignedOrder>();
+    crosses_threads::<(Address, Key, ExternalSignature, Payload, FundingPath<Calls>)>();
+    crosses_threads::<(TronTransaction, SignedTronTransaction)>();
 }
 
 #[test]

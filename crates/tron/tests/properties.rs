@@ -9,22 +9,20 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use alloy_primitives::{B256, Bytes, U256, hex};
-use countersign_core::Policy;
 use countersign_core::json::{self, Node};
-use countersign_tron::htlc::{Approve, Initiate};
-use countersign_tron::transaction::protocol::{Raw, TriggerSmartContract};
-use countersign_tron::{Address, message};
-use proptest::prelude::*;
-use prost::Message as _;
-use serde_json::{Value as Json, json};
-use support::properties::{
+use countersign_core::{Policy, Role};
+use countersign_testkit::properties::{
     Payloads, account_for, every_member_is_needed_or_without_effect, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover,
     values, wallet_values,
 };
-use support::{Case, fixture, outcome, with_unsigned};
+use countersign_testkit::{Case, fixture, outcome, with_unsigned};
+use countersign_tron::htlc::{Approve, Initiate};
+use countersign_tron::transaction::protocol::{Raw, TriggerSmartContract};
+use countersign_tron::{Address, Tron, message};
+use proptest::prelude::*;
+use prost::Message as _;
+use serde_json::{Value as Json, json};
 
 const PAYLOADS: Payloads = Payloads {
     pointers: &["/response/result/approval_transaction/data", "/response/result/initiate_transaction/data"],
@@ -37,22 +35,22 @@ const EVERY_KIND: [&str; 5] =
 
 #[test]
 fn every_byte_of_calldata_is_accounted_for() {
-    PAYLOADS.every_byte_is_accounted_for(&EVERY_KIND);
+    PAYLOADS.every_byte_is_accounted_for::<Tron>(&EVERY_KIND);
 }
 
 #[test]
 fn every_scalar_of_a_response_is_accounted_for() {
-    every_scalar_is_accounted_for(&EVERY_KIND);
+    every_scalar_is_accounted_for::<Tron>(&EVERY_KIND);
 }
 
 #[test]
 fn every_member_of_a_response_is_needed_or_without_effect() {
-    every_member_is_needed_or_without_effect(&EVERY_KIND);
+    every_member_is_needed_or_without_effect::<Tron>(&EVERY_KIND);
 }
 
 #[test]
 fn spans_cover_every_byte_and_every_scalar() {
-    spans_cover(&["approval_transaction", "initiate_transaction", "typed_data", "order_id"], |pointer, scalar| {
+    spans_cover::<Tron>(&["approval_transaction", "initiate_transaction", "typed_data", "order_id"], |pointer, scalar| {
         let data = PAYLOADS.pointers.contains(&pointer);
         data.then(|| (PAYLOADS.read)(scalar).expect("calldata").len())
     });
@@ -91,7 +89,7 @@ fn address(value: &Json) -> Address {
 
 /// An honest answer to a request for these terms.
 fn honest(terms: &Terms) -> (Case, Initiate) {
-    let case = fixture("tron-token-approval-unlimited");
+    let case = fixture::<Tron>("tron-token-approval-unlimited");
     let mut line = case.json();
     let result = line["response"]["result"].clone();
     let call = Initiate {
@@ -125,9 +123,10 @@ proptest! {
     #[test]
     fn honest_terms_come_out_as_they_went_in(terms in terms()) {
         let (case, call) = honest(&terms);
-        let (raw, hashes) = with_unsigned(&case, &Policy::default(), |unsigned, _| {
-            let payloads = &unsigned.payloads().steps;
-            Ok((payloads.initiate.raw_data.clone(), payloads.typed_data.as_ref().map(|message| message.hashes)))
+        let (raw, hashes) = with_unsigned::<Tron, _>(&case, &Policy::default(), |unsigned, _| {
+            let payloads = unsigned.payloads();
+            let raw_data = payloads.call(Role::Initiate).map(|call| call.transaction.raw_data.clone());
+            Ok((raw_data.expect("a call"), payloads.message.as_ref().map(|message| message.hashes)))
         }).map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         let raw = Raw::decode(raw.as_slice()).expect("a transaction");
         let parameter = raw.contract[0].parameter.as_ref().expect("a call");
@@ -141,13 +140,13 @@ proptest! {
     #[test]
     fn a_changed_byte_of_honest_calldata_is_accounted_for(terms in terms(), at in any::<prop::sample::Index>(), flip in 1..=u8::MAX) {
         let (case, call) = honest(&terms);
-        let base = outcome(&case).expect("honest");
+        let base = outcome::<Tron>(&case).expect("honest");
         let mut data = call.encode();
         let at = at.index(data.len());
         data[at] ^= flip;
         let mut line = case.json();
         line["response"]["result"]["initiate_transaction"]["data"] = json!(hex::encode_prefixed(data));
-        prop_assert_eq!(account_for(&case, &base, &line, &format!("byte {at}")), Ok(()));
+        prop_assert_eq!(account_for::<Tron>(&case, &base, &line, &format!("byte {at}")), Ok(()));
     }
 
     #[test]
@@ -184,6 +183,6 @@ proptest! {
     #[test]
     fn no_wallet_makes_the_library_panic(member in 0..4_usize, value in wallet_values()) {
         let member = ["ref_block_bytes", "ref_block_hash", "expiration", "timestamp"][member];
-        is_refused_at_the_wallet("tron-token-approval-exact", member, value)?;
+        is_refused_at_the_wallet::<Tron>("tron-token-approval-exact", member, value)?;
     }
 }

@@ -8,17 +8,16 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use std::borrow::Cow;
 
 use alloy_dyn_abi::eip712::TypedData;
 use alloy_primitives::{B256, keccak256};
 use countersign_core::json::{self, Node, Value};
 use countersign_core::{Policy, Refusal};
+use countersign_testkit::{Beside, Case, TestResult, beside, fixtures, shared, skipped, with_unsigned};
+use countersign_tron::Tron;
 use countersign_tron::message::{self, Hashes};
 use serde_json::{Value as Json, json};
-use support::{Beside, Case, TestResult, with_unsigned};
 
 /// Published cases that the hasher refuses, each with the reason: none.
 const REFUSED: [(&str, &str); 0] = [];
@@ -33,9 +32,9 @@ fn digest(of: &Json) -> Result<B256, Box<dyn std::error::Error>> {
 
 #[test]
 fn published_vectors_hash_alike() -> TestResult {
-    let text = match support::shared("public-vectors/tip712-tronweb.json") {
+    let text = match shared("public-vectors/tip712-tronweb.json") {
         Ok(text) => text,
-        Err(reason) => return support::skipped(&reason),
+        Err(reason) => return skipped(&reason),
     };
     let cases: Vec<Json> = serde_json::from_slice(&text)?;
     assert_eq!(cases.len(), 1_025);
@@ -90,12 +89,16 @@ fn signed_part(typed_data: &Value<'_>) -> Value<'static> {
 fn check_own(cases: &[Case]) -> TestResult {
     let mut hashed = 0;
     for case in cases {
-        let Some(wanted) = with_unsigned(case, &Policy::default(), |unsigned, _| {
-            Ok(unsigned.payloads().steps.typed_data.as_ref().map(|message| message.hashes))
-        })?
-        else {
-            continue;
-        };
+        let message = with_unsigned::<Tron, _>(case, &Policy::default(), |unsigned, _| Ok(unsigned.payloads().message.clone()))?;
+        let Some(message) = message else { continue };
+        let wanted = message.hashes;
+        // What TronWeb is given hashes to what is signed, and spells addresses as TronWeb shows them.
+        let json = message::to_json(&message.message);
+        assert_eq!(hash(&json.to_string())?, wanted, "{}", case.id);
+        assert!(json["types"].get("EIP712Domain").is_none() && json["message"].get("destinationData").is_none(), "{json}");
+        for address in [&json["domain"]["verifyingContract"], &json["message"]["redeemer"]] {
+            assert_eq!(address.as_str().map(|text| (text.len(), text.starts_with('T'))), Some((34, true)), "{}", case.id);
+        }
         let value = json::parse(case.input.as_bytes())?;
         let root = Node::root(&value, "");
         let root = root.object()?;
@@ -112,9 +115,9 @@ fn check_own(cases: &[Case]) -> TestResult {
 
 #[test]
 fn the_general_hash_of_an_order_is_the_digest_that_is_signed() -> TestResult {
-    check_own(&support::fixtures()?)?;
-    match support::beside("vectors/tron.jsonl")? {
+    check_own(&fixtures::<Tron>()?)?;
+    match beside("vectors/tron.jsonl")? {
         Beside::Cases(cases) => check_own(&cases),
-        Beside::Absent(reason) => support::skipped(&reason),
+        Beside::Absent(reason) => skipped(&reason),
     }
 }

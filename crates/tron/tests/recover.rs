@@ -1,4 +1,4 @@
-//! The way out from an order record alone.
+//! Recovery from an order record alone.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -8,58 +8,68 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use alloy_primitives::{hex, keccak256};
-use countersign_core::{Code, SecretHash};
+use countersign_core::{Code, RequestId, Role, SecretHash};
+use countersign_testkit::recover::{record, refuses_other_records};
+use countersign_testkit::{TestResult, fixture, registry};
 use countersign_tron::recover::{self, Leg};
-use countersign_tron::{Address, Wallet};
-use support::recover::{record, refuses_other_records};
-use support::{TestResult, fixture};
+use countersign_tron::{Address, Calls, Key, Tron};
 
 #[test]
 fn refunds_the_source_to_the_owner() -> TestResult {
-    let case = fixture("tron-record-evm-v2").json();
-    let record = record("tron-record-evm-v2", |_| {})?;
-    let way_out = recover::refund(&record, Leg::Source, support::registry())?;
+    let case = fixture::<Tron>("tron-record-evm-v2").json();
+    let record = record::<Tron>("tron-record-evm-v2", |_| {})?;
+    let recovery = recover::refund(&record, Leg::Source, registry())?;
     let id = case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?;
-    assert_eq!(hex::encode(way_out.swap_id), id);
-    assert!(way_out.swap_id_recomputed);
-    assert_eq!(way_out.to.to_string(), case["request"]["source"]["owner"]);
-    assert_eq!(way_out.call.to.to_string(), case["response"]["result"]["initiate_transaction"]["to"]);
+    assert_eq!(hex::encode(recovery.swap_id), id);
+    assert!(recovery.swap_id_recomputed);
+    assert_eq!(recovery.to.to_string(), case["request"]["source"]["owner"]);
+    assert_eq!(recovery.call.to.to_string(), case["response"]["result"]["initiate_transaction"]["to"]);
     let selector = &keccak256("refund(bytes32)")[..4];
-    assert_eq!(hex::encode(&way_out.call.data), format!("{}{id}", hex::encode(selector)));
+    assert_eq!(hex::encode(&recovery.call.data), format!("{}{id}", hex::encode(selector)));
 
-    let sender = Address::from([3; 20]);
-    let payload = way_out.prepare(sender, &Wallet::new([1, 2], [3; 8], 60_000, 0))?;
-    assert_eq!((payload.trigger.owner_address.as_slice(), payload.transaction.fee_limit), (&sender.prefixed()[..], recover::FEE_LIMIT));
-    let mut wallet = Wallet::new([1, 2], [3; 8], 60_000, 0);
-    wallet.chain_id = Some(1);
-    assert_eq!(way_out.prepare(sender, &wallet).map_err(|refusal| refusal.code()), Err(Code::WalletChainMismatch));
+    let key = Key::from_bytes(&[3; 32])?;
+    let sender = Address::from(key.address());
+    let calls = Calls::new([1, 2], [3; 8], 60_000, 0);
+    let mut unsigned = recovery.prepare(sender, &calls)?;
+    assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
+    assert_eq!(unsigned.warnings().list(), []);
+    let text = format!("refund of swap {id} pays {} base units to {}", recovery.amount, recovery.to);
+    assert!(unsigned.summary().to_string().contains(&text), "{}", unsigned.summary());
+    unsigned.sign(&key)?;
+    let transactions = unsigned.finish()?.transactions();
+    let [transaction] = transactions.as_slice() else { panic!("one transaction") };
+    assert_eq!((transaction.role, transaction.native.signer()), (Role::Refund, Some(sender)));
+    let signed = transaction.native.transaction();
+    assert_eq!((signed.trigger.owner_address.as_slice(), signed.raw.fee_limit), (&sender.prefixed()[..], recover::FEE_LIMIT));
+    let refusal = recovery.prepare(sender, &calls.with_chain_id(1)).expect_err("another chain");
+    assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
     Ok(())
 }
 
 #[test]
 fn redeems_with_the_right_secret_only() -> TestResult {
     let secret = [0x5a; 32];
-    let record = record("tron-record-native-v3", |order| {
+    let record = record::<Tron>("tron-record-native-v3", |order| {
         order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
     })?;
-    let way_out = recover::redeem(&record, Leg::Source, &secret, support::registry())?;
-    assert!(!way_out.swap_id_recomputed, "the id is that of another secret hash");
-    assert_eq!(hex::encode(&way_out.call.data[..4]), "f7ff7207");
-    assert_eq!(&way_out.call.data[4 + 3 * 32..], secret);
-    assert_eq!(way_out.to.to_string(), record.source_swap.redeemer);
-    let refusal = recover::redeem(&record, Leg::Source, &[1; 32], support::registry()).expect_err("another secret");
+    let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
+    assert!(!recovery.swap_id_recomputed, "the id is that of another secret hash");
+    let unsigned = recovery.prepare(Address::from([3; 20]), &Calls::new([1, 2], [3; 8], 60_000, 0))?;
+    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
+    assert_eq!(hex::encode(&recovery.call.data[..4]), "f7ff7207");
+    assert_eq!(&recovery.call.data[4 + 3 * 32..], secret);
+    assert_eq!(recovery.to.to_string(), record.source_swap.redeemer);
+    let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())
 }
 
 #[test]
 fn refuses_what_is_not_trons_or_not_a_swap() -> TestResult {
-    refuses_other_records(
+    refuses_other_records::<Tron, _>(
         "tron-record-evm-v2",
         &[(|order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator")],
-        |record, leg| recover::refund(record, leg, support::registry()),
+        |record, leg| recover::refund(record, leg, registry()),
     )
 }

@@ -1,4 +1,4 @@
-//! What a signer is asked for, what it may answer, and what goes to nodes and to the service.
+//! What a signer is asked for, what it may return, and what goes to nodes and to the service.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -8,16 +8,15 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use alloy_primitives::{B256, hex};
-use countersign_core::json::{self, Node};
-use countersign_core::{ChainFamily, Code, Policy, Refusal, Signed};
+use countersign_core::{Code, Policy, Refusal, RequestId, Role, Scheme};
+use countersign_testkit::{
+    Case, TestResult, artefacts, attach as attach_json, fixture, key, outcome_under, verified, verified_under, wallet,
+};
 use countersign_tron::transaction::protocol::Transaction;
-use countersign_tron::{Key, ExternalSignature, Tron};
+use countersign_tron::{ApprovalStep, Calls, FundingPath, Gasless, Key, Payload, SignedOrder, Tron, UnsignedOrder};
 use k256_free::{flip_s, with_v};
 use serde_json::{Value as Json, json};
-use support::{Case, TestResult, fixture, with_unsigned};
 
 const CASE: &str = "tron-token-approval-exact";
 
@@ -38,58 +37,76 @@ mod k256_free {
     }
 }
 
-fn key_of(case: &Case) -> Key {
-    Tron::read_key(case.json()["wallet"]["secret_key"].as_str().expect("a key")).expect("a key")
+fn case() -> Case {
+    fixture::<Tron>(CASE)
 }
 
-fn read(signature: &Json) -> Result<ExternalSignature, Refusal> {
-    let text = signature.to_string();
-    Tron::read_signature(Node::root(&json::parse(text.as_bytes())?, "/signatures/x"))
+fn prepared(case: &Case) -> UnsignedOrder {
+    verified::<Tron>(case).prepare(wallet::<Tron>(case)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id))
 }
 
-fn attach(case: &Case, given: &[(&str, Json)]) -> Result<Signed<Tron>, Refusal> {
-    with_unsigned(case, &Policy::default(), |unsigned, _| {
-        let given = given.iter().map(|(name, text)| Ok(((*name).to_owned(), read(text)?))).collect::<Result<_, Refusal>>()?;
-        unsigned.attach(given)
-    })
+/// What calls need, as the case's wallet has it.
+fn calls(case: &Case) -> Calls {
+    let FundingPath::Both(calls) = wallet::<Tron>(case) else { panic!("the contract prepares both") };
+    calls
+}
+
+fn signed(case: &Case) -> SignedOrder {
+    let mut unsigned = prepared(case);
+    unsigned.sign(&key::<Tron>(case)).expect("signs");
+    unsigned.finish().expect("everything is signed")
+}
+
+fn attach(case: &Case, given: &Json) -> Result<UnsignedOrder, Refusal> {
+    let mut unsigned = prepared(case);
+    attach_json(&mut unsigned, given)?;
+    Ok(unsigned)
 }
 
 /// The signatures that the fixture expects, by request, as bytes.
 fn expected(case: &Case) -> [(&'static str, Vec<u8>); 3] {
     ["approval", "initiate", "typed_data"].map(|name| {
-        let text = case.whole().expect("JSON")["expect"]["artefacts"][name]["signature"].as_str().expect("a signature").to_owned();
+        let text = case.expect()["artefacts"][name]["signature"].as_str().expect("a signature").to_owned();
         (name, hex::decode(text).expect("hex"))
     })
 }
 
 #[test]
 fn requests_name_owner_payload_and_digest() -> TestResult {
-    let case = fixture(CASE);
-    let requests = with_unsigned(&case, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
-    let whole = case.whole()?;
-    let artefacts = &whole["expect"]["artefacts"];
-    let requests = serde_json::to_value(requests)?;
-    for (index, name) in ["approval", "initiate"].iter().enumerate() {
-        assert_eq!(requests[index]["name"], *name);
-        assert_eq!(requests[index]["signer"], whole["request"]["source"]["owner"]);
-        assert_eq!(requests[index]["payload"], format!("0x{}", artefacts[name]["raw_data"].as_str().ok_or("no bytes")?));
-        assert_eq!(requests[index]["digest"], format!("0x{}", artefacts[name]["tx_id"].as_str().ok_or("no id")?));
+    let case = case();
+    let requests = prepared(&case).requests();
+    let artefacts = case.expect()["artefacts"].take();
+    let owner = case.json()["request"]["source"]["owner"].take();
+    for (request, name) in requests.iter().zip(["approval", "initiate"]) {
+        assert_eq!((request.id.name().as_ref(), request.scheme), (name, Scheme::Secp256k1Sha256));
+        assert_eq!(owner, request.signer);
+        assert_eq!(artefacts[name]["raw_data"], hex::encode(&request.message));
+        assert_eq!(artefacts[name]["tx_id"], hex::encode(&request.digest));
+        let Payload::Transaction(transaction) = &request.payload else { panic!("a transaction") };
+        let json = request.payload.to_json();
+        assert_eq!((&json["txID"], &json["raw_data_hex"]), (&artefacts[name]["tx_id"], &artefacts[name]["raw_data"]));
+        assert_eq!((json.get("signature"), &json), (None, &transaction.to_json()));
     }
-    assert_eq!(requests[2]["digest"], artefacts["typed_data"]["digest"]);
-    assert_eq!(requests[2]["payload"].as_str().map(|text| (text.len(), text.starts_with("0x1901"))), Some((134, true)));
+    let [.., message] = requests.as_slice() else { panic!("three requests") };
+    assert_eq!((message.id, message.scheme), (RequestId::TypedData, Scheme::Secp256k1Keccak));
+    assert_eq!(artefacts["typed_data"]["digest"], hex::encode_prefixed(&message.digest));
+    assert_eq!((message.message.len(), &message.message[..2]), (66, &[0x19, 0x01][..]));
+    let json = message.payload.to_json();
+    assert_eq!(json["primaryType"], "Initiate");
+    assert_eq!(json["domain"]["verifyingContract"], case.json()["response"]["result"]["initiate_transaction"]["to"]);
     Ok(())
 }
 
 #[test]
 fn takes_every_v_and_gives_27_or_28() -> TestResult {
-    let case = fixture(CASE);
-    let wanted = case.whole()?["expect"]["artefacts"].clone();
-    let signatures = expected(&case);
+    let case = case();
+    let wanted = case.expect()["artefacts"].take();
     for spell in [|bytes: &[u8]| bytes.to_vec(), |bytes: &[u8]| with_v(bytes, bytes[64] - 27)] {
         for prefix in ["", "0x"] {
-            let given = signatures.iter().map(|(name, bytes)| (*name, json!(format!("{prefix}{}", hex::encode(spell(bytes))))));
-            let signed = attach(&case, &given.collect::<Vec<_>>())?;
-            assert_eq!(serde_json::to_value(signed.artefacts())?, wanted);
+            let given = expected(&case).map(|(name, bytes)| (name, format!("{prefix}{}", hex::encode(spell(&bytes)))));
+            let unsigned = attach(&case, &given.into_iter().collect())?;
+            assert_eq!(artefacts(&unsigned), wanted);
+            assert!(unsigned.finish().is_ok());
         }
     }
     Ok(())
@@ -97,22 +114,54 @@ fn takes_every_v_and_gives_27_or_28() -> TestResult {
 
 #[test]
 fn what_is_not_signed_stays_unsigned() -> TestResult {
-    let case = fixture(CASE);
+    let case = case();
     let [.., (_, bytes)] = expected(&case);
-    let signed = attach(&case, &[("typed_data", json!(hex::encode(&bytes)))])?;
-    let artefacts = signed.artefacts();
-    assert!(artefacts.initiate.signature.is_none() && artefacts.initiate.broadcast_bytes().is_none());
-    assert!(artefacts.initiate.broadcast_json().is_none());
-    let submission = serde_json::to_value(artefacts.submission())?;
-    assert_eq!(submission, json!({ "signature": format!("0x{}", hex::encode(bytes)) }));
+    let unsigned = attach(&case, &json!({ "typed_data": hex::encode(&bytes) }))?;
+    assert_eq!(unsigned.missing(), [RequestId::Approval, RequestId::Initiate]);
+    assert!(artefacts(&unsigned)["initiate"].get("signature").is_none());
+    let incomplete = unsigned.finish().expect_err("two signatures are missing");
+    assert_eq!(incomplete.missing(), [RequestId::Approval, RequestId::Initiate]);
+    Ok(())
+}
+
+#[test]
+fn the_gasless_path_needs_nothing_from_the_wallet() -> TestResult {
+    let case = case();
+    let mut unsigned = verified::<Tron>(&case).prepare(Gasless)?;
+    assert_eq!(unsigned.missing(), [RequestId::TypedData]);
+    unsigned.sign(&key::<Tron>(&case))?;
+    let signed = unsigned.finish()?;
+    let [.., (_, bytes)] = expected(&case);
+    assert_eq!(serde_json::to_value(signed.gasless())?, json!({ "signature": hex::encode_prefixed(bytes) }));
+    assert!(signed.transactions().is_empty());
+    let none = fixture::<Tron>("tron-token-typed-data-null");
+    assert_eq!(verified::<Tron>(&none).prepare(Gasless).expect_err("no gasless path").code(), Code::NothingToSign);
+    Ok(())
+}
+
+#[test]
+fn the_wallet_chooses_approvals_and_the_fee_limit() -> TestResult {
+    let case = fixture::<Tron>("tron-token-approval-unlimited");
+    let order = verified::<Tron>(&case);
+    let unsigned = order.prepare(calls(&case).with_approval(ApprovalStep::AlreadyApproved).with_fee_limit(5_000_000))?;
+    assert_eq!(unsigned.missing(), [RequestId::Initiate], "neither approval nor message");
+    let initiate = unsigned.payloads().call(Role::Initiate).ok_or("no call")?;
+    assert_eq!(initiate.transaction.raw.fee_limit, 5_000_000);
+    let unsigned = order.prepare(calls(&case).with_approval(ApprovalStep::Exact))?;
+    let approval = unsigned.payloads().call(Role::Approval).ok_or("no approval")?;
+    assert_eq!(B256::from_slice(&approval.transaction.trigger.data[36..]), B256::left_padding_from(&1_750_000_000_u64.to_be_bytes()));
+    for (limit, code) in [(0, Code::GasLimitTooLow), (u64::MAX, Code::GasLimitTooHigh), (15_000_000_001, Code::GasLimitTooHigh)] {
+        let refusal = order.prepare(calls(&case).with_fee_limit(limit)).expect_err("outside the policy");
+        assert_eq!((refusal.code(), refusal.location()), (code, "/fee_limit"), "{limit}");
+    }
     Ok(())
 }
 
 #[test]
 fn refuses_signatures_that_prove_nothing() {
-    let case = fixture(CASE);
+    let case = case();
     let [(_, approval), (_, initiate), (_, typed)] = expected(&case);
-    let other = expected(&fixture("tron-token-approval-above-amount"));
+    let other = expected(&fixture::<Tron>("tron-token-approval-above-amount"));
     let hex = |bytes: &[u8]| json!(hex::encode(bytes));
     for (name, signature, code) in [
         ("initiate", hex(&approval), Code::SignatureMismatch),
@@ -127,45 +176,48 @@ fn refuses_signatures_that_prove_nothing() {
         ("initiate", json!({ "contract": "0x01" }), Code::SignatureMalformed),
         ("approval_reset", hex(&approval), Code::NothingToSign),
     ] {
-        let refusal = attach(&case, &[(name, signature)]).expect_err(name);
-        assert_eq!(refusal.code(), code, "{name}: {refusal}");
+        let refusal = attach(&case, &json!({ name: signature })).expect_err(name);
+        assert_eq!((refusal.code(), refusal.location()), (code, &*format!("/signatures/{name}")), "{refusal}");
     }
-    let bit_flips = (0..65 * 8).map(|bit| {
+    let mut unsigned = prepared(&case);
+    for bit in 0..65 * 8 {
         let mut bytes = typed.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        bytes
-    });
-    for bytes in bit_flips {
-        assert!(attach(&case, &[("typed_data", hex(&bytes))]).is_err());
+        assert!(attach_json(&mut unsigned, &json!({ "typed_data": hex(&bytes) })).is_err(), "bit {bit}");
     }
+    assert_eq!(unsigned.missing().len(), 3, "a refused signature changes nothing");
 }
 
-fn signed(case: &Case) -> Signed<Tron> {
-    with_unsigned(case, &Policy::default(), |unsigned, _| unsigned.sign(&key_of(case))).expect("signs")
+#[test]
+fn a_key_of_another_account_is_refused() {
+    let mut unsigned = prepared(&case());
+    let refusal = unsigned.sign(&Key::from_bytes(&[1; 32]).expect("a key")).expect_err("another account");
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, ""));
+    assert!(refusal.to_string().contains("the key of T"), "{refusal}");
 }
 
 #[test]
 fn nodes_take_the_bytes_and_the_json() -> TestResult {
-    use prost::Message as _;
-    let case = fixture("tron-native-typed-data");
-    let whole = case.whole()?;
-    let expected = &whole["expect"]["artefacts"]["initiate"];
-    let signed = signed(&case);
-    let call = &signed.artefacts().initiate;
+    use countersign_tron::prost::Message as _;
+    let case = fixture::<Tron>("tron-native-typed-data");
+    let (whole, line) = (case.expect(), case.json());
+    let expected = &whole["artefacts"]["initiate"];
+    let transactions = signed(&case).transactions();
+    let [transaction] = transactions.as_slice() else { panic!("one transaction") };
+    assert_eq!((transaction.role, json!(transaction.id)), (Role::Initiate, expected["tx_id"].clone()));
 
-    let bytes = call.broadcast_bytes().ok_or("not signed")?;
-    let transaction = Transaction::decode(bytes.as_slice())?;
-    assert_eq!(transaction.raw_data.as_ref().map(|raw| hex::encode(raw.encode_to_vec())), expected["raw_data"].as_str().map(str::to_owned));
-    assert_eq!(transaction.signature.iter().map(hex::encode).collect::<Vec<_>>(), [expected["signature"].as_str().ok_or("none")?]);
+    let decoded = Transaction::decode(transaction.bytes.as_slice())?;
+    assert_eq!(decoded.raw_data.as_ref().map(|raw| hex::encode(raw.encode_to_vec())), expected["raw_data"].as_str().map(str::to_owned));
+    assert_eq!(decoded.signature.iter().map(hex::encode).collect::<Vec<_>>(), [expected["signature"].as_str().ok_or("none")?]);
+    assert_eq!(transaction.native.broadcast_bytes(), transaction.bytes);
 
-    let json: Json = serde_json::from_str(&call.broadcast_json().ok_or("not signed")?)?;
-    let wallet = &whole["wallet"];
-    let owner =
-        countersign_tron::Address::parse(whole["request"]["source"]["owner"].as_str().ok_or("no owner")?).map_err(|code| code.name())?;
-    let to = &whole["response"]["result"]["initiate_transaction"];
-    let htlc = countersign_tron::Address::parse(to["to"].as_str().ok_or("no contract")?).map_err(|code| code.name())?;
+    let wallet = &line["wallet"];
+    let address = |value: &Json| Ok::<_, Box<dyn std::error::Error>>(value.as_str().ok_or("text")?.parse::<countersign_tron::Address>()?);
+    let owner = address(&line["request"]["source"]["owner"])?;
+    let to = &line["response"]["result"]["initiate_transaction"];
+    let htlc = address(&to["to"])?;
     assert_eq!(
-        json,
+        transaction.native.broadcast_json(),
         json!({
             "visible": false,
             "txID": expected["tx_id"],
@@ -197,39 +249,36 @@ fn nodes_take_the_bytes_and_the_json() -> TestResult {
 
 #[test]
 fn a_wallet_may_reset_the_allowance_first() -> TestResult {
-    let case = fixture(CASE).replaced("\"wallet\":{", "\"wallet\":{\"reset_approval\":true,");
-    let signed = signed(&case);
-    let reset = signed.artefacts().approval_reset.as_ref().ok_or("no reset")?;
-    let spent = &reset.payload.trigger.data;
-    let approved = &signed.artefacts().approval.as_ref().ok_or("no approval")?.payload.trigger.data;
+    let case = case().replaced("\"wallet\":{", "\"wallet\":{\"reset_approval\":true,");
+    let transactions = signed(&case).transactions();
+    let [reset, approval, initiate] = transactions.as_slice() else { panic!("three transactions") };
+    assert_eq!([reset.role, approval.role, initiate.role], [Role::ApprovalReset, Role::Approval, Role::Initiate]);
+    let [spent, approved] = [reset, approval].map(|call| &call.native.transaction().trigger.data);
     assert_eq!((&spent[..36], &spent[36..]), (&approved[..36], &[0; 32][..]));
-    assert!(reset.broadcast_bytes().is_some());
     Ok(())
 }
 
 #[test]
 fn a_policy_rewrites_unlimited_approvals() -> TestResult {
-    let case = fixture("tron-token-approval-unlimited");
+    let case = fixture::<Tron>("tron-token-approval-unlimited");
     let policy = Policy::from_json(br#"{"approvals":"exact"}"#)?;
-    let (data, summary, warnings) = with_unsigned(&case, &policy, |unsigned, _| {
-        let approval = unsigned.payloads().steps.approval.as_ref().map(|payload| payload.trigger.data.clone());
-        Ok((approval, serde_json::to_string(&unsigned.summary()), unsigned.warnings().list().len()))
-    })?;
-    assert_eq!(B256::from_slice(&data.ok_or("no approval")?[36..]), B256::left_padding_from(&1_750_000_000_u64.to_be_bytes()));
-    assert!(summary?.contains("rewritten from every token"));
-    assert_eq!(warnings, 1, "only that there is no record");
+    let unsigned = verified_under::<Tron>(&case, case.registry, &policy)?.prepare(wallet::<Tron>(&case))?;
+    let approval = unsigned.payloads().call(Role::Approval).ok_or("no approval")?;
+    assert_eq!(B256::from_slice(&approval.transaction.trigger.data[36..]), B256::left_padding_from(&1_750_000_000_u64.to_be_bytes()));
+    assert!(unsigned.summary().to_string().contains("rewritten from every token"));
+    assert_eq!(unsigned.warnings().list().len(), 1, "only that there is no record");
     let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
-    let refusal = support::outcome_under(&case, case.registry, &strict).expect_err("not exact");
+    let refusal = outcome_under::<Tron>(&case, case.registry, &strict).expect_err("not exact");
     assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));
     Ok(())
 }
 
 #[test]
 fn neither_key_nor_secret_is_ever_printed() {
-    let case = fixture(CASE);
-    let secret = case.json()["wallet"]["secret_key"].as_str().expect("a key").to_owned();
-    let shown = format!("{:?} {:?}", key_of(&case), signed(&case));
+    let case = case();
+    let secret = case.secret_key().expect("a key");
+    let shown = format!("{:?} {:?}", key::<Tron>(&case), signed(&case));
     assert!(!shown.contains(&secret));
-    let malformed = Tron::read_key(&secret[1..]).expect_err("63 digits");
-    assert_eq!(malformed, Code::KeyMalformed);
+    let malformed = secret[1..].parse::<Key>().expect_err("63 digits");
+    assert_eq!(malformed.code(), Code::KeyMalformed);
 }

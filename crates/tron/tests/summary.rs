@@ -8,14 +8,13 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use support::{TestResult, fixture, outcome};
+use countersign_testkit::{TestResult, fixture, outcome};
+use countersign_tron::Tron;
 
 #[test]
 fn a_token_order_reads_like_this() -> TestResult {
-    let case = fixture("tron-destination-data");
-    let got = outcome(&case)?;
+    let case = fixture::<Tron>("tron-destination-data");
+    let got = outcome::<Tron>(&case)?;
     let lines: Vec<_> = got["summary"].as_array().into_iter().flatten().filter_map(|line| line.as_str()).collect();
     assert_eq!(
         lines,
@@ -48,8 +47,8 @@ fn a_token_order_reads_like_this() -> TestResult {
 
 #[test]
 fn coins_and_small_fee_limits_are_shown_in_trx() -> TestResult {
-    let case = fixture("tron-native-typed-data").replaced("\"gas_limit\":\"300000000\"", "\"gas_limit\":\"1\"");
-    let got = outcome(&case)?;
+    let case = fixture::<Tron>("tron-native-typed-data").replaced("\"gas_limit\":\"300000000\"", "\"gas_limit\":\"1\"");
+    let got = outcome::<Tron>(&case)?;
     let lines = got["summary"].to_string();
     assert!(lines.contains("pay: 4321 TRX go with the call"), "{lines}");
     assert!(lines.contains("gas: initiate burns at most 0.000001 TRX for energy"), "{lines}");
@@ -58,7 +57,7 @@ fn coins_and_small_fee_limits_are_shown_in_trx() -> TestResult {
 
 #[test]
 fn an_order_without_gasless_way_says_so() -> TestResult {
-    let got = outcome(&fixture("tron-token-typed-data-null"))?;
+    let got = outcome::<Tron>(&fixture::<Tron>("tron-token-typed-data-null"))?;
     assert!(got["summary"].to_string().contains("message: none: this order has no gasless way"));
     Ok(())
 }

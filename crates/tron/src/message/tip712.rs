@@ -62,7 +62,7 @@ pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
         return Err(types_node.at().key(unused).refuse(Code::TypedDataTypes).with_reason("an unused type"));
     }
     let struct_hash = Hasher { types: &types, hashes }.structure(primary_name, &members.need("message")?)?;
-    Ok(Hashes::of(domain.separator(), struct_hash))
+    Ok(Hashes::new(domain.separator(), struct_hash))
 }
 
 /// Name and type of a member of the domain.
@@ -75,7 +75,7 @@ fn read_domain(node: Node<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), 
         .only(&DOMAIN.map(|(name, _)| name))
         .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("a member that no domain has"))?;
     let text = |key: &'static str| members.get(key).map(|node| node.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
-    let chain_id = members.get("chainId").map(|node| Ok(node.any_number()? & U256::from(CHAIN_ID_BITS)));
+    let chain_id = members.get("chainId").map(|node| node.any_number().map(|id| id & U256::from(CHAIN_ID_BITS)));
     let contract = members.get("verifyingContract").map(|node| address::read_any(node).map(address::Address::bytes));
     let salt = members.get("salt").map(|node| node.hex_array::<32>().map(B256::from));
     let domain = Eip712Domain::new(text("name")?, text("version")?, chain_id.transpose()?, contract.transpose()?, salt.transpose()?);
@@ -149,7 +149,7 @@ impl Leaf {
     }
 }
 
-/// Whether a number is negative, and its absolute value.
+/// Reads whether a number is negative, and its absolute value.
 fn signed(node: &Node<'_, '_>) -> Result<(bool, U256), Refusal> {
     let read = match node.value() {
         Value::Number(text) => text.strip_prefix('-').map(number::integer),
@@ -159,7 +159,7 @@ fn signed(node: &Node<'_, '_>) -> Result<(bool, U256), Refusal> {
     match read {
         Some(Ok(size)) if size.is_zero() => Err(node.refuse(Code::IntegerNotExact)),
         Some(Ok(size)) => Ok((true, size)),
-        Some(Err(code)) => Err(node.refuse(code)),
+        Some(Err(error)) => Err(node.refuse(error)),
         None => node.any_number().map(|size| (false, size)),
     }
 }
@@ -174,7 +174,7 @@ enum Kind<'t> {
 }
 
 impl<'t> Kind<'t> {
-    /// `None` if the text is no type of the language; whether a struct is declared is not looked at.
+    /// Parses a type; `None` for any other text. Whether a struct is declared is not checked here.
     fn parse(text: &'t str) -> Option<Self> {
         if let Some((items, len)) = text.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
             let len = match len {
@@ -233,7 +233,12 @@ impl<'t> Types<'t> {
         }
         for (name, fields) in &structs {
             if let Some(unknown) = fields.iter().filter_map(|field| field.kind.structure()).find(|kind| !structs.contains_key(kind)) {
-                return Err(node.at().key(name).refuse(Code::TypedDataTypes).with_reason("a member of an unknown type").with_actual(unknown));
+                return Err(node
+                    .at()
+                    .key(name)
+                    .refuse(Code::TypedDataTypes)
+                    .with_reason("a member of an unknown type")
+                    .with_actual(unknown));
             }
         }
         Ok(Self { structs })
@@ -323,7 +328,11 @@ impl<'t> Hasher<'_, 't> {
                 let items = node.array()?;
                 if len.is_some_and(|len| len != items.len()) {
                     let got = items.len();
-                    return Err(node.at().refuse(Code::WrongType).with_expected(format!("{} items", len.unwrap_or_default())).with_actual(got));
+                    return Err(node
+                        .at()
+                        .refuse(Code::WrongType)
+                        .with_expected(format!("{} items", len.unwrap_or_default()))
+                        .with_actual(got));
                 }
                 let mut words = Vec::new();
                 for item in items {

@@ -1,4 +1,4 @@
-//! Tron's protobuf messages, as far as a contract call needs them.
+//! The subset of Tron's protobuf messages that a contract call needs.
 //!
 //! Tags and types come from `tronprotocol/protocol`: `Transaction` of `core/Tron.proto` at commit
 //! `0929047b8eae0d94c37a4db8bc9aba6131460de8`, `TriggerSmartContract` of `core/contract/smart_contract.proto` at commit

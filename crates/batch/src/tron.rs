@@ -1,0 +1,46 @@
+//! Tron: `{"ref_block_bytes", "ref_block_hash", "expiration", "timestamp"}`, hex without `0x` and Unix milliseconds.
+
+use countersign::tron::{Calls, ExternalSignature, FundingPath, Tron, TronTransaction, Unsigned};
+use countersign_core::json::Node;
+use countersign_core::{Code, Refusal, number};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::calls::{Call, read_approvals, read_chain_id, read_signature, serialize_steps};
+use crate::family::JsonFamily;
+
+impl JsonFamily for Tron {
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
+        fn bytes<const N: usize>(node: Node<'_, '_>) -> Result<[u8; N], Refusal> {
+            number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
+        }
+        let millis = |node: Node<'_, '_>| i64::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+        let members = wallet.object()?;
+        let (block_bytes, block_hash) = (bytes(members.need("ref_block_bytes")?)?, bytes(members.need("ref_block_hash")?)?);
+        let (expiration, timestamp) = (millis(members.need("expiration")?)?, millis(members.need("timestamp")?)?);
+        let mut calls = Calls::new(block_bytes, block_hash, expiration, timestamp);
+        calls.chain_id = read_chain_id(&members)?;
+        calls.approvals = read_approvals(&members)?;
+        Ok(FundingPath::Both(calls))
+    }
+
+    fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
+        read_signature(signature)
+    }
+
+    fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_steps(unsigned, serializer)
+    }
+}
+
+impl Serialize for Call<'_, TronTransaction> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (transaction, signature) = (&self.0.transaction, &self.0.signature);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("raw_data", &hex::encode(&transaction.raw_data))?;
+        map.serialize_entry("tx_id", &hex::encode(transaction.tx_id))?;
+        if let Some(signature) = signature {
+            map.serialize_entry("signature", &hex::encode(signature.as_bytes()))?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,47 @@
+//! Transactions in the JSON of node APIs: hex without `0x`, addresses with their prefix, absent members left out.
+
+use alloy_primitives::hex;
+use serde_json::{Value, json};
+
+use super::TronTransaction;
+use super::protocol::{TRIGGER_SMART_CONTRACT_NAME, TRIGGER_SMART_CONTRACT_URL};
+
+/// Writes a transaction as `/wallet/broadcasttransaction` takes it; without a signature as wallets take it to sign.
+pub(super) fn transaction(transaction: &TronTransaction, signature: Option<&[u8]>) -> Value {
+    let TronTransaction { raw, trigger, raw_data, tx_id } = transaction;
+    let set = |number: i64| Some(number).filter(|number| *number != 0).map(Value::from);
+    let value = object([
+        ("owner_address", Some(hex::encode(&trigger.owner_address).into())),
+        ("contract_address", Some(hex::encode(&trigger.contract_address).into())),
+        ("call_value", set(trigger.call_value)),
+        ("data", Some(hex::encode(&trigger.data).into())),
+        ("call_token_value", set(trigger.call_token_value)),
+        ("token_id", set(trigger.token_id)),
+    ]);
+    let permission = raw.contract.first().and_then(|contract| set(contract.permission_id.into()));
+    let contract = object([
+        ("parameter", Some(json!({ "value": value, "type_url": TRIGGER_SMART_CONTRACT_URL }))),
+        ("type", Some(TRIGGER_SMART_CONTRACT_NAME.into())),
+        ("Permission_id", permission),
+    ]);
+    let raw_json = object([
+        ("contract", Some(json!([contract]))),
+        ("ref_block_bytes", Some(hex::encode(&raw.ref_block_bytes).into())),
+        ("ref_block_hash", Some(hex::encode(&raw.ref_block_hash).into())),
+        ("expiration", Some(raw.expiration.into())),
+        ("data", Some(&raw.data).filter(|memo| !memo.is_empty()).map(|memo| hex::encode(memo).into())),
+        ("fee_limit", Some(raw.fee_limit.into())),
+        ("timestamp", Some(raw.timestamp.into())),
+    ]);
+    object([
+        ("visible", Some(false.into())),
+        ("txID", Some(hex::encode(tx_id).into())),
+        ("raw_data", Some(raw_json)),
+        ("raw_data_hex", Some(hex::encode(raw_data).into())),
+        ("signature", signature.map(|signature| json!([hex::encode(signature)]))),
+    ])
+}
+
+fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+    Value::Object(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+}

@@ -1,0 +1,194 @@
+//! Signed transactions: made here, or by an external wallet that chose its own reference block and fee limit.
+
+use alloy_primitives::{B256, Signature, U256, hex};
+use countersign_abi::funding::{ApprovalPlan, ApprovalStep};
+use countersign_abi::signature::{self, ExternalSignature};
+use countersign_core::json::{self, MAX_BYTES, Node};
+use countersign_core::{Code, Refusal, Role, TypedValue, number};
+use prost::Message as _;
+use serde_json::Value;
+
+use super::json as node_json;
+use super::protocol::Transaction;
+use super::{Calls, TronTransaction};
+use crate::address::Address;
+use crate::verify::{Call, Deposit, check_fee_limit};
+
+/// A transaction with one contract call and one signature: the native type of this crate.
+///
+/// Wallets such as TronLink return it as JSON, nodes as JSON or protobuf:
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (order, from_tronlink): (countersign_tron::VerifiedOrder, Vec<u8>) = todo!();
+/// use countersign_tron::SignedTronTransaction;
+///
+/// let transaction = SignedTronTransaction::from_json(&from_tronlink)?;
+/// let role = order.matches(&transaction)?;
+/// // POST /wallet/broadcasttransaction
+/// let body = transaction.broadcast_json();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignedTronTransaction {
+    pub(super) transaction: TronTransaction,
+    pub(super) signature: Signature,
+}
+
+impl SignedTronTransaction {
+    /// Decodes a transaction in protobuf: what nodes take over gRPC and, as hex, at `/wallet/broadcasthex`.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] for anything but one contract call with one signature, and what a malformed signature
+    /// gets.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+        let malformed = || Refusal::new(Code::TransactionMismatch, "").with_reason("not the canonical bytes of a signed transaction");
+        let decoded = Transaction::decode(bytes).map_err(|_| malformed())?;
+        if decoded.encode_to_vec() != bytes {
+            return Err(malformed());
+        }
+        let Transaction { raw_data: Some(raw), signature } = decoded else { return Err(malformed()) };
+        let [signature] = signature.as_slice() else { return Err(one_signature(signature.len())) };
+        let signature = parse_signature(&hex::encode(signature)).map_err(|refusal| refusal.under("/signature/0"))?;
+        Ok(TronTransaction::decode(&raw.encode_to_vec())?.with_signature(signature))
+    }
+
+    /// Parses a transaction in the JSON of node APIs, as TronWeb and TronLink return it.
+    ///
+    /// `raw_data_hex` and `signature` are read. `txID`, where it is there, must be the hash of the bytes; `raw_data` repeats the
+    /// bytes and is not read.
+    ///
+    /// # Errors
+    ///
+    /// As [`SignedTronTransaction::from_bytes`], and what is malformed.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        let value = json::parse(text)?;
+        let root = Node::root(&value, "");
+        let members = root.object()?;
+        let raw_data = members.need("raw_data_hex")?;
+        let bytes = number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))?;
+        let transaction = TronTransaction::decode(&bytes)?;
+        if let Some(id) = members.get("txID")
+            && !id.text()?.eq_ignore_ascii_case(&hex::encode(transaction.tx_id))
+        {
+            return Err(id.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(transaction.tx_id.0)));
+        }
+        let signatures = members.need("signature")?;
+        let mut items = signatures.array()?;
+        let count = items.len();
+        let Some(item) = items.next().filter(|_| count == 1) else { return Err(one_signature(count)) };
+        let signature = parse_signature(item.text()?).map_err(|refusal| refusal.under(&item.at().to_string()))?;
+        Ok(transaction.with_signature(signature))
+    }
+
+    /// Returns the transaction that was signed.
+    #[must_use]
+    pub const fn transaction(&self) -> &TronTransaction {
+        &self.transaction
+    }
+
+    /// Returns the bytes that were signed.
+    #[must_use]
+    pub fn raw_data(&self) -> &[u8] {
+        &self.transaction.raw_data
+    }
+
+    /// Returns the transaction's id: SHA-256 of the bytes.
+    #[must_use]
+    pub const fn tx_id(&self) -> B256 {
+        self.transaction.tx_id
+    }
+
+    /// Returns the signature.
+    #[must_use]
+    pub const fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Returns the account whose key made the signature; `None` if no key can have made it.
+    #[must_use]
+    pub fn signer(&self) -> Option<Address> {
+        self.signature.recover_address_from_prehash(&self.tx_id()).ok().map(Address::from)
+    }
+
+    /// Returns the whole transaction in protobuf: what nodes take over gRPC and, as hex, at `/wallet/broadcasthex`.
+    #[must_use]
+    pub fn broadcast_bytes(&self) -> Vec<u8> {
+        let signature = vec![signature::bytes(&self.signature)];
+        Transaction { raw_data: Some(self.transaction.raw.clone()), signature }.encode_to_vec()
+    }
+
+    /// Returns the whole transaction in the JSON that nodes take at `/wallet/broadcasttransaction`.
+    #[must_use]
+    pub fn broadcast_json(&self) -> Value {
+        node_json::transaction(&self.transaction, Some(&signature::bytes(&self.signature)))
+    }
+}
+
+fn one_signature(count: usize) -> Refusal {
+    let refusal = Refusal::new(Code::TransactionMismatch, "/signature").with_expected("one signature").with_actual(count);
+    refusal.with_reason("an account that needs several signatures is not supported")
+}
+
+fn parse_signature(text: &str) -> Result<Signature, Refusal> {
+    match text.parse()? {
+        ExternalSignature::Ecdsa(signature) => Ok(signature),
+        _ => Err(Refusal::new(Code::SignatureMalformed, "")),
+    }
+}
+
+/// Returns which call of a deposit a transaction makes.
+///
+/// Reference block, expiration, timestamp and fee limit are the wallet's own. The transaction is built again with them and
+/// compared whole, so that nothing else can differ.
+pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction) -> Result<Role, Refusal> {
+    let TronTransaction { raw, trigger, raw_data, .. } = signed.transaction();
+    let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
+    let signer = signed.signer().ok_or_else(|| differs("/signature"))?;
+    if signer != deposit.sender {
+        return Err(differs("/signature").with_expected(deposit.sender).with_actual(signer));
+    }
+    let address = |bytes: &[u8]| bytes.try_into().ok().and_then(Address::from_prefixed);
+    if address(&trigger.owner_address) != Some(deposit.sender) {
+        return Err(differs("/raw_data/contract/owner_address")
+            .with_expected(deposit.sender)
+            .with_actual(hex::encode(&trigger.owner_address)));
+    }
+    let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact].map(|step| deposit.calls(ApprovalPlan::new(step).with_reset()));
+    let calls = || steps.iter().flatten();
+    let to = address(&trigger.contract_address);
+    let same = |call: &Call| to == Some(call.to) && trigger.call_value == call.value && trigger.data == call.data;
+    let Some((role, call)) = calls().find(|(_, call)| same(call)) else {
+        // Which part differs from the call that locks the funds, for whoever has to find out why.
+        let initiate = &deposit.initiate;
+        return Err(match to {
+            Some(to) if calls().any(|(_, call)| to == call.to) => {
+                if trigger.call_value == initiate.value {
+                    differs("/raw_data/contract/data")
+                } else {
+                    differs("/raw_data/contract/call_value")
+                        .with_expected(initiate.value.to_string())
+                        .with_actual(trigger.call_value.to_string())
+                }
+            }
+            _ => differs("/raw_data/contract/contract_address")
+                .with_expected(initiate.to)
+                .with_actual(to.map_or_else(|| hex::encode(&trigger.contract_address), |to| to.to_string())),
+        });
+    };
+    let limit = U256::try_from(raw.fee_limit).unwrap_or_default();
+    let refuse = |code: Code| differs("/raw_data/fee_limit").with_reason(code.meaning()).with_actual(raw.fee_limit.to_string());
+    let fee_limit = check_fee_limit(deposit.max_fee_limit, limit, &refuse)?;
+
+    let reference = raw.ref_block_bytes.as_slice().try_into().ok().zip(raw.ref_block_hash.as_slice().try_into().ok());
+    let (bytes, hash) = reference.ok_or_else(|| differs("/raw_data/ref_block_hash"))?;
+    let wallet = Calls::new(bytes, hash, raw.expiration, raw.timestamp);
+    let rebuilt = TronTransaction::new(deposit.sender, &wallet, &Call { fee_limit, ..call.clone() });
+    if rebuilt.raw_data != *raw_data {
+        let reason = "the transaction carries a memo, tokens or a permission that the order does not need";
+        return Err(differs("/raw_data").with_reason(reason));
+    }
+    Ok(*role)
+}
