@@ -1,7 +1,7 @@
 //! Accounts: 32 bytes in base58, the well-known programs, and associated token accounts.
 
 use countersign_core::chains::address::parse_solana;
-use countersign_core::{Account, Code, Family, Refusal};
+use countersign_core::{Account, Code, Family, ParseError};
 pub use solana_address::Address;
 
 /// Creates accounts and moves lamports.
@@ -17,22 +17,28 @@ pub const COMPUTE_BUDGET_PROGRAM: Address = Address::from_str_const("ComputeBudg
 /// Puts a text on chain.
 pub const MEMO_PROGRAM: Address = Address::from_str_const("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
 
-/// Reads base58 of exactly 32 bytes.
+/// Parses base58 of exactly 32 bytes.
 ///
 /// # Errors
 ///
 /// [`Code::AddressMalformed`].
-pub fn parse(text: &str) -> Result<Address, Code> {
-    parse_solana(text).map(Address::from).map_err(|_| Code::AddressMalformed)
+pub fn parse(text: &str) -> Result<Address, ParseError> {
+    parse_solana(text).map(Address::from).map_err(|_| Code::AddressMalformed.into())
 }
 
-/// The address of an account of this family; `None` for another family's.
+/// Returns the address of an account of this family; `None` for another family's.
 #[must_use]
-pub fn of(account: &Account) -> Option<Address> {
+pub fn from_account(account: &Account) -> Option<Address> {
     if account.family() == Family::Solana { account.array::<32>().map(Address::from) } else { None }
 }
 
-/// Whether this is a program of the network itself or of its token standards: nobody's account.
+/// Returns the account with this address.
+#[must_use]
+pub fn to_account(address: Address) -> Account {
+    Account::from_array(Family::Solana, address.to_bytes())
+}
+
+/// Returns whether this is a program of the network itself or of its token standards, which nobody owns.
 pub(crate) fn is_well_known(address: &Address) -> bool {
     const OTHERS: [Address; 6] = [
         COMPUTE_BUDGET_PROGRAM,
@@ -45,20 +51,16 @@ pub(crate) fn is_well_known(address: &Address) -> bool {
     [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM, ASSOCIATED_TOKEN_PROGRAM].contains(address) || OTHERS.contains(address)
 }
 
-pub(crate) fn account(address: Address) -> Result<Account, Refusal> {
-    Account::new(Family::Solana, address.as_ref()).ok_or_else(|| Refusal::new(Code::Internal, ""))
-}
-
-/// The token account of `owner` for `mint` that wallets and programs agree on.
+/// Returns the token account of `owner` for `mint` that wallets and programs agree on.
 ///
-/// `None` if no bump gives an address off the curve, which happens for no account that can be found.
+/// `None` if no bump gives an address off the curve. No such account is known.
 #[must_use]
 pub fn associated_token_account(owner: Address, mint: Address, token_program: Address) -> Option<Address> {
     derive(&[owner.as_ref(), token_program.as_ref(), mint.as_ref()], &ASSOCIATED_TOKEN_PROGRAM)
 }
 
-/// The program-derived address of these seeds, each of at most 32 bytes. The ordinary function finds the same, but allocates
-/// for every bump that it tries, and panics where there is none.
+/// Returns the program-derived address of these seeds, each of at most 32 bytes. `Address::find_program_address` finds the
+/// same one, but it allocates for every bump that it tries, and panics where there is none.
 pub(crate) fn derive<const N: usize>(seeds: &[&[u8]; N], program: &Address) -> Option<Address> {
     Address::derive_program_address(seeds, program).map(|(address, _)| address)
 }
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn derived_accounts_are_those_of_the_ordinary_function() {
+    fn derived_addresses_are_those_of_find_program_address() {
         for byte in 0..=u8::MAX {
             let (seed, program) = ([byte; 32], Address::from([!byte; 32]));
             assert_eq!(
@@ -90,14 +92,14 @@ mod tests {
     #[test]
     fn refuses_other_lengths_and_alphabets() {
         for text in ["", "0", "111", "O1111111111111111111111111111111", "1111111111111111111111111111111111111111111111111"] {
-            assert_eq!(parse(text), Err(Code::AddressMalformed), "{text}");
+            assert_eq!(parse(text), Err(Code::AddressMalformed.into()), "{text}");
         }
         assert_eq!(parse("11111111111111111111111111111111"), Ok(SYSTEM_PROGRAM));
     }
 
     #[test]
-    fn accounts_of_other_families_are_no_solana_addresses() {
-        assert_eq!(of(&Account::new(Family::Sui, &[7; 32]).unwrap()), None);
-        assert_eq!(account(SYSTEM_PROGRAM).ok().as_ref().and_then(of), Some(SYSTEM_PROGRAM));
+    fn accounts_of_other_families_are_not_solana_addresses() {
+        assert_eq!(from_account(&Account::from_array(Family::Sui, [7; 32])), None);
+        assert_eq!(from_account(&to_account(SYSTEM_PROGRAM)), Some(SYSTEM_PROGRAM));
     }
 }

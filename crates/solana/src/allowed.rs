@@ -18,28 +18,25 @@ use countersign_core::{Code, Policy, Refusal, text};
 use solana_message::compiled_instruction::CompiledInstruction;
 
 use crate::address::{ASSOCIATED_TOKEN_PROGRAM, Address, COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM};
-use crate::htlc::{Role, reads};
+use crate::fees::ComputeBudget;
+use crate::htlc::{AccountRole, read_only};
 use crate::message::{InstructionLayout, refuse};
 
-/// Compute units that the network grants an instruction, and a transaction, where no limit is set.
-const UNITS_PER_INSTRUCTION: u64 = 200_000;
-const UNITS_PER_TRANSACTION: u64 = 1_400_000;
-
-/// An instruction beside the HTLC's own.
+/// An instruction beside the HTLC's own that the policy allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Extra {
+pub enum AllowedInstruction {
     /// Compute units that the transaction may use.
     ComputeUnitLimit(u32),
     /// Micro-lamports per compute unit, on top of the fee for signatures.
     ComputeUnitPrice(u64),
     /// Creates the owner's associated token account for the mint if there is none.
     CreateTokenAccount,
-    /// A text on chain.
+    /// A text that is recorded on chain.
     Memo(String),
 }
 
-impl Extra {
+impl AllowedInstruction {
     /// Reads an instruction; `None` if the policy allows none of its kind.
     pub(crate) fn read(
         program: &Address,
@@ -49,36 +46,29 @@ impl Extra {
         at: &At<'_>,
     ) -> Result<Option<Self>, Refusal> {
         let data = instruction.data.as_slice();
-        let extra = match (*program, data) {
-            (COMPUTE_BUDGET_PROGRAM, [2, rest @ ..]) => match (policy.solana_compute_unit_limit, <[u8; 4]>::try_from(rest)) {
-                (None, _) => return Ok(None),
-                (Some(most), Ok(limit)) => {
-                    let limit = u32::from_le_bytes(limit);
-                    at_most(u64::from(limit), most, "compute units", at, &place.data)?;
-                    Self::ComputeUnitLimit(limit)
-                }
-                (Some(_), Err(_)) => return Err(refuse(at, Code::InstructionData, &place.data)),
-            },
-            (COMPUTE_BUDGET_PROGRAM, [3, rest @ ..]) => match (policy.solana_compute_unit_price, <[u8; 8]>::try_from(rest)) {
-                (None, _) => return Ok(None),
-                (Some(most), Ok(price)) => {
-                    let price = u64::from_le_bytes(price);
-                    at_most(price, most, "micro-lamports per compute unit", at, &place.data)?;
-                    Self::ComputeUnitPrice(price)
-                }
-                (Some(_), Err(_)) => return Err(refuse(at, Code::InstructionData, &place.data)),
-            },
+        let malformed = || refuse(at, Code::InstructionData, &place.data);
+        let allowed = match (*program, data) {
+            (COMPUTE_BUDGET_PROGRAM, [2 | 3, ..]) => {
+                let (max, unit) = match data {
+                    [2, ..] => (policy.solana_compute_unit_limit, "compute units"),
+                    _ => (policy.solana_compute_unit_price, "micro-lamports per compute unit"),
+                };
+                let Some(max) = max else { return Ok(None) };
+                let allowed = Self::read_compute_budget(data).ok_or_else(malformed)?;
+                check_at_most(&allowed, max, unit, at, &place.data)?;
+                allowed
+            }
             // Its accounts are compared with the order's, like those of the HTLC's instruction.
             (ASSOCIATED_TOKEN_PROGRAM, [1]) if policy.solana_create_associated_account => return Ok(Some(Self::CreateTokenAccount)),
             (MEMO_PROGRAM, data) => {
-                let Some(most) = policy.solana_memo else { return Ok(None) };
-                if usize::try_from(most).is_ok_and(|most| data.len() > most) {
-                    return Err(refuse(at, Code::InstructionData, &place.data)
+                let Some(max) = policy.solana_memo else { return Ok(None) };
+                if usize::try_from(max).is_ok_and(|max| data.len() > max) {
+                    return Err(malformed()
                         .with_reason("the memo is longer than the policy allows")
-                        .with_expected(format!("at most {most} bytes"))
+                        .with_expected(format!("at most {max} bytes"))
                         .with_actual(data.len()));
                 }
-                // What a person could not read whole and as it stands is not shown, and so not signed.
+                // A memo that cannot be shown whole and unchanged is not signed.
                 match std::str::from_utf8(data) {
                     Ok(memo) if text::escape_untrusted(memo) == memo => Self::Memo(memo.to_owned()),
                     _ => return Err(refuse(at, Code::TextNotPlain, &place.data).with_reason("the memo cannot be shown as it is")),
@@ -87,40 +77,48 @@ impl Extra {
             _ => return Ok(None),
         };
         if !instruction.accounts.is_empty() {
-            return Err(refuse(at, Code::AccountMismatch, &place.accounts).with_expected("no accounts").with_actual(instruction.accounts.len()));
+            return Err(refuse(at, Code::AccountMismatch, &place.accounts)
+                .with_expected("no accounts")
+                .with_actual(instruction.accounts.len()));
         }
-        Ok(Some(extra))
+        Ok(Some(allowed))
     }
 
-    /// Whether two are of one kind: of each there is at most one.
+    /// Reads the data of a compute-budget instruction that sets limit or price; `None` for any other.
+    pub(crate) fn read_compute_budget(data: &[u8]) -> Option<Self> {
+        match data {
+            [2, limit @ ..] => limit.try_into().ok().map(u32::from_le_bytes).map(Self::ComputeUnitLimit),
+            [3, price @ ..] => price.try_into().ok().map(u64::from_le_bytes).map(Self::ComputeUnitPrice),
+            _ => None,
+        }
+    }
+
+    /// Returns whether two are of one kind: of each kind there is at most one.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         discriminant(self) == discriminant(other)
     }
 
-    /// The program that it calls.
-    pub(crate) const fn program(&self) -> Role {
+    /// Returns the program that it calls.
+    pub(crate) const fn program(&self) -> AccountRole {
         match self {
-            Self::ComputeUnitLimit(_) | Self::ComputeUnitPrice(_) => reads("the compute budget program", COMPUTE_BUDGET_PROGRAM),
-            Self::CreateTokenAccount => reads("the associated token program", ASSOCIATED_TOKEN_PROGRAM),
-            Self::Memo(_) => reads("the memo program", MEMO_PROGRAM),
+            Self::ComputeUnitLimit(_) | Self::ComputeUnitPrice(_) => read_only("the compute budget program", COMPUTE_BUDGET_PROGRAM),
+            Self::CreateTokenAccount => read_only("the associated token program", ASSOCIATED_TOKEN_PROGRAM),
+            Self::Memo(_) => read_only("the memo program", MEMO_PROGRAM),
         }
     }
 
-    /// The most lamports that a transaction with these extras pays beside the fee for its signatures and rent.
+    /// Returns the most lamports that a transaction with these instructions pays beside the fee for its signatures and rent.
     #[must_use]
-    pub fn priority_fee(extras: &[Self]) -> u128 {
-        let price = extras.iter().find_map(|extra| if let Self::ComputeUnitPrice(price) = extra { Some(*price) } else { None });
-        let limit = extras.iter().find_map(|extra| if let Self::ComputeUnitLimit(limit) = extra { Some(u64::from(*limit)) } else { None });
-        let granted = || {
-            let instructions = u64::try_from(extras.len()).unwrap_or(u64::MAX).saturating_add(1);
-            UNITS_PER_INSTRUCTION.saturating_mul(instructions)
-        };
-        let units = limit.unwrap_or_else(granted).min(UNITS_PER_TRANSACTION);
-        u128::from(price.unwrap_or(0)).saturating_mul(u128::from(units)).div_ceil(1_000_000)
+    pub fn priority_fee(allowed: &[Self]) -> u128 {
+        let mut budget = ComputeBudget { instructions: allowed.len().saturating_add(1), ..ComputeBudget::default() };
+        for instruction in allowed {
+            budget.read(instruction);
+        }
+        budget.priority_fee()
     }
 }
 
-impl fmt::Display for Extra {
+impl fmt::Display for AllowedInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ComputeUnitLimit(limit) => write!(f, "at most {limit} compute units"),
@@ -131,8 +129,16 @@ impl fmt::Display for Extra {
     }
 }
 
-fn at_most(value: u64, most: u64, unit: &str, at: &At<'_>, place: &Range<usize>) -> Result<(), Refusal> {
-    if value <= most { Ok(()) } else { Err(refuse(at, Code::GasLimitTooHigh, place).with_expected(format!("at most {most} {unit}")).with_actual(value)) }
+fn check_at_most(allowed: &AllowedInstruction, max: u64, unit: &str, at: &At<'_>, place: &Range<usize>) -> Result<(), Refusal> {
+    let value = match allowed {
+        AllowedInstruction::ComputeUnitLimit(limit) => u64::from(*limit),
+        AllowedInstruction::ComputeUnitPrice(price) => *price,
+        _ => return Ok(()),
+    };
+    if value <= max {
+        return Ok(());
+    }
+    Err(refuse(at, Code::GasLimitTooHigh, place).with_expected(format!("at most {max} {unit}")).with_actual(value))
 }
 
 #[cfg(test)]
@@ -142,10 +148,10 @@ mod tests {
     /// Limits and rounding: <https://solana.com/docs/core/fees/fee-structure>
     #[test]
     fn priority_fees_follow_price_and_limit() {
-        let (price, limit) = (Extra::ComputeUnitPrice(1_001), Extra::ComputeUnitLimit(100_000));
-        assert_eq!(Extra::priority_fee(std::slice::from_ref(&limit)), 0);
-        assert_eq!(Extra::priority_fee(&[price.clone(), limit]), 101);
-        assert_eq!(Extra::priority_fee(std::slice::from_ref(&price)), 401);
-        assert_eq!(Extra::priority_fee(&[price, Extra::ComputeUnitLimit(u32::MAX)]), 1_402);
+        let (price, limit) = (AllowedInstruction::ComputeUnitPrice(1_001), AllowedInstruction::ComputeUnitLimit(100_000));
+        assert_eq!(AllowedInstruction::priority_fee(std::slice::from_ref(&limit)), 0);
+        assert_eq!(AllowedInstruction::priority_fee(&[price.clone(), limit]), 101);
+        assert_eq!(AllowedInstruction::priority_fee(std::slice::from_ref(&price)), 401);
+        assert_eq!(AllowedInstruction::priority_fee(&[price, AllowedInstruction::ComputeUnitLimit(u32::MAX)]), 1_402);
     }
 }

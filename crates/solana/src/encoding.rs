@@ -1,7 +1,6 @@
-//! Transactions as bytes. Solana's own types get their encoding from one release line of `wincode` each, 0.5 up to
-//! solana-transaction 4.1 and 0.6 from 4.2 on; a crate that called it would shut its users out of the other line. So the
-//! types are filled here, and [`write`] takes a message's bytes from its own `serialize`: whoever compares them with what
-//! was read has Solana's word on it.
+//! Transactions as bytes. Solana's own types take their encoding from `wincode` 0.5 up to solana-transaction 4.1, and from
+//! `wincode` 0.6 on later. A crate that called either would exclude users of the other. So this module fills the types
+//! itself, and the message's bytes come from Solana's own `serialize`: comparing them with the input proves the reader.
 
 use solana_address::Address;
 use solana_hash::Hash;
@@ -14,8 +13,8 @@ use solana_transaction::versioned::VersionedTransaction;
 /// Begins a message of version 0.
 const VERSION_0: u8 = 0x80;
 
-/// Reads a transaction with a legacy message or one of version 0, and nothing else. What follows it is not looked at:
-/// [`write`] shows how long it was.
+/// Reads a transaction with a legacy message or one of version 0, and nothing else. It ignores what follows: writing the
+/// transaction again shows how long it was.
 pub(crate) fn read(bytes: &[u8]) -> Option<VersionedTransaction> {
     let mut reader = Reader(bytes);
     let signatures = reader.list(|reader| reader.array().map(Signature::from))?;
@@ -45,22 +44,32 @@ pub(crate) fn read(bytes: &[u8]) -> Option<VersionedTransaction> {
     Some(VersionedTransaction { signatures, message })
 }
 
-/// The bytes of a transaction as nodes take them; `None` for message version 1, whose signatures stand elsewhere, and for
-/// more signatures than a count of one byte holds, more than a packet has room for.
-pub(crate) fn write(transaction: &VersionedTransaction) -> Option<Vec<u8>> {
-    if matches!(transaction.message, VersionedMessage::V1(_)) {
-        return None;
-    }
-    let count = u8::try_from(transaction.signatures.len()).ok().filter(|count| count & 0x80 == 0)?;
-    let mut bytes = vec![count];
-    for signature in &transaction.signatures {
+/// Returns the bytes of a transaction as nodes take them: the signatures, then the message's own bytes. The message is a
+/// legacy one or of version 0; version 1 has its signatures elsewhere.
+pub(crate) fn write(signatures: &[Signature], message: &[u8]) -> Vec<u8> {
+    let len = signatures.len().saturating_mul(64).saturating_add(message.len()).saturating_add(3);
+    let mut bytes = Vec::with_capacity(len);
+    write_count(&mut bytes, signatures.len());
+    for signature in signatures {
         bytes.extend_from_slice(signature.as_ref());
     }
-    bytes.extend_from_slice(&transaction.message.serialize());
-    Some(bytes)
+    bytes.extend_from_slice(message);
+    bytes
 }
 
-/// What is left to be read.
+/// Writes a compact-u16.
+fn write_count(bytes: &mut Vec<u8>, count: usize) {
+    let [low, ..] = count.to_le_bytes();
+    match count >> 7 {
+        0 => bytes.push(low),
+        rest => {
+            bytes.push(low | 0x80);
+            write_count(bytes, rest);
+        }
+    }
+}
+
+/// The bytes that are still to be read.
 struct Reader<'b>(&'b [u8]);
 
 impl Reader<'_> {
@@ -74,7 +83,7 @@ impl Reader<'_> {
         self.array().map(|[byte]| byte)
     }
 
-    /// A compact-u16 in its shortest form: seven bits a byte, the lowest first, at most three bytes.
+    /// Reads a compact-u16 in its shortest form: seven bits per byte, the lowest first, at most three bytes.
     fn count(&mut self) -> Option<usize> {
         let mut count = 0;
         for shift in [0, 7, 14] {
@@ -88,7 +97,8 @@ impl Reader<'_> {
         None
     }
 
-    /// A count and as many of something. Each takes a byte at least, so a count beyond the input ends before it costs memory.
+    /// Reads a count and as many items. Each item takes at least one byte, so a count beyond the input fails before it costs
+    /// memory.
     fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         (0..self.count()?).map(|_| read(self)).collect()
     }
@@ -110,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// The fixtures' transactions, which Solana's JavaScript library compiled. Those in base58 are there in base64 as well.
+    /// The fixtures' transactions, which Solana's JavaScript library compiled. Those in hex are there in base64 as well.
     fn samples() -> Vec<Vec<u8>> {
         let lines = include_str!("../../../fixtures/accept/solana.jsonl").lines().map(|line| serde_json::from_str(line).unwrap());
         lines
@@ -130,14 +140,15 @@ mod tests {
         let own = own.filter(|own| !matches!(own.message, VersionedMessage::V1(_)));
         assert_eq!(read, own);
         if let Some(read) = read {
-            assert_eq!(write(&read), wincode::serialize(&read).ok());
+            assert_eq!(write(&read.signatures, &read.message.serialize()), wincode::serialize(&read).unwrap());
         }
     }
 
     #[test]
     fn reads_and_writes_what_solana_does() {
         for bytes in samples() {
-            assert_eq!(write(&read(&bytes).unwrap()).unwrap(), bytes);
+            let transaction = read(&bytes).unwrap();
+            assert_eq!(write(&transaction.signatures, &transaction.message.serialize()), bytes);
             for len in 0..=bytes.len() {
                 agrees_with_solana(&bytes[..len]);
             }
@@ -159,6 +170,14 @@ mod tests {
             }
             bytes.extend(tail);
             agrees_with_solana(&bytes);
+        }
+
+        #[test]
+        fn counts_are_read_as_they_are_written(count: u16) {
+            let mut bytes = Vec::new();
+            write_count(&mut bytes, usize::from(count));
+            let mut reader = Reader(&bytes);
+            prop_assert_eq!((reader.count(), reader.0.len()), (Some(usize::from(count)), 0));
         }
 
         #[test]

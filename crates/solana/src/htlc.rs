@@ -1,4 +1,4 @@
-//! The two HTLC programs: instructions, their arguments and accounts, and the accounts that they derive.
+//! The two HTLC programs: their instructions with arguments and accounts, and the program-derived addresses.
 //!
 //! Every instruction begins with an Anchor discriminator, the first 8 bytes of `sha256("global:<name>")`. The native
 //! program holds lamports in the swap account itself; the SPL program holds tokens in one vault per mint.
@@ -21,13 +21,13 @@ pub const REFUND: [u8; 8] = [0x02, 0x60, 0xb7, 0xfb, 0x3f, 0xd0, 0x2e, 0x2e];
 /// Most bytes of destination data.
 pub const MAX_DESTINATION_DATA: usize = 1024;
 
-/// A pinned HTLC program, and the token that it holds.
+/// A pinned HTLC program and the token that it locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Htlc {
     /// The program.
     pub program: Address,
-    /// The token; `None` for the native program, which holds lamports.
+    /// The token; `None` for the native program, which locks lamports.
     pub token: Option<Token>,
 }
 
@@ -42,19 +42,19 @@ pub struct Token {
 }
 
 impl Token {
-    /// A token of the classic program or of Token-2022.
+    /// Creates a token of the classic program or of Token-2022.
     #[must_use]
     pub const fn new(mint: Address, program: Address) -> Self {
         Self { mint, program }
     }
 }
 
-/// An account of an instruction and what it is there for.
+/// An account of an instruction and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Role {
-    /// What it is there for.
-    pub what: &'static str,
+pub struct AccountRole {
+    /// What the account is.
+    pub name: &'static str,
     /// The account.
     pub address: Address,
     /// Whether it signs.
@@ -63,28 +63,50 @@ pub struct Role {
     pub writable: bool,
 }
 
-/// Roles that are looked up by name.
-pub(crate) const SWAP_ACCOUNT: &str = "the swap account";
-pub(crate) const VAULT: &str = "the token vault";
-pub(crate) const TOKEN_ACCOUNT: &str = "the initiator's token account";
+/// The name of the account that pays the rent of an SPL swap.
 pub(crate) const SPONSOR: &str = "the sponsor";
+/// Where the accounts of the SPL program's `redeem` and `refund` name the sponsor.
+pub(crate) const SPONSOR_INDEX: usize = 5;
 
-pub(crate) const fn reads(what: &'static str, address: Address) -> Role {
-    Role { what, address, signer: false, writable: false }
+pub(crate) const fn read_only(name: &'static str, address: Address) -> AccountRole {
+    AccountRole { name, address, signer: false, writable: false }
 }
 
-const fn writes(what: &'static str, address: Address) -> Role {
-    Role { what, address, signer: false, writable: true }
+const fn writable(name: &'static str, address: Address) -> AccountRole {
+    AccountRole { name, address, signer: false, writable: true }
+}
+
+/// The accounts of `initiate`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InitiateAccounts {
+    /// Holds the swap's state, and the lamports of a native swap.
+    pub swap_account: Address,
+    /// Holds the tokens; `None` for the native program.
+    pub vault: Option<Address>,
+    /// The initiator's token account; `None` for the native program.
+    pub token_account: Option<Address>,
+    /// Every account, in the instruction's order.
+    pub roles: Vec<AccountRole>,
+}
+
+impl InitiateAccounts {
+    /// Returns the same accounts with another sponsor.
+    pub(crate) fn with_sponsor(&self, sponsor: Address) -> Self {
+        let replace = |role: &AccountRole| if role.name == SPONSOR { AccountRole { address: sponsor, ..*role } } else { *role };
+        Self { roles: self.roles.iter().map(replace).collect(), ..*self }
+    }
 }
 
 impl Htlc {
-    /// A pinned program.
+    /// Creates a pinned program.
     #[must_use]
     pub const fn new(program: Address, token: Option<Token>) -> Self {
         Self { program, token }
     }
 
-    /// The account that holds the state of a swap, and the lamports of a native one.
+    /// Returns the account that holds the state of a swap, and the lamports of a native one. `None` if the seeds give no
+    /// address, as in every function here that derives one.
     #[must_use]
     pub fn swap_account(&self, initiator: Address, secret_hash: &[u8; 32]) -> Option<Address> {
         match self.token {
@@ -93,102 +115,101 @@ impl Htlc {
         }
     }
 
-    /// The SPL program's own account, which has authority over its vaults.
+    /// Returns the SPL program's identity account, which has authority over its vaults.
     #[must_use]
     pub fn identity(&self) -> Option<Address> {
         address::derive(&[], &self.program)
     }
 
-    /// The SPL program's vault for its mint; `None` for the native program.
+    /// Returns the SPL program's vault for its mint; `None` for the native program.
     #[must_use]
     pub fn vault(&self) -> Option<Address> {
         self.token.and_then(|token| address::derive(&[token.mint.as_ref()], &self.program))
     }
 
-    /// Identity and vault of the SPL program, which are the same for every order; `None` for the native program.
+    /// Returns identity and vault of the SPL program, which are the same for every order; `None` for the native program.
     pub(crate) fn program_addresses(&self) -> Option<[Address; 2]> {
         Some([self.identity()?, self.vault()?])
     }
 
-    /// The accounts of `initiate`, in order. The sponsor pays the rent of an SPL swap; in the native program the initiator
+    /// Returns the accounts of `initiate`. The sponsor pays the rent of an SPL swap; in the native program the initiator
     /// does.
     #[must_use]
-    pub fn initiate_accounts(&self, initiator: Address, sponsor: Address, secret_hash: &[u8; 32]) -> Option<Vec<Role>> {
-        self.initiate_accounts_beside(|| self.program_addresses(), initiator, sponsor, secret_hash)
+    pub fn initiate_accounts(&self, initiator: Address, sponsor: Address, secret_hash: &[u8; 32]) -> Option<InitiateAccounts> {
+        self.initiate_accounts_with(|| self.program_addresses(), initiator, sponsor, secret_hash)
     }
 
-    /// As [`Htlc::initiate_accounts`], where the program's own accounts may be known already.
-    pub(crate) fn initiate_accounts_beside(
+    /// As [`Htlc::initiate_accounts`], where the program's own addresses may be known already.
+    pub(crate) fn initiate_accounts_with(
         &self,
-        own: impl FnOnce() -> Option<[Address; 2]>,
+        program_addresses: impl FnOnce() -> Option<[Address; 2]>,
         initiator: Address,
         sponsor: Address,
         secret_hash: &[u8; 32],
-    ) -> Option<Vec<Role>> {
+    ) -> Option<InitiateAccounts> {
         let swap_account = self.swap_account(initiator, secret_hash)?;
-        let signs = |what, address, writable| Role { what, address, signer: true, writable };
-        Some(match self.token {
-            None => vec![
-                writes(SWAP_ACCOUNT, swap_account),
-                signs("the initiator", initiator, true),
-                reads("the system program", SYSTEM_PROGRAM),
-            ],
-            Some(token) => {
-                let [identity, vault] = own()?;
-                vec![
-                    writes("the program's identity account", identity),
-                    writes(SWAP_ACCOUNT, swap_account),
-                    writes(VAULT, vault),
-                    signs("the initiator", initiator, false),
-                    writes(TOKEN_ACCOUNT, address::associated_token_account(initiator, token.mint, token.program)?),
-                    reads("the mint", token.mint),
-                    signs(SPONSOR, sponsor, true),
-                    reads("the token program", token.program),
-                    reads("the system program", SYSTEM_PROGRAM),
-                ]
-            }
-        })
+        let signs = |name, address, writable| AccountRole { name, address, signer: true, writable };
+        let swap = writable("the swap account", swap_account);
+        let system_program = read_only("the system program", SYSTEM_PROGRAM);
+        let Some(token) = self.token else {
+            let roles = vec![swap, signs("the initiator", initiator, true), system_program];
+            return Some(InitiateAccounts { swap_account, vault: None, token_account: None, roles });
+        };
+        let [identity, vault] = program_addresses()?;
+        let token_account = address::associated_token_account(initiator, token.mint, token.program)?;
+        let roles = vec![
+            writable("the program's identity account", identity),
+            swap,
+            writable("the token vault", vault),
+            signs("the initiator", initiator, false),
+            writable("the initiator's token account", token_account),
+            read_only("the mint", token.mint),
+            signs(SPONSOR, sponsor, true),
+            read_only("the token program", token.program),
+            system_program,
+        ];
+        Some(InitiateAccounts { swap_account, vault: Some(vault), token_account: Some(token_account), roles })
     }
 
-    /// The accounts of the instruction that creates the initiator's token account, whose address is known already; `None`
-    /// for the native program.
-    pub(crate) fn create_token_account(&self, payer: Address, initiator: Address, account: Address) -> Option<[Role; 6]> {
+    /// Returns the accounts of the instruction that creates the initiator's token account; `None` for the native program.
+    pub(crate) fn create_token_account(&self, payer: Address, initiator: Address, accounts: &InitiateAccounts) -> Option<[AccountRole; 6]> {
         let token = self.token?;
         Some([
-            Role { what: "the payer", address: payer, signer: true, writable: true },
-            writes(TOKEN_ACCOUNT, account),
-            reads("the initiator", initiator),
-            reads("the mint", token.mint),
-            reads("the system program", SYSTEM_PROGRAM),
-            reads("the token program", token.program),
+            AccountRole { name: "the payer", address: payer, signer: true, writable: true },
+            writable("the initiator's token account", accounts.token_account?),
+            read_only("the initiator", initiator),
+            read_only("the mint", token.mint),
+            read_only("the system program", SYSTEM_PROGRAM),
+            read_only("the token program", token.program),
         ])
     }
 
-    /// Gives the swap to the redeemer. Anyone may send it. `sponsor` is who paid the rent of an SPL swap and gets it back.
+    /// Returns the instruction that pays the swap to the redeemer. Anyone may send it. `sponsor` paid the rent of an SPL swap
+    /// and gets it back.
     #[must_use]
-    pub fn redeem(&self, swap: &Swap, sponsor: Address, secret: &[u8; 32]) -> Option<Instruction> {
-        let native = [writes("the redeemer", swap.redeemer)];
+    pub fn redeem(&self, swap: &HtlcAccount, sponsor: Address, secret: &[u8; 32]) -> Option<Instruction> {
+        let native = [writable("the redeemer", swap.redeemer)];
         self.end([REDEEM.as_slice(), secret].concat(), swap, sponsor, swap.redeemer, &native)
     }
 
-    /// Gives the swap back to the initiator once its timelock has passed. Anyone may send it.
+    /// Returns the instruction that pays the swap back to the initiator once its timelock has passed. Anyone may send it.
     #[must_use]
-    pub fn refund(&self, swap: &Swap, sponsor: Address) -> Option<Instruction> {
+    pub fn refund(&self, swap: &HtlcAccount, sponsor: Address) -> Option<Instruction> {
         self.end(REFUND.to_vec(), swap, sponsor, swap.initiator, &[])
     }
 
-    fn end(&self, data: Vec<u8>, swap: &Swap, sponsor: Address, to: Address, native: &[Role]) -> Option<Instruction> {
-        let swap_account = writes(SWAP_ACCOUNT, self.swap_account(swap.initiator, &swap.secret_hash)?);
+    fn end(&self, data: Vec<u8>, swap: &HtlcAccount, sponsor: Address, to: Address, native: &[AccountRole]) -> Option<Instruction> {
+        let swap_account = writable("the swap account", self.swap_account(swap.initiator, &swap.secret_hash)?);
         let roles = match self.token {
-            None => [&[swap_account, writes("the initiator", swap.initiator)], native].concat(),
+            None => [&[swap_account, writable("the initiator", swap.initiator)], native].concat(),
             Some(token) => vec![
-                reads("the program's identity account", self.identity()?),
+                read_only("the program's identity account", self.identity()?),
                 swap_account,
-                writes(VAULT, self.vault()?),
-                reads("the mint", token.mint),
-                writes("the token account", address::associated_token_account(to, token.mint, token.program)?),
-                writes(SPONSOR, sponsor),
-                reads("the token program", token.program),
+                writable("the token vault", self.vault()?),
+                read_only("the mint", token.mint),
+                writable("the token account", address::associated_token_account(to, token.mint, token.program)?),
+                writable(SPONSOR, sponsor),
+                read_only("the token program", token.program),
             ],
         };
         let accounts =
@@ -197,10 +218,10 @@ impl Htlc {
     }
 }
 
-/// The parties of a swap, and what locks it.
+/// What the HTLC stores of a swap: its parties and the hash that locks it. They decide the swap account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Swap {
+pub struct HtlcAccount {
     /// Who funded it.
     pub initiator: Address,
     /// Who may redeem it.
@@ -209,8 +230,8 @@ pub struct Swap {
     pub secret_hash: [u8; 32],
 }
 
-impl Swap {
-    /// A swap.
+impl HtlcAccount {
+    /// Creates what the HTLC stores of a swap.
     #[must_use]
     pub const fn new(initiator: Address, redeemer: Address, secret_hash: [u8; 32]) -> Self {
         Self { initiator, redeemer, secret_hash }
@@ -242,7 +263,7 @@ pub struct Initiate {
     pub destination_data: Option<Vec<u8>>,
 }
 
-/// Where each argument stands in the data.
+/// Where each argument is in the data.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     pub(crate) amount: Range<usize>,
@@ -254,7 +275,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    pub(crate) const fn of(htlc: &Htlc) -> Self {
+    pub(crate) const fn new(htlc: &Htlc) -> Self {
         match htlc.token {
             None => Self { amount: 8..16, timelock: 16..24, redeemer: 24..56, secret_hash: 56..88, tail: 88 },
             Some(_) => Self { amount: 80..88, timelock: 8..16, redeemer: 16..48, secret_hash: 48..80, tail: 88 },
@@ -263,7 +284,7 @@ impl Fields {
 }
 
 impl Initiate {
-    /// The arguments, none of them destination data.
+    /// Creates the arguments of a call without destination data.
     #[must_use]
     pub const fn new(redeemer: Address, timelock: u64, amount: u64, secret_hash: [u8; 32]) -> Self {
         Self { redeemer, timelock, amount, secret_hash, destination_data: None }
@@ -278,20 +299,20 @@ impl Initiate {
         };
         let (some, len, bytes) = match &self.destination_data {
             None => (0, None, &[][..]),
-            // More than 4 GiB fits into no transaction.
+            // No transaction holds 4 GiB, so the length always fits.
             Some(bytes) => (1, Some(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes()), bytes.as_slice()),
         };
         let len = len.as_ref().map_or(&[][..], |len| len);
         [INITIATE.as_slice(), &timelock, self.redeemer.as_ref(), &self.secret_hash, &amount, &[some], len, bytes].concat()
     }
 
-    /// Decodes the data of a program to the last byte. It stands at `start` in the payload.
+    /// Decodes the data of a program to the last byte. `start` is where the data begins in the payload.
     pub(crate) fn decode(data: &[u8], htlc: &Htlc, at: &At<'_>, start: usize) -> Result<Self, Refusal> {
         let place = |code, range: Range<usize>| at.refuse_bytes(code, start.saturating_add(range.start), start.saturating_add(range.end));
         if data.get(..8) != Some(&INITIATE) {
             return Err(place(Code::UnexpectedSelector, 0..data.len().min(8)).with_expected("initiate"));
         }
-        let fields = Fields::of(htlc);
+        let fields = Fields::new(htlc);
         let short = || place(Code::InstructionData, 0..data.len());
         let number = |range: Range<usize>| {
             data.get(range).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok()).map(u64::from_le_bytes).ok_or_else(short)

@@ -1,20 +1,27 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod allowed;
 mod encoding;
-mod extra;
+mod external;
+mod fees;
 pub mod htlc;
 pub mod message;
 pub mod recover;
 mod sign;
+#[cfg(feature = "solana-signer")]
+mod signer;
 mod summary;
 pub mod transaction;
 mod verify;
 mod wire;
 
 pub use address::Address;
-pub use extra::Extra;
-pub use sign::{Artefacts, Key, ExternalSignature, SignedGasless, SignedTransaction, Submission};
+pub use allowed::AllowedInstruction;
+pub use fees::{MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee};
+pub use sign::{ExternalSignature, Key, SignedPayloads};
+#[cfg(feature = "solana-signer")]
+pub use signer::SignerError;
 pub use solana_hash;
 pub use solana_instruction;
 pub use solana_message;
@@ -22,12 +29,12 @@ pub use solana_signature;
 #[cfg(feature = "solana-signer")]
 pub use solana_signer;
 pub use solana_transaction;
-pub use transaction::{Payload, Unsigned, Wallet};
-pub use verify::{Deposit, Proposal};
+pub use transaction::{FundingPath, Gasless, SelfFunded, TransactionPayload, Unsigned};
+pub use verify::{Deposit, ProposedInstruction, ProposedTransaction};
 pub use wire::Encoding;
 
-use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
+use countersign_core::family::ChainFamily;
+use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
 /// The Solana family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -35,60 +42,22 @@ pub enum Solana {}
 
 impl ChainFamily for Solana {
     const FAMILY: Family = Family::Solana;
-    const PAYLOAD_KEYS: &'static [&'static str] = &wire::KEYS;
-
+    const PAYLOAD_KEYS: &'static [&'static str] = &[wire::TRANSACTION, wire::GASLESS];
     type Deposit = Deposit;
-    type Wallet = Wallet;
-    type Unsigned = Unsigned;
-    type Key = Key;
-    type Signature = ExternalSignature;
-    type Artefacts = Artefacts;
+}
 
-    fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
-        verify::check(order, warnings).map(|(deposit, terms)| (deposit, Some(terms)))
-    }
+/// A Solana order whose every byte is accounted for.
+pub type VerifiedOrder = countersign_core::VerifiedOrder<Solana>;
+/// A Solana order with payloads for any signer.
+pub type UnsignedOrder = countersign_core::UnsignedOrder<Solana>;
+/// A Solana order with all its signatures.
+pub type SignedOrder = countersign_core::SignedOrder<Solana>;
 
-    fn describe(deposit: &Deposit, summary: &mut Summary) {
-        summary::describe(deposit, summary);
-    }
-
-    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-        summary::coverage(deposit)
-    }
-
-    fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
-        Wallet::read(wallet)
-    }
-
-    fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-        transaction::prepare(deposit, wallet)
-    }
-
-    fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-        summary::describe_unsigned(unsigned, summary);
-    }
-
-    fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
-        sign::requests(unsigned)
-    }
-
-    fn read_key(text: &str) -> Result<Key, Code> {
-        Key::parse(text)
-    }
-
-    fn sign(unsigned: Unsigned, key: &Key, _: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::sign(unsigned, key)
-    }
-
-    fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
-        ExternalSignature::read(signature)
-    }
-
-    fn attach(unsigned: Unsigned, signatures: Vec<(String, ExternalSignature)>, _: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::attach(unsigned, signatures)
-    }
-
-    fn submission(artefacts: &Artefacts) -> Option<String> {
-        artefacts.submission().map(|submission| submission.signature)
-    }
+/// Verifies an order whose source asset is on Solana.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
+    countersign_core::verify(proposal, registry, policy)
 }

@@ -1,12 +1,12 @@
-//! Transactions and their messages, decoded to the last byte. Solana has no typed data: the gasless way is a second
-//! transaction, which owner and service sign both.
+//! Transactions and their messages, decoded to the last byte. Solana has no typed data: the gasless path is a second
+//! transaction, which both the owner and the service sign.
 //!
 //! | bytes | |
 //! |---|---|
 //! | count, 64 each | signature slots, in the order of the first keys |
-//! | `80`, if version 0 | begins the message, which is what is signed |
-//! | 3 | required signatures, read-only ones of them, read-only keys without signature |
-//! | count, 32 each | account keys: signers that are written to, that are read, the others likewise |
+//! | `80`, if version 0 | first byte of the message, which is what is signed |
+//! | 3 | required signatures, how many of these keys are read-only, how many other keys are read-only |
+//! | count, 32 each | account keys: writable signers, read-only signers, other writable keys, other read-only keys |
 //! | 32 | recent blockhash |
 //! | count | instructions: program index, count and account indexes, count and data |
 //! | count, if version 0 | lookup tables |
@@ -23,7 +23,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use crate::address::Address;
 use crate::encoding;
 
-/// A transaction that came, and where its parts stand.
+/// A transaction and the bytes of its message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Decoded {
@@ -31,14 +31,19 @@ pub struct Decoded {
     pub transaction: VersionedTransaction,
     /// The bytes that are signed.
     pub message: Vec<u8>,
-    pub(crate) layout: Layout,
 }
 
-/// Where the parts of a transaction stand.
+impl Decoded {
+    /// Returns the bytes of the whole transaction.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        encoding::write(&self.transaction.signatures, &self.message)
+    }
+}
+
+/// Where the parts of a transaction are, as byte ranges of the whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// First byte of the message.
-    pub(crate) message: usize,
     /// The three counts.
     pub(crate) header: Range<usize>,
     /// First byte of the first key.
@@ -58,30 +63,37 @@ pub(crate) struct InstructionLayout {
     pub(crate) data: Range<usize>,
 }
 
+impl InstructionLayout {
+    /// Returns the bytes of a field of the data.
+    pub(crate) const fn field(&self, field: &Range<usize>) -> Range<usize> {
+        self.data.start.saturating_add(field.start)..self.data.start.saturating_add(field.end)
+    }
+}
+
 impl Layout {
-    /// The bytes of a key.
+    /// Returns the bytes of a key.
     pub(crate) const fn key(&self, index: usize) -> Range<usize> {
         let start = self.keys.saturating_add(index.saturating_mul(32));
         start..start.saturating_add(32)
     }
 
-    /// The bytes of a signature slot.
+    /// Returns the bytes of a signature slot.
     pub(crate) const fn slot(index: usize) -> Range<usize> {
         let start = index.saturating_mul(64).saturating_add(1);
         start..start.saturating_add(64)
     }
 }
 
-/// A refusal at a range of bytes.
+/// Returns a refusal at a range of bytes.
 pub(crate) fn refuse(at: &At<'_>, code: Code, range: &Range<usize>) -> Refusal {
     at.refuse_bytes(code, range.start, range.end)
 }
 
-/// Decodes a transaction. Solana's own encoding of what was read must be the bytes that came, to the last one.
-pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal> {
+/// Decodes a transaction. Solana's own encoding of the result must give the same bytes, to the last one.
+pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<(Decoded, Layout), Refusal> {
     let malformed = |start, end| at.refuse_bytes(Code::TransactionMalformed, start, end);
     let count = *bytes.first().ok_or_else(|| malformed(0, 0))?;
-    // Message version 1 stands before its signatures.
+    // A message of version 1 precedes its signatures.
     let version = |code, place: usize| at.refuse_bytes(code, place, place.saturating_add(1)).with_expected("a legacy or version 0 message");
     if count & 0x80 != 0 {
         return Err(version(Code::MessageVersion, 0).with_actual(format!("first byte {count:#04x}")));
@@ -92,7 +104,7 @@ pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal
         return Err(version(Code::MessageVersion, start).with_actual(format!("version {}", prefix & 0x7f)));
     }
     let transaction = encoding::read(&bytes).ok_or_else(|| malformed(0, bytes.len()))?;
-    let again = encoding::write(&transaction).ok_or_else(|| malformed(0, bytes.len()))?;
+    let again = encoding::write(&transaction.signatures, &transaction.message.serialize());
     if again != bytes {
         let same = again.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
         return Err(if same == again.len() {
@@ -103,10 +115,10 @@ pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<Decoded, Refusal
     }
     let layout = layout(&transaction.message, start, bytes.len()).ok_or_else(|| version(Code::MessageVersion, start))?;
     bytes.drain(..start);
-    Ok(Decoded { transaction, message: bytes, layout })
+    Ok((Decoded { transaction, message: bytes }, layout))
 }
 
-/// Where the parts stand: the encoding is canonical, so each count's own width follows from its value.
+/// Computes where the parts are: the encoding is canonical, so each count's own width follows from its value.
 fn layout(message: &VersionedMessage, start: usize, end: usize) -> Option<Layout> {
     let mut position = match message {
         VersionedMessage::Legacy(_) => start,
@@ -134,10 +146,10 @@ fn layout(message: &VersionedMessage, start: usize, end: usize) -> Option<Layout
         instructions.push(InstructionLayout { whole: program.start..data.end, accounts, data });
     }
     let lookups = position..end;
-    Some(Layout { message: start, header, keys, blockhash, instructions, lookups, end })
+    Some(Layout { header, keys, blockhash, instructions, lookups, end })
 }
 
-/// Bytes of a compact-u16.
+/// Returns how many bytes a compact-u16 has.
 const fn width(count: usize) -> usize {
     match count {
         0..0x80 => 1,
@@ -146,7 +158,7 @@ const fn width(count: usize) -> usize {
     }
 }
 
-/// What a key of a message may do.
+/// Returns whether a key signs, and whether it is writable.
 pub(crate) fn flags(message: &VersionedMessage, index: usize) -> (bool, bool) {
     let header = message.header();
     let [signers, read_signers, read_others] =
@@ -157,8 +169,8 @@ pub(crate) fn flags(message: &VersionedMessage, index: usize) -> (bool, bool) {
     (signer, index < written)
 }
 
-/// What an instruction that does not belong here would do, for the refusal.
-pub(crate) fn name(program: &Address, data: &[u8]) -> String {
+/// Describes what an instruction does, for the refusal of one that does not belong in the transaction.
+pub(crate) fn describe_instruction(program: &Address, data: &[u8]) -> String {
     let text = program.to_string();
     let tag = data.get(..4).and_then(|tag| tag.try_into().ok()).map(u32::from_le_bytes);
     let first = data.first().copied();

@@ -1,119 +1,155 @@
-//! The way out from an order record alone: redeem with the secret, refund after the timelock.
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
 //! Anyone may send these transactions and pays only their fee; the funds go to the redeemer or the initiator that the
 //! program stored. Whether a refund is due is for the caller to see on chain: the slot is above the swap's expiry slot.
 //!
-//! The SPL program gives the rent back to the sponsor of the swap, which no record names: it is the owner where the owner
-//! sent the ordinary transaction, else the gasless transaction's fee payer.
+//! The SPL program gives the rent back to the sponsor of the swap, whom no record names: the owner where the owner sent the
+//! transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]).
 
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
-use countersign_core::wire::OrderRecord;
-use countersign_core::{Code, Family, Refusal, Registry, Side, U256};
+use countersign_core::{
+    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings,
+};
 use solana_hash::Hash;
 use solana_instruction::Instruction;
 use solana_message::{Message, VersionedMessage};
-use solana_signature::Signature;
-use solana_transaction::versioned::VersionedTransaction;
 
+use crate::UnsignedOrder;
 use crate::address::{self, Address};
-use crate::htlc::{Htlc, Swap, Token};
+use crate::htlc::{Htlc, HtlcAccount, SPONSOR_INDEX, Token};
+use crate::transaction::Unsigned;
 use crate::verify::token_program;
 
 /// A recovery instruction, ready to be given a fee payer and a blockhash.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
+    /// The order's id, as the record has it.
+    pub order_id: String,
+    /// Whether the instruction redeems or refunds.
+    pub role: Role,
     /// The instruction; nobody but the fee payer signs.
     pub instruction: Instruction,
     /// Holds the swap's state.
     pub swap_account: Address,
     /// The record's id of the swap.
     pub swap_id: [u8; 32],
-    /// Whether the record's other fields give that id. On a network whose number is not certain a mismatch is no
-    /// refusal: simulate first, because a redeem that fails has shown the secret to everybody all the same.
+    /// Whether the record's other fields give that id. Where they do not, on a network whose formula is not certain, the
+    /// prepared transaction has the warning [`Code::SwapIdUnchecked`]. Simulate it first: a redeem that fails has revealed
+    /// the secret nevertheless.
     pub swap_id_recomputed: bool,
     /// Who gets the funds.
     pub to: Address,
     /// Base units.
     pub amount: U256,
+    /// Whether the program gives rent back to a sponsor.
+    has_sponsor: bool,
 }
 
 impl Recovery {
-    /// A transaction that `fee_payer` signs; its message is legacy, which every wallet can sign.
+    /// Names who paid the rent of an SPL swap and gets it back: without this, the initiator. The native program has no
+    /// sponsor, so there it changes nothing.
     #[must_use]
-    pub fn prepare(&self, fee_payer: Address, recent_blockhash: Hash) -> VersionedTransaction {
+    pub fn with_sponsor(mut self, sponsor: Address) -> Self {
+        if let Some(account) = self.instruction.accounts.get_mut(SPONSOR_INDEX).filter(|_| self.has_sponsor) {
+            account.pubkey = sponsor;
+        }
+        self
+    }
+
+    /// Makes the instruction a transaction of `fee_payer`, who need not be a party of the swap. Its message is legacy, which
+    /// every wallet can sign.
+    pub fn prepare(&self, fee_payer: Address, recent_blockhash: Hash) -> UnsignedOrder {
         let message = Message::new_with_blockhash(std::slice::from_ref(&self.instruction), Some(&fee_payer), &recent_blockhash);
-        let slots = usize::from(message.header.num_required_signatures);
-        VersionedTransaction { signatures: vec![Signature::default(); slots], message: VersionedMessage::Legacy(message) }
+        let swap_id = SecretHash(self.swap_id).to_string();
+        let mut warnings = Warnings::default();
+        if !self.swap_id_recomputed {
+            warnings.warn_about(Code::SwapIdUnchecked, format!("{swap_id} on Solana"));
+        }
+        let mut summary = Summary::default();
+        let text = format!("{} of swap {swap_id} pays {} base units to {}", self.role, self.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let unsigned = Unsigned::recovery(self.role, fee_payer, VersionedMessage::Legacy(message));
+        UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings)
     }
 }
 
-/// The swap id of a Solana side of a record, and whether its fields give it.
+/// Returns the swap id of a Solana leg of a record. Where its formula is certain, it has been recomputed from the other fields.
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the id is not 64 hex digits, or another than the formula's on a network whose number a live
-/// record has confirmed; and what [`Side::of`] refuses.
-pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([u8; 32], bool), Refusal> {
-    recompute(&Side::of(record, leg, registry, Family::Solana)?)
+/// [`Code::RecordSwapId`] if the id is not 64 hex digits, or another one than a certain formula gives; and what
+/// [`RecordedLeg::new`] refuses.
+pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u8; 32], Refusal> {
+    recompute(&RecordedLeg::new(record, leg, registry, Family::Solana)?).map(|(id, _)| id)
 }
 
-/// The transaction that redeems a side with the secret. `sponsor` is who paid the rent of an SPL swap, the initiator if
-/// none is given.
+/// Returns the instruction that redeems a leg with the secret.
 ///
 /// # Errors
 ///
 /// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`fn@swap_id`].
-pub fn redeem(
-    record: &OrderRecord,
-    leg: Leg,
-    secret: &[u8; 32],
-    sponsor: Option<Address>,
-    registry: &Registry,
-) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Solana)?;
-    side.check_secret(secret)?;
-    recovery(&side, |htlc, swap| (htlc.redeem(swap, sponsor.unwrap_or(swap.initiator), secret), swap.redeemer))
+pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
+    let leg = RecordedLeg::new(record, leg, registry, Family::Solana)?;
+    leg.check_secret(secret)?;
+    recovery(record, &leg, Role::Redeem, |htlc, swap| (htlc.redeem(swap, swap.initiator, secret), swap.redeemer))
 }
 
-/// The transaction that refunds a side after its timelock. `sponsor` as for [`redeem`].
+/// Returns the instruction that refunds a leg after its timelock.
 ///
 /// # Errors
 ///
 /// As [`fn@swap_id`].
-pub fn refund(record: &OrderRecord, leg: Leg, sponsor: Option<Address>, registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Solana)?;
-    recovery(&side, |htlc, swap| (htlc.refund(swap, sponsor.unwrap_or(swap.initiator)), swap.initiator))
+pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
+    let leg = RecordedLeg::new(record, leg, registry, Family::Solana)?;
+    recovery(record, &leg, Role::Refund, |htlc, swap| (htlc.refund(swap, swap.initiator), swap.initiator))
 }
 
-fn recompute(side: &Side<'_>) -> Result<([u8; 32], bool), Refusal> {
-    let Network::Solana(cluster) = &side.asset.chain.network else { return Err(side.refuse(Code::Internal, "chain")) };
-    let id = bare_hex_array(&side.swap.swap_id)
-        .map_err(|code| side.refuse(Code::RecordSwapId, "swap_id").with_reason(code.meaning()).with_actual(&side.swap.swap_id))?;
-    let Some((chain, certain)) = formula::solana_chain_id(cluster) else { return Ok((id, false)) };
-    let recomputed = formula::solana(chain, &side.swap.secret_hash.0, side.initiator.bytes());
-    if certain && id != recomputed {
-        return Err(side.refuse(Code::RecordSwapId, "swap_id").with_expected(countersign_core::SecretHash(recomputed)).with_actual(&side.swap.swap_id));
+/// Returns the record's swap id, and whether its other fields give it.
+fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
+    let Network::Solana(cluster) = &leg.asset.chain.network else { return Err(leg.refuse(Code::RecordMismatch, "chain")) };
+    let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
+    let id = bare_hex_array(&leg.swap.swap_id).map_err(|error| refuse().with_reason(error.to_string()))?;
+    let Some((chain, is_certain)) = formula::solana_chain_id(cluster) else { return Ok((id, false)) };
+    let recomputed = formula::solana(chain, &leg.swap.secret_hash.0, leg.initiator.bytes());
+    if is_certain && id != recomputed {
+        return Err(refuse().with_expected(SecretHash(recomputed)));
     }
     Ok((id, id == recomputed))
 }
 
-fn recovery(side: &Side<'_>, build: impl FnOnce(&Htlc, &Swap) -> (Option<Instruction>, Address)) -> Result<Recovery, Refusal> {
-    let internal = || side.refuse(Code::Internal, "chain");
-    let address = |account| address::of(account).ok_or_else(internal);
-    let token = match &side.asset.token {
+fn recovery(
+    record: &OrderRecord,
+    leg: &RecordedLeg<'_>,
+    role: Role,
+    build: impl FnOnce(&Htlc, &HtlcAccount) -> (Option<Instruction>, Address),
+) -> Result<Recovery, Refusal> {
+    let convert = |account: &Account| address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
+    let token = match &leg.asset.token {
         Some(token) => Some(Token {
-            mint: address(token.account.as_ref().ok_or_else(internal)?)?,
-            program: token_program(side.asset.record.token.as_ref().and_then(|token| token.schema.as_deref())),
+            mint: token.account.as_ref().and_then(address::from_account).ok_or_else(|| leg.refuse(Code::UnknownAsset, "asset"))?,
+            program: token_program(leg.asset.record.token.as_ref().and_then(|token| token.schema.as_deref())),
         }),
         None => None,
     };
-    let htlc = Htlc::new(address(side.htlc()?)?, token);
-    let swap = Swap::new(address(&side.initiator)?, address(&side.redeemer)?, side.swap.secret_hash.0);
-    let (swap_id, swap_id_recomputed) = recompute(side)?;
+    let htlc = Htlc::new(convert(leg.htlc()?)?, token);
+    let swap = HtlcAccount::new(convert(&leg.initiator)?, convert(&leg.redeemer)?, leg.swap.secret_hash.0);
+    let (swap_id, swap_id_recomputed) = recompute(leg)?;
     let (instruction, to) = build(&htlc, &swap);
-    let swap_account = htlc.swap_account(swap.initiator, &swap.secret_hash).ok_or_else(internal)?;
-    Ok(Recovery { instruction: instruction.ok_or_else(internal)?, swap_account, swap_id, swap_id_recomputed, to, amount: side.swap.amount })
+    let (Some(instruction), Some(swap_account)) = (instruction, htlc.swap_account(swap.initiator, &swap.secret_hash)) else {
+        return Err(leg.refuse(Code::Internal, "secret_hash").with_reason("no program-derived address for the terms"));
+    };
+    Ok(Recovery {
+        order_id: record.order_id.clone(),
+        role,
+        instruction,
+        swap_account,
+        swap_id,
+        swap_id_recomputed,
+        to,
+        amount: leg.swap.amount,
+        has_sponsor: htlc.token.is_some(),
+    })
 }

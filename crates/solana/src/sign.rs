@@ -1,25 +1,25 @@
-//! Signing requests, proofs of signatures from outside, and the local signer.
+//! Signing requests, external signatures and their proofs, and the local signer.
 
 use std::fmt;
+use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::digits;
-use countersign_core::json::{At, Node};
-use countersign_core::{Code, Refusal, SigningRequest};
+use countersign_core::family::{Signable, Signed};
+use countersign_core::{
+    Code, GaslessSubmission, ParseError, Refusal, RequestId, Scheme, SignedTransaction, SigningRequest, Summary, Warnings,
+};
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 use zeroize::Zeroizing;
 
 use crate::address::Address;
-use crate::encoding;
-use crate::transaction::{Payload, Unsigned, serialize_payload};
+use crate::transaction::Unsigned;
 
-const TRANSACTION: &str = "transaction";
-const GASLESS: &str = "gasless";
+/// Longest base58 text of a keypair that is decoded: the time grows with the square of the length.
+const MAX_KEY_TEXT: usize = 90;
 
 /// An Ed25519 key. Wiped on drop, never printed.
 pub struct Key(SigningKey);
@@ -31,26 +31,32 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads base58 of a 64-byte keypair, whose halves must belong together, or of a 32-byte seed.
+    /// Parses base58 of a 64-byte keypair, whose halves must belong together, or of a 32-byte seed.
     ///
     /// # Errors
     ///
     /// [`Code::KeyMalformed`].
-    pub fn parse(text: &str) -> Result<Self, Code> {
-        // Longer than a keypair: decoding takes quadratic time.
-        if text.len() > 90 {
-            return Err(Code::KeyMalformed);
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let malformed = || ParseError::from(Code::KeyMalformed);
+        if text.len() > MAX_KEY_TEXT {
+            return Err(malformed());
         }
         let mut bytes = Zeroizing::new([0; 64]);
-        let len = bs58::decode(text).onto(bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
+        let len = bs58::decode(text).onto(bytes.as_mut_slice()).map_err(|_| malformed())?;
         match (len, bytes.first_chunk()) {
-            (64, _) => SigningKey::from_keypair_bytes(&bytes).map(Self).map_err(|_| Code::KeyMalformed),
-            (32, Some(seed)) => Ok(Self(SigningKey::from_bytes(seed))),
-            _ => Err(Code::KeyMalformed),
+            (64, _) => SigningKey::from_keypair_bytes(&bytes).map(Self).map_err(|_| malformed()),
+            (32, Some(seed)) => Ok(Self::from_seed(seed)),
+            _ => Err(malformed()),
         }
     }
 
-    /// The account that this key controls.
+    /// Takes the 32 bytes of a seed. The caller wipes its own copy.
+    #[must_use]
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(seed))
+    }
+
+    /// Returns the account that this key controls.
     #[must_use]
     pub fn address(&self) -> Address {
         self.0.verifying_key().to_bytes().into()
@@ -61,216 +67,152 @@ impl Key {
     }
 }
 
-/// Whether an account signed a message, by the strict rules of Solana's nodes: no small-order points, no second spelling.
+impl FromStr for Key {
+    type Err = ParseError;
+
+    /// Parses a key: see [`Key::parse`].
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+/// Returns whether an account signed a message, by the strict rules of Solana's nodes: no small-order points, and one
+/// encoding only.
 pub(crate) fn is_signed_by(signature: &Signature, account: &Address, message: &[u8]) -> bool {
     let signature = ed25519_dalek::Signature::from_bytes(signature.as_array());
     VerifyingKey::from_bytes(account.as_array()).is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
 }
 
-/// A signature from outside: 64 bytes.
+/// A signature made by an external signer: 64 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "Ed25519 has one form of signature")]
 pub struct ExternalSignature(pub Signature);
 
 impl ExternalSignature {
-    /// Reads base58, base64 (88 characters with padding) or hex (128 digits, `0x` optional).
+    /// Takes the owner's signature out of a transaction that a wallet has signed; `None` if `owner` is not one of its signers.
+    /// Attach it: that proves that the message is still the prepared one.
+    #[must_use]
+    pub fn from_transaction(transaction: &VersionedTransaction, owner: Address) -> Option<Self> {
+        let mut slots = transaction.message.static_account_keys().iter().zip(&transaction.signatures);
+        slots.find(|(key, _)| **key == owner).map(|(_, signature)| Self(*signature))
+    }
+}
+
+impl From<Signature> for ExternalSignature {
+    fn from(signature: Signature) -> Self {
+        Self(signature)
+    }
+}
+
+impl FromStr for ExternalSignature {
+    type Err = Refusal;
+
+    /// Parses base58, base64 (88 characters with padding) or hex (128 digits, `0x` optional).
     ///
     /// # Errors
     ///
     /// [`Code::SignatureMalformed`].
-    pub fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        let text = node.text()?;
+    fn from_str(text: &str) -> Result<Self, Refusal> {
         let digits = text.strip_prefix("0x").unwrap_or(text);
         let mut bytes = [0; 64];
-        let read = match text.len() {
+        let is_read = match text.len() {
             128 | 130 => digits::into(digits, &mut bytes).is_ok(),
-            // No base58 text ends like this.
+            // The character `=` is not one of base58.
             88 if text.ends_with("==") => STANDARD.decode_slice(text, &mut bytes).is_ok_and(|len| len == 64),
             64..=88 => bs58::decode(text).onto(&mut bytes).is_ok_and(|len| len == 64),
             _ => false,
         };
-        if read {
+        if is_read {
             return Ok(Self(Signature::from(bytes)));
         }
-        Err(node
-            .at()
-            .refuse(Code::SignatureMalformed)
+        Err(Refusal::new(Code::SignatureMalformed, "")
             .with_expected("64 bytes in base58, base64 or hex")
             .with_actual(format!("{} characters", text.len())))
     }
 }
 
-/// The owner's transaction, signed where a signature was given.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct SignedTransaction {
-    /// What was signed.
-    pub payload: Payload,
-    /// The transaction with the owner's signature, ready to be sent.
-    pub signed: Option<VersionedTransaction>,
-}
+impl Signable for Unsigned {
+    type Payload = VersionedTransaction;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads;
 
-/// The gasless transaction, signed by the owner where a signature was given.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct SignedGasless {
-    /// What was signed.
-    pub payload: Payload,
-    /// The transaction with the owner's signature; the sponsor's slot is as it came.
-    pub signed: Option<VersionedTransaction>,
-}
-
-/// Everything that goes to the chain, or to the service.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Artefacts {
-    /// The transaction that the owner sends.
-    pub transaction: SignedTransaction,
-    /// The transaction that the service sends.
-    pub gasless: Option<SignedGasless>,
-}
-
-/// Body of the gasless `PATCH /v2/orders/{id}?action=initiate`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Submission {
-    /// Base64 of the whole transaction.
-    pub signature: String,
-}
-
-/// Bytes as nodes take them. Every transaction that was read serializes.
-fn wire_bytes(transaction: &VersionedTransaction) -> Option<Vec<u8>> {
-    encoding::write(transaction)
-}
-
-impl SignedTransaction {
-    /// Base64 for `sendTransaction`; `None` if it is not signed.
-    #[must_use]
-    pub fn base64(&self) -> Option<String> {
-        self.signed.as_ref().and_then(wire_bytes).map(|bytes| STANDARD.encode(bytes))
+    fn describe(&self, summary: &mut Summary) {
+        self.describe(summary);
     }
 
-    /// Base58 for older nodes; `None` if it is not signed.
-    #[must_use]
-    pub fn base58(&self) -> Option<String> {
-        self.signed.as_ref().and_then(wire_bytes).map(|bytes| bs58::encode(bytes).into_string())
+    fn requests(&self) -> Vec<SigningRequest<VersionedTransaction>> {
+        let signer = self.signer.to_string();
+        let requests = self.payloads().map(|(id, payload)| {
+            let message = payload.message().to_vec();
+            SigningRequest::new(id, signer.clone(), Scheme::Ed25519, payload.transaction().clone(), message.clone(), message)
+        });
+        requests.collect()
     }
 
-    /// The transaction's id: its first signature.
-    #[must_use]
-    pub fn id(&self) -> Option<Signature> {
-        self.signed.as_ref().and_then(|signed| signed.signatures.first()).copied()
-    }
-}
-
-impl Artefacts {
-    /// The gasless body; `None` if there is no gasless way or it is not signed.
-    #[must_use]
-    pub fn submission(&self) -> Option<Submission> {
-        let signed = self.gasless.as_ref()?.signed.as_ref()?;
-        wire_bytes(signed).map(|bytes| Submission { signature: STANDARD.encode(bytes) })
-    }
-}
-
-impl Unsigned {
-    fn payloads(&self) -> impl Iterator<Item = (&'static str, &Payload)> {
-        [(TRANSACTION, &self.transaction)].into_iter().chain(self.gasless.as_ref().map(|payload| (GASLESS, payload)))
+    fn missing(&self) -> Vec<RequestId> {
+        self.payloads().filter(|(_, payload)| payload.signature.is_none()).map(|(id, _)| id).collect()
     }
 
-    /// Has any Solana signer sign everything; hand the answer to `Unsigned::attach`, which proves each signature.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the signer refuses.
-    #[cfg(feature = "solana-signer")]
-    pub fn sign_with(&self, signer: &(impl solana_signer::Signer + ?Sized)) -> Result<Vec<(String, ExternalSignature)>, solana_signer::SignerError> {
-        self.payloads().map(|(name, payload)| Ok((name.to_owned(), ExternalSignature(signer.try_sign_message(payload.message())?)))).collect()
-    }
-}
-
-pub(crate) fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
-    let signer = unsigned.owner.to_string();
-    // Ed25519 takes the message whole: it hashes it twice.
-    unsigned
-        .payloads()
-        .map(|(name, payload)| SigningRequest::new(name, signer.clone(), payload.message().to_vec(), payload.message().to_vec()))
-        .collect()
-}
-
-pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> {
-    let address = key.address();
-    if address != unsigned.owner {
-        return Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key")
-            .with_expected(format!("the key of {}", unsigned.owner))
-            .with_actual(format!("the key of {address}")));
-    }
-    let signatures = unsigned.payloads().map(|(name, payload)| (name.to_owned(), ExternalSignature(key.sign(payload.message())))).collect();
-    attach(unsigned, signatures)
-}
-
-pub(crate) fn attach(unsigned: Unsigned, mut signatures: Vec<(String, ExternalSignature)>) -> Result<Artefacts, Refusal> {
-    let owner = unsigned.owner;
-    let mut signed = |name: &str, payload: &Payload| {
-        let Some(index) = signatures.iter().position(|(given, _)| given == name) else { return Ok(None) };
-        let (_, signature) = signatures.swap_remove(index);
-        put(payload, owner, &signature, name).map(Some)
-    };
-    let transaction = signed(TRANSACTION, &unsigned.transaction)?;
-    let gasless = match unsigned.gasless {
-        Some(payload) => {
-            let signed = signed(GASLESS, &payload)?;
-            Some(SignedGasless { payload, signed })
+    fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
+        check_signer(self.signer, key.address())?;
+        // The key is the signer's, so what it signs needs no proof.
+        for payload in self.transaction.iter_mut().chain(&mut self.gasless) {
+            payload.signature = Some(key.sign(payload.message()));
         }
-        None => None,
-    };
-    match signatures.first() {
-        Some((name, _)) => Err(At::root("/signatures").key(name).refuse(Code::NothingToSign)),
-        None => Ok(Artefacts { transaction: SignedTransaction { payload: unsigned.transaction, signed: transaction }, gasless }),
+        Ok(())
     }
-}
 
-/// Proves a signature over exactly the bytes that were shown, and puts it into the owner's slot.
-fn put(payload: &Payload, owner: Address, signature: &ExternalSignature, name: &str) -> Result<VersionedTransaction, Refusal> {
-    let root = At::root("/signatures");
-    let at = root.key(name);
-    if !is_signed_by(&signature.0, &owner, payload.message()) {
-        return Err(at.refuse(Code::SignatureMismatch).with_expected(format!("a signature of {owner} over the message")));
-    }
-    let mut signed = payload.transaction().clone();
-    if signed.message.serialize() != payload.message() {
-        return Err(at.refuse(Code::Internal).with_reason("the message is not the one that was shown"));
-    }
-    *signed.signatures.get_mut(payload.owner_slot).ok_or_else(|| at.refuse(Code::Internal))? = signature.0;
-    Ok(signed)
-}
-
-impl Serialize for SignedTransaction {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        serialize_payload(&mut map, &self.payload)?;
-        if let (Some(signed), Some(id)) = (self.base64(), self.id()) {
-            map.serialize_entry("signed", &signed)?;
-            map.serialize_entry("signature", &id.to_string())?;
+    fn attach(&mut self, id: RequestId, signature: ExternalSignature, _: &mut Warnings) -> Result<(), Refusal> {
+        let signer = self.signer;
+        let payload = self.payload_mut(id).ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
+        if !is_signed_by(&signature.0, &signer, payload.message()) {
+            let expected = format!("a signature of {signer} over the message");
+            return Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected));
         }
-        map.end()
+        payload.signature = Some(signature.0);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<SignedPayloads, Self> {
+        if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
     }
 }
 
-impl Serialize for SignedGasless {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        serialize_payload(&mut map, &self.payload)?;
-        if let Some(bytes) = self.signed.as_ref().and_then(wire_bytes) {
-            map.serialize_entry("submission", &STANDARD.encode(bytes))?;
-        }
-        map.end()
+/// Requires that a signer controls the account whose signature is needed.
+pub(crate) fn check_signer(needed: Address, signer: Address) -> Result<(), Refusal> {
+    if signer == needed {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {needed}")).with_actual(format!("the key of {signer}")))
+}
+
+/// Everything that one account was asked to sign, signed. Only [`Signable::finish`] makes one.
+#[derive(Debug, Clone)]
+pub struct SignedPayloads(Unsigned);
+
+impl SignedPayloads {
+    /// Returns the payloads; every signature is there.
+    #[must_use]
+    pub const fn payloads(&self) -> &Unsigned {
+        &self.0
     }
 }
 
-impl Serialize for Artefacts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("transaction", &self.transaction)?;
-        map.serialize_entry("gasless", &self.gasless)?;
-        map.end()
+impl Signed for SignedPayloads {
+    type Transaction = VersionedTransaction;
+
+    fn transactions(&self) -> Vec<SignedTransaction<VersionedTransaction>> {
+        let signed = self.0.transaction.iter().filter_map(|payload| {
+            let (id, bytes, native) = (payload.id()?, payload.signed_bytes()?, payload.signed()?);
+            Some(SignedTransaction::new(self.0.role, id.to_string(), bytes, native))
+        });
+        signed.collect()
+    }
+
+    /// Returns the whole transaction in base64; the sponsor's slot is as it came.
+    fn gasless(&self) -> Option<GaslessSubmission> {
+        let bytes = self.0.gasless.as_ref()?.signed_bytes()?;
+        Some(GaslessSubmission::new(STANDARD.encode(bytes)))
     }
 }

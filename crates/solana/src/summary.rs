@@ -1,143 +1,163 @@
 //! The lines that a person reads before signing, and the bytes that each of them stands for.
 
-use countersign_core::{Hex, ByteCoverage, Summary, Topic, amount};
+use countersign_core::{ByteCoverage, Hex, Summary, Topic, TypedValue};
 use solana_message::VersionedMessage;
 
-use crate::extra::Extra;
-use crate::htlc::{Fields, Htlc, TOKEN_ACCOUNT, VAULT};
-use crate::message::Layout;
-use crate::transaction::Unsigned;
-use crate::verify::{Deposit, Proposal};
+use crate::address::{self, Address};
+use crate::allowed::AllowedInstruction;
+use crate::htlc::Fields;
+use crate::message::{InstructionLayout, Layout};
+use crate::verify::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::wire::{Encoding, GASLESS, TRANSACTION};
 
-/// Nominal thousandths of a second per block.
-const BLOCK_MILLIS: u128 = 400;
+fn value(address: Address) -> TypedValue {
+    address::to_account(address).into()
+}
 
-fn encoding(name: &str, proposal: &Proposal, summary: &mut Summary) {
-    let spelt = match proposal.encoding {
+fn describe_encoding(name: &str, proposed: &ProposedTransaction, summary: &mut Summary) {
+    let encoding = match proposed.encoding {
         Encoding::Base64 => "base64",
         Encoding::Hex => "hex, as older answers write it",
     };
-    let message = &proposal.decoded.transaction.message;
+    let message = &proposed.decoded.transaction.message;
     let version = match message {
         VersionedMessage::Legacy(_) => "legacy message",
         _ => "version 0 message",
     };
-    summary.say(Topic::Encoding, format!("{name} in {spelt}, {version}, blockhash {} as it came", message.recent_blockhash()));
+    let blockhash = message.recent_blockhash().to_string();
+    let text = format!("{name} in {encoding}, {version}, blockhash {blockhash} as it came");
+    summary.add_values(Topic::Encoding, text, [blockhash.into()]);
 }
 
-/// What an instruction beside the HTLC's is about.
-const fn topic(extra: &Extra) -> Topic {
-    match extra {
-        Extra::ComputeUnitLimit(_) | Extra::ComputeUnitPrice(_) => Topic::Gas,
-        Extra::CreateTokenAccount => Topic::Token,
-        Extra::Memo(_) => Topic::Message,
+/// Returns what an instruction beside the HTLC's is about.
+const fn topic(allowed: &AllowedInstruction) -> Topic {
+    match allowed {
+        AllowedInstruction::ComputeUnitLimit(_) | AllowedInstruction::ComputeUnitPrice(_) => Topic::Gas,
+        AllowedInstruction::CreateTokenAccount => Topic::Token,
+        AllowedInstruction::Memo(_) => Topic::Message,
     }
 }
 
-fn extras(name: &str, proposal: &Proposal, summary: &mut Summary) {
-    for extra in &proposal.extras {
-        let more = match extra {
-            Extra::ComputeUnitPrice(_) => format!(", a priority fee of at most {} lamports", Extra::priority_fee(&proposal.extras)),
-            Extra::CreateTokenAccount => {
-                let account = proposal.account(TOKEN_ACCOUNT).map(|account| account.to_string()).unwrap_or_default();
-                format!(", {account}, at the expense of {}", proposal.fee_payer)
+fn describe_allowed(name: &str, proposed: &ProposedTransaction, summary: &mut Summary) {
+    let all: Vec<_> = proposed.allowed().cloned().collect();
+    for allowed in &all {
+        let (more, values): (String, Vec<TypedValue>) = match allowed {
+            AllowedInstruction::ComputeUnitLimit(limit) => (String::new(), vec![(*limit).into()]),
+            AllowedInstruction::ComputeUnitPrice(price) => {
+                let fee = AllowedInstruction::priority_fee(&all);
+                (format!(", a priority fee of at most {fee} lamports"), vec![(*price).into(), fee.into()])
             }
-            _ => String::new(),
+            AllowedInstruction::CreateTokenAccount => {
+                let account = proposed.accounts.token_account.unwrap_or_default();
+                let payer = proposed.fee_payer;
+                (format!(", {account}, at the expense of {payer}"), vec![value(account), value(payer)])
+            }
+            AllowedInstruction::Memo(memo) => (String::new(), vec![memo.into()]),
         };
-        summary.say(topic(extra), format!("{name}: {extra}{more}"));
+        summary.add_values(topic(allowed), format!("{name}: {allowed}{more}"), values);
     }
 }
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
-    let vault = deposit.transaction.account(VAULT).map(|vault| format!(", tokens in the vault {vault}")).unwrap_or_default();
-    summary.say(Topic::Contract, format!("swap account {}{vault}", deposit.swap_account));
+    let vault = deposit.transaction.accounts.vault;
+    let tokens = vault.map(|vault| format!(", tokens in the vault {vault}")).unwrap_or_default();
+    let values = [deposit.swap_account].into_iter().chain(vault).map(value);
+    summary.add_values(Topic::Contract, format!("swap account {}{tokens}", deposit.swap_account), values);
     if deposit.htlc.token.is_some() {
-        let shown = match &deposit.terms.destination_data {
-            None => "none".to_owned(),
-            Some(data) => format!("{} bytes {}", data.len(), Hex(data.clone())),
-        };
-        summary.say(Topic::DestinationData, shown);
+        match &deposit.terms.destination_data {
+            None => summary.add(Topic::DestinationData, "none"),
+            Some(data) => {
+                let hex = Hex(data.clone()).to_string();
+                summary.add(Topic::DestinationData, format!("{} bytes {hex}", data.len()));
+            }
+        }
     }
-    encoding("transaction", &deposit.transaction, summary);
-    summary.say(Topic::Gas, format!("transaction: fees and rent are paid by {}, the owner", deposit.transaction.fee_payer));
-    extras("transaction", &deposit.transaction, summary);
+    describe_encoding("transaction", &deposit.transaction, summary);
+    let payer = deposit.transaction.fee_payer;
+    summary.add_values(Topic::Gas, format!("transaction: fees and rent are paid by {payer}, the owner"), [value(payer)]);
+    describe_allowed("transaction", &deposit.transaction, summary);
     let Some(gasless) = &deposit.gasless else {
-        summary.say(Topic::Message, "none: this order has no gasless way");
+        summary.add(Topic::Message, "none: this order has no gasless way");
         return;
     };
-    encoding("gasless transaction", gasless, summary);
+    describe_encoding("gasless transaction", gasless, summary);
+    let sponsor = gasless.fee_payer;
     let pinned = if deposit.sponsor_pinned { "a pinned one" } else { "whom nobody has pinned" };
-    summary.say(Topic::Gas, format!("gasless transaction: fees and rent are paid by the sponsor {}, {pinned}", gasless.fee_payer));
-    extras("gasless transaction", gasless, summary);
+    let text = format!("gasless transaction: fees and rent are paid by the sponsor {sponsor}, {pinned}");
+    summary.add_values(Topic::Gas, text, [value(sponsor)]);
+    describe_allowed("gasless transaction", gasless, summary);
     let slot = match gasless.decoded.transaction.signatures.first() {
         Some(signature) if signature.as_ref().iter().any(|byte| *byte != 0) => format!("which has signed: {signature}"),
         _ => "which has not signed yet".to_owned(),
     };
-    summary.say(Topic::Message, format!("gasless transaction, co-signed with the sponsor {}, {slot}", gasless.fee_payer));
+    let text = format!("gasless transaction, co-signed with the sponsor {sponsor}, {slot}");
+    summary.add_values(Topic::Message, text, [value(sponsor)]);
 }
 
 pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-    let mut spans = Vec::new();
-    cover(&mut spans, &deposit.transaction, &deposit.htlc, deposit, TRANSACTION);
+    let mut coverage = Coverage::new(TRANSACTION);
+    coverage.add_transaction(&deposit.transaction, deposit);
+    let mut all = coverage.parts;
     if let Some(gasless) = &deposit.gasless {
-        cover(&mut spans, gasless, &deposit.htlc, deposit, GASLESS);
+        let mut coverage = Coverage::new(GASLESS);
+        coverage.add_transaction(gasless, deposit);
+        all.extend(coverage.parts);
     }
-    spans
+    all
 }
 
-fn cover(spans: &mut Vec<ByteCoverage>, proposal: &Proposal, htlc: &Htlc, deposit: &Deposit, member: &str) {
-    let at = format!("/response/result/{member}");
-    let decoded = &proposal.decoded;
-    let layout = &decoded.layout;
-    let mut from = 0;
-    // Each part ends where the next begins.
-    let mut upto = |topic, end, what| {
-        if end > from {
-            spans.push(ByteCoverage::bytes(topic, at.clone(), from, end, what));
-            from = end;
-        }
-    };
-    upto(Topic::Encoding, 1, "count of signatures");
-    for index in 0..decoded.transaction.signatures.len() {
-        let slot = Layout::slot(index);
-        if index == proposal.owner_slot {
-            upto(Topic::Owner, slot.end, "the owner's signature slot");
-        } else {
-            upto(Topic::Message, slot.end, "the sponsor's signature slot");
+/// The parts of one transaction: each ends where the next one begins.
+struct Coverage {
+    at: String,
+    parts: Vec<ByteCoverage>,
+    end: usize,
+}
+
+impl Coverage {
+    fn new(member: &str) -> Self {
+        Self { at: format!("/response/result/{member}"), parts: Vec::new(), end: 0 }
+    }
+
+    /// Covers the bytes up to `end`, if there are any.
+    fn up_to(&mut self, topic: Topic, end: usize, what: &'static str) {
+        if end > self.end {
+            self.parts.push(ByteCoverage::bytes(topic, self.at.clone(), self.end, end, what));
+            self.end = end;
         }
     }
-    upto(Topic::Encoding, layout.keys, "version, header, count of keys");
-    for (index, key) in decoded.transaction.message.static_account_keys().iter().enumerate() {
-        let (topic, what) = if *key == htlc.program {
-            (Topic::Contract, "the HTLC program")
-        } else if *key == deposit.owner {
-            (Topic::Owner, "the owner")
-        } else if *key == proposal.fee_payer {
-            (Topic::Gas, "the sponsor")
-        } else {
-            let what = proposal
-                .roles
-                .iter()
-                .copied()
-                .chain(proposal.extras.iter().map(Extra::program))
-                .find(|role| role.address == *key)
-                .map_or("an account", |role| role.what);
-            (if htlc.token.is_some_and(|token| token.mint == *key) { Topic::Token } else { Topic::Contract }, what)
-        };
-        upto(topic, layout.key(index).end, what);
-    }
-    upto(Topic::Encoding, layout.blockhash.end, "blockhash");
-    let mut extras = proposal.extras.iter();
-    for (index, instruction) in layout.instructions.iter().enumerate() {
-        if index != proposal.initiate {
-            if let Some(extra) = extras.next() {
-                upto(topic(extra), instruction.data.end, "an instruction that the policy allows");
+
+    fn add_transaction(&mut self, proposed: &ProposedTransaction, deposit: &Deposit) {
+        let (transaction, layout) = (&proposed.decoded.transaction, &proposed.layout);
+        self.up_to(Topic::Encoding, 1, "count of signatures");
+        for index in 0..transaction.signatures.len() {
+            let end = Layout::slot(index).end;
+            if index == proposed.owner_slot {
+                self.up_to(Topic::Owner, end, "the owner's signature slot");
+            } else {
+                self.up_to(Topic::Message, end, "the sponsor's signature slot");
             }
-            continue;
         }
-        upto(Topic::Contract, instruction.data.start.saturating_add(8), "instruction: program, accounts, initiate");
-        let fields = Fields::of(htlc);
+        self.up_to(Topic::Encoding, layout.keys, "version, header, count of keys");
+        for (index, key) in transaction.message.static_account_keys().iter().enumerate() {
+            let (topic, what) = name_key(key, proposed, deposit);
+            self.up_to(topic, layout.key(index).end, what);
+        }
+        self.up_to(Topic::Encoding, layout.blockhash.end, "blockhash");
+        for (kind, place) in proposed.instructions.iter().zip(&layout.instructions) {
+            match kind {
+                ProposedInstruction::Initiate => self.add_initiate(place, deposit),
+                ProposedInstruction::Allowed(allowed) => {
+                    self.up_to(topic(allowed), place.data.end, "an instruction that the policy allows");
+                }
+            }
+        }
+        self.up_to(Topic::Encoding, layout.end, "no lookup tables");
+    }
+
+    fn add_initiate(&mut self, place: &InstructionLayout, deposit: &Deposit) {
+        let fields = Fields::new(&deposit.htlc);
+        let discriminator = place.field(&(0..8));
+        self.up_to(Topic::Contract, discriminator.end, "instruction: program, accounts, initiate");
         let mut parts = [
             (Topic::Send, fields.amount, "amount"),
             (Topic::Timelock, fields.timelock, "timelock"),
@@ -146,26 +166,25 @@ fn cover(spans: &mut Vec<ByteCoverage>, proposal: &Proposal, htlc: &Htlc, deposi
         ];
         parts.sort_by_key(|(_, range, _)| range.start);
         for (topic, range, what) in parts {
-            upto(topic, instruction.data.start.saturating_add(range.end), what);
+            self.up_to(topic, place.field(&range).end, what);
         }
-        upto(Topic::DestinationData, instruction.data.end, "destination data");
+        self.up_to(Topic::DestinationData, place.data.end, "destination data");
     }
-    upto(Topic::Encoding, layout.end, "no lookup tables");
 }
 
-pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-    let message = &unsigned.transaction.transaction().message;
-    let whose = if unsigned.own_blockhash { "the wallet's own" } else { "as it came" };
-    summary.say(Topic::Wallet, format!("signed by {}, blockhash {} ({whose})", unsigned.owner, message.recent_blockhash()));
-    if let Some(last) = unsigned.wallet.last_valid_block_height {
-        let left = unsigned.wallet.block_height.map(|now| {
-            let blocks = last.saturating_sub(now);
-            format!(", {blocks} blocks from now, {}", amount::duration(u128::from(blocks).saturating_mul(BLOCK_MILLIS)))
-        });
-        summary.say(Topic::Wallet, format!("safe to sign until block height {last}{}", left.unwrap_or_default()));
-    }
-    summary.say(Topic::Digest, format!("transaction, SHA-256 of the message {}", unsigned.transaction.message_hash()));
-    if let Some(gasless) = &unsigned.gasless {
-        summary.say(Topic::Digest, format!("gasless transaction, SHA-256 of the message {}", gasless.message_hash()));
+/// Returns what an account key is there for.
+fn name_key(key: &Address, proposed: &ProposedTransaction, deposit: &Deposit) -> (Topic, &'static str) {
+    let htlc = &deposit.htlc;
+    if *key == htlc.program {
+        (Topic::Contract, "the HTLC program")
+    } else if *key == deposit.owner {
+        (Topic::Owner, "the owner")
+    } else if *key == proposed.fee_payer {
+        (Topic::Gas, "the sponsor")
+    } else {
+        let programs = proposed.allowed().map(AllowedInstruction::program);
+        let role = proposed.accounts.roles.iter().copied().chain(programs).find(|role| role.address == *key);
+        let topic = if htlc.token.is_some_and(|token| token.mint == *key) { Topic::Token } else { Topic::Contract };
+        (topic, role.map_or("an account", |role| role.name))
     }
 }

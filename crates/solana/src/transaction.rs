@@ -1,170 +1,339 @@
-//! Unsigned transactions: the verified messages, with the wallet's blockhash where it gives one.
+//! Unsigned transactions: the verified messages, with the wallet's own blockhash and priority fee where it gives them.
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use countersign_core::json::Node;
-use countersign_core::{Code, Refusal};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use countersign_core::{Code, Refusal, RequestId, Role, Summary, Topic, TypedValue, U256};
 use sha2::{Digest, Sha256};
 use solana_hash::Hash;
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::Address;
+use crate::encoding;
+use crate::fees::{ComputeBudget, PriorityFee};
 use crate::message::Decoded;
-use crate::verify::{Deposit, Proposal};
+use crate::verify::{Deposit, ProposedTransaction};
+use crate::wire::MAX_BYTES;
 
-/// What only the wallet knows.
+/// The gasless path: the service sends and pays for the transaction, which the owner signs too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "it has nothing to configure")]
+pub struct Gasless;
+
+/// What the transaction that the owner sends needs from the wallet: nothing, unless the wallet has something of its own.
+///
+/// A transaction that came with the owner's own signature stays as it is: neither blockhash nor fee are changed.
+///
+/// ```
+/// use countersign_solana::{PriorityFee, SelfFunded};
+/// use countersign_solana::solana_hash::Hash;
+///
+/// let path = SelfFunded::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(50_000));
+/// assert!(path.recent_blockhash.is_some());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Wallet {
-    /// A recent blockhash of its own, for the ordinary transaction; the gasless one keeps the service's.
+pub struct SelfFunded {
+    /// A recent blockhash in place of the service's.
     pub recent_blockhash: Option<Hash>,
-    /// The last block height at which the ordinary transaction's blockhash is valid.
+    /// A priority fee in place of the service's, within the policy.
+    pub priority_fee: Option<PriorityFee>,
+    /// The last block height at which the blockhash is valid.
     pub last_valid_block_height: Option<u64>,
     /// The block height now.
     pub block_height: Option<u64>,
 }
 
-impl Wallet {
-    /// A wallet context with a blockhash of its own, or none.
+impl SelfFunded {
+    /// Creates the context of a transaction that stays as it was verified.
     #[must_use]
-    pub const fn new(recent_blockhash: Option<Hash>) -> Self {
-        Self { recent_blockhash, last_valid_block_height: None, block_height: None }
+    pub const fn new() -> Self {
+        Self { recent_blockhash: None, priority_fee: None, last_valid_block_height: None, block_height: None }
     }
 
-    /// A blockhash that has run out is not worth a signature.
+    /// Sets a recent blockhash.
+    #[must_use]
+    pub const fn with_blockhash(mut self, recent_blockhash: Hash) -> Self {
+        self.recent_blockhash = Some(recent_blockhash);
+        self
+    }
+
+    /// Sets a priority fee.
+    #[must_use]
+    pub const fn with_priority_fee(mut self, fee: PriorityFee) -> Self {
+        self.priority_fee = Some(fee);
+        self
+    }
+
+    /// Sets the block height now and the last one at which the blockhash is valid. An expired blockhash is refused.
+    #[must_use]
+    pub const fn with_block_heights(mut self, now: u64, last_valid: u64) -> Self {
+        self.block_height = Some(now);
+        self.last_valid_block_height = Some(last_valid);
+        self
+    }
+
+    /// Refuses a blockhash that has expired.
     fn check(&self) -> Result<(), Refusal> {
         if let (Some(now), Some(last)) = (self.block_height, self.last_valid_block_height)
             && now > last
         {
-            return Err(Refusal::new(Code::BlockhashExpired, "/wallet/last_valid_block_height")
-                .with_expected(format!("at least {now}"))
+            return Err(Refusal::new(Code::BlockhashExpired, "/last_valid_block_height")
+                .with_expected(TypedValue::AtLeast(U256::from(now)))
                 .with_actual(last));
         }
         Ok(())
     }
+}
 
-    pub(crate) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
-        let blockhash = |node: Node<'_, '_>| {
-            let bytes = countersign_core::chains::address::parse_solana(node.text()?).map_err(|_| node.refuse(Code::BlockhashMalformed))?;
-            Ok(Hash::new_from_array(bytes))
-        };
-        let height = |key| members.get(key).map(|node| node.integer()).transpose();
-        Ok(Self {
-            recent_blockhash: members.get("recent_blockhash").map(blockhash).transpose()?,
-            last_valid_block_height: height("last_valid_block_height")?,
-            block_height: height("block_height")?,
-        })
+/// How an order is funded.
+///
+/// ```
+/// use countersign_solana::{FundingPath, Gasless};
+///
+/// assert_eq!(FundingPath::from(Gasless), FundingPath::Gasless);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an order is funded by the owner, through the service, or prepared for either")]
+pub enum FundingPath {
+    /// The owner signs the transaction that the service sends.
+    Gasless,
+    /// The owner signs and sends a transaction.
+    SelfFunded(SelfFunded),
+    /// Both are prepared, where the order offers both. Submit only one of them.
+    Both(SelfFunded),
+}
+
+impl From<Gasless> for FundingPath {
+    fn from(_: Gasless) -> Self {
+        Self::Gasless
     }
 }
 
-/// A transaction with the bytes that are signed.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Payload {
-    /// Shared with the proposal that was verified, unless something had to change.
-    decoded: Arc<Decoded>,
-    /// Index of the owner's slot.
-    pub(crate) owner_slot: usize,
+impl From<SelfFunded> for FundingPath {
+    fn from(path: SelfFunded) -> Self {
+        Self::SelfFunded(path)
+    }
 }
 
-impl Payload {
-    /// The transaction: the owner's slot is zero, other slots are as they came.
+/// A transaction with the bytes that are signed, and the signature once it is there.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TransactionPayload {
+    /// Shared with the verified order unless something had to change.
+    decoded: Arc<Decoded>,
+    /// Index of the signer's slot.
+    slot: usize,
+    pub(crate) signature: Option<Signature>,
+}
+
+impl TransactionPayload {
+    pub(crate) fn new(decoded: Arc<Decoded>, slot: usize) -> Self {
+        let mut decoded = decoded;
+        let empty = Signature::default();
+        if decoded.transaction.signatures.get(slot).is_some_and(|signature| *signature != empty)
+            && let Some(signature) = Arc::make_mut(&mut decoded).transaction.signatures.get_mut(slot)
+        {
+            *signature = empty;
+        }
+        Self { decoded, slot, signature: None }
+    }
+
+    /// Returns the transaction: the signer's slot is zero, other slots are as they came.
     #[must_use]
     pub fn transaction(&self) -> &VersionedTransaction {
         &self.decoded.transaction
     }
 
-    /// The message's bytes: what is signed.
+    /// Returns the message's bytes, which are signed.
     #[must_use]
     pub fn message(&self) -> &[u8] {
         &self.decoded.message
     }
 
-    /// The required signers, in order.
+    /// Returns the required signers, in order.
     #[must_use]
     pub fn signers(&self) -> &[Address] {
         let message = &self.transaction().message;
         message.static_account_keys().get(..usize::from(message.header().num_required_signatures)).unwrap_or_default()
     }
 
-    /// SHA-256 of the message: Ed25519 signs the message itself, but a person compares something short.
+    /// Returns the SHA-256 of the message: Ed25519 signs the message itself, but a person compares something short.
     #[must_use]
     pub fn message_hash(&self) -> Hash {
         Hash::new_from_array(Sha256::digest(self.message()).into())
     }
 
-    fn of(proposal: &Proposal, blockhash: Option<Hash>) -> Self {
-        let (mut decoded, owner_slot) = (Arc::clone(&proposal.decoded), proposal.owner_slot);
-        if let Some(blockhash) = blockhash {
-            let changed = Arc::make_mut(&mut decoded);
-            changed.transaction.message.set_recent_blockhash(blockhash);
-            changed.message = changed.transaction.message.serialize();
-        }
-        let empty = Signature::default();
-        if decoded.transaction.signatures.get(owner_slot) != Some(&empty)
-            && let Some(slot) = Arc::make_mut(&mut decoded).transaction.signatures.get_mut(owner_slot)
-        {
-            *slot = empty;
-        }
-        Self { decoded, owner_slot }
+    /// Returns the signatures with the signer's among them; `None` while it is missing.
+    fn signatures(&self) -> Option<Vec<Signature>> {
+        let own = self.signature?;
+        let slots = self.transaction().signatures.iter().enumerate();
+        Some(slots.map(|(index, signature)| if index == self.slot { own } else { *signature }).collect())
+    }
+
+    /// Returns the transaction with the signature; `None` while it is missing.
+    #[must_use]
+    pub fn signed(&self) -> Option<VersionedTransaction> {
+        Some(VersionedTransaction { signatures: self.signatures()?, message: self.transaction().message.clone() })
+    }
+
+    /// Returns the bytes of the signed transaction as nodes take them; `None` while the signature is missing.
+    #[must_use]
+    pub fn signed_bytes(&self) -> Option<Vec<u8>> {
+        Some(encoding::write(&self.signatures()?, self.message()))
+    }
+
+    /// Returns the transaction's id, its first signature; `None` while that is missing.
+    #[must_use]
+    pub fn id(&self) -> Option<Signature> {
+        self.signatures()?.first().copied().filter(|id| *id != Signature::default())
     }
 }
 
-/// Everything to sign for one order.
-#[derive(Debug)]
+/// Everything that one account is asked to sign: of an order its owner, of a recovery the fee payer.
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unsigned {
-    /// Who signs both transactions.
-    pub owner: Address,
-    /// The transaction that the owner sends.
-    pub transaction: Payload,
+    /// Who signs.
+    pub signer: Address,
+    /// What `transaction` does.
+    pub role: Role,
+    /// The transaction that the signer sends.
+    pub transaction: Option<TransactionPayload>,
     /// The transaction that the service sends.
-    pub gasless: Option<Payload>,
-    /// What the wallet said about the ordinary transaction's blockhash.
-    pub(crate) wallet: Wallet,
-    /// Whether that blockhash is the wallet's own.
-    pub(crate) own_blockhash: bool,
+    pub gasless: Option<TransactionPayload>,
+    /// What the wallet chose for `transaction`.
+    chosen: SelfFunded,
+    /// Whether the message came with the owner's signature, so that nothing of it was changed.
+    is_fixed: bool,
 }
 
-pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-    wallet.check()?;
-    // A message that somebody has signed stays as it is: another blockhash would void the signature. Bytes in the owner's
-    // slot that are no signature do not count, or garbage could hold the wallet to a blockhash of the service's choice.
-    let blockhash = wallet.recent_blockhash.filter(|_| !deposit.transaction.owner_signed);
-    Ok(Unsigned {
-        owner: deposit.owner,
-        transaction: Payload::of(&deposit.transaction, blockhash),
-        gasless: deposit.gasless.as_ref().map(|proposal| Payload::of(proposal, None)),
-        wallet: wallet.clone(),
-        own_blockhash: blockhash.is_some(),
-    })
-}
+impl Unsigned {
+    /// Takes a transaction that recovers funds. The wallet has chosen its blockhash.
+    pub(crate) fn recovery(role: Role, signer: Address, message: solana_message::VersionedMessage) -> Self {
+        let chosen = SelfFunded::new().with_blockhash(*message.recent_blockhash());
+        let signatures = vec![Signature::default(); usize::from(message.header().num_required_signatures)];
+        let decoded = Decoded { message: message.serialize(), transaction: VersionedTransaction { signatures, message } };
+        // The fee payer is the first key, and nobody else signs.
+        let transaction = Some(TransactionPayload::new(Arc::new(decoded), 0));
+        Self { signer, role, transaction, gasless: None, chosen, is_fixed: false }
+    }
 
-/// The message and its signers, as the artefacts carry them.
-pub(crate) fn serialize_payload<M: SerializeMap>(map: &mut M, payload: &Payload) -> Result<(), M::Error> {
-    map.serialize_entry("message", &STANDARD.encode(payload.message()))?;
-    let signers: Vec<_> = payload.signers().iter().map(ToString::to_string).collect();
-    map.serialize_entry("signers", &signers)
-}
+    /// Returns the request that the signature of `transaction` is asked for under.
+    const fn request_id(&self) -> RequestId {
+        match self.role {
+            Role::Redeem => RequestId::Redeem,
+            Role::Refund => RequestId::Refund,
+            _ => RequestId::Transaction,
+        }
+    }
 
-impl Serialize for Payload {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        serialize_payload(&mut map, self)?;
-        map.end()
+    /// Returns every payload with its request.
+    pub(crate) fn payloads(&self) -> impl Iterator<Item = (RequestId, &TransactionPayload)> {
+        let transaction = self.transaction.iter().map(|payload| (self.request_id(), payload));
+        transaction.chain(self.gasless.iter().map(|payload| (RequestId::Gasless, payload)))
+    }
+
+    /// Returns the payload of a request.
+    pub(crate) fn payload_mut(&mut self, id: RequestId) -> Option<&mut TransactionPayload> {
+        match id {
+            RequestId::Gasless => self.gasless.as_mut(),
+            id if id == self.request_id() => self.transaction.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// Adds what the wallet chose, and the digests.
+    pub(crate) fn describe(&self, summary: &mut Summary) {
+        let (own_blockhash, own_fee) = (self.chosen.recent_blockhash.is_some(), self.chosen.priority_fee.is_some());
+        if let Some((_, payload)) = self.payloads().next() {
+            let whose = if own_blockhash && !self.is_fixed { "the wallet's own" } else { "as it came" };
+            let blockhash = payload.transaction().message.recent_blockhash().to_string();
+            let text = format!("signed by {}, blockhash {blockhash} ({whose})", self.signer);
+            summary.add_values(Topic::Wallet, text, [crate::address::to_account(self.signer).into(), blockhash.into()]);
+        }
+        if let (Some(payload), true) = (&self.transaction, own_fee) {
+            let budget = ComputeBudget::from_message(&payload.transaction().message);
+            let text = match (self.is_fixed, budget.price) {
+                (true, _) | (_, None) => "the priority fee stays as it came: the owner has signed the transaction already".to_owned(),
+                (false, Some(price)) => {
+                    let (units, lamports) = (budget.units(), budget.priority_fee());
+                    format!(
+                        "priority fee of the wallet's own: {price} micro-lamports for each of {units} compute units, at most {lamports} lamports"
+                    )
+                }
+            };
+            summary.add_values(Topic::Gas, text, budget.price.map(|price| price.into()));
+        }
+        if let Some(last) = self.chosen.last_valid_block_height {
+            let left = self.chosen.block_height.map(|now| {
+                let blocks = last.saturating_sub(now);
+                let nominal = countersign_core::report::amount::format_duration(u128::from(blocks).saturating_mul(BLOCK_MILLIS));
+                format!(", {blocks} blocks from now, {nominal}")
+            });
+            let text = format!("safe to sign until block height {last}{}", left.unwrap_or_default());
+            summary.add_values(Topic::Wallet, text, [last.into()]);
+        }
+        for (id, payload) in self.payloads() {
+            let name = match id {
+                RequestId::Gasless => "gasless transaction",
+                RequestId::Redeem => "redeem transaction",
+                RequestId::Refund => "refund transaction",
+                _ => "transaction",
+            };
+            let hash = payload.message_hash();
+            let text = format!("{name}, SHA-256 of the message {hash}");
+            summary.add_values(Topic::Digest, text, [TypedValue::Hash(hash.to_bytes())]);
+        }
     }
 }
 
-impl Serialize for Unsigned {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("transaction", &self.transaction)?;
-        map.serialize_entry("gasless", &self.gasless)?;
-        map.end()
+/// Nominal milliseconds per block.
+const BLOCK_MILLIS: u128 = 400;
+
+pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath) -> Result<Unsigned, Refusal> {
+    let (chosen, is_gasless) = match path {
+        FundingPath::Gasless => (None, true),
+        FundingPath::SelfFunded(chosen) => (Some(chosen), false),
+        FundingPath::Both(chosen) => (Some(chosen), true),
+    };
+    let gasless = deposit.gasless.as_ref().filter(|_| is_gasless).map(ProposedTransaction::payload);
+    let transaction = chosen.map(|chosen| own_transaction(deposit, chosen)).transpose()?;
+    if transaction.is_none() && gasless.is_none() {
+        return Err(Refusal::new(Code::NothingToSign, "").with_reason("this order has no gasless funding path"));
     }
+    let chosen = chosen.cloned().unwrap_or_default();
+    let is_fixed = deposit.transaction.owner_signed;
+    Ok(Unsigned { signer: deposit.owner, role: Role::Initiate, transaction, gasless, chosen, is_fixed })
+}
+
+/// Returns the transaction that the owner sends, with what the wallet chose for it.
+fn own_transaction(deposit: &Deposit, chosen: &SelfFunded) -> Result<TransactionPayload, Refusal> {
+    chosen.check()?;
+    let proposed = &deposit.transaction;
+    if let Some(fee) = chosen.priority_fee {
+        deposit.fee_limits.check_own(fee)?;
+    }
+    // A message that the owner has signed stays as it is: any change would void the signature. Bytes in the slot that are not
+    // a signature do not count, or garbage could hold the wallet to a blockhash of the service's choice.
+    if proposed.owner_signed || (chosen.recent_blockhash.is_none() && chosen.priority_fee.is_none()) {
+        return Ok(proposed.payload());
+    }
+    let mut decoded = Decoded::clone(&proposed.decoded);
+    if let Some(blockhash) = chosen.recent_blockhash {
+        decoded.transaction.message.set_recent_blockhash(blockhash);
+    }
+    let too_large = || {
+        let reason = "the transaction has no room for instructions that set the priority fee";
+        Refusal::new(Code::TransactionTooLarge, "/priority_fee").with_reason(reason)
+    };
+    if let Some(fee) = chosen.priority_fee {
+        fee.set(&mut decoded.transaction.message).ok_or_else(too_large)?;
+    }
+    decoded.message = decoded.transaction.message.serialize();
+    let size = decoded.bytes().len();
+    if size > MAX_BYTES {
+        return Err(too_large().with_expected(format!("at most {MAX_BYTES} bytes")).with_actual(size));
+    }
+    Ok(TransactionPayload::new(Arc::new(decoded), proposed.owner_slot))
 }

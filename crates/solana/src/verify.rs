@@ -1,20 +1,24 @@
-//! The only file that accepts or refuses: each rule on a Solana result (batch-contract.md, attacks.md).
+//! The rules on a Solana result, in the order in which they are checked. What a rule says is in the files below this one:
+//! who signs and pays ([`signers`]), and what the instructions do ([`instructions`]).
+
+mod instructions;
+mod signers;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_core::json::{At, Node};
-use countersign_core::{Code, Order, Policy, Refusal, SecretHash, Terms, U256, Warnings};
-use solana_address::address_eq;
+use countersign_core::{ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family};
 use solana_message::compiled_instruction::CompiledInstruction;
-use solana_signature::Signature;
+use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
-use crate::extra::Extra;
-use crate::htlc::{Fields, Htlc, Initiate, Role, SPONSOR, SWAP_ACCOUNT, TOKEN_ACCOUNT, Token};
-use crate::message::{self, Decoded, InstructionLayout, Layout, refuse};
-use crate::sign::is_signed_by;
-use crate::wire::{self, Encoding};
+use crate::allowed::AllowedInstruction;
+use crate::fees::FeeLimits;
+use crate::htlc::{Htlc, Initiate, InitiateAccounts, Token};
+use crate::message::{self, Decoded, Layout, refuse};
+use crate::transaction::{self, FundingPath, TransactionPayload, Unsigned};
+use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
 
 /// What an order locks, rebuilt from its terms.
 #[derive(Debug)]
@@ -29,77 +33,132 @@ pub struct Deposit {
     /// Holds the swap's state, and the lamports of a native one.
     pub swap_account: Address,
     /// The transaction that the owner sends.
-    pub transaction: Proposal,
-    /// The transaction that the service sends, `None` where there is no gasless way.
-    pub gasless: Option<Proposal>,
-    /// Whether the wallet has pinned who pays for the gasless transaction.
+    pub transaction: ProposedTransaction,
+    /// The transaction that the service sends; `None` where there is no gasless path.
+    pub gasless: Option<ProposedTransaction>,
+    /// Whether the registry pins who may pay for gasless transactions.
     pub sponsor_pinned: bool,
+    /// The policy's limits for a priority fee of the wallet's own.
+    pub(crate) fee_limits: FeeLimits,
 }
 
 /// A transaction as it came.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Proposal {
+pub struct ProposedTransaction {
     /// The transaction, decoded.
     pub decoded: Arc<Decoded>,
     /// How it was written.
     pub encoding: Encoding,
     /// Who pays fees and rent: the owner, or the sponsor.
     pub fee_payer: Address,
-    /// Index of the owner's signature slot.
-    pub(crate) owner_slot: usize,
     /// Whether the owner's slot held the owner's own signature of this message: then the message must stay.
     pub owner_signed: bool,
-    /// The instructions beside the HTLC's own, which the policy allows, in order.
-    pub extras: Vec<Extra>,
-    /// Which instruction is the HTLC's.
-    pub(crate) initiate: usize,
-    /// What each account of the HTLC's instruction is there for.
-    pub(crate) roles: Vec<Role>,
+    /// What each instruction does, in order.
+    pub instructions: Vec<ProposedInstruction>,
+    /// The accounts of the HTLC's instruction.
+    pub accounts: InitiateAccounts,
+    /// Index of the owner's signature slot.
+    pub(crate) owner_slot: usize,
+    /// Where its parts are.
+    pub(crate) layout: Layout,
 }
 
-impl Proposal {
-    /// The account with this role.
-    pub(crate) fn account(&self, what: &str) -> Option<Address> {
-        self.roles.iter().find(|role| role.what == what).map(|role| role.address)
+/// What an instruction does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProposedInstruction {
+    /// Locks the funds.
+    Initiate,
+    /// Something else that the policy allows.
+    Allowed(AllowedInstruction),
+}
+
+impl ProposedInstruction {
+    /// Returns the instruction beside the HTLC's.
+    pub(crate) const fn allowed(&self) -> Option<&AllowedInstruction> {
+        match self {
+            Self::Initiate => None,
+            Self::Allowed(allowed) => Some(allowed),
+        }
+    }
+}
+
+impl ProposedTransaction {
+    /// Returns the bytes of the transaction as it came: what wallets take for `signTransaction`. What they return is proven by
+    /// [`VerifiedOrder::matches`](crate::VerifiedOrder).
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.decoded.bytes()
     }
 
-    /// The data of the HTLC's instruction.
-    fn data(&self, at: &At<'_>) -> Result<&[u8], Refusal> {
-        part(&self.decoded, self.initiate, at).map(|(instruction, _)| instruction.data.as_slice())
+    /// Returns the instructions beside the HTLC's own, in order.
+    pub fn allowed(&self) -> impl Iterator<Item = &AllowedInstruction> {
+        self.instructions.iter().filter_map(ProposedInstruction::allowed)
+    }
+
+    /// Returns what the owner signs where nothing is changed.
+    pub(crate) fn payload(&self) -> TransactionPayload {
+        TransactionPayload::new(Arc::clone(&self.decoded), self.owner_slot)
+    }
+
+    /// Returns the HTLC's instruction.
+    fn initiate(&self) -> Option<&CompiledInstruction> {
+        let instructions = self.instructions.iter().zip(self.decoded.transaction.message.instructions());
+        instructions.into_iter().find_map(|(kind, instruction)| (*kind == ProposedInstruction::Initiate).then_some(instruction))
     }
 }
 
-pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
-    order.check_no_delegate()?;
-    let pins = Pins::of(order)?;
-    let result = order.result.object()?;
-    let response = wire::Response::read(&result)?;
-    let ordinary = pins.check_transaction(order, &response.transaction, Way::Ordinary, warnings)?;
-    let gasless = match response.gasless {
-        Some(node) if pins.htlc.token.is_none() => return Err(node.at().refuse(Code::GaslessNative)),
-        Some(node) => Some(pins.check_transaction(order, &node, Way::Gasless { twin: &ordinary }, warnings)?.0),
-        None => None,
-    };
-    let (transaction, terms) = ordinary;
-    let shared = Terms {
-        initiator: address::account(pins.owner)?,
-        redeemer: address::account(terms.redeemer)?,
-        timelock: terms.timelock,
-        secret_hash: SecretHash(terms.secret_hash),
-    };
-    let sponsor_pinned = !order.registry.sponsors_of(&order.source.record.chain).is_empty();
-    let swap_account = transaction.account(SWAP_ACCOUNT).ok_or_else(|| order.result.refuse(Code::Internal))?;
-    Ok((Deposit { htlc: pins.htlc, owner: pins.owner, terms, swap_account, transaction, gasless, sponsor_pinned }, shared))
-}
+impl family::Deposit for Deposit {
+    type Wallet = FundingPath;
+    type Unsigned = Unsigned;
 
-/// Which of the two transactions.
-#[derive(Clone, Copy)]
-enum Way<'t> {
-    /// The owner pays and is the only signer.
-    Ordinary,
-    /// The service pays and signs first; all else is as in the ordinary transaction.
-    Gasless { twin: &'t (Proposal, Initiate) },
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+        order.check_no_delegate()?;
+        let pins = Pins::from_order(order)?;
+        let result = order.result.object()?;
+        let (node, gasless) = (result.need(TRANSACTION)?, result.get(GASLESS));
+        let own = check_transaction(order, &pins, &node, Path::SelfFunded, warnings)?;
+        let gasless = match gasless {
+            Some(node) if pins.htlc.token.is_none() => return Err(node.at().refuse(Code::GaslessNative)),
+            Some(node) => Some(check_transaction(order, &pins, &node, Path::Gasless { twin: &own }, warnings)?.0),
+            None => None,
+        };
+        let (transaction, terms) = own;
+        let swap_terms = SwapTerms {
+            initiator: address::to_account(pins.owner),
+            redeemer: address::to_account(terms.redeemer),
+            timelock: terms.timelock,
+            secret_hash: SecretHash(terms.secret_hash),
+        };
+        let deposit = Self {
+            htlc: pins.htlc,
+            owner: pins.owner,
+            terms,
+            swap_account: transaction.accounts.swap_account,
+            transaction,
+            gasless,
+            sponsor_pinned: !order.registry.sponsors_of(&order.source.record.chain).is_empty(),
+            fee_limits: FeeLimits::from_policy(order.policy),
+        };
+        Ok((deposit, Some(swap_terms)))
+    }
+
+    fn describe(&self, summary: &mut Summary) {
+        crate::summary::describe(self, summary);
+    }
+
+    fn coverage(&self) -> Vec<ByteCoverage> {
+        crate::summary::coverage(self)
+    }
+
+    fn prepare(&self, path: &FundingPath) -> Result<Unsigned, Refusal> {
+        transaction::prepare(self, path)
+    }
+
+    fn matches(&self, transaction: &VersionedTransaction) -> Result<Role, Refusal> {
+        crate::external::matches(self, transaction)
+    }
 }
 
 /// What the wallet knows already.
@@ -109,323 +168,84 @@ struct Pins {
 }
 
 impl Pins {
-    fn of(order: &Order<'_>) -> Result<Self, Refusal> {
-        let program = order.pinned_htlc(address::of)?;
+    fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
+        let convert = address::from_account;
+        let program = order.pinned_htlc(convert)?;
         let schema = order.source.record.token.as_ref().and_then(|token| token.schema.as_deref());
-        let token = order.pinned_token(address::of)?.map(|mint| Token { mint, program: token_program(schema) });
-        Ok(Self { htlc: Htlc { program, token }, owner: order.owner_as(address::of)? })
-    }
-
-    fn check_transaction(
-        &self,
-        order: &Order<'_>,
-        node: &Node<'_, '_>,
-        way: Way<'_>,
-        warnings: &mut Warnings,
-    ) -> Result<(Proposal, Initiate), Refusal> {
-        let at = node.at();
-        let (bytes, encoding) = wire::transaction(node)?;
-        let decoded = message::decode(bytes, at)?;
-        check_lookup_tables(&decoded, at)?;
-        let (initiate, extras) = self.check_instructions(&decoded, order.policy, at)?;
-        let instruction = part(&decoded, initiate, at)?;
-        check_signers(&decoded, way, at)?;
-        let fee_payer = self.check_fee_payer(&decoded, way, at)?;
-        let (terms, roles) = match way {
-            Way::Ordinary => {
-                let terms = self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
-                let own = || order.source.derived("", || Some(self.htlc.program_addresses()?.map(|account| account.to_bytes())));
-                let own = || own().map(|accounts| accounts.map(Address::from));
-                let roles = self.htlc.initiate_accounts_beside(own, self.owner, fee_payer, &terms.secret_hash);
-                (terms, roles.ok_or_else(|| at.refuse(Code::Internal).with_reason("no program-derived address for the terms"))?)
-            }
-            // Bytes that have been judged say the same once more, and derive the same accounts: that costs more than all else.
-            Way::Gasless { twin: (twin, terms) } if twin.data(at)? == instruction.0.data => {
-                let role = |role: &Role| if role.what == SPONSOR { Role { address: fee_payer, ..*role } } else { *role };
-                (terms.clone(), twin.roles.iter().map(role).collect())
-            }
-            // A rule that they break says more than that they differ.
-            Way::Gasless { .. } => {
-                self.check_arguments(order, instruction.0, instruction.1, warnings, at)?;
-                return Err(refuse(at, Code::PayloadsDisagree, &instruction.1.data));
-            }
-        };
-        check_accounts(&decoded, instruction.0, instruction.1, &roles, at)?;
-        self.check_extras(&decoded, initiate, &extras, fee_payer, &roles, at)?;
-        self.check_sponsor(order, fee_payer, &roles, &decoded.layout, way, at)?;
-        self.check_keys(&decoded, fee_payer, &roles, &extras, at)?;
-        let owner_slot = usize::from(matches!(way, Way::Gasless { .. }));
-        let owner_signed = self.check_slots(&decoded, owner_slot, warnings, at)?;
-        let decoded = Arc::new(decoded);
-        Ok((Proposal { decoded, encoding, fee_payer, owner_slot, owner_signed, extras, initiate, roles }, terms))
-    }
-
-    /// Exactly one instruction of the HTLC, and beside it none that the policy does not allow. The position of a foreign one
-    /// does not matter: before or after, it is refused. Answers which is the HTLC's, and what the others are.
-    fn check_instructions(&self, decoded: &Decoded, policy: &Policy, at: &At<'_>) -> Result<(usize, Vec<Extra>), Refusal> {
-        let message = &decoded.transaction.message;
-        let layout = &decoded.layout;
-        let keys = message.static_account_keys();
-        let (mut own, mut extras) = (None, Vec::new());
-        let single = message.instructions().len() == 1;
-        for (index, (instruction, place)) in message.instructions().iter().zip(&layout.instructions).enumerate() {
-            let program = keys
-                .get(usize::from(instruction.program_id_index))
-                .ok_or_else(|| refuse(at, Code::TransactionMalformed, &place.whole).with_reason("the program index is beyond the keys"))?;
-            if *program == self.htlc.program && own.is_none() {
-                own = Some(index);
-                continue;
-            }
-            let unexpected = || refuse(at, Code::UnexpectedInstruction, &place.whole).with_actual(message::name(program, &instruction.data));
-            match Extra::read(program, instruction, place, policy, at)? {
-                Some(Extra::CreateTokenAccount) if self.htlc.token.is_none() => {
-                    return Err(unexpected().with_reason("a native asset needs no token account"));
-                }
-                Some(extra) if extras.iter().any(|other| extra.is_like(other)) => {
-                    return Err(unexpected().with_reason("the same instruction stands twice"));
-                }
-                Some(extra) => extras.push(extra),
-                None if single && !address::is_well_known(program) => {
-                    return Err(refuse(at, Code::UnknownContract, &place.whole).with_expected(self.htlc.program).with_actual(program));
-                }
-                None => return Err(unexpected().with_expected("initiate of the pinned HTLC, and nothing that the policy does not allow")),
-            }
-        }
-        let own = own.ok_or_else(|| {
-            let place = layout.blockhash.end..layout.lookups.start;
-            refuse(at, Code::UnexpectedInstruction, &place).with_reason("the transaction does not lock the funds").with_expected("initiate")
-        })?;
-        Ok((own, extras))
-    }
-
-    /// The accounts of the instructions beside the HTLC's are those of the order as well.
-    fn check_extras(
-        &self,
-        decoded: &Decoded,
-        initiate: usize,
-        extras: &[Extra],
-        fee_payer: Address,
-        roles: &[Role],
-        at: &At<'_>,
-    ) -> Result<(), Refusal> {
-        let others = (0..).filter(|index| *index != initiate);
-        for (index, _) in others.zip(extras).filter(|(_, extra)| **extra == Extra::CreateTokenAccount) {
-            let account = roles.iter().find(|role| role.what == TOKEN_ACCOUNT).map(|role| role.address);
-            let wanted = account.and_then(|account| self.htlc.create_token_account(fee_payer, self.owner, account));
-            let (instruction, place) = part(decoded, index, at)?;
-            check_accounts(decoded, instruction, place, &wanted.ok_or_else(|| at.refuse(Code::Internal))?, at)?;
-        }
-        Ok(())
-    }
-
-    /// Who pays stands first and signs. The gasless transaction is never at the owner's expense.
-    fn check_fee_payer(&self, decoded: &Decoded, way: Way<'_>, at: &At<'_>) -> Result<Address, Refusal> {
-        let keys = decoded.transaction.message.static_account_keys();
-        let layout = &decoded.layout;
-        let [payer, rest @ ..] = keys else {
-            return Err(refuse(at, Code::TransactionMalformed, &layout.header).with_reason("the message has no keys"));
-        };
-        let place = layout.key(0);
-        match way {
-            Way::Ordinary if *payer == self.owner => Ok(*payer),
-            Way::Ordinary => Err(refuse(at, Code::FeePayerMismatch, &place).with_expected(self.owner).with_actual(payer)),
-            Way::Gasless { .. } if *payer == self.owner => {
-                Err(refuse(at, Code::FeePayerMismatch, &place).with_reason("the owner would pay for the gasless transaction").with_actual(payer))
-            }
-            Way::Gasless { .. } => match rest.first() {
-                Some(owner) if *owner == self.owner => Ok(*payer),
-                other => {
-                    let got = other.map_or_else(|| "nobody".to_owned(), ToString::to_string);
-                    Err(refuse(at, Code::UnexpectedSigner, &layout.key(1)).with_expected(self.owner).with_actual(got))
-                }
-            },
-        }
-    }
-
-    fn check_arguments(
-        &self,
-        order: &Order<'_>,
-        instruction: &CompiledInstruction,
-        place: &InstructionLayout,
-        warnings: &mut Warnings,
-        at: &At<'_>,
-    ) -> Result<Initiate, Refusal> {
-        let start = place.data.start;
-        let call = Initiate::decode(&instruction.data, &self.htlc, at, start)?;
-        let fields = Fields::of(&self.htlc);
-        let refuse_at =
-            |range: Range<usize>| move |code| refuse(at, code, &(start.saturating_add(range.start)..start.saturating_add(range.end)));
-        order.check_amount(U256::from(call.amount), &refuse_at(fields.amount))?;
-        order.check_redeemer(&address::account(call.redeemer)?, warnings, &refuse_at(fields.redeemer.clone()))?;
-        order.check_timelock(U256::from(call.timelock), &refuse_at(fields.timelock))?;
-        order.check_secret_hash(SecretHash(call.secret_hash), &refuse_at(fields.secret_hash))?;
-        // The redeemer must be able to be one: a program cannot take the funds out. Which account can is the solver's to know.
-        if self.htlc.token.is_some_and(|token| token.program == call.redeemer) || address::is_well_known(&call.redeemer) {
-            return Err(refuse_at(fields.redeemer)(Code::RedeemerInvalid).with_reason("the redeemer is a program").with_actual(call.redeemer));
-        }
-        if call.encode(&self.htlc) != instruction.data {
-            return Err(refuse(at, Code::InstructionData, &place.data));
-        }
-        Ok(call)
-    }
-
-    /// The sponsor is a pinned one, where any is pinned for the chain, and an account of its own.
-    fn check_sponsor(
-        &self,
-        order: &Order<'_>,
-        sponsor: Address,
-        roles: &[Role],
-        layout: &Layout,
-        way: Way<'_>,
-        at: &At<'_>,
-    ) -> Result<(), Refusal> {
-        let other_role = roles.iter().find(|role| role.address == sponsor && role.what != SPONSOR);
-        match (way, other_role) {
-            (Way::Gasless { .. }, Some(role)) => {
-                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).with_reason(format!("the sponsor is {}", role.what)).with_actual(sponsor))
-            }
-            (Way::Gasless { .. }, None) if sponsor == self.htlc.program => {
-                Err(refuse(at, Code::SponsorInvalid, &layout.key(0)).with_reason("the sponsor is the HTLC itself").with_actual(sponsor))
-            }
-            (Way::Gasless { .. }, None) if !may_sponsor(order, sponsor) => {
-                Err(refuse(at, Code::UnknownSponsor, &layout.key(0)).with_actual(sponsor))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Each key is needed, once, and may do exactly what it is needed for.
-    fn check_keys(&self, decoded: &Decoded, fee_payer: Address, roles: &[Role], extras: &[Extra], at: &At<'_>) -> Result<(), Refusal> {
-        // What the extras write to or have signed is written to and signs for the HTLC's instruction too, or pays the fee.
-        let programs: Vec<_> = extras.iter().map(Extra::program).collect();
-        let message = &decoded.transaction.message;
-        let keys = message.static_account_keys();
-        for (index, key) in keys.iter().enumerate() {
-            let place = decoded.layout.key(index);
-            // `address_eq` stops at the first eight bytes that differ, and these compare each with each.
-            let needed = roles.iter().chain(&programs).filter(|role| address_eq(&role.address, key));
-            let needed = needed.map(|role| (role.signer, role.writable)).reduce(|a, b| (a.0 || b.0, a.1 || b.1));
-            let twice = keys.iter().position(|other| address_eq(other, key)) != Some(index);
-            if twice || (needed.is_none() && *key != self.htlc.program) {
-                return Err(refuse(at, Code::AccountUnused, &place).with_actual(key));
-            }
-            let (pays, (signer, writable)) = (*key == fee_payer, needed.unwrap_or_default());
-            let wanted = (pays || signer, pays || writable);
-            let got = message::flags(message, index);
-            if got != wanted {
-                return Err(refuse(at, Code::AccountFlags, &place).with_expected(flags(wanted)).with_actual(format!("{key}, {}", flags(got))));
-            }
-        }
-        Ok(())
-    }
-
-    /// Bytes in the owner's slot do not matter: they are overwritten. Another signer's slot is empty or proven. Answers
-    /// whether the owner has signed this very message.
-    fn check_slots(&self, decoded: &Decoded, owner_slot: usize, warnings: &mut Warnings, at: &At<'_>) -> Result<bool, Refusal> {
-        let transaction = &decoded.transaction;
-        let mut owner_signed = false;
-        for (index, (signature, key)) in transaction.signatures.iter().zip(transaction.message.static_account_keys()).enumerate() {
-            if *signature == Signature::default() {
-                continue;
-            }
-            let valid = is_signed_by(signature, key, &decoded.message);
-            if index == owner_slot {
-                warnings
-                    .about(Code::OwnSignatureOverwritten, if valid { "the owner's own signature" } else { "no signature of the owner" });
-                owner_signed = valid;
-            } else if !valid {
-                return Err(refuse(at, Code::SponsorSignature, &Layout::slot(index)).with_expected(format!("a signature of {key}, or zeros")));
-            }
-        }
-        Ok(owner_signed)
+        let token = order.pinned_token(convert)?.map(|mint| Token { mint, program: token_program(schema) });
+        Ok(Self { htlc: Htlc { program, token }, owner: order.owner_as(convert)? })
     }
 }
 
-/// The classic token program, unless the pinned schema says Token-2022.
+/// Which of the two transactions.
+#[derive(Clone, Copy)]
+enum Path<'t> {
+    /// The owner pays and is the only signer.
+    SelfFunded,
+    /// The service pays and signs first; everything else is as in the owner's own transaction.
+    Gasless { twin: &'t (ProposedTransaction, Initiate) },
+}
+
+impl Path<'_> {
+    const fn signers(self) -> usize {
+        match self {
+            Self::SelfFunded => 1,
+            Self::Gasless { .. } => 2,
+        }
+    }
+
+    /// Returns the index of the owner's signature slot: the last one.
+    const fn owner_slot(self) -> usize {
+        self.signers().saturating_sub(1)
+    }
+}
+
+/// One of the two transactions, and what it is judged by.
+struct Subject<'c> {
+    order: &'c OrderContext<'c>,
+    pins: &'c Pins,
+    path: Path<'c>,
+    decoded: &'c Decoded,
+    layout: &'c Layout,
+    at: &'c At<'c>,
+}
+
+impl Subject<'_> {
+    fn keys(&self) -> &[Address] {
+        self.decoded.transaction.message.static_account_keys()
+    }
+
+    fn refuse(&self, code: Code, range: &Range<usize>) -> Refusal {
+        refuse(self.at, code, range)
+    }
+}
+
+fn check_transaction(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: &Node<'_, '_>,
+    path: Path<'_>,
+    warnings: &mut Warnings,
+) -> Result<(ProposedTransaction, Initiate), Refusal> {
+    let at = node.at();
+    let (bytes, encoding) = wire::transaction(node)?;
+    let (decoded, layout) = message::decode(bytes, at)?;
+    let subject = Subject { order, pins, path, decoded: &decoded, layout: &layout, at };
+    subject.check_lookup_tables()?;
+    let (initiate, instructions) = subject.check_instructions()?;
+    subject.check_signers()?;
+    let fee_payer = subject.check_fee_payer()?;
+    let (terms, accounts) = subject.check_initiate(&initiate, fee_payer, warnings)?;
+    subject.check_allowed_accounts(&instructions, fee_payer, &accounts)?;
+    subject.check_sponsor(fee_payer, &accounts.roles)?;
+    subject.check_keys(fee_payer, &accounts.roles, &instructions)?;
+    let owner_signed = subject.check_slots(warnings)?;
+    let decoded = Arc::new(decoded);
+    let owner_slot = path.owner_slot();
+    Ok((ProposedTransaction { decoded, encoding, fee_payer, owner_signed, instructions, accounts, owner_slot, layout }, terms))
+}
+
+/// Returns the classic token program, unless the pinned schema says Token-2022.
 pub(crate) fn token_program(schema: Option<&str>) -> Address {
     if schema.is_some_and(|schema| schema.contains("2022")) { TOKEN_2022_PROGRAM } else { TOKEN_PROGRAM }
-}
-
-/// Whether this account is one of the chain's pinned sponsors, or nobody has pinned any.
-fn may_sponsor(order: &Order<'_>, sponsor: Address) -> bool {
-    let pinned = order.registry.sponsors_of(&order.source.record.chain);
-    pinned.is_empty() || pinned.iter().any(|pinned| address::of(&pinned.account) == Some(sponsor))
-}
-
-/// An instruction and where it stands.
-fn part<'d>(decoded: &'d Decoded, index: usize, at: &At<'_>) -> Result<(&'d CompiledInstruction, &'d InstructionLayout), Refusal> {
-    let instruction = decoded.transaction.message.instructions().get(index);
-    instruction.zip(decoded.layout.instructions.get(index)).ok_or_else(|| at.refuse(Code::Internal))
-}
-
-fn flags((signer, writable): (bool, bool)) -> &'static str {
-    match (signer, writable) {
-        (true, true) => "signs and is written to",
-        (true, false) => "signs and is only read",
-        (false, true) => "is written to",
-        (false, false) => "is only read",
-    }
-}
-
-fn check_lookup_tables(decoded: &Decoded, at: &At<'_>) -> Result<(), Refusal> {
-    match decoded.transaction.message.address_table_lookups() {
-        None | Some([]) => Ok(()),
-        Some([table, ..]) => Err(refuse(at, Code::LookupTable, &decoded.layout.lookups).with_actual(table.account_key)),
-    }
-}
-
-/// One slot for each signer, and no other signers than the order needs.
-fn check_signers(decoded: &Decoded, way: Way<'_>, at: &At<'_>) -> Result<(), Refusal> {
-    let header = decoded.transaction.message.header();
-    let layout = &decoded.layout;
-    let slots = decoded.transaction.signatures.len();
-    if slots != usize::from(header.num_required_signatures) {
-        return Err(at.refuse_bytes(Code::SignatureSlots, 0, 1).with_expected(header.num_required_signatures).with_actual(slots));
-    }
-    let wanted = match way {
-        Way::Ordinary => 1,
-        Way::Gasless { .. } => 2,
-    };
-    if slots != wanted {
-        return Err(refuse(at, Code::UnexpectedSigner, &layout.header).with_expected(format!("{wanted} signers")).with_actual(slots));
-    }
-    let others = decoded.transaction.message.static_account_keys().len().saturating_sub(slots);
-    if header.num_readonly_signed_accounts >= header.num_required_signatures || usize::from(header.num_readonly_unsigned_accounts) > others
-    {
-        return Err(refuse(at, Code::TransactionMalformed, &layout.header).with_reason("the header counts more keys than there are"));
-    }
-    Ok(())
-}
-
-/// The instruction's accounts are those of the order, one by one.
-fn check_accounts(
-    decoded: &Decoded,
-    instruction: &CompiledInstruction,
-    place: &InstructionLayout,
-    roles: &[Role],
-    at: &At<'_>,
-) -> Result<(), Refusal> {
-    if instruction.accounts.len() != roles.len() {
-        return Err(refuse(at, Code::AccountMismatch, &place.accounts)
-            .with_expected(format!("{} accounts", roles.len()))
-            .with_actual(instruction.accounts.len()));
-    }
-    let keys = decoded.transaction.message.static_account_keys();
-    for ((index, role), byte) in instruction.accounts.iter().zip(roles).zip(place.accounts.start..) {
-        match keys.get(usize::from(*index)) {
-            Some(key) if *key == role.address => {}
-            Some(key) => {
-                return Err(refuse(at, Code::AccountMismatch, &decoded.layout.key(usize::from(*index)))
-                    .with_reason(format!("{} is another account", role.what))
-                    .with_expected(role.address)
-                    .with_actual(key));
-            }
-            None => {
-                return Err(at
-                    .refuse_bytes(Code::AccountMismatch, byte, byte.saturating_add(1))
-                    .with_reason(format!("the index of {} is beyond the keys", role.what)));
-            }
-        }
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! The Solana result, field for field (protocol.md section 7), and the two spellings of a transaction.
+//! The members of a Solana result, and the two text forms of a transaction.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::sync::LazyLock;
@@ -9,28 +9,13 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use base64::engine::{Simd, general_purpose::PAD};
 use countersign_core::chains::digits;
-use countersign_core::json::{Members, Node};
+use countersign_core::json::Node;
 use countersign_core::{Code, Refusal};
-
-/// The members that carry this family's payloads.
-pub(crate) const KEYS: [&str; 2] = [TRANSACTION, GASLESS];
 
 /// The transaction that the owner sends.
 pub(crate) const TRANSACTION: &str = "versioned_tx";
 /// The transaction that the owner signs and the service sends.
 pub(crate) const GASLESS: &str = "versioned_tx_gasless";
-
-/// The payloads of a result.
-pub(crate) struct Response<'p, 'v> {
-    pub(crate) transaction: Node<'p, 'v>,
-    pub(crate) gasless: Option<Node<'p, 'v>>,
-}
-
-impl<'p, 'v> Response<'p, 'v> {
-    pub(crate) fn read(result: &Members<'p, 'v>) -> Result<Self, Refusal> {
-        Ok(Self { transaction: result.need(TRANSACTION)?, gasless: result.get(GASLESS) })
-    }
-}
 
 /// How a transaction was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,38 +23,42 @@ impl<'p, 'v> Response<'p, 'v> {
 pub enum Encoding {
     /// Standard alphabet, padded.
     Base64,
-    /// As older answers write it: no prefix.
+    /// As older responses have it: without a prefix.
     Hex,
 }
 
-/// Most bytes of a transaction: the IPv6 minimum MTU less the headers.
-pub(crate) const PACKET: usize = 1232;
+/// The size of a packet, which a transaction must fit into: the IPv6 minimum MTU less the headers.
+pub(crate) const MAX_BYTES: usize = 1232;
 
-/// Many characters at once where the processor can, which is asked once.
+/// Decodes many characters at once where the processor can. The processor's features are looked up once.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 static BASE64: LazyLock<Simd> = LazyLock::new(|| Simd::standard(PAD));
 
-/// Reads a transaction's bytes. The two spellings cannot be confused: a transaction of one or two signers begins with the
+/// Reads a transaction's bytes. The two forms cannot be confused: a transaction of one or two signers begins with the
 /// byte 1 or 2, in base64 `AQ` or `Ag`, and neither `Q` nor `g` is a hex digit.
 pub(crate) fn transaction(node: &Node<'_, '_>) -> Result<(Vec<u8>, Encoding), Refusal> {
     let text = node.text()?;
-    // Hex is the longer spelling.
-    if text.len() > PACKET.saturating_mul(2) {
-        return Err(node.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {PACKET} bytes")));
+    // Hex is the longer form.
+    if text.len() > MAX_BYTES.saturating_mul(2) {
+        return Err(node.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {MAX_BYTES} bytes")));
     }
     let encoding = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) { Encoding::Hex } else { Encoding::Base64 };
     let bytes = match encoding {
         Encoding::Hex => digits::bytes(text).ok(),
-        // The engine refuses white space, missing padding and spare bits. Its `decode` would ask the allocator for zeros, which
-        // is slow beside the decoding.
+        // The engine refuses white space, missing padding and non-zero trailing bits. Its `decode` would allocate zeroed memory,
+        // which costs more than the decoding.
         Encoding::Base64 => {
             let mut bytes = Vec::with_capacity(base64::decoded_len_estimate(text.len()));
             BASE64.decode_vec(text, &mut bytes).ok().map(|()| bytes)
         }
     };
     let bytes = bytes.ok_or_else(|| node.refuse(Code::TransactionEncoding))?;
-    if bytes.len() > PACKET {
-        return Err(node.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {PACKET} bytes")).with_actual(bytes.len()));
+    if bytes.len() > MAX_BYTES {
+        return Err(node
+            .at()
+            .refuse(Code::TransactionTooLarge)
+            .with_expected(format!("at most {MAX_BYTES} bytes"))
+            .with_actual(bytes.len()));
     }
     Ok((bytes, encoding))
 }
@@ -81,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// What decodes many characters at once and what decodes one by one are one rule.
+    /// The decoder of many characters at once accepts what the plain one accepts.
     #[test]
     fn base64_is_read_as_the_plain_engine_reads_it() {
         let (mut accepted, mut refused) = (0, 0);

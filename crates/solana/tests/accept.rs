@@ -1,15 +1,14 @@
 //! Cases whose artefacts were made by @solana/web3.js (`fixtures/README.md`): each must be accepted and give the same bytes.
 
-mod support;
-
-use support::{TestResult, accept};
+use countersign_solana::Solana;
+use countersign_testkit::{TestResult, accept};
 
 #[test]
 fn fixtures_give_their_artefacts() -> TestResult {
-    accept::fixtures_give_their_artefacts(41)
+    accept::fixtures_give_their_artefacts::<Solana>(41)
 }
 
 #[test]
 fn shared_vectors_give_their_artefacts() -> TestResult {
-    accept::shared_vectors_give_their_artefacts()
+    accept::shared_vectors_give_their_artefacts::<Solana>()
 }

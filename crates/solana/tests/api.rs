@@ -1,17 +1,17 @@
 //! The public surface: states cross threads, and native types come with the crate.
 
-use countersign_core::{Proposed, Signed, Unsigned, Verified};
-use countersign_solana::{Address, Key, ExternalSignature, Payload, Solana, Wallet};
+use countersign_solana::{
+    Address, ExternalSignature, FundingPath, Gasless, Key, PriorityFee, SelfFunded, SignedOrder, SignedPayloads, TransactionPayload,
+    Unsigned, UnsignedOrder, VerifiedOrder,
+};
 
 const fn crosses_threads<T: Send + Sync>() {}
 
 #[test]
 fn states_and_keys_cross_threads() {
-    crosses_threads::<Proposed<'_, Solana>>();
-    crosses_threads::<Verified<Solana>>();
-    crosses_threads::<Unsigned<Solana>>();
-    crosses_threads::<Signed<Solana>>();
-    crosses_threads::<(Address, Key, ExternalSignature, Payload, Wallet)>();
+    crosses_threads::<(VerifiedOrder, UnsignedOrder, SignedOrder)>();
+    crosses_threads::<(Unsigned, SignedPayloads, TransactionPayload)>();
+    crosses_threads::<(Address, Key, ExternalSignature, FundingPath, SelfFunded, Gasless, PriorityFee)>();
 }
 
 #[test]

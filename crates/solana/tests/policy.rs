@@ -10,17 +10,16 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use countersign_core::{Code, Policy};
+use countersign_solana::Solana;
+use countersign_testkit::{Case, TestResult, fixture, outcome, outcome_under};
 use serde_json::{Value as Json, json};
-use support::{Case, TestResult, fixture, outcome, outcome_under};
 
 fn rejected(id: &str) -> Case {
     let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/reject/solana.json")).expect("the reject cases");
     let file: Json = serde_json::from_slice(&file).expect("JSON");
     let case = file["cases"].as_array().into_iter().flatten().find(|case| case["id"] == id).expect(id).clone();
-    let base = fixture(case["base"].as_str().expect("a base"));
+    let base = fixture::<Solana>(case["base"].as_str().expect("a base"));
     let mut line = base.json();
     for (pointer, value) in case["set"].as_object().expect("a change") {
         *line.pointer_mut(pointer).expect(pointer) = value.clone();
@@ -50,13 +49,17 @@ fn what_the_policy_allows_is_accepted_and_shown() -> TestResult {
     for (name, text, line) in &allowed {
         for place in ["before", "after"] {
             let case = rejected(&format!("solana-{place}-{name}"));
-            let refusal = outcome(&case).expect_err("the default policy allows none");
+            let refusal = outcome::<Solana>(&case).expect_err("the default policy allows none");
             assert_eq!(refusal.code(), Code::UnexpectedInstruction);
             // Each permission is its own.
             for (other, permission, _) in &allowed {
-                assert_eq!(outcome_under(&case, case.registry, &policy(permission)).is_ok(), other == name, "{place} {name} under {other}");
+                assert_eq!(
+                    outcome_under::<Solana>(&case, case.registry, &policy(permission)).is_ok(),
+                    other == name,
+                    "{place} {name} under {other}"
+                );
             }
-            let got = outcome_under(&case, case.registry, &policy(text))?;
+            let got = outcome_under::<Solana>(&case, case.registry, &policy(text))?;
             let shown: Vec<_> = got["summary"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
             assert!(shown.iter().any(|shown| shown.starts_with(line)), "{shown:#?}");
             assert!(got["artefacts"]["transaction"]["signed"].is_string());
@@ -82,7 +85,7 @@ fn every_byte_is_accounted_for_under_the_widest_policy() -> TestResult {
     };
     for id in ["solana-before-compute-budget", "solana-after-memo", "solana-before-associated-token", "solana-compute-unit-limit-above"] {
         let case = rejected(id);
-        let base = outcome_under(&case, case.registry, &widest)?;
+        let base = outcome_under::<Solana>(&case, case.registry, &widest)?;
         let mut line = case.json();
         let pointer = "/response/result/versioned_tx";
         let bytes = STANDARD.decode(line.pointer(pointer).and_then(Json::as_str).ok_or("no payload")?)?;
@@ -91,7 +94,7 @@ fn every_byte_is_accounted_for_under_the_widest_policy() -> TestResult {
                 let mut other = bytes.clone();
                 other[index] ^= flip;
                 *line.pointer_mut(pointer).ok_or("no payload")? = json!(STANDARD.encode(other));
-                match outcome_under(&case.with_input(line.to_string()), case.registry, &widest) {
+                match outcome_under::<Solana>(&case.with_input(line.to_string()), case.registry, &widest) {
                     Ok(got) => assert!(seen(&got) != seen(&base) || got["artefacts"] == base["artefacts"], "{id} byte {index}: unseen"),
                     Err(refusal) => assert_ne!(refusal.code(), Code::Internal, "{id} byte {index}"),
                 }

@@ -9,14 +9,15 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use countersign_solana::Solana;
+use countersign_testkit::properties::{
+    Payloads, account_for, at, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover, wallet_values,
+};
+use countersign_testkit::{Case, fixture, outcome};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::properties::{Payloads, account_for, at, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover, wallet_values};
-use support::{Case, fixture, outcome};
 
 const POINTERS: [&str; 2] = ["/response/result/versioned_tx", "/response/result/versioned_tx_gasless"];
 
@@ -41,7 +42,7 @@ fn payload(line: &Json, pointer: &str) -> Option<Vec<u8>> {
 
 #[test]
 fn every_byte_of_a_transaction_is_accounted_for() {
-    PAYLOADS.every_byte_is_accounted_for(&EVERY_KIND);
+    PAYLOADS.every_byte_is_accounted_for::<Solana>(&EVERY_KIND);
 }
 
 /// The flips that are accepted are those of the blockhash, of the owner's slot and of a sponsor that has not signed; where
@@ -49,7 +50,7 @@ fn every_byte_of_a_transaction_is_accounted_for() {
 #[test]
 fn only_blockhash_owners_slot_sponsor_and_timelock_are_free() {
     for id in EVERY_KIND {
-        let case = fixture(id);
+        let case = fixture::<Solana>(id);
         for (pointer, slots, owner) in [(POINTERS[0], 1, 0), (POINTERS[1], 2, 1)] {
             let mut line = case.json();
             let Some(bytes) = payload(&line, pointer) else { continue };
@@ -70,7 +71,7 @@ fn only_blockhash_owners_slot_sponsor_and_timelock_are_free() {
                 }
                 let shown = (hash..hash + 32).contains(&index) || (slots == 2 && (keys + 1..keys + 33).contains(&index));
                 let free = own.contains(&index) || (!sponsored && shown);
-                assert_eq!(outcome(&case.with_input(line.to_string())).is_ok(), free, "{id} {pointer} byte {index}");
+                assert_eq!(outcome::<Solana>(&case.with_input(line.to_string())).is_ok(), free, "{id} {pointer} byte {index}");
             }
         }
     }
@@ -78,12 +79,12 @@ fn only_blockhash_owners_slot_sponsor_and_timelock_are_free() {
 
 #[test]
 fn every_scalar_of_a_response_is_accounted_for() {
-    every_scalar_is_accounted_for(&EVERY_KIND);
+    every_scalar_is_accounted_for::<Solana>(&EVERY_KIND);
 }
 
 #[test]
 fn spans_cover_every_byte() {
-    spans_cover(&["versioned_tx", "versioned_tx_gasless", "order_id"], |pointer, scalar| {
+    spans_cover::<Solana>(&["versioned_tx", "versioned_tx_gasless", "order_id"], |pointer, scalar| {
         let text = scalar.as_str().filter(|_| POINTERS.contains(&pointer))?;
         let in_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
         Some(if in_hex { text.len() / 2 } else { STANDARD.decode(text).expect("base64").len() })
@@ -101,16 +102,16 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_library_panic(bytes in proptest::collection::vec(any::<u8>(), 0..1400), gasless in any::<bool>()) {
-        let case = fixture("solana-token-legacy");
+        let case = fixture::<Solana>("solana-token-legacy");
         let line = proposed(&case, POINTERS[usize::from(gasless)], &STANDARD.encode(bytes));
-        prop_assert!(outcome(&case.with_input(line.to_string())).is_err());
+        prop_assert!(outcome::<Solana>(&case.with_input(line.to_string())).is_err());
     }
 
     #[test]
     fn no_text_makes_the_library_panic(text in any::<String>()) {
-        let case = fixture("solana-token-legacy");
+        let case = fixture::<Solana>("solana-token-legacy");
         let line = proposed(&case, POINTERS[0], &text);
-        let refusal = outcome(&case.with_input(line.to_string())).expect_err("no transaction");
+        let refusal = outcome::<Solana>(&case.with_input(line.to_string())).expect_err("no transaction");
         prop_assert!(refusal.location().starts_with(POINTERS[0]), "{}", refusal);
     }
 
@@ -121,15 +122,15 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..40),
         gasless in any::<bool>(),
     ) {
-        let case = fixture("solana-token-v0-sponsor-signed");
-        let base = outcome(&case).expect("honest");
+        let case = fixture::<Solana>("solana-token-v0-sponsor-signed");
+        let base = outcome::<Solana>(&case).expect("honest");
         let pointer = POINTERS[usize::from(gasless)];
         let mut transaction = payload(&case.json(), pointer).expect("a payload");
         let from = at.index(transaction.len());
         let to = (from + cut).min(transaction.len());
         transaction.splice(from..to, bytes);
         let line = proposed(&case, pointer, &STANDARD.encode(transaction));
-        prop_assert_eq!(account_for(&case, &base, &line, "spliced"), Ok(()));
+        prop_assert_eq!(account_for::<Solana>(&case, &base, &line, "spliced"), Ok(()));
     }
 
     #[test]
@@ -138,6 +139,6 @@ proptest! {
         value in prop_oneof![any::<String>().prop_map(Json::from), any::<i64>().prop_map(Json::from), wallet_values()],
     ) {
         let member = ["recent_blockhash", "last_valid_block_height", "block_height"][member];
-        is_refused_at_the_wallet("solana-native-heights", member, value)?;
+        is_refused_at_the_wallet::<Solana>("solana-native-heights", member, value)?;
     }
 }

@@ -1,4 +1,4 @@
-//! The way out from an order record alone.
+//! Recovery from an order record alone.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -8,15 +8,13 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use countersign_core::{Code, SecretHash};
+use countersign_core::{Code, RequestId, Role, SecretHash};
 use countersign_solana::address::{self, TOKEN_PROGRAM};
 use countersign_solana::recover::{self, Leg};
 use countersign_solana::solana_hash::Hash;
-use countersign_solana::{Address, htlc};
-use support::recover::{record, refuses_other_records};
-use support::{TestResult, registry};
+use countersign_solana::{Address, Key, Solana, htlc};
+use countersign_testkit::recover::{record, refuses_other_records};
+use countersign_testkit::{TestResult, registry};
 
 fn key(text: &str) -> Address {
     address::parse(text).expect(text)
@@ -24,52 +22,68 @@ fn key(text: &str) -> Address {
 
 #[test]
 fn refunds_lamports_to_the_owner() -> TestResult {
-    let record = record("solana-record-testnet", |_| {})?;
-    let way_out = recover::refund(&record, Leg::Source, None, registry())?;
+    let record = record::<Solana>("solana-record-testnet", |_| {})?;
+    let recovery = recover::refund(&record, Leg::Source, registry())?;
     let owner = key(&record.source_swap.initiator);
-    assert!(way_out.swap_id_recomputed);
-    assert_eq!(way_out.to, owner);
-    let accounts: Vec<_> = way_out.instruction.accounts.iter().map(|meta| (meta.pubkey, meta.is_signer, meta.is_writable)).collect();
-    assert_eq!(accounts, [(way_out.swap_account, false, true), (owner, false, true)]);
-    assert_eq!(way_out.instruction.data, htlc::REFUND);
+    assert!(recovery.swap_id_recomputed);
+    assert_eq!(recovery.to, owner);
+    let accounts: Vec<_> = recovery.instruction.accounts.iter().map(|meta| (meta.pubkey, meta.is_signer, meta.is_writable)).collect();
+    assert_eq!(accounts, [(recovery.swap_account, false, true), (owner, false, true)]);
+    assert_eq!(recovery.instruction.data, htlc::REFUND);
 
-    let payer = Address::from([9; 32]);
-    let transaction = way_out.prepare(payer, Hash::new_from_array([5; 32]));
-    assert_eq!(transaction.message.static_account_keys()[0], payer);
-    assert_eq!((transaction.signatures.len(), transaction.message.header().num_required_signatures), (1, 1));
-    assert_eq!(transaction.message.recent_blockhash(), &Hash::new_from_array([5; 32]));
+    assert_eq!(recovery.clone().with_sponsor(Address::from([8; 32])), recovery, "the native program has no sponsor");
+
+    let key = Key::from_seed(&[9; 32]);
+    let mut unsigned = recovery.prepare(key.address(), Hash::new_from_array([5; 32]));
+    assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
+    assert!(unsigned.warnings().list().is_empty());
+    let shown = unsigned.summary().to_string();
+    assert!(shown.contains(&format!("base units to {owner}")) && shown.contains("to sign: refund transaction, SHA-256"), "{shown}");
+    unsigned.sign(&key)?;
+    let signed = unsigned.finish()?;
+    assert!(signed.gasless().is_none());
+    let [transaction] = &signed.transactions()[..] else { return Err("one transaction".into()) };
+    let native = &transaction.native;
+    assert_eq!((transaction.role, &transaction.id), (Role::Refund, &native.signatures[0].to_string()));
+    assert_eq!(native.message.static_account_keys()[0], key.address());
+    assert_eq!((native.signatures.len(), native.message.header().num_required_signatures), (1, 1));
+    assert_eq!(native.message.recent_blockhash(), &Hash::new_from_array([5; 32]));
+    assert!(native.verify_with_results().into_iter().all(|valid| valid));
     Ok(())
 }
 
 #[test]
 fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestResult {
     let secret = [0x5a; 32];
-    let record = record("solana-record-token", |order| {
+    let record = record::<Solana>("solana-record-token", |order| {
         order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
     })?;
     let sponsor = Address::from([8; 32]);
-    let way_out = recover::redeem(&record, Leg::Source, &secret, Some(sponsor), registry())?;
-    assert!(!way_out.swap_id_recomputed, "the id is that of another secret hash");
+    let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?.with_sponsor(sponsor);
+    assert!(!recovery.swap_id_recomputed, "the id is that of another secret hash");
+    let unsigned = recovery.prepare(sponsor, Hash::default());
+    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
+    assert_eq!(unsigned.missing(), [RequestId::Redeem]);
     let redeemer = key(&record.source_swap.redeemer);
     let mint = registry().asset("solana:usdc").and_then(|asset| asset.token.as_ref()).map(|token| key(&token.text)).ok_or("no token")?;
-    let accounts = &way_out.instruction.accounts;
+    let accounts = &recovery.instruction.accounts;
     assert_eq!(Some(accounts[4].pubkey), address::associated_token_account(redeemer, mint, TOKEN_PROGRAM));
-    assert_eq!((accounts[1].pubkey, accounts[5].pubkey, accounts[6].pubkey), (way_out.swap_account, sponsor, TOKEN_PROGRAM));
+    assert_eq!((accounts[1].pubkey, accounts[5].pubkey, accounts[6].pubkey), (recovery.swap_account, sponsor, TOKEN_PROGRAM));
     assert!(accounts.iter().all(|meta| !meta.is_signer));
-    assert_eq!(way_out.instruction.data, [htlc::REDEEM.as_slice(), &secret].concat());
-    let refusal = recover::redeem(&record, Leg::Source, &[1; 32], None, registry()).expect_err("another secret");
+    assert_eq!(recovery.instruction.data, [htlc::REDEEM.as_slice(), &secret].concat());
+    let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())
 }
 
 #[test]
 fn refuses_what_is_not_solanas_or_not_a_swap() -> TestResult {
-    refuses_other_records(
+    refuses_other_records::<Solana, _>(
         "solana-record-testnet",
         &[
             (|order| order["source_swap"]["swap_id"] = "12".repeat(32).into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
             (|order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
         ],
-        |record, leg| recover::refund(record, leg, None, registry()),
+        |record, leg| recover::refund(record, leg, registry()),
     )
 }

@@ -1,4 +1,4 @@
-//! What a signer is asked for, what it may answer, and what goes to nodes and to the service.
+//! What a signer is asked for, what it may return, and what goes to nodes and to the service.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -8,52 +8,37 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::json::{self, Node};
-use countersign_core::{ChainFamily, Code, Policy, Refusal, Signed};
-use countersign_solana::{Key, ExternalSignature, Solana};
+use countersign_core::{Code, Hex, RequestId, Role, Scheme};
+use countersign_solana::{ExternalSignature, Gasless, Key, SelfFunded, SignerError, Solana, UnsignedOrder};
+use countersign_testkit::{Case, TestResult, artefacts, attach, fixture, key, outcome, verified, wallet};
 use serde_json::{Value as Json, json};
 use solana_keypair::Keypair;
-use support::{Case, TestResult, fixture, outcome, with_unsigned};
 
 const CASE: &str = "solana-token-sponsor-signed";
 
-fn secret(case: &Case) -> String {
-    case.json()["wallet"]["secret_key"].as_str().expect("a key").to_owned()
-}
-
-fn read(signature: &Json) -> Result<ExternalSignature, Refusal> {
-    let text = signature.to_string();
-    Solana::read_signature(Node::root(&json::parse(text.as_bytes())?, "/signatures/x"))
-}
-
-fn attach(case: &Case, given: &[(&str, Json)]) -> Result<Signed<Solana>, Refusal> {
-    with_unsigned(case, &Policy::default(), |unsigned, _| {
-        let given = given.iter().map(|(name, text)| Ok(((*name).to_owned(), read(text)?))).collect::<Result<_, Refusal>>()?;
-        unsigned.attach(given)
-    })
+fn prepared(case: &Case) -> UnsignedOrder {
+    verified::<Solana>(case).prepare(wallet::<Solana>(case)).expect(&case.id)
 }
 
 /// The owner's signatures that the fixture expects, as bytes: transaction, gasless.
 fn expected(case: &Case) -> [Vec<u8>; 2] {
-    let artefacts = case.whole().expect("JSON")["expect"]["artefacts"].clone();
+    let artefacts = case.expect()["artefacts"].clone();
     let bytes = |text: &Json| STANDARD.decode(text.as_str().expect("base64")).expect("base64");
     [bytes(&artefacts["transaction"]["signed"])[1..65].to_vec(), bytes(&artefacts["gasless"]["submission"])[65..129].to_vec()]
 }
 
 #[test]
 fn requests_name_owner_and_message() -> TestResult {
-    let case = fixture(CASE);
-    let requests = with_unsigned(&case, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
+    let case = fixture::<Solana>(CASE);
+    let requests = prepared(&case).requests();
     let whole = case.whole()?;
-    assert_eq!(requests.iter().map(|request| request.name.as_ref()).collect::<Vec<_>>(), ["transaction", "gasless"]);
+    assert_eq!(requests.iter().map(|request| request.id).collect::<Vec<_>>(), [RequestId::Transaction, RequestId::Gasless]);
     for request in &requests {
-        assert_eq!(request.signer, whole["request"]["source"]["owner"]);
-        assert_eq!(STANDARD.encode(&request.payload.0), whole["expect"]["artefacts"][request.name.as_ref()]["message"]);
-        assert_eq!(request.payload, request.digest);
+        assert_eq!((&request.signer.as_str().into(), request.scheme), (&whole["request"]["source"]["owner"], Scheme::Ed25519));
+        assert_eq!(STANDARD.encode(&request.message), whole["expect"]["artefacts"][request.id.name().as_ref()]["message"]);
+        assert_eq!((&request.message, request.payload.message.serialize()), (&request.digest, request.message.clone()));
     }
     Ok(())
 }
@@ -61,70 +46,108 @@ fn requests_name_owner_and_message() -> TestResult {
 #[test]
 fn takes_signatures_in_every_spelling() -> TestResult {
     type Spelling = fn(&[u8]) -> String;
-    let case = fixture(CASE);
-    let wanted = case.whole()?["expect"]["artefacts"].clone();
+    let case = fixture::<Solana>(CASE);
     let signatures = expected(&case);
     let spellings: [Spelling; 4] = [
         |bytes| bs58::encode(bytes).into_string(),
         |bytes| STANDARD.encode(bytes),
-        |bytes| countersign_core::Hex(bytes.to_vec()).to_string(),
-        |bytes| countersign_core::Hex(bytes.to_vec()).to_string()[2..].to_owned(),
+        |bytes| Hex(bytes.to_vec()).to_string(),
+        |bytes| Hex(bytes.to_vec()).to_string()[2..].to_owned(),
     ];
     for spell in spellings {
-        let signed = attach(&case, &[("transaction", json!(spell(&signatures[0]))), ("gasless", json!(spell(&signatures[1])))])?;
-        assert_eq!(serde_json::to_value(signed.artefacts())?, wanted);
+        let mut unsigned = prepared(&case);
+        attach(&mut unsigned, &json!({ "transaction": spell(&signatures[0]), "gasless": spell(&signatures[1]) }))?;
+        assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
     }
     Ok(())
 }
 
 #[test]
 fn any_solana_signer_signs() -> TestResult {
-    let case = fixture(CASE);
-    let key = Keypair::try_from_base58_string(&secret(&case)).map_err(|_| "no key")?;
-    let signed = with_unsigned(&case, &Policy::default(), |unsigned, _| {
-        let signatures = unsigned.payloads().sign_with(&key).expect("a local signer");
-        unsigned.attach(signatures)
-    })?;
-    assert_eq!(serde_json::to_value(signed.artefacts())?, case.whole()?["expect"]["artefacts"]);
-    let other = with_unsigned(&case, &Policy::default(), |unsigned, _| {
-        let signatures = unsigned.payloads().sign_with(&Keypair::new_from_array([7; 32])).expect("a local signer");
-        unsigned.attach(signatures)
-    });
-    assert_eq!(other.expect_err("another signer").code(), Code::SignatureMismatch);
+    let case = fixture::<Solana>(CASE);
+    let signer = Keypair::try_from_base58_string(&case.secret_key().ok_or("no key")?).map_err(|_| "no keypair")?;
+    let mut unsigned = prepared(&case);
+    unsigned.sign_with(&signer)?;
+    assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
+    let signer: &dyn countersign_solana::solana_signer::Signer = &signer;
+    let mut unsigned = prepared(&case);
+    unsigned.sign_with(signer)?;
+    assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
+
+    let mut unsigned = prepared(&case);
+    let error = unsigned.sign_with(&Keypair::new_from_array([7; 32])).expect_err("another signer");
+    assert!(matches!(&error, SignerError::Refused(refusal) if refusal.code() == Code::KeyMismatch), "{error:?}");
+    assert_eq!(unsigned.missing(), [RequestId::Transaction, RequestId::Gasless]);
     Ok(())
 }
 
 #[test]
 fn what_is_not_signed_stays_unsigned() -> TestResult {
-    let case = fixture(CASE);
+    let case = fixture::<Solana>(CASE);
     let [_, gasless] = expected(&case);
-    let signed = attach(&case, &[("gasless", json!(STANDARD.encode(gasless)))])?;
-    let artefacts = signed.artefacts();
-    assert!(artefacts.transaction.signed.is_none() && artefacts.transaction.base64().is_none() && artefacts.transaction.id().is_none());
-    let submission = serde_json::to_value(artefacts.submission())?;
-    assert_eq!(submission, json!({ "signature": case.whole()?["expect"]["artefacts"]["gasless"]["submission"] }));
+    let mut unsigned = prepared(&case);
+    attach(&mut unsigned, &json!({ "gasless": STANDARD.encode(gasless) }))?;
+    assert_eq!(unsigned.missing(), [RequestId::Transaction]);
+    let got = artefacts(&unsigned);
+    assert!(got["transaction"]["signed"].is_null() && got["transaction"]["signature"].is_null(), "{got}");
+    assert_eq!(got["gasless"], case.expect()["artefacts"]["gasless"]);
+    let incomplete = unsigned.finish().expect_err("a signature is missing");
+    let mut unsigned = incomplete.into_unsigned();
+    unsigned.sign(&key::<Solana>(&case))?;
+    assert_eq!(unsigned.finish()?.gasless().ok_or("gasless")?.signature, got["gasless"]["submission"]);
+    Ok(())
+}
+
+#[test]
+fn the_chosen_funding_path_is_all_that_is_signed() -> TestResult {
+    let case = fixture::<Solana>(CASE);
+    let (order, expect) = (verified::<Solana>(&case), &case.expect()["artefacts"]);
+    let mut unsigned = order.prepare(Gasless)?;
+    assert_eq!(unsigned.missing(), [RequestId::Gasless]);
+    unsigned.sign(&key::<Solana>(&case))?;
+    assert!(artefacts(&unsigned)["transaction"].is_null());
+    let signed = unsigned.finish()?;
+    assert!(signed.transactions().is_empty());
+    let submission = signed.gasless().ok_or("no submission")?.signature;
+    assert_eq!(expect["gasless"]["submission"], submission);
+    // The sponsor's signature is kept.
+    let answered = case.json()["response"]["result"]["versioned_tx_gasless"].take();
+    let answered = STANDARD.decode(answered.as_str().ok_or("no payload")?)?;
+    assert_eq!(STANDARD.decode(submission)?[..65], answered[..65]);
+    assert_ne!(answered[1..65], [0; 64]);
+
+    let mut unsigned = order.prepare(SelfFunded::new())?;
+    assert_eq!(unsigned.missing(), [RequestId::Transaction]);
+    unsigned.sign(&key::<Solana>(&case))?;
+    let signed = unsigned.finish()?;
+    assert!(signed.gasless().is_none());
+    assert_eq!(signed.transactions().len(), 1);
+
+    let native = fixture::<Solana>("solana-native-legacy");
+    let refusal = verified::<Solana>(&native).prepare(Gasless).expect_err("no gasless path");
+    assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, ""));
     Ok(())
 }
 
 #[test]
 fn ids_and_bytes_are_those_of_nodes() -> TestResult {
-    let case = fixture("solana-native-legacy");
-    let expect = &case.whole()?["expect"]["artefacts"]["transaction"];
-    let signed =
-        with_unsigned(&case, &Policy::default(), |unsigned, key| unsigned.sign(&Solana::read_key(key.expect("a key")).expect("a key")))?;
-    let transaction = &signed.artefacts().transaction;
-    assert_eq!(json!(transaction.id().map(|id| id.to_string())), expect["signature"]);
-    let base58 = bs58::decode(transaction.base58().ok_or("not signed")?).into_vec().map_err(|error| error.to_string())?;
-    assert_eq!(STANDARD.encode(base58), expect["signed"]);
-    let native = transaction.signed.as_ref().ok_or("not signed")?;
-    assert!(native.verify_with_results().into_iter().all(|valid| valid));
-    assert!(native.sanitize().is_ok());
+    let case = fixture::<Solana>("solana-native-legacy");
+    let expect = &case.expect()["artefacts"]["transaction"];
+    let mut unsigned = prepared(&case);
+    unsigned.sign(&key::<Solana>(&case))?;
+    let signed = unsigned.finish()?;
+    let [transaction] = &signed.transactions()[..] else { return Err("one transaction".into()) };
+    assert_eq!((transaction.role, json!(transaction.id)), (Role::Initiate, expect["signature"].clone()));
+    assert_eq!(STANDARD.encode(&transaction.bytes), expect["signed"]);
+    assert_eq!(wincode::serialize(&transaction.native)?, transaction.bytes);
+    assert!(transaction.native.verify_with_results().into_iter().all(|valid| valid));
+    assert!(transaction.native.sanitize().is_ok());
     Ok(())
 }
 
 #[test]
 fn refuses_signatures_that_prove_nothing() {
-    let case = fixture(CASE);
+    let case = fixture::<Solana>(CASE);
     let [own, gasless] = expected(&case);
     let base64 = |bytes: &[u8]| json!(STANDARD.encode(bytes));
     for (name, signature, code) in [
@@ -136,20 +159,25 @@ fn refuses_signatures_that_prove_nothing() {
         ("gasless", json!("z".repeat(128)), Code::SignatureMalformed),
         ("typed_data", base64(&own), Code::NothingToSign),
     ] {
-        let refusal = attach(&case, &[(name, signature)]).expect_err(name);
-        assert_eq!(refusal.code(), code, "{name}: {refusal}");
+        let mut unsigned = prepared(&case);
+        let refusal = attach(&mut unsigned, &json!({ name: signature })).expect_err(name);
+        assert_eq!((refusal.code(), refusal.location()), (code, format!("/signatures/{name}").as_str()), "{refusal}");
+        assert_eq!(unsigned.missing(), [RequestId::Transaction, RequestId::Gasless]);
     }
+    let mut unsigned = prepared(&case);
     for bit in 0..64 * 8 {
         let mut bytes = own.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        assert!(attach(&case, &[("transaction", base64(&bytes))]).is_err(), "bit {bit}");
+        let signature = ExternalSignature(<[u8; 64]>::try_from(bytes).expect("64 bytes").into());
+        assert!(unsigned.attach(RequestId::Transaction, signature).is_err(), "bit {bit}");
     }
+    assert_eq!(unsigned.missing().len(), 2);
 }
 
 #[test]
 fn keys_are_read_strictly() {
-    let case = fixture(CASE);
-    let text = secret(&case);
+    let case = fixture::<Solana>(CASE);
+    let text = case.secret_key().expect("a key");
     let bytes = bs58::decode(&text).into_vec().expect("base58");
     let mut halves = bytes.clone();
     halves[40] ^= 1;
@@ -162,19 +190,21 @@ fn keys_are_read_strictly() {
         "0".repeat(64),
         "1".repeat(100_000),
     ] {
-        assert_eq!(Key::parse(&wrong).err(), Some(Code::KeyMalformed));
+        assert_eq!(wrong.parse::<Key>().err().map(|error| error.code()), Some(Code::KeyMalformed));
     }
     let other = case.replaced(&text, &bs58::encode([7; 32]).into_string());
-    let refusal = outcome(&other).expect_err("another key");
+    let refusal = outcome::<Solana>(&other).expect_err("another key");
     assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
 }
 
 #[test]
-fn neither_key_nor_secret_is_ever_printed() {
-    let case = fixture(CASE);
-    let text = secret(&case);
-    let key = Key::parse(&text).expect("a key");
-    let signed = with_unsigned(&case, &Policy::default(), |unsigned, _| unsigned.sign(&key)).expect("signs");
+fn neither_key_nor_secret_is_ever_printed() -> TestResult {
+    let case = fixture::<Solana>(CASE);
+    let (text, key) = (case.secret_key().ok_or("no key")?, key::<Solana>(&case));
+    let mut unsigned = prepared(&case);
+    unsigned.sign(&key)?;
     assert_eq!(format!("{key:?}"), "Key(..)");
-    assert!(!format!("{signed:?}").contains(&text));
+    assert!(!format!("{unsigned:?}").contains(&text));
+    assert!(!format!("{:?}", unsigned.finish()?).contains(&text));
+    Ok(())
 }

@@ -8,12 +8,11 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use support::{TestResult, fixture, outcome};
+use countersign_solana::Solana;
+use countersign_testkit::{TestResult, fixture, outcome};
 
 fn lines(id: &str) -> Result<Vec<String>, Box<dyn std::error::Error>> {
-    let got = outcome(&fixture(id))?;
+    let got = outcome::<Solana>(&fixture::<Solana>(id))?;
     Ok(got["summary"].as_array().into_iter().flatten().filter_map(|line| line.as_str()).map(str::to_owned).collect())
 }
 

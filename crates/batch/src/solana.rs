@@ -1,0 +1,68 @@
+//! Solana: `{"recent_blockhash", "last_valid_block_height", "block_height"}`, each of them optional.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use countersign::solana::solana_hash::Hash;
+use countersign::solana::{FundingPath, SelfFunded, Solana, TransactionPayload, Unsigned};
+use countersign_core::chains::address::parse_solana;
+use countersign_core::json::Node;
+use countersign_core::{Code, Refusal};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::family::JsonFamily;
+
+impl JsonFamily for Solana {
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath, Refusal> {
+        let members = wallet.object()?;
+        let blockhash =
+            |node: Node<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));
+        let height = |key| members.get(key).map(|node| node.integer()).transpose();
+        let mut path = SelfFunded::new();
+        path.recent_blockhash = members.get("recent_blockhash").map(blockhash).transpose()?;
+        path.last_valid_block_height = height("last_valid_block_height")?;
+        path.block_height = height("block_height")?;
+        Ok(FundingPath::Both(path))
+    }
+
+    fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("transaction", &unsigned.transaction.as_ref().map(Own))?;
+        map.serialize_entry("gasless", &unsigned.gasless.as_ref().map(Gasless))?;
+        map.end()
+    }
+}
+
+/// The transaction that the owner sends.
+struct Own<'a>(&'a TransactionPayload);
+
+impl Serialize for Own<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        serialize_message(&mut map, self.0)?;
+        if let (Some(signed), Some(id)) = (self.0.signed_bytes(), self.0.id()) {
+            map.serialize_entry("signed", &STANDARD.encode(signed))?;
+            map.serialize_entry("signature", &id.to_string())?;
+        }
+        map.end()
+    }
+}
+
+/// The transaction that the service sends.
+struct Gasless<'a>(&'a TransactionPayload);
+
+impl Serialize for Gasless<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        serialize_message(&mut map, self.0)?;
+        if let Some(signed) = self.0.signed_bytes() {
+            map.serialize_entry("submission", &STANDARD.encode(signed))?;
+        }
+        map.end()
+    }
+}
+
+fn serialize_message<M: SerializeMap>(map: &mut M, payload: &TransactionPayload) -> Result<(), M::Error> {
+    map.serialize_entry("message", &STANDARD.encode(payload.message()))?;
+    let signers: Vec<_> = payload.signers().iter().map(ToString::to_string).collect();
+    map.serialize_entry("signers", &signers)
+}

@@ -1,0 +1,160 @@
+//! The priority fee: price and limit of the compute units of a transaction, as its compute-budget instructions set them.
+
+use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
+use solana_message::VersionedMessage;
+use solana_message::compiled_instruction::CompiledInstruction;
+
+use crate::address::COMPUTE_BUDGET_PROGRAM;
+use crate::allowed::AllowedInstruction;
+
+/// The most that the wallet's own fee may pay for a compute unit where the policy sets no limit: 10 lamports, in
+/// micro-lamports. Together with [`MAX_COMPUTE_UNIT_LIMIT`] that is 0.014 SOL for a transaction.
+pub const MAX_COMPUTE_UNIT_PRICE: u64 = 10_000_000;
+/// The most compute units that the wallet may ask for where the policy sets no limit: what the network grants at most.
+pub const MAX_COMPUTE_UNIT_LIMIT: u64 = 1_400_000;
+
+/// Compute units that the network grants for each instruction where no limit is set.
+const UNITS_PER_INSTRUCTION: u64 = 200_000;
+/// Micro-lamports of a lamport.
+const MICRO_LAMPORTS: u128 = 1_000_000;
+
+/// A priority fee of the wallet's own.
+///
+/// ```
+/// use countersign_solana::PriorityFee;
+///
+/// let fee = PriorityFee::new(50_000).with_limit(200_000);
+/// assert_eq!(fee.compute_unit_price, 50_000);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PriorityFee {
+    /// Micro-lamports per compute unit.
+    pub compute_unit_price: u64,
+    /// Compute units that the transaction may use. `None` keeps the limit that the transaction has, or else the network's.
+    pub compute_unit_limit: Option<u32>,
+}
+
+impl PriorityFee {
+    /// Creates a fee of this many micro-lamports per compute unit.
+    #[must_use]
+    pub const fn new(compute_unit_price: u64) -> Self {
+        Self { compute_unit_price, compute_unit_limit: None }
+    }
+
+    /// Sets how many compute units the transaction may use.
+    #[must_use]
+    pub const fn with_limit(mut self, compute_unit_limit: u32) -> Self {
+        self.compute_unit_limit = Some(compute_unit_limit);
+        self
+    }
+
+    /// Sets the fee in a message of any version that has its fee in instructions.
+    ///
+    /// Instructions that set one already are changed in place, others come first.
+    pub(crate) fn set(self, message: &mut VersionedMessage) -> Option<()> {
+        let (header, keys, instructions) = match message {
+            VersionedMessage::Legacy(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
+            VersionedMessage::V0(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
+            VersionedMessage::V1(_) => return None,
+        };
+        let known = keys.iter().position(|key| *key == COMPUTE_BUDGET_PROGRAM);
+        let program = u8::try_from(known.unwrap_or(keys.len())).ok()?;
+        if known.is_none() {
+            // Read-only keys without a signature come last, so every other key keeps its index.
+            header.num_readonly_unsigned_accounts = header.num_readonly_unsigned_accounts.checked_add(1)?;
+            keys.push(COMPUTE_BUDGET_PROGRAM);
+        }
+        let mut put = |tag: u8, value: &[u8]| {
+            let data = [&[tag], value].concat();
+            let same = |other: &&mut CompiledInstruction| other.program_id_index == program && other.data.first() == Some(&tag);
+            match instructions.iter_mut().find(same) {
+                Some(existing) => existing.data = data,
+                None => instructions.insert(0, CompiledInstruction { program_id_index: program, accounts: Vec::new(), data }),
+            }
+        };
+        put(3, &self.compute_unit_price.to_le_bytes());
+        if let Some(limit) = self.compute_unit_limit {
+            put(2, &limit.to_le_bytes());
+        }
+        Some(())
+    }
+}
+
+/// What the wallet's own fee may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FeeLimits {
+    price: u64,
+    limit: u64,
+}
+
+impl FeeLimits {
+    pub(crate) fn from_policy(policy: &Policy) -> Self {
+        Self {
+            price: policy.solana_compute_unit_price.unwrap_or(MAX_COMPUTE_UNIT_PRICE),
+            limit: policy.solana_compute_unit_limit.unwrap_or(MAX_COMPUTE_UNIT_LIMIT),
+        }
+    }
+
+    /// Requires that price and limit are within the policy.
+    pub(crate) fn check(self, price: Option<u64>, limit: Option<u32>, refuse: impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
+        let members = [("compute_unit_price", price, self.price), ("compute_unit_limit", limit.map(u64::from), self.limit)];
+        for (member, value, max) in members {
+            if let Some(value) = value
+                && value > max
+            {
+                return Err(refuse(member).with_expected(TypedValue::AtMost(U256::from(max))).with_actual(value));
+            }
+        }
+        Ok(())
+    }
+
+    /// Requires that the wallet's own fee is within the policy.
+    pub(crate) fn check_own(self, fee: PriorityFee) -> Result<(), Refusal> {
+        let refuse = |member: &str| Refusal::new(Code::GasLimitTooHigh, format!("/priority_fee/{member}"));
+        self.check(Some(fee.compute_unit_price), fee.compute_unit_limit, refuse)
+    }
+}
+
+/// What a transaction's instructions say about its compute units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ComputeBudget {
+    pub(crate) price: Option<u64>,
+    pub(crate) limit: Option<u32>,
+    /// How many instructions the transaction has.
+    pub(crate) instructions: usize,
+}
+
+impl ComputeBudget {
+    pub(crate) fn from_message(message: &VersionedMessage) -> Self {
+        let mut budget = Self { instructions: message.instructions().len(), ..Self::default() };
+        for instruction in message.instructions() {
+            let program = message.static_account_keys().get(usize::from(instruction.program_id_index));
+            if program == Some(&COMPUTE_BUDGET_PROGRAM)
+                && let Some(set) = AllowedInstruction::read_compute_budget(&instruction.data)
+            {
+                budget.read(&set);
+            }
+        }
+        budget
+    }
+
+    pub(crate) const fn read(&mut self, instruction: &AllowedInstruction) {
+        match instruction {
+            AllowedInstruction::ComputeUnitLimit(limit) => self.limit = Some(*limit),
+            AllowedInstruction::ComputeUnitPrice(price) => self.price = Some(*price),
+            _ => {}
+        }
+    }
+
+    /// Returns how many compute units the transaction may use.
+    pub(crate) fn units(self) -> u64 {
+        let granted = || UNITS_PER_INSTRUCTION.saturating_mul(u64::try_from(self.instructions).unwrap_or(u64::MAX));
+        self.limit.map_or_else(granted, u64::from).min(MAX_COMPUTE_UNIT_LIMIT)
+    }
+
+    /// Returns the most lamports that the transaction pays beside the fee for its signatures and rent.
+    pub(crate) fn priority_fee(self) -> u128 {
+        u128::from(self.price.unwrap_or(0)).saturating_mul(u128::from(self.units())).div_ceil(MICRO_LAMPORTS)
+    }
+}

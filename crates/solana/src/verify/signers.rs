@@ -1,0 +1,147 @@
+//! Who signs and who pays, what each account key may do, and what the signature slots hold.
+
+use countersign_core::{Code, Refusal, Warnings};
+use solana_address::address_eq;
+use solana_signature::Signature;
+
+use super::{Path, ProposedInstruction, Subject};
+use crate::address::{self, Address};
+use crate::allowed::AllowedInstruction;
+use crate::htlc::{AccountRole, SPONSOR};
+use crate::message::{self, Layout};
+use crate::sign::is_signed_by;
+
+impl Subject<'_> {
+    /// Refuses address lookup tables, which nobody can check offline.
+    pub(super) fn check_lookup_tables(&self) -> Result<(), Refusal> {
+        match self.decoded.transaction.message.address_table_lookups() {
+            None | Some([]) => Ok(()),
+            Some([table, ..]) => {
+                Err(self.refuse(Code::LookupTable, &self.layout.lookups).with_actual(address::to_account(table.account_key)))
+            }
+        }
+    }
+
+    /// Requires one slot for each signer, and no other signers than the order needs.
+    pub(super) fn check_signers(&self) -> Result<(), Refusal> {
+        let header = self.decoded.transaction.message.header();
+        let slots = self.decoded.transaction.signatures.len();
+        if slots != usize::from(header.num_required_signatures) {
+            return Err(self.refuse(Code::SignatureSlots, &(0..1)).with_expected(header.num_required_signatures).with_actual(slots));
+        }
+        let expected = self.path.signers();
+        if slots != expected {
+            return Err(self
+                .refuse(Code::UnexpectedSigner, &self.layout.header)
+                .with_expected(format!("{expected} signers"))
+                .with_actual(slots));
+        }
+        let others = self.keys().len().saturating_sub(slots);
+        if header.num_readonly_signed_accounts >= header.num_required_signatures
+            || usize::from(header.num_readonly_unsigned_accounts) > others
+        {
+            return Err(self
+                .refuse(Code::TransactionMalformed, &self.layout.header)
+                .with_reason("the header counts more keys than there are"));
+        }
+        Ok(())
+    }
+
+    /// Requires that the first key, which pays, is the right one. The gasless transaction is never at the owner's expense.
+    pub(super) fn check_fee_payer(&self) -> Result<Address, Refusal> {
+        let owner = self.pins.owner;
+        let [payer, rest @ ..] = self.keys() else {
+            return Err(self.refuse(Code::TransactionMalformed, &self.layout.header).with_reason("the message has no keys"));
+        };
+        let mismatch = || self.refuse(Code::FeePayerMismatch, &self.layout.key(0)).with_actual(address::to_account(*payer));
+        match (self.path, rest) {
+            (Path::SelfFunded, _) if *payer == owner => Ok(*payer),
+            (Path::SelfFunded, _) => Err(mismatch().with_expected(address::to_account(owner))),
+            (Path::Gasless { .. }, _) if *payer == owner => Err(mismatch().with_reason("the owner would pay for the gasless transaction")),
+            (Path::Gasless { .. }, [second, ..]) if *second == owner => Ok(*payer),
+            (Path::Gasless { .. }, rest) => {
+                let refusal = self.refuse(Code::UnexpectedSigner, &self.layout.key(1)).with_expected(address::to_account(owner));
+                Err(match rest.first() {
+                    Some(second) => refusal.with_actual(address::to_account(*second)),
+                    None => refusal.with_actual("nobody"),
+                })
+            }
+        }
+    }
+
+    /// Requires that the sponsor is pinned, where the registry pins any for the chain, and has no other role.
+    pub(super) fn check_sponsor(&self, sponsor: Address, roles: &[AccountRole]) -> Result<(), Refusal> {
+        if matches!(self.path, Path::SelfFunded) {
+            return Ok(());
+        }
+        let refuse = |code| self.refuse(code, &self.layout.key(0)).with_actual(address::to_account(sponsor));
+        if let Some(role) = roles.iter().find(|role| role.address == sponsor && role.name != SPONSOR) {
+            return Err(refuse(Code::SponsorInvalid).with_reason(format!("the sponsor is {}", role.name)));
+        }
+        if sponsor == self.pins.htlc.program {
+            return Err(refuse(Code::SponsorInvalid).with_reason("the sponsor is the HTLC itself"));
+        }
+        let pinned = self.order.registry.sponsors_of(&self.order.source.record.chain);
+        let is_pinned = || pinned.iter().any(|pinned| address::from_account(&pinned.account) == Some(sponsor));
+        if pinned.is_empty() || is_pinned() { Ok(()) } else { Err(refuse(Code::UnknownSponsor)) }
+    }
+
+    /// Requires that each key is needed, is there once, and may do exactly what it is needed for.
+    pub(super) fn check_keys(&self, fee_payer: Address, roles: &[AccountRole], kinds: &[ProposedInstruction]) -> Result<(), Refusal> {
+        // What the allowed instructions write to or have signed is writable and signs for the HTLC's instruction too, or pays
+        // the fee. So only their programs are added.
+        let programs: Vec<_> = kinds.iter().filter_map(ProposedInstruction::allowed).map(AllowedInstruction::program).collect();
+        let message = &self.decoded.transaction.message;
+        let keys = self.keys();
+        for (index, key) in keys.iter().enumerate() {
+            let place = self.layout.key(index);
+            // Each key is compared with each: `address_eq` stops at the first eight bytes that differ.
+            let needed = roles.iter().chain(&programs).filter(|role| address_eq(&role.address, key));
+            let needed = needed.map(|role| (role.signer, role.writable)).reduce(|a, b| (a.0 || b.0, a.1 || b.1));
+            let is_repeated = keys.iter().take(index).any(|earlier| address_eq(earlier, key));
+            if is_repeated || (needed.is_none() && *key != self.pins.htlc.program) {
+                return Err(self.refuse(Code::AccountUnused, &place).with_actual(address::to_account(*key)));
+            }
+            let (pays, (signer, writable)) = (*key == fee_payer, needed.unwrap_or_default());
+            let (expected, actual) = ((pays || signer, pays || writable), message::flags(message, index));
+            if actual != expected {
+                return Err(self
+                    .refuse(Code::AccountFlags, &place)
+                    .with_expected(describe_flags(expected))
+                    .with_actual(format!("{key}, {}", describe_flags(actual))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Requires that another signer's slot is empty or proven. Bytes in the owner's slot are overwritten, so they do not
+    /// matter. Returns whether the owner has signed this very message.
+    pub(super) fn check_slots(&self, warnings: &mut Warnings) -> Result<bool, Refusal> {
+        let mut owner_signed = false;
+        for (index, (signature, key)) in self.decoded.transaction.signatures.iter().zip(self.keys()).enumerate() {
+            if *signature == Signature::default() {
+                continue;
+            }
+            let is_valid = is_signed_by(signature, key, &self.decoded.message);
+            if index == self.path.owner_slot() {
+                let detail = if is_valid { "the owner's own signature" } else { "no signature of the owner" };
+                warnings.warn_about(Code::OwnSignatureOverwritten, detail);
+                owner_signed = is_valid;
+            } else if !is_valid {
+                return Err(self
+                    .refuse(Code::SponsorSignature, &Layout::slot(index))
+                    .with_expected(format!("a signature of {key}, or zeros")));
+            }
+        }
+        Ok(owner_signed)
+    }
+}
+
+fn describe_flags((signer, writable): (bool, bool)) -> &'static str {
+    match (signer, writable) {
+        (true, true) => "signs and is written to",
+        (true, false) => "signs and is only read",
+        (false, true) => "is written to",
+        (false, false) => "is only read",
+    }
+}
