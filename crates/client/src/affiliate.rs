@@ -1,4 +1,4 @@
-//! Fees of whoever embeds the wallet (interface.md section 4.6).
+//! Fees of whoever embeds the wallet.
 
 use countersign::wire::AffiliateFee;
 use countersign::{Code, Refusal};
@@ -8,7 +8,7 @@ use crate::error::Error;
 /// One whole, in basis points.
 const WHOLE: u64 = 10_000;
 
-/// A fee of 0 to 10000 basis points.
+/// Requires a fee of 0 to 10000 basis points.
 pub(crate) fn basis_points(fee: u64, at: &str) -> Result<u64, Error> {
     if fee <= WHOLE {
         return Ok(fee);
@@ -16,7 +16,7 @@ pub(crate) fn basis_points(fee: u64, at: &str) -> Result<u64, Error> {
     Err(Error::Input(Refusal::new(Code::NumberTooLarge, at).with_expected("at most 10000 basis points").with_actual(fee)))
 }
 
-/// Each fee is within bounds, and so are all together: they are taken from one amount.
+/// Requires that each fee is within bounds, and so is their sum: they are taken from one amount.
 pub(crate) fn check(fees: &[AffiliateFee]) -> Result<(), Error> {
     let mut all = 0_u64;
     for (index, fee) in fees.iter().enumerate() {

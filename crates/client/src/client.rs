@@ -1,19 +1,16 @@
 //! The client: every endpoint of the interface as a method.
 
-use countersign::core::Registry as Pins;
 use countersign::json::{Node, Value};
-use countersign::wire::{
-    AssetRecord, ChainRecord, CreateOrder, Earnings, Fees, OrderRecord, Page, Quote, Read, SchemaRecord, SolverBalances,
-};
-use countersign::{Code, Refusal};
+use countersign::wire::{AssetRecord, ChainRecord, Earnings, Fees, Page, Quote, Read, SchemaRecord, SolverBalances};
+use countersign::{Code, CreateOrder, OrderRecord, Refusal, Registry, number};
 use futures_util::{Stream, StreamExt, stream};
 
 use crate::error::Error;
-use crate::request::{Action, Api, Extra, List, OrderFilter, OrderId, QuoteRequest};
+use crate::request::{Action, Api, ExtraParameters, List, OrderFilter, OrderId, QuoteRequest};
 use crate::response::{self, Answer};
 use crate::retry::{Retry, random};
 use crate::route::Routes;
-use crate::transport::{Request, Response, Transport};
+use crate::transport::{BoxTransport, Request, Response, Transport};
 
 /// A client of one service for one application.
 #[derive(Debug, Clone)]
@@ -24,7 +21,8 @@ pub struct Client<T> {
 }
 
 impl<T: Transport> Client<T> {
-    /// A client with the default pace of retries.
+    /// Creates a client with the default pace of retries.
+    #[must_use]
     pub fn new(api: Api, transport: T) -> Self {
         Self { api, transport, retry: Retry::default() }
     }
@@ -36,12 +34,23 @@ impl<T: Transport> Client<T> {
         self
     }
 
-    /// The transport.
+    /// Returns the transport.
+    #[must_use]
     pub const fn transport(&self) -> &T {
         &self.transport
     }
 
-    /// Sends a request, again where it may be sent again, and reads the answer.
+    /// Erases the type of the transport.
+    #[must_use]
+    pub fn boxed(self) -> Client<BoxTransport>
+    where
+        T: 'static,
+    {
+        let Self { api, transport, retry } = self;
+        Client { api, transport: BoxTransport::new(transport), retry }
+    }
+
+    /// Sends a request, repeats it where that is allowed, and reads the response.
     async fn call<R>(&self, request: &Request, read: impl Fn(Response) -> Result<Answer<R>, Error>) -> Result<Answer<R>, Error> {
         let mut attempt = 1_u32;
         loop {
@@ -51,7 +60,7 @@ impl<T: Transport> Client<T> {
             // Method and path only: the rest of a request can be private.
             let (method, path) = (request.method.name(), request.url.path());
             let Err(error) = result else {
-                tracing::debug!(method, path, attempt, status, "answered");
+                tracing::debug!(method, path, attempt, status, "response");
                 return result;
             };
             attempt = attempt.saturating_add(1);
@@ -76,7 +85,7 @@ impl<T: Transport> Client<T> {
         self.call(request, response::read).await
     }
 
-    /// `GET /v2/quote`: offers, in the service's order.
+    /// Fetches the quotes of all solvers, in the service's order: `GET /v2/quote`.
     ///
     /// # Errors
     ///
@@ -85,17 +94,19 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.quote(quote)?).await
     }
 
-    /// `POST /v2/orders`, once: the answer's id. Its payload is believed by nobody before [`crate::Flow::verify`].
+    /// Creates an order and returns its id: `POST /v2/orders`, sent once.
+    ///
+    /// The body holds the payload, which must not be trusted before [`crate::Flow::verify`].
     ///
     /// # Errors
     ///
     /// Any [`Error`]; see [`Error::may_have_acted`].
     pub async fn create_order(&self, order: &CreateOrder) -> Result<Answer<OrderId>, Error> {
         let request = self.api.create_order(order)?;
-        self.call(&request, |response| response::read_with(response, order_id)).await
+        self.call(&request, |response| response::read_with(response, OrderId::from_result)).await
     }
 
-    /// `GET /v2/orders/{order}`: the order record.
+    /// Fetches the record of an order: `GET /v2/orders/{order}`.
     ///
     /// # Errors
     ///
@@ -106,12 +117,12 @@ impl<T: Transport> Client<T> {
             if record.order_id.eq_ignore_ascii_case(id.as_str()) {
                 return Ok(record);
             }
-            Err(Refusal::new(Code::RecordMismatch, "/result/order_id").with_expected(id).with_actual(record.order_id))
+            Err(Refusal::new(Code::RecordMismatch, "/result/order_id").with_expected(id.as_str()).with_actual(record.order_id))
         };
         self.call(&self.api.order(id), |response| response::read_with(response, reader)).await
     }
 
-    /// `GET /v2/orders`: one page.
+    /// Fetches one page of orders: `GET /v2/orders`.
     ///
     /// # Errors
     ///
@@ -120,9 +131,9 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.orders(filter)).await
     }
 
-    /// `GET /v2/orders`: the pages from the filter's on, until one is empty or the last that the service counts.
+    /// Fetches page after page, from the filter's on, until one is empty or the last: `GET /v2/orders`.
     ///
-    /// Whether the service counts pages from 0 or 1 is not documented: the first answer says.
+    /// Whether the service counts pages from 0 or 1 is not documented: the first response tells.
     pub fn orders(&self, filter: OrderFilter) -> impl Stream<Item = Result<Answer<Page<OrderRecord>>, Error>> {
         stream::unfold((Some(filter), 0_u64), move |(filter, seen)| async move {
             let mut filter = filter?;
@@ -130,7 +141,7 @@ impl<T: Transport> Client<T> {
             let Ok(Answer { value: page, .. }) = &answer else { return Some((answer, (None, seen))) };
             let entries = u64::try_from(page.data.len()).unwrap_or(u64::MAX);
             let seen = seen.saturating_add(entries);
-            // A service that names the page that was asked for not at all, or the same one again, must not keep anyone busy.
+            // A service that returns another page than requested, or the same one again, must not keep the client in a loop.
             let expected = filter.page.is_none_or(|asked| asked == page.page);
             let more = entries > 0 && expected && seen < page.total_items && page.page < page.total_pages;
             filter.page = page.page.checked_add(1);
@@ -139,7 +150,7 @@ impl<T: Transport> Client<T> {
         })
     }
 
-    /// `GET /v2/orders`: the orders of all pages.
+    /// Fetches the orders of all pages: `GET /v2/orders`.
     pub fn all_orders(&self, filter: OrderFilter) -> impl Stream<Item = Result<OrderRecord, Error>> {
         self.orders(filter).flat_map(|answer| match answer {
             Ok(answer) => stream::iter(answer.value.data.into_iter().map(Ok).collect::<Vec<_>>()),
@@ -147,7 +158,8 @@ impl<T: Transport> Client<T> {
         })
     }
 
-    /// `PATCH /v2/orders/{order_id}?action=..`, once: what the service says, usually a transaction's id.
+    /// Acts on an order and returns what the service says, usually a transaction's id: `PATCH /v2/orders/{order_id}?action=..`,
+    /// sent once.
     ///
     /// [`Action::Redeem`] gives the secret away: [`crate::Flow::redeem`] checks the order first.
     ///
@@ -158,8 +170,10 @@ impl<T: Transport> Client<T> {
         self.call(&self.api.act(id, action), response::read_text).await
     }
 
-    /// `GET /v2/orders/{id}/instant-refund-hash`: the hashes that the service wants signed, one for each funding input.
-    /// Nobody signs them as they are: [`crate::Flow::instant_refund`] computes them again.
+    /// Fetches the hashes that the service wants signed, one for each funding input:
+    /// `GET /v2/orders/{id}/instant-refund-hash`.
+    ///
+    /// Never sign them as they are: [`crate::Flow::instant_refund`] has them computed again.
     ///
     /// # Errors
     ///
@@ -168,7 +182,7 @@ impl<T: Transport> Client<T> {
         self.call(&self.api.instant_refund_hash(id), |response| response::read_with(response, hashes)).await
     }
 
-    /// `GET /v2/apps/earnings`
+    /// Fetches what the application has earned: `GET /v2/apps/earnings`.
     ///
     /// # Errors
     ///
@@ -177,57 +191,57 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.earnings()).await
     }
 
-    /// `GET /v2/chains`
+    /// Fetches the chains: `GET /v2/chains`.
     ///
     /// # Errors
     ///
     /// Any [`Error`].
-    pub async fn chains(&self, extra: Extra<'_>) -> Result<Answer<Vec<ChainRecord>>, Error> {
+    pub async fn chains(&self, extra: ExtraParameters<'_>) -> Result<Answer<Vec<ChainRecord>>, Error> {
         self.get(&self.api.list(List::Chains, extra)).await
     }
 
-    /// `GET /v2/assets`
+    /// Fetches the assets: `GET /v2/assets`.
     ///
     /// # Errors
     ///
     /// Any [`Error`].
-    pub async fn assets(&self, extra: Extra<'_>) -> Result<Answer<Vec<AssetRecord>>, Error> {
+    pub async fn assets(&self, extra: ExtraParameters<'_>) -> Result<Answer<Vec<AssetRecord>>, Error> {
         self.get(&self.api.list(List::Assets, extra)).await
     }
 
-    /// `GET /v2/liquidity`
+    /// Fetches the liquidity of all solvers: `GET /v2/liquidity`.
     ///
     /// # Errors
     ///
     /// Any [`Error`].
-    pub async fn liquidity(&self, extra: Extra<'_>) -> Result<Answer<Vec<SolverBalances>>, Error> {
+    pub async fn liquidity(&self, extra: ExtraParameters<'_>) -> Result<Answer<Vec<SolverBalances>>, Error> {
         self.get(&self.api.list(List::Liquidity, extra)).await
     }
 
-    /// `GET /v2/fee`
+    /// Fetches the fees: `GET /v2/fee`.
     ///
     /// # Errors
     ///
     /// Any [`Error`].
-    pub async fn fee(&self, extra: Extra<'_>) -> Result<Answer<Fees>, Error> {
+    pub async fn fee(&self, extra: ExtraParameters<'_>) -> Result<Answer<Fees>, Error> {
         self.call(&self.api.list(List::Fee, extra), |response| response::read_lenient(response, Fees::read)).await
     }
 
-    /// `GET /v2/fees`, the older name.
+    /// Fetches the fees under the endpoint's older name: `GET /v2/fees`.
     ///
     /// # Errors
     ///
     /// Any [`Error`].
-    pub async fn fees(&self, extra: Extra<'_>) -> Result<Answer<Fees>, Error> {
+    pub async fn fees(&self, extra: ExtraParameters<'_>) -> Result<Answer<Fees>, Error> {
         self.call(&self.api.list(List::Fees, extra), |response| response::read_lenient(response, Fees::read)).await
     }
 
-    /// `GET /v2/volume`: a decimal number for display.
+    /// Fetches the traded volume, a decimal number for display: `GET /v2/volume`.
     ///
     /// # Errors
     ///
     /// Any [`Error`].
-    pub async fn volume(&self, extra: Extra<'_>) -> Result<Answer<String>, Error> {
+    pub async fn volume(&self, extra: ExtraParameters<'_>) -> Result<Answer<String>, Error> {
         let reader = |node: Node<'_, '_>| match node.value() {
             Value::Number(text) => Ok((*text).to_owned()),
             _ => node.text().map(str::to_owned),
@@ -235,7 +249,7 @@ impl<T: Transport> Client<T> {
         self.call(&self.api.list(List::Volume, extra), |response| response::read_lenient(response, reader)).await
     }
 
-    /// `GET /v2/schemas`
+    /// Fetches the contract schemas: `GET /v2/schemas`.
     ///
     /// # Errors
     ///
@@ -244,7 +258,7 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.list(List::Schemas, &[])).await
     }
 
-    /// `GET /v2/schemas/{name}`
+    /// Fetches one contract schema: `GET /v2/schemas/{name}`.
     ///
     /// # Errors
     ///
@@ -253,7 +267,7 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.schema(name)?).await
     }
 
-    /// `GET /v2/policy`: which routes the service takes.
+    /// Fetches the rules for which routes the service accepts: `GET /v2/policy`.
     ///
     /// # Errors
     ///
@@ -262,42 +276,35 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.list(List::Policy, &[])).await
     }
 
-    /// `GET /v2/health`: what the service says of itself, where it says anything.
+    /// Checks the service's health and returns its message, if there is one: `GET /v2/health`.
     ///
     /// # Errors
     ///
-    /// Any [`Error`]; [`Error::Status`] or [`Error::Service`] with status 503 if the service is not well.
+    /// Any [`Error`]; [`Error::Status`] or [`Error::Service`] with status 503 if the service is not healthy.
     pub async fn health(&self) -> Result<Answer<Option<String>>, Error> {
         self.call(&self.api.health(), response::read_text).await
     }
 
-    /// What the service lists now, as a registry that could be pinned. Compare it with what is pinned
-    /// ([`countersign::Registry::diff`]), and let a person accept what changed.
+    /// Fetches chains, assets and liquidity as a registry that could be pinned. Compare it with what is pinned
+    /// ([`Registry::diff`]), and have a person accept what changed.
     ///
     /// # Errors
     ///
     /// Any [`Error`]; [`Error::Shape`] for lists that contradict each other, at `/chains`, `/assets` or `/liquidity`.
-    pub async fn registry(&self) -> Result<Pins, Error> {
+    pub async fn registry(&self) -> Result<Registry, Error> {
         let raw = |response| response::read_with(response, |node| node.array().map(drop));
         let chains = self.call(&self.api.list(List::Chains, &[]), raw).await?;
         let assets = self.call(&self.api.list(List::Assets, &[]), raw).await?;
         let liquidity = self.call(&self.api.list(List::Liquidity, &[]), raw).await?;
-        Pins::from_service(&chains.body, &assets.body, &liquidity.body).map_err(Error::Shape)
+        Registry::from_service(&chains.body, &assets.body, &liquidity.body).map_err(Error::Shape)
     }
 }
 
-/// The id of a create-order result: 64 hex digits.
-fn order_id(node: Node<'_, '_>) -> Result<OrderId, Refusal> {
-    let members = node.object()?;
-    let id = members.need("order_id")?;
-    OrderId::parse(id.text()?).map_err(|_| id.refuse(Code::OrderIdMalformed))
-}
-
-/// One hash, or an array of them; each 64 hex digits with or without `0x`.
+/// Reads one hash or an array of them, each 64 hex digits with or without `0x`.
 fn hashes(node: Node<'_, '_>) -> Result<Vec<[u8; 32]>, Refusal> {
     let hash = |node: Node<'_, '_>| {
         let text = node.text()?;
-        countersign::core::number::bare_hex_array(text.strip_prefix("0x").unwrap_or(text)).map_err(|code| node.refuse(code))
+        number::bare_hex_array(text.strip_prefix("0x").unwrap_or(text)).map_err(|error| node.refuse(error))
     };
     match node.value() {
         Value::Array(_) => node.array()?.map(hash).collect(),

@@ -1,22 +1,23 @@
-//! Why a call did not give its result, sorted by who is to blame.
+//! Why a call did not return its result, sorted by who has to act.
 
 use std::time::Duration;
 
-use countersign::Refusal;
-use countersign::core::text;
+use countersign::{Refusal, text};
 
 use crate::release::Hold;
 
-/// Why a call did not give its result.
+/// Why a call did not return its result.
+///
+/// [`Display`](std::fmt::Display) says what failed, [`source`](std::error::Error::source) why: print both.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No whole answer came.
+    /// No complete response arrived.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// An HTTP status other than 2xx, and a body that is not the service's error envelope. Redirects end here: none is
     /// followed.
-    #[error("the service answered with HTTP status {status}: {body}")]
+    #[error("the service responded with HTTP status {status}: {body}")]
     Status {
         /// The HTTP status.
         status: u16,
@@ -26,7 +27,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// The service says in its envelope that it failed.
-    #[error("the service answered with an error (HTTP status {status}): {error}")]
+    #[error("the service responded with an error (HTTP status {status}): {error}")]
     Service {
         /// The HTTP status.
         status: u16,
@@ -35,25 +36,30 @@ pub enum Error {
         /// How long the service asks to wait.
         retry_after: Option<Duration>,
     },
-    /// The answer does not have its documented shape. The pointer leads into the body.
-    #[error("the answer does not have its documented shape: {0}")]
-    Shape(Refusal),
-    /// What was given cannot be asked for. Nothing was sent.
-    #[error("this cannot be asked for: {0}")]
-    Input(Refusal),
+    /// The response does not have its documented shape. The refusal's location is a pointer into the body.
+    #[error("the response does not have its documented shape")]
+    Shape(#[source] Refusal),
+    /// The caller's input is invalid. Nothing was sent.
+    #[error("the input is invalid, nothing was sent")]
+    Input(#[source] Refusal),
     /// The order was refused. Nothing was signed, no secret has left.
-    #[error("refused: {0}")]
-    Refused(Refusal),
-    /// The secret stays where it is.
-    #[error("the secret is held back: {0}")]
+    #[error("the order was refused")]
+    Refused(#[source] Refusal),
+    /// The secret was not released.
+    #[error("the secret was not released")]
     Held(#[from] Hold),
-    /// The operating system gave no random numbers.
-    #[error("the operating system gave no random numbers: {0}")]
-    Random(String),
+    /// The operating system returned no random numbers.
+    #[error("no random numbers")]
+    Random(#[from] RandomError),
 }
 
+/// The operating system returned no random numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RandomError(pub(crate) getrandom::Error);
+
 impl Error {
-    /// A stable name.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -66,7 +72,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may give a result later: the network failed, or the service is busy.
+    /// Returns whether the same call may succeed later: the network failed, or the service is busy.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
@@ -78,7 +84,7 @@ impl Error {
         }
     }
 
-    /// How long the service asked to wait.
+    /// Returns how long the service asks to wait.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -87,8 +93,8 @@ impl Error {
         }
     }
 
-    /// Whether the service may have acted on the call all the same. A POST or PATCH with such an end is not sent again:
-    /// ask for the order instead.
+    /// Returns whether the service may have acted on the call although it failed. A POST or PATCH that ends like this is not
+    /// repeated: fetch the order instead.
     #[must_use]
     pub const fn may_have_acted(&self) -> bool {
         match self {
@@ -103,19 +109,20 @@ pub(crate) const fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 503)
 }
 
-/// No whole answer came.
+/// No complete response arrived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {detail}")]
 #[non_exhaustive]
 pub struct TransportError {
     /// What failed.
     pub kind: TransportErrorKind,
-    /// What the HTTP stack says, without address, header or body.
+    /// What the HTTP stack and its causes say, capped and escaped, without address, header or body. It stands in place of a
+    /// source, which would hold all of these.
     pub detail: String,
 }
 
 impl TransportError {
-    /// A failure with the HTTP stack's words, which are capped and escaped.
+    /// Creates an error with the HTTP stack's message, which is capped and escaped.
     #[must_use]
     pub fn new(kind: TransportErrorKind, detail: &str) -> Self {
         Self { kind, detail: text::escape_untrusted(detail) }
@@ -126,20 +133,20 @@ impl TransportError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
-    /// No connection came about: nothing was sent.
+    /// No connection was established: nothing was sent.
     #[error("no connection")]
     Connect,
-    /// No whole answer within the time that is allowed.
+    /// No complete response within the timeout.
     #[error("timed out")]
     Timeout,
     /// The connection broke after the request began to leave.
     #[error("the connection broke")]
     Interrupted,
-    /// The body is longer than is allowed.
-    #[error("the answer is too long")]
+    /// The body is longer than [`MAX_BODY`](crate::MAX_BODY).
+    #[error("the response is too long")]
     TooLarge,
-    /// The body is compressed, although nobody asked for that.
-    #[error("the answer is compressed")]
+    /// The body is compressed, although the request asked for none.
+    #[error("the response is compressed")]
     Encoded,
     /// The HTTP stack cannot be set up.
     #[error("the HTTP stack cannot be set up")]
@@ -150,7 +157,7 @@ pub enum TransportErrorKind {
 }
 
 impl TransportErrorKind {
-    /// A stable name.
+    /// Returns the stable code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

@@ -1,10 +1,10 @@
-//! The way of an order: create, verify, sign, submit, follow, redeem or refund. Each step is a call of its own and needs
-//! only what the caller kept ([`Swap`]), so that nothing is lost by stopping between two.
+//! The order lifecycle: create, verify, sign, submit, follow, redeem or refund. Each step is a call of its own and needs only
+//! what the caller kept ([`StoredSwap`]), so that nothing is lost by stopping between two.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::wire::{CreateOrder, OrderRecord};
-use countersign::{AnySigned, AnyVerified, Code, Policy, Refusal, Registry, open};
+use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Signed, Verified};
 use futures_util::Stream;
 
 use crate::client::Client;
@@ -13,110 +13,169 @@ use crate::release::{self, HEADROOM, Hold};
 use crate::request::{Action, OrderId};
 use crate::response::Answer;
 use crate::secret::Secret;
-use crate::swap::Swap;
+use crate::stored::StoredSwap;
 use crate::track::{Pace, Progress, track};
 use crate::transport::Transport;
 
 /// The steps of an order, with what the wallet has pinned and allows.
+///
+/// A flow owns what it needs and is cheap to clone: keep it in a struct, move it into a task.
+///
+/// ```no_run
+/// use countersign_client::countersign::{Policy, Registry};
+/// use countersign_client::{Client, Error, Flow, Http, StoredSwap};
+///
+/// fn verify_in_background(client: Client<Http>, registry: Registry, swap: StoredSwap) -> tokio::task::JoinHandle<Result<(), Error>> {
+///     let flow = Flow::new(client, registry, Policy::default());
+///     tokio::spawn(async move {
+///         let verified = flow.verify(&swap).await?;
+///         println!("{}", verified.order.summary());
+///         Ok(())
+///     })
+/// }
+/// ```
 #[derive(Debug)]
-pub struct Flow<'f, T> {
-    client: &'f Client<T>,
-    registry: &'f Registry,
-    policy: &'f Policy,
+pub struct Flow<T> {
+    client: Arc<Client<T>>,
+    registry: Arc<Registry>,
+    policy: Arc<Policy>,
     headroom: Duration,
 }
 
-impl<'f, T: Transport> Flow<'f, T> {
-    /// The steps with the default headroom.
-    pub const fn new(client: &'f Client<T>, registry: &'f Registry, policy: &'f Policy) -> Self {
-        Self { client, registry, policy, headroom: HEADROOM }
+impl<T> Clone for Flow<T> {
+    fn clone(&self) -> Self {
+        let Self { client, registry, policy, headroom } = self;
+        Self { client: Arc::clone(client), registry: Arc::clone(registry), policy: Arc::clone(policy), headroom: *headroom }
+    }
+}
+
+/// An order whose every byte is accounted for, and the record that it was verified with.
+#[derive(Debug, Clone)]
+#[must_use = "a verified order is there to be prepared"]
+#[non_exhaustive]
+pub struct VerifiedSwap {
+    /// The order: match on it to prepare it with the wallet context of its family.
+    pub order: Verified,
+    /// The record.
+    pub record: OrderRecord,
+}
+
+impl<T: Transport> Flow<T> {
+    /// Creates a flow with the default headroom. What is shared with others is given as an [`Arc`].
+    #[must_use]
+    pub fn new(client: impl Into<Arc<Client<T>>>, registry: impl Into<Arc<Registry>>, policy: impl Into<Arc<Policy>>) -> Self {
+        Self { client: client.into(), registry: registry.into(), policy: policy.into(), headroom: HEADROOM }
     }
 
-    /// Sets the least time that must be left on the destination's timelock when the secret leaves.
+    /// Sets the minimum time that must be left on the destination's timelock when the secret is released.
     #[must_use]
     pub const fn with_headroom(mut self, headroom: Duration) -> Self {
         self.headroom = headroom;
         self
     }
 
-    /// Creates the order. Keep what comes back before anything else is done with it; a `secret` must be kept before this
-    /// call, because the order names its hash.
+    /// Returns the client.
+    #[must_use]
+    pub fn client(&self) -> &Client<T> {
+        &self.client
+    }
+
+    /// Returns what the wallet has pinned.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Returns what the wallet allows.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Creates the order. Keep what it returns before you do anything else with it; keep a [`Secret`] before this call, because
+    /// the order names its hash.
     ///
     /// # Errors
     ///
     /// Any [`Error`]. If [`Error::may_have_acted`], an order may exist that nobody funds: creating another one costs nothing.
-    pub async fn create(&self, request: &CreateOrder) -> Result<Swap, Error> {
-        for (side, at) in [(&request.source, "/source/asset"), (&request.destination, "/destination/asset")] {
-            if self.registry.asset(side.asset.as_str()).is_none() {
-                return Err(Error::Input(Refusal::new(Code::UnknownAsset, at).with_actual(&side.asset)));
+    pub async fn create(&self, request: CreateOrder) -> Result<StoredSwap, Error> {
+        for (leg, at) in [(&request.source, "/source/asset"), (&request.destination, "/destination/asset")] {
+            if self.registry.asset(leg.asset.as_str()).is_none() {
+                return Err(Error::Input(Refusal::new(Code::UnknownAsset, at).with_actual(&leg.asset)));
             }
         }
-        let answer = self.client.create_order(request).await?;
-        let body = serde_json::to_vec(request).map_err(|_| Error::Input(Refusal::new(Code::Internal, "")))?;
-        Swap::new(answer.value, &body, &answer.body)
+        let Answer { value: id, body } = self.client.create_order(&request).await?;
+        Ok(StoredSwap::from_answer(id, request, body))
     }
 
-    /// Fetches the record and requires that request, answer and record tell one story: only this makes something to sign.
+    /// Fetches the record and verifies request, response and record together. Nothing can be signed without this step.
     ///
     /// # Errors
     ///
     /// [`Error::Refused`] at the first member or byte that differs, or any other [`Error`].
-    pub async fn verify(&self, swap: &Swap) -> Result<AnyVerified, Error> {
-        let record = self.client.order(swap.id()).await?;
-        swap.judge(&record.body, |documents| open(documents, self.registry, self.policy)?.verify())
+    pub async fn verify(&self, swap: &StoredSwap) -> Result<VerifiedSwap, Error> {
+        let Answer { value: record, body } = self.client.order(swap.id()).await?;
+        let order = countersign::verify(swap.proposal(&body), &self.registry, &self.policy).map_err(Error::Refused)?;
+        Ok(VerifiedSwap { order, record })
     }
 
-    /// Submits the signed gasless message. Sent once: if [`Error::may_have_acted`], follow the order to see.
+    /// Submits the signed gasless payload. It is sent once: if [`Error::may_have_acted`], follow the order to see whether it
+    /// arrived.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with [`Code::NothingToSign`] if the order has no gasless way, or any other [`Error`].
-    pub async fn submit(&self, swap: &Swap, signed: &AnySigned) -> Result<Answer<Option<String>>, Error> {
+    /// [`Error::Refused`] with [`Code::NothingToSign`] if the wallet did not choose the gasless path or the order has none, with
+    /// [`Code::RecordMismatch`] if the signatures are another order's; or any other [`Error`].
+    pub async fn submit(&self, swap: &StoredSwap, signed: &Signed) -> Result<Answer<Option<String>>, Error> {
         if !signed.order_id().eq_ignore_ascii_case(swap.id().as_str()) {
-            let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id()).with_actual(signed.order_id());
+            let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str()).with_actual(signed.order_id());
             return Err(Error::Refused(refusal));
         }
-        let signature = signed.submission().ok_or_else(|| {
-            Error::Refused(Refusal::new(Code::NothingToSign, "/response/result").with_reason("this order has no gasless way of funding"))
+        let submission = signed.gasless().ok_or_else(|| {
+            Error::Refused(Refusal::new(Code::NothingToSign, "/response/result").with_reason("nothing was signed for the gasless path"))
         })?;
-        self.client.act(swap.id(), &Action::Initiate { signature: &signature }).await
+        self.client.act(swap.id(), &Action::Initiate(&submission)).await
     }
 
-    /// Fetches the record and judges it again by the terms that were verified when the order was signed.
+    /// Fetches the record and verifies it again, with the terms that were verified when the order was signed.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if the service now tells another story, or any other [`Error`].
-    pub async fn follow(&self, swap: &Swap) -> Result<OrderRecord, Error> {
+    /// [`Error::Refused`] if the service now says something else, or any other [`Error`].
+    pub async fn follow(&self, swap: &StoredSwap) -> Result<OrderRecord, Error> {
         let record = self.client.order(swap.id()).await?;
-        self.judge(swap, &record)
+        self.verify_record(swap, &record)
     }
 
-    fn judge(&self, swap: &Swap, record: &Answer<OrderRecord>) -> Result<OrderRecord, Error> {
-        swap.judge(&record.body, |documents| open(documents, self.registry, self.policy)?.follow()).map(|(record, _)| record)
+    fn verify_record(&self, swap: &StoredSwap, record: &Answer<OrderRecord>) -> Result<OrderRecord, Error> {
+        let (record, _) = countersign::verify_record(swap.proposal(&record.body), &self.registry, &self.policy).map_err(Error::Refused)?;
+        Ok(record)
     }
 
-    /// Follows the order: every record is judged again before it is believed.
-    pub fn watch<'w>(&'w self, swap: &'w Swap, pace: Pace) -> impl Stream<Item = Result<Progress, Error>> + 'w {
-        track(self.client, swap.id(), self.registry, pace, move |record| self.judge(swap, record).map(drop))
+    /// Follows the order until it ends: every record is verified again before it becomes an item. The stream owns what it
+    /// needs.
+    pub fn watch(&self, swap: &StoredSwap, pace: Pace) -> impl Stream<Item = Result<Progress, Error>> + use<T> {
+        let (flow, swap) = (self.clone(), swap.clone());
+        let (client, registry, id) = (Arc::clone(&self.client), Arc::clone(&self.registry), swap.id().clone());
+        track(client, registry, id, pace, move |record| flow.verify_record(&swap, record).map(drop))
     }
 
-    /// Gives the secret to the service's relayer, which redeems to the owner, if everything allows it: the record holds
-    /// what was verified, the destination side is funded in a block, and its timelock leaves room.
+    /// Gives the secret to the service's relayer, which redeems for the owner, if everything allows it: the record says what
+    /// was verified, the destination is funded in a block, and its timelock leaves enough time.
     ///
     /// # Errors
     ///
     /// [`Error::Held`] or [`Error::Refused`], and the secret has not left; or any other [`Error`].
-    pub async fn redeem(&self, swap: &Swap, secret: &Secret) -> Result<Answer<Option<String>>, Error> {
+    pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret) -> Result<Answer<Option<String>>, Error> {
         let record = self.follow(swap).await?;
         if secret.hash() != record.destination_swap.secret_hash || secret.hash() != record.source_swap.secret_hash {
             return Err(Error::Held(Hold::OtherSecret));
         }
-        release::check(&record, self.registry, self.client.transport().now(), self.headroom)?;
+        release::check(&record, &self.registry, self.client.transport().now(), self.headroom)?;
         self.client.act(swap.id(), &Action::Redeem { secret }).await
     }
 
-    /// Asks the service's relayer to refund. Where the timelock has not run out, the service says so.
+    /// Asks the service's relayer to refund. The service refuses while the timelock has not run out.
     ///
     /// # Errors
     ///
@@ -127,27 +186,28 @@ impl<'f, T: Transport> Flow<'f, T> {
 
     /// Consents to an early refund on a Bitcoin-like chain.
     ///
-    /// `sign` gets the record and the hashes that the service wants signed. It computes each hash again from the record
-    /// (`instant_refund` of this crate does), refuses one that it did not find, and returns one signature for each, in their order: 64 bytes and the hash type
-    /// `83`, in hex.
+    /// `sign` gets the verified record and the hashes that the service wants signed. It computes each hash again from the record
+    /// (`instant_refund` of this crate does), refuses one that it cannot compute, and returns one signature for each hash, in
+    /// their order: 64 bytes and the hash type `83`, in hex.
     ///
     /// # Errors
     ///
     /// [`Error::Refused`] as `sign` refuses, and nothing was sent; or any other [`Error`].
     pub async fn instant_refund(
         &self,
-        swap: &Swap,
+        swap: &StoredSwap,
         sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,
     ) -> Result<Answer<Option<String>>, Error> {
         let record = self.follow(swap).await?;
         let hashes = self.client.instant_refund_hash(swap.id()).await?.value;
         let signatures = sign(&record, &hashes).map_err(Error::Refused)?;
-        let formed =
+        let is_formed =
             |signature: &String| signature.len() == 130 && signature.ends_with("83") && signature.bytes().all(|b| b.is_ascii_hexdigit());
         if hashes.is_empty() || signatures.len() != hashes.len() {
-            return Err(Error::Refused(Refusal::new(Code::SignatureCount, "/signatures").with_expected(hashes.len()).with_actual(signatures.len())));
+            let refusal = Refusal::new(Code::SignatureCount, "/signatures").with_expected(hashes.len()).with_actual(signatures.len());
+            return Err(Error::Refused(refusal));
         }
-        if !signatures.iter().all(formed) {
+        if !signatures.iter().all(is_formed) {
             return Err(Error::Refused(Refusal::new(Code::SignatureMalformed, "/signatures")));
         }
         self.client.act(swap.id(), &Action::InstantRefund { signatures: &signatures }).await

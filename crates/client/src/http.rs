@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 use crate::error::{TransportError, TransportErrorKind};
 use crate::transport::{MAX_BODY, Method, Request, Response, Transport};
 
-/// HTTP/1.1 with TLS by rustls and the system's roots. No redirect is followed, no body is decompressed, nothing is sent
-/// twice, and no proxy of the environment is used: one would see what goes to this machine without TLS.
+/// HTTP/1.1 with TLS by rustls and the system's roots. It follows no redirect, decompresses no body, repeats no request, and
+/// uses no proxy of the environment, which would see what goes to this machine without TLS.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: reqwest::Client,
@@ -19,9 +19,9 @@ pub struct Http {
 
 /// How long each part of a call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "a set of options")]
+#[expect(clippy::exhaustive_structs, reason = "a set of options")]
 pub struct Timeouts {
-    /// For a connection to come about.
+    /// For establishing the connection.
     pub connect: Duration,
     /// For the whole call, body included.
     pub call: Duration,
@@ -34,7 +34,7 @@ impl Default for Timeouts {
 }
 
 impl Http {
-    /// A transport with its own pool of connections.
+    /// Creates a transport with its own pool of connections.
     ///
     /// # Errors
     ///
@@ -43,14 +43,14 @@ impl Http {
         Self::build(timeouts, None)
     }
 
-    /// A transport whose https connections are tunnelled through a proxy.
+    /// Creates a transport whose https connections are tunnelled through a proxy.
     ///
     /// # Errors
     ///
-    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or the proxy's address is none.
-    pub fn through(timeouts: Timeouts, proxy: &str) -> Result<Self, TransportError> {
+    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or the proxy's address is not a URL.
+    pub fn with_proxy(timeouts: Timeouts, proxy: &str) -> Result<Self, TransportError> {
         let proxy = reqwest::Proxy::https(proxy);
-        Self::build(timeouts, Some(proxy.map_err(|_| TransportError::new(TransportErrorKind::Setup, "the proxy's address is no URL"))?))
+        Self::build(timeouts, Some(proxy.map_err(|_| TransportError::new(TransportErrorKind::Setup, "the proxy's address is not a URL"))?))
     }
 
     fn build(timeouts: Timeouts, proxy: Option<reqwest::Proxy>) -> Result<Self, TransportError> {
@@ -67,11 +67,11 @@ impl Http {
             .connect_timeout(timeouts.connect)
             .timeout(timeouts.call)
             .build()
-            .map_err(|error| TransportError::new(TransportErrorKind::Setup, &said(error)))?;
+            .map_err(|error| TransportError::new(TransportErrorKind::Setup, &describe(error)))?;
         Ok(Self { client, max_body: MAX_BODY })
     }
 
-    /// Reads at most so many bytes of a body.
+    /// Limits the size of a body, in bytes; [`MAX_BODY`] is the most.
     #[must_use]
     pub fn with_max_body(mut self, bytes: usize) -> Self {
         self.max_body = bytes.min(MAX_BODY);
@@ -102,7 +102,7 @@ impl Transport for Http {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let mut answer = self.write(request)?.send().await.map_err(failure)?;
         if answer.headers().get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
-            return Err(TransportError::new(TransportErrorKind::Encoded, "the body was asked for as it is"));
+            return Err(TransportError::new(TransportErrorKind::Encoded, "the request asked for no compression"));
         }
         let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
         let (status, retry_after) = (answer.status().as_u16(), answer.headers().get(RETRY_AFTER).and_then(text));
@@ -116,8 +116,8 @@ impl Transport for Http {
         Ok(Response { status, retry_after, body })
     }
 
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> {
-        tokio::time::sleep(duration)
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
     }
 
     fn now(&self) -> u64 {
@@ -127,18 +127,18 @@ impl Transport for Http {
 
 fn failure(error: reqwest::Error) -> TransportError {
     let kind = if error.is_connect() {
-        // A connection that timed out has carried nothing either.
+        // A connection that timed out while it was established has carried nothing either.
         TransportErrorKind::Connect
     } else if error.is_timeout() {
         TransportErrorKind::Timeout
     } else {
         TransportErrorKind::Interrupted
     };
-    TransportError::new(kind, &said(error))
+    TransportError::new(kind, &describe(error))
 }
 
-/// The error's words and those of its causes, without the address: its query holds the user's addresses.
-fn said(error: reqwest::Error) -> String {
+/// Returns the messages of an error and its causes, without the URL: its query holds the user's addresses.
+fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(&error);

@@ -15,26 +15,26 @@ mod retry;
 pub mod route;
 mod secret;
 pub mod status;
-mod swap;
+mod stored;
 mod track;
 mod transport;
 
 pub use client::Client;
 pub use countersign;
-pub use error::{Error, TransportError, TransportErrorKind};
-pub use flow::Flow;
+pub use error::{Error, RandomError, TransportError, TransportErrorKind};
+pub use flow::{Flow, VerifiedSwap};
 pub use futures_util::{Stream, StreamExt};
 #[cfg(feature = "http")]
 pub use http::{Http, Timeouts};
 #[cfg(feature = "bitcoin")]
 pub use instant::instant_refund;
 pub use release::Hold;
-pub use request::{Action, Api, Extra, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
+pub use request::{Action, Api, ExtraParameters, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
 pub use response::Answer;
 pub use retry::Retry;
 pub use secret::{AppId, Secret};
 pub use status::{State, Status};
-pub use swap::Swap;
+pub use stored::StoredSwap;
 pub use track::{Pace, Progress, track};
-pub use transport::{MAX_BODY, Method, Request, Response, Transport};
+pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport};
 pub use url;

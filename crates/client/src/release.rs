@@ -1,29 +1,28 @@
-//! When a secret may leave.
+//! When a secret may be released.
 //!
-//! Whoever learns the secret can redeem the source side. It leaves only once the destination side holds what was
-//! promised, in a block, under terms that were verified, and with enough of its timelock left that the redemption lands
-//! before the solver could take its payment back.
+//! Whoever learns the secret can redeem the source leg. It is released only once the destination leg holds what was promised,
+//! in a block, under terms that were verified, and with enough of its timelock left that the redemption lands before the
+//! solver could take its payment back.
 
 use std::time::Duration;
 
-use countersign::Registry;
-use countersign::core::{Leg, U256};
-use countersign::wire::OrderRecord;
+use countersign::{Leg, OrderRecord, Registry, U256};
 
 use crate::status::{is_complete, refund_possible_from, timelock};
 
-/// Least time that must be left before the solver could take its payment back: a redemption needs some blocks.
+/// The default for the minimum time that must be left before the solver could take its payment back: a redemption needs some
+/// blocks.
 pub const HEADROOM: Duration = Duration::from_secs(30 * 60);
 
-/// Why a secret stays where it is.
+/// Why a secret is not released.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Hold {
     /// The solver has not paid yet.
-    #[error("the destination side is not funded")]
+    #[error("the destination is not funded")]
     NotFunded,
     /// The solver's payment is not in a block yet, or not deep enough.
-    #[error("the funding of the destination side has {current} of {required} confirmations, block {block}")]
+    #[error("the funding of the destination has {current} of {required} confirmations, block {block}")]
     NotConfirmed {
         /// Block of the payment, 0 if there is none.
         block: u64,
@@ -33,18 +32,18 @@ pub enum Hold {
         required: u64,
     },
     /// The solver has paid less than was promised.
-    #[error("the destination side holds {got} of {wanted} base units")]
+    #[error("the destination holds {actual} of {expected} base units")]
     Underfunded {
         /// Base units promised.
-        wanted: U256,
+        expected: U256,
         /// Base units paid.
-        got: U256,
+        actual: U256,
     },
     /// The solver has taken its payment back.
-    #[error("the destination side is refunded")]
+    #[error("the destination is refunded")]
     Refunded,
-    /// The destination side is redeemed already.
-    #[error("the destination side is already redeemed")]
+    /// The destination is redeemed already.
+    #[error("the destination is already redeemed")]
     Redeemed,
     /// The solver could take its payment back before the redemption lands.
     #[error("the solver can take its payment back in {left} s; {needed} s are needed")]
@@ -63,7 +62,7 @@ pub enum Hold {
 }
 
 impl Hold {
-    /// A stable name.
+    /// Returns the stable code.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -78,17 +77,17 @@ impl Hold {
         }
     }
 
-    /// Whether waiting may help.
+    /// Returns whether waiting may help.
     #[must_use]
     pub const fn may_end(&self) -> bool {
         matches!(self, Self::NotFunded | Self::NotConfirmed { .. } | Self::Underfunded { .. })
     }
 }
 
-/// Whether the secret may leave, judged by a record whose terms have been verified ([`crate::Flow::follow`]) at a time in
-/// unix seconds.
+/// Checks whether the secret may be released, by a record whose terms have been verified ([`crate::Flow::follow`]) and the
+/// current time in Unix seconds, which must not run behind.
 ///
-/// The record is the service's word: a wallet that watches the destination chain itself checks there first.
+/// The record is what the service states: a wallet that reads the destination chain itself checks there first.
 ///
 /// # Errors
 ///
@@ -109,7 +108,7 @@ pub fn check(record: &OrderRecord, registry: &Registry, now: u64, headroom: Dura
         return Err(Hold::NotConfirmed { block, current, required });
     }
     if swap.filled_amount < swap.amount {
-        return Err(Hold::Underfunded { wanted: swap.amount, got: swap.filled_amount });
+        return Err(Hold::Underfunded { expected: swap.amount, actual: swap.filled_amount });
     }
     let ends = refund_possible_from(record, Leg::Destination, registry).ok_or(Hold::TimeUnknown)?;
     // A funding that lies in the future by this clock must not make more room than the timelock itself.

@@ -1,10 +1,11 @@
-//! Every call of the interface as a request, apart from any HTTP stack (interface.md section 4).
+//! Every call of the interface as a request, independent of any HTTP stack.
 
 use std::fmt;
+use std::str::FromStr;
 
-use countersign::core::U256;
-use countersign::wire::CreateOrder;
-use countersign::{AssetId, Code, Refusal};
+use countersign::json::Node;
+use countersign::{AssetId, Code, CreateOrder, GaslessSubmission, Refusal, U256};
+use serde::{Serialize, Serializer};
 use serde_json::json;
 use url::{Host, Url};
 use zeroize::Zeroizing;
@@ -21,7 +22,7 @@ const JSON: &str = "application/json";
 pub struct OrderId(String);
 
 impl OrderId {
-    /// Reads an id.
+    /// Parses an id.
     ///
     /// # Errors
     ///
@@ -33,10 +34,37 @@ impl OrderId {
         Err(Error::Input(Refusal::new(Code::OrderIdMalformed, "/order_id").with_actual(text)))
     }
 
-    /// The digits, as they came.
+    /// Reads the id of the order that a result names.
+    pub(crate) fn from_result(result: Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = result.object()?;
+        let id = members.need("order_id")?;
+        Self::parse(id.text()?).map_err(|_| id.refuse(Code::OrderIdMalformed))
+    }
+
+    /// Returns the digits, as they came.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl FromStr for OrderId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
+    }
+}
+
+impl AsRef<str> for OrderId {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for OrderId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 
@@ -46,7 +74,7 @@ impl fmt::Display for OrderId {
     }
 }
 
-/// What `GET /v2/quote` is asked.
+/// The parameters of `GET /v2/quote`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuoteRequest {
@@ -54,68 +82,65 @@ pub struct QuoteRequest {
     pub from: AssetId,
     /// Destination asset.
     pub to: AssetId,
-    /// How much, of which side.
+    /// How much, of which leg.
     pub amount: QuoteAmount,
-    /// Basis points that whoever embeds the wallet would get.
+    /// Affiliate fee, in basis points.
     pub affiliate_fee: Option<u64>,
-    /// Slippage that the owner would allow, basis points.
+    /// Slippage that the owner allows, in basis points.
     pub slippage: Option<u64>,
-    /// Whether offers beyond the liquidity are wanted too.
+    /// Whether to include quotes that exceed the available liquidity.
     pub indicative: bool,
 }
 
-/// How much, of which side, in base units.
+/// How much, of which leg, in base units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "a trade has two sides")]
+#[expect(clippy::exhaustive_enums, reason = "a swap has two legs")]
 pub enum QuoteAmount {
-    /// What the owner would pay.
+    /// What the owner pays.
     From(U256),
-    /// What the owner would get.
+    /// What the owner receives.
     To(U256),
 }
 
 impl QuoteRequest {
-    /// A question without options: what is `amount` base units of `from` worth in `to`?
+    /// Creates a request without options.
     #[must_use]
     pub const fn new(from: AssetId, to: AssetId, amount: QuoteAmount) -> Self {
         Self { from, to, amount, affiliate_fee: None, slippage: None, indicative: false }
     }
 }
 
-/// Which orders `GET /v2/orders` lists. What is `None` does not matter.
+/// Which orders `GET /v2/orders` lists. `None` matches any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "a set of filters; new ones are a new version of the interface")]
+#[expect(clippy::exhaustive_structs, reason = "a set of filters; new ones are a new version of the interface")]
 pub struct OrderFilter {
     /// Owner on the source chain.
     pub from_owner: Option<String>,
     /// Owner on the destination chain.
     pub to_owner: Option<String>,
-    /// Any address of an order.
+    /// Any address in the order.
     pub address: Option<String>,
-    /// Any transaction of an order.
+    /// Any transaction of the order.
     pub tx_hash: Option<String>,
-    /// Source chain's name.
+    /// Name of the source chain.
     pub from_chain: Option<String>,
-    /// Destination chain's name.
+    /// Name of the destination chain.
     pub to_chain: Option<String>,
-    /// One of `not-initiated`, `in-progress`, `completed`, `expired`, `refunded`, `display`, or several with commas.
+    /// `not-initiated`, `in-progress`, `completed`, `expired`, `refunded` or `display`, or several, separated by commas.
     pub status: Option<String>,
-    /// The first page that is wanted; without it the service's own first.
+    /// The first page to fetch; by default the service's first.
     pub page: Option<u64>,
-    /// Entries of a page.
+    /// Entries per page.
     pub per_page: Option<u64>,
 }
 
-/// What may be done with an order: `PATCH /v2/orders/{id}?action=..`.
+/// An action on an order: `PATCH /v2/orders/{id}?action=..`.
 #[derive(Debug)]
-#[allow(clippy::exhaustive_enums, reason = "the interface has these four")]
+#[expect(clippy::exhaustive_enums, reason = "the interface has these four")]
 pub enum Action<'a> {
-    /// Gasless initiation: the typed-data signature, or on Solana the signed transaction in base64.
-    Initiate {
-        /// What [`countersign::AnySigned::submission`] gives.
-        signature: &'a str,
-    },
-    /// Redemption by the service's relayer, which learns the secret: [`crate::Flow::redeem`] checks the order before.
+    /// Gasless initiation, with what [`countersign::Signed::gasless`] returns.
+    Initiate(&'a GaslessSubmission),
+    /// Redemption by the service's relayer, which learns the secret: [`crate::Flow::redeem`] checks the order first.
     Redeem {
         /// The secret.
         secret: &'a Secret,
@@ -124,7 +149,7 @@ pub enum Action<'a> {
     Refund,
     /// The owner's consent to an early refund on Bitcoin-like chains.
     InstantRefund {
-        /// One for each hash that is to be signed, 65 bytes in hex.
+        /// One for each hash to sign, 65 bytes in hex.
         signatures: &'a [String],
     },
 }
@@ -132,7 +157,7 @@ pub enum Action<'a> {
 impl Action<'_> {
     const fn name(&self) -> &'static str {
         match self {
-            Self::Initiate { .. } => "initiate",
+            Self::Initiate(_) => "initiate",
             Self::Redeem { .. } => "redeem",
             Self::Refund => "refund",
             Self::InstantRefund { .. } => "instant-refund",
@@ -141,8 +166,8 @@ impl Action<'_> {
 
     fn body(&self) -> Zeroizing<Vec<u8>> {
         let text = match self {
-            Self::Initiate { signature } => json!({ "signature": signature }).to_string(),
-            // Written by hand: a JSON value would leave a copy of the secret that nobody wipes.
+            Self::Initiate(submission) => json!({ "signature": submission.signature }).to_string(),
+            // Written byte by byte: a JSON value would leave a copy of the secret that is never wiped.
             Self::Redeem { secret } => {
                 let mut body = Zeroizing::new(Vec::with_capacity(80));
                 body.extend_from_slice(br#"{"secret":""#);
@@ -157,10 +182,10 @@ impl Action<'_> {
     }
 }
 
-/// Additional query parameters that the interface accepts without naming them.
-pub type Extra<'a> = &'a [(&'a str, &'a str)];
+/// Additional query parameters, which the interface accepts without documenting them.
+pub type ExtraParameters<'a> = &'a [(&'a str, &'a str)];
 
-/// Writes requests for one service and one application.
+/// Builds the requests to one service, for one application.
 #[derive(Debug, Clone)]
 pub struct Api {
     base: Url,
@@ -168,15 +193,15 @@ pub struct Api {
 }
 
 impl Api {
-    /// Requests to `base`, under which `/v2` stands.
+    /// Creates a builder of requests to `base`, under which `/v2` is located.
     ///
     /// # Errors
     ///
-    /// [`TransportErrorKind::Insecure`] unless the address is `https`, or `http` to the machine itself, without user,
+    /// [`TransportErrorKind::Insecure`] unless the address is `https`, or `http` to this machine, without user,
     /// query or fragment.
     pub fn new(base: &str, app_id: Option<AppId>) -> Result<Self, Error> {
         let refuse = |why| Error::Transport(TransportError::new(TransportErrorKind::Insecure, why));
-        let mut base = Url::parse(base).map_err(|_| refuse("the base address is no URL"))?;
+        let mut base = Url::parse(base).map_err(|_| refuse("the base address is not a URL"))?;
         let loopback = match base.host() {
             Some(Host::Domain(name)) => name == "localhost",
             Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -184,7 +209,7 @@ impl Api {
             None => false,
         };
         if base.scheme() != "https" && !(base.scheme() == "http" && loopback) {
-            return Err(refuse("the base address is neither https nor this machine"));
+            return Err(refuse("the base address is neither https nor on this machine"));
         }
         if !base.username().is_empty() || base.password().is_some() || base.query().is_some() || base.fragment().is_some() {
             return Err(refuse("the base address has a user, a query or a fragment"));
@@ -194,7 +219,7 @@ impl Api {
         Ok(Self { base, app_id })
     }
 
-    /// `GET /v2/quote`
+    /// Builds `GET /v2/quote`.
     ///
     /// # Errors
     ///
@@ -217,24 +242,24 @@ impl Api {
         Ok(self.get(&["quote"], &query))
     }
 
-    /// `POST /v2/orders`
+    /// Builds `POST /v2/orders`.
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] for affiliate fees above 10000 basis points in all.
+    /// [`Error::Input`] for affiliate fees above 10000 basis points in total.
     pub fn create_order(&self, order: &CreateOrder) -> Result<Request, Error> {
         affiliate::check(&order.affiliate_fees)?;
         let body = serde_json::to_vec(order).map_err(|_| Error::Input(Refusal::new(Code::Internal, "")))?;
         Ok(self.request(Method::Post, &["orders"], &NONE, Some(Zeroizing::new(body))))
     }
 
-    /// `GET /v2/orders/{order}`
+    /// Builds `GET /v2/orders/{order}`.
     #[must_use]
     pub fn order(&self, id: &OrderId) -> Request {
         self.get(&["orders", id.as_str()], &NONE)
     }
 
-    /// `GET /v2/orders`
+    /// Builds `GET /v2/orders`.
     #[must_use]
     pub fn orders(&self, filter: &OrderFilter) -> Request {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
@@ -255,32 +280,32 @@ impl Api {
         self.get(&["orders"], &query)
     }
 
-    /// `PATCH /v2/orders/{order_id}?action=..`
+    /// Builds `PATCH /v2/orders/{order_id}?action=..`.
     #[must_use]
     pub fn act(&self, id: &OrderId, action: &Action<'_>) -> Request {
         let query = [("action", action.name())];
         self.request(Method::Patch, &["orders", id.as_str()], &query, Some(action.body()))
     }
 
-    /// `GET /v2/orders/{id}/instant-refund-hash`
+    /// Builds `GET /v2/orders/{id}/instant-refund-hash`.
     #[must_use]
     pub fn instant_refund_hash(&self, id: &OrderId) -> Request {
         self.get(&["orders", id.as_str(), "instant-refund-hash"], &NONE)
     }
 
-    /// `GET /v2/apps/earnings`
+    /// Builds `GET /v2/apps/earnings`.
     #[must_use]
     pub fn earnings(&self) -> Request {
         self.get(&["apps", "earnings"], &NONE)
     }
 
-    /// `GET /v2/<list>` for what takes additional parameters: chains, assets, liquidity, fee, fees, volume.
+    /// Builds `GET /v2/<list>`.
     #[must_use]
-    pub fn list(&self, list: List, extra: Extra<'_>) -> Request {
+    pub fn list(&self, list: List, extra: ExtraParameters<'_>) -> Request {
         self.get(&[list.name()], extra)
     }
 
-    /// `GET /v2/schemas/{name}`
+    /// Builds `GET /v2/schemas/{name}`.
     ///
     /// # Errors
     ///
@@ -293,7 +318,7 @@ impl Api {
         Err(Error::Input(Refusal::new(Code::TextNotPlain, "/name").with_actual(name)))
     }
 
-    /// `GET /v2/health`, the only call without the application id.
+    /// Builds `GET /v2/health`, the only call without the application id.
     #[must_use]
     pub fn health(&self) -> Request {
         let mut request = self.get(&["health"], &NONE);
@@ -313,13 +338,13 @@ impl Api {
         body: Option<Zeroizing<Vec<u8>>>,
     ) -> Request {
         let mut url = self.base.clone();
-        // Every part is made of characters that stand in a path as they are: ids, names and words checked above.
+        // Every part consists of characters that need no escaping in a path: ids, names and words checked above.
         url.set_path(&format!("{}/v2/{}", self.base.path().trim_end_matches('/'), path.join("/")));
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
         let plain = |text: &str| Zeroizing::new(text.to_owned());
-        // A cached record would be an old one.
+        // A cached record would be outdated.
         let mut headers = vec![("accept", plain(JSON)), ("accept-encoding", plain("identity")), ("cache-control", plain("no-cache"))];
         if body.is_some() {
             headers.push(("content-type", plain(JSON)));
@@ -334,7 +359,7 @@ impl Api {
 const APP_ID: &str = "service-app-id";
 const NONE: [(&str, &str); 0] = [];
 
-/// Lists that take additional parameters.
+/// What the service lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum List {

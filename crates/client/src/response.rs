@@ -1,15 +1,14 @@
-//! Answers of the interface as results, apart from any HTTP stack (interface.md section 7, protocol.md section 2).
+//! Responses of the interface as results, independent of any HTTP stack.
 
-use countersign::core::text;
 use countersign::json::{self, Node};
 use countersign::wire::{self, Read};
-use countersign::{Code, Refusal};
+use countersign::{Code, Refusal, text};
 
 use crate::error::Error;
 use crate::retry;
 use crate::transport::Response;
 
-/// A result, and the body that it was read from: the facade judges an order by the bytes themselves.
+/// A result, and the body that it was read from: an order is verified by the bytes themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer<T> {
@@ -19,7 +18,7 @@ pub struct Answer<T> {
     pub body: Vec<u8>,
 }
 
-/// Reads an answer that should hold a `T`.
+/// Reads a response that should hold a `T`.
 ///
 /// # Errors
 ///
@@ -28,7 +27,7 @@ pub fn read<T: Read>(response: Response) -> Result<Answer<T>, Error> {
     read_with(response, T::read)
 }
 
-/// Reads an answer with a reader of its own.
+/// Reads a response with a custom reader.
 ///
 /// # Errors
 ///
@@ -39,7 +38,7 @@ pub fn read_with<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Res
     Ok(Answer { value, body })
 }
 
-/// As [`read_with`], for answers that documentation also shows as `{"success":true,"result":..}`.
+/// As [`read_with`], for responses that documentation also shows as `{"success":true,"result":..}`.
 pub(crate) fn read_lenient<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
     let body = ok(response)?;
     let value = open(&body, |envelope| {
@@ -52,7 +51,7 @@ pub(crate) fn read_lenient<T>(response: Response, reader: impl FnOnce(Node<'_, '
     Ok(Answer { value, body })
 }
 
-/// An envelope whose result does not matter, or is a text: what `PATCH` and `/v2/health` answer.
+/// Reads an envelope whose result does not matter, or is a text: what `PATCH` and `/v2/health` return.
 pub(crate) fn read_text(response: Response) -> Result<Answer<Option<String>>, Error> {
     let body = ok(response)?;
     let value = open(&body, |envelope| {
@@ -65,7 +64,7 @@ pub(crate) fn read_text(response: Response) -> Result<Answer<Option<String>>, Er
     Ok(Answer { value, body })
 }
 
-/// The body of a 2xx answer.
+/// Returns the body of a 2xx response.
 fn ok(response: Response) -> Result<Vec<u8>, Error> {
     let Response { status, retry_after, body } = response;
     if (200..300).contains(&status) {
@@ -74,11 +73,13 @@ fn ok(response: Response) -> Result<Vec<u8>, Error> {
     let retry_after = retry_after.as_deref().and_then(retry::seconds);
     Err(match service_error(&body) {
         Some(error) => Error::Service { status, error, retry_after },
-        None => Error::Status { status, body: text::escape_untrusted(&String::from_utf8_lossy(body.get(..1024).unwrap_or(&body))), retry_after },
+        None => {
+            Error::Status { status, body: text::escape_untrusted(&String::from_utf8_lossy(body.get(..1024).unwrap_or(&body))), retry_after }
+        }
     })
 }
 
-/// The text of an error envelope.
+/// Returns the text of an error envelope.
 fn service_error(body: &[u8]) -> Option<String> {
     let value = json::parse(body).ok()?;
     let error = Node::root(&value, "").object().ok()?.get("error")?.text().ok()?;
@@ -88,7 +89,9 @@ fn service_error(body: &[u8]) -> Option<String> {
 fn open<T>(body: &[u8], reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<T, Error> {
     let value = json::parse(body).map_err(Error::Shape)?;
     reader(Node::root(&value, "")).map_err(|refusal| match refusal.code() {
-        Code::ServiceError => Error::Service { status: 200, error: refusal.actual().unwrap_or_default().to_owned(), retry_after: None },
+        Code::ServiceError => {
+            Error::Service { status: 200, error: refusal.actual().map(ToString::to_string).unwrap_or_default(), retry_after: None }
+        }
         _ => Error::Shape(refusal),
     })
 }

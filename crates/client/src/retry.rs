@@ -1,19 +1,19 @@
-//! When a call may be repeated, and after how long.
+//! When a call may be repeated, and how long to wait before.
 
 use std::time::Duration;
 
 use crate::error::Error;
 use crate::transport::Method;
 
-/// How often and how long a client tries.
+/// How often a client tries, and how long it waits in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "a set of options")]
+#[expect(clippy::exhaustive_structs, reason = "a set of options")]
 pub struct Retry {
-    /// Attempts in all, at least one.
+    /// The number of attempts, at least one.
     pub attempts: u32,
-    /// Longest wait before the second attempt; it doubles with each.
+    /// The longest wait before the second attempt; it doubles with each further one.
     pub first: Duration,
-    /// Longest wait ever. A service that asks for more gets no further attempt: the caller decides.
+    /// The longest wait. If the service asks for more there is no further attempt: the caller decides.
     pub longest: Duration,
 }
 
@@ -24,10 +24,10 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// How long to wait before attempt `next` (2, 3, ..) after `error`; `None` if there is to be none.
+    /// Returns how long to wait before attempt `next` (2, 3, ..) after `error`; `None` if there is none.
     ///
     /// A GET is repeated after a broken or missing connection, 429 and 503. A POST or PATCH is repeated only if no
-    /// connection came about: anything else may have been acted on.
+    /// connection was established: anything else may have been acted on.
     pub(crate) fn wait(&self, method: Method, error: &Error, next: u32, jitter: u64) -> Option<Duration> {
         let again = match method {
             Method::Get => error.is_transient(),
@@ -44,19 +44,19 @@ impl Retry {
     }
 }
 
-/// Between half and all of `most`: many clients that failed together do not come back together.
+/// Returns a duration between half and all of `most`, so that many clients that failed together do not return together.
 pub(crate) fn jittered(most: Duration, random: u64) -> Duration {
     let half = most.checked_div(2).unwrap_or_default();
     let nanos = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
     half.saturating_add(Duration::from_nanos(random.checked_rem(nanos.saturating_add(1)).unwrap_or_default()))
 }
 
-/// A number that nobody needs to be unable to guess; without the system's random numbers there is no jitter.
+/// Returns a number for jitter, which may be guessed; without the system's random numbers there is no jitter.
 pub(crate) fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
 }
 
-/// Reads a `retry-after` of seconds; the other form, a date, is left to the client's own pace, because clocks differ.
+/// Parses a `retry-after` in seconds. The other form, a date, is ignored, because clocks differ.
 pub(crate) fn seconds(text: &str) -> Option<Duration> {
     let digits = text.trim();
     let plain = (1..=9).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());

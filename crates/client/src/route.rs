@@ -1,7 +1,7 @@
-//! Which routes the service takes (`GET /v2/policy`).
+//! Which routes the service accepts (`GET /v2/policy`).
 //!
-//! Rules are `A -> B` or `A <-> B`; each side is `chain:symbol`, either part `*` or empty for any, in any case. Two
-//! readings of the same answer are known, and they differ (protocol.md section 10):
+//! Rules are `A -> B` or `A <-> B`. Each of both is `chain:symbol`, either part `*` or empty for any, in any case. Two
+//! interpretations of the same rules are known, and they differ:
 //!
 //! | step | documentation | published client |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | blacklist | in it: no | in it and not in the whitelist: no |
 //! | else | the default | the default |
 //!
-//! A route is allowed here only if both readings allow it, and [`Verdict::differs`] says when they did not agree.
+//! A route is allowed here only if both interpretations allow it, and [`Verdict::differs`] says when they did not agree.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ use serde::Serialize;
 pub struct Routes {
     /// Whether a route that no rule names is allowed.
     pub open: bool,
-    /// Assets that trade only among themselves.
+    /// Assets that can only be swapped with each other.
     pub isolation_groups: Vec<Rule>,
     /// Routes that are not allowed.
     pub blacklist_pairs: Vec<Rule>,
@@ -52,13 +52,13 @@ struct Pattern {
     symbol: Option<String>,
 }
 
-/// What the rules say of a route.
+/// What the rules say about a route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// Whether both readings allow it.
+    /// Whether both interpretations allow it.
     pub allowed: bool,
-    /// Whether the readings differ: the stricter one holds.
+    /// Whether the interpretations differ: the stricter one holds.
     pub differs: bool,
     /// The step that decided.
     pub because: Reason,
@@ -73,7 +73,7 @@ pub struct Verdict {
 pub enum Reason {
     /// Both assets are the same.
     SameAsset,
-    /// An asset trades only within its group.
+    /// An asset can only be swapped within its group.
     Isolation,
     /// The blacklist names the route.
     Blacklist,
@@ -87,7 +87,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SameAsset => "both assets are the same",
-            Self::Isolation => "an asset trades only within its isolation group",
+            Self::Isolation => "an asset can only be swapped within its isolation group",
             Self::Blacklist => "the blacklist names the route",
             Self::Whitelist => "the whitelist names the route",
             Self::Default => "no rule names the route, so the default holds",
@@ -102,7 +102,7 @@ impl Routes {
     #[must_use]
     pub fn judge(&self, from: &AssetId, to: &AssetId) -> Verdict {
         let (documentation, client) = (self.documentation(from, to), self.client(from, to));
-        // The stricter reading gives the reason.
+        // The reason is that of the stricter interpretation.
         let (allowed, because, rule) = if documentation.0 { client } else { documentation };
         let rule = rule.map(|rule| rule.text.clone());
         Verdict { allowed, differs: documentation.0 != client.0, because, rule }
@@ -131,7 +131,7 @@ impl Routes {
         if from == to {
             return (false, Reason::SameAsset, None);
         }
-        // Every rule of the most specific kind must be this route: which of several comes first is not said.
+        // Every rule of the most specific kind must be this route: which of several takes precedence is not documented.
         let naming = || self.isolation_groups.iter().filter(|rule| rule.names(from) || rule.names(to));
         if let Some(specific) = naming().map(Rule::weight).max()
             && let Some(rule) = naming().filter(|rule| rule.weight() == specific).find(|rule| !rule.is_route(from, to))
@@ -153,11 +153,7 @@ fn find<'r>(rules: &'r [Rule], from: &AssetId, to: &AssetId) -> Option<&'r Rule>
 }
 
 impl Rule {
-    /// Reads a rule.
-    ///
-    /// # Errors
-    ///
-    /// `None` for a text of another form: what it forbids is then unknown.
+    /// Parses a rule; `None` for a text of another form: what it forbids is then unknown.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to, both_ways) = match text.split_once("<->") {
@@ -175,7 +171,7 @@ impl Rule {
         (self.from.is(from) && self.to.is(to)) || (self.both_ways && self.from.is(to) && self.to.is(from))
     }
 
-    /// How many of the four parts are named.
+    /// Returns how many of the four parts are named.
     fn weight(&self) -> usize {
         [&self.from, &self.to].into_iter().flat_map(|side| [&side.chain, &side.symbol]).flatten().count()
     }
@@ -246,7 +242,7 @@ mod tests {
         (verdict.allowed, verdict.differs, verdict.because)
     }
 
-    // The rules' meaning is protocol.md section 10's; the routes are those of its examples.
+    // The routes are those of the documentation's examples.
     #[test]
     fn the_documented_example() {
         let routes = routes(true, &["ethereum:SEED <-> arbitrum:SEED"], &["bitcoin:BTC -> starknet:*"], &["ethereum:WBTC -> bitcoin:BTC"]);

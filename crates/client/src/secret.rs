@@ -1,29 +1,30 @@
 //! What must not be seen: the secret of a swap, and the application id.
 
 use std::fmt;
+use std::str::FromStr;
 
 use countersign::{Code, Refusal, SecretHash};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::error::Error;
+use crate::error::{Error, RandomError};
 
-/// The 32 bytes that redeem a swap. Whoever knows them can redeem the other side. Wiped on drop, never printed.
+/// The 32 bytes that redeem a swap. Whoever knows them can redeem the other side too. Wiped on drop, never printed.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Makes a secret from the operating system's random numbers.
+    /// Generates a secret from the operating system's random numbers.
     ///
     /// # Errors
     ///
     /// [`Error::Random`] if there are none.
     pub fn generate() -> Result<Self, Error> {
         let mut secret = Self([0; 32]);
-        getrandom::fill(&mut secret.0).map_err(|error| Error::Random(error.to_string()))?;
+        getrandom::fill(&mut secret.0).map_err(RandomError)?;
         Ok(secret)
     }
 
-    /// Reads 64 hex digits, with or without `0x`.
+    /// Parses 64 hex digits, with or without `0x`.
     ///
     /// # Errors
     ///
@@ -43,22 +44,30 @@ impl Secret {
         Ok(secret)
     }
 
-    /// SHA-256 of the secret: what locks both sides, and what an order names.
+    /// Returns SHA-256 of the secret: the hash that locks both sides, and that an order names.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
         SecretHash::of(&self.0)
     }
 
-    /// The secret's bytes, for whoever builds a redemption.
+    /// Returns the secret's bytes, to build a redemption from.
     #[must_use]
     pub const fn expose(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// 64 hex digits.
+    /// Returns 64 hex digits.
     #[must_use]
     pub fn to_hex(&self) -> Zeroizing<String> {
         Zeroizing::new(hex::encode(self.0))
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
     }
 }
 
@@ -73,7 +82,7 @@ impl fmt::Debug for Secret {
 pub struct AppId(String);
 
 impl AppId {
-    /// Takes an id: 1 to 256 printable ASCII characters without space.
+    /// Parses an id: 1 to 256 printable ASCII characters without space.
     ///
     /// # Errors
     ///
@@ -91,6 +100,14 @@ impl AppId {
     }
 }
 
+impl FromStr for AppId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::new(text)
+    }
+}
+
 impl fmt::Debug for AppId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AppId(..)")
@@ -103,7 +120,7 @@ mod tests {
 
     #[test]
     fn secrets_are_64_digits_and_not_guessable() {
-        // A captured order's secret and hash (captures, bitcoin-order-record-1; protocol.md section 1).
+        // A captured order's secret and hash.
         let secret = Secret::parse("8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40").unwrap();
         assert_eq!(secret.hash().to_string(), "3c4522983261f81e2e679346bbda5dddd8b4ea0367dd4073f73f13320d9dee62");
         for text in ["", "0x", "00", &"0".repeat(64), &"11".repeat(32), &"g".repeat(64), &format!("0x0x{}", "a1".repeat(31))] {

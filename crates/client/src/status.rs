@@ -1,12 +1,10 @@
-//! Where an order stands: a function of its record and a given time (protocol.md section 9).
+//! The status of an order: a function of its record and a given time.
 //!
 //! Transactions decide. The clock decides only between waiting and too late; no record says so itself.
 
-use countersign::Registry;
-use countersign::chains::Network;
 use countersign::chains::network::Coin;
-use countersign::core::Leg;
-use countersign::wire::{OrderRecord, SwapRecord};
+use countersign::wire::SwapRecord;
+use countersign::{Leg, Network, OrderRecord, Registry};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -43,10 +41,10 @@ pub enum State {
 }
 
 impl State {
-    /// The state of a record at a time (unix seconds). First match wins; clocks differ, so a state that says "late" is
-    /// for people, not for decisions.
+    /// Returns the state of a record at a time in Unix seconds. The first match wins. Clocks differ, so a state that says
+    /// "late" is for people, not for decisions.
     #[must_use]
-    pub fn of(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
+    pub fn from_record(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
         let (source, destination) = (&record.source_swap, &record.destination_swap);
         let pays_bitcoin = is_bitcoin(destination, registry);
         if !destination.redeem_tx_hash.is_empty() {
@@ -74,7 +72,7 @@ impl State {
         }
     }
 
-    /// What it is called.
+    /// Returns the name that people read.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -92,64 +90,64 @@ impl State {
     }
 }
 
-/// Where an order stands, and until when what is possible. Times are unix seconds; those after a timelock are nominal,
-/// because chains count blocks, not seconds.
+/// The state of an order, and its deadlines. Times are Unix seconds; those after a timelock are nominal, because chains count
+/// blocks, not seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Status {
     /// The state.
     pub state: State,
-    /// `destination_swap.redeem_tx_hash` is there: the service's own rule for a complete swap.
+    /// Whether the swap is complete by the service's own rule: `destination_swap.redeem_tx_hash` is there.
     pub complete: bool,
-    /// Until when the owner's payment must be seen.
+    /// When the owner's payment must have been seen.
     pub deadline: Option<u64>,
-    /// From when on the owner can take the payment back, where one was made.
+    /// When the owner can take the payment back, where one was made.
     pub refund_possible_from: Option<u64>,
-    /// From when on the solver can take its payment back, where one was made: the secret must be used well before.
+    /// When the solver can take its payment back, where one was made: the secret must be used well before.
     pub solver_refund_possible_from: Option<u64>,
 }
 
 impl Status {
-    /// The status of a record at a time.
+    /// Returns the status of a record at a time in Unix seconds.
     #[must_use]
-    pub fn of(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
+    pub fn from_record(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
         Self {
-            state: State::of(record, registry, now),
+            state: State::from_record(record, registry, now),
             complete: is_complete(record),
-            deadline: record.deadline.as_deref().and_then(time).or_else(|| nominal_deadline(record, registry)),
+            deadline: record.deadline.as_deref().and_then(parse_time).or_else(|| nominal_deadline(record, registry)),
             refund_possible_from: refund_possible_from(record, Leg::Source, registry),
             solver_refund_possible_from: refund_possible_from(record, Leg::Destination, registry),
         }
     }
 
-    /// Whether nothing more will happen: complete, or refunded.
+    /// Returns whether nothing more will happen: complete, or refunded.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         self.complete || matches!(self.state, State::Refunded)
     }
 }
 
-/// The service's own rule for a complete swap.
+/// Returns whether the swap is complete, by the service's own rule.
 #[must_use]
 pub fn is_complete(record: &OrderRecord) -> bool {
     !record.destination_swap.redeem_tx_hash.is_empty()
 }
 
-/// From when on whoever funded a side can take the funds back, in nominal time; `None` if it is not funded, or nothing
-/// says when.
+/// Returns when whoever funded a leg can take the funds back, in nominal time; `None` if it is not funded, or nothing says
+/// when.
 ///
-/// Where the record does not say when the side was funded, the order's creation stands for it: no funding was earlier.
+/// Where the record does not say when the leg was funded, the order's creation is used instead: no funding was earlier.
 #[must_use]
 pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
     let swap = swap(record, leg);
     if !swap.is_funded() {
         return None;
     }
-    let funded = swap.initiate_timestamp.as_deref().and_then(time).or_else(|| time(&record.created_at))?;
+    let funded = swap.initiate_timestamp.as_deref().and_then(parse_time).or_else(|| parse_time(&record.created_at))?;
     Some(funded.saturating_add(timelock(record, leg, registry)?))
 }
 
-/// A side's timelock in nominal seconds.
+/// Returns a leg's timelock in nominal seconds.
 pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
     let swap = swap(record, leg);
     let millis = registry.asset(swap.asset.as_str())?.chain.nominal_millis(swap.timelock);
@@ -165,25 +163,25 @@ const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
 
 fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
     let within = if is_bitcoin(&record.source_swap, registry) { BITCOIN_DEADLINE } else { DEADLINE };
-    Some(time(&record.created_at)?.saturating_add(within))
+    Some(parse_time(&record.created_at)?.saturating_add(within))
 }
 
 fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
     registry.asset(swap.asset.as_str()).is_some_and(|asset| matches!(asset.chain.network, Network::Bitcoin(Coin::Bitcoin, _)))
 }
 
-/// A time in ISO 8601, or as unix seconds.
+/// Parses a time in ISO 8601 or in Unix seconds.
 #[must_use]
-pub fn time(text: &str) -> Option<u64> {
+pub fn parse_time(text: &str) -> Option<u64> {
     if let Ok(seconds) = text.parse() {
         return Some(seconds);
     }
     u64::try_from(text.parse::<Timestamp>().ok()?.as_second()).ok()
 }
 
-/// A time as people read it: ISO 8601 in UTC, or the seconds where they are beyond any calendar.
+/// Formats a time for people: ISO 8601 in UTC, or the seconds where they are beyond any calendar.
 #[must_use]
-pub fn shown(seconds: u64) -> String {
+pub fn format_time(seconds: u64) -> String {
     let stamp = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     stamp.map_or_else(|| seconds.to_string(), |stamp| stamp.to_string())
 }

@@ -1,10 +1,11 @@
-//! Following an order as a stream of what changed.
+//! Following an order as a stream of changes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Deref;
 use std::time::Duration;
 
-use countersign::Registry;
-use countersign::wire::{OrderRecord, SwapRecord};
+use countersign::wire::SwapRecord;
+use countersign::{OrderRecord, Registry};
 use futures_util::{Stream, stream};
 
 use crate::client::Client;
@@ -15,13 +16,13 @@ use crate::retry::{jittered, random};
 use crate::status::Status;
 use crate::transport::Transport;
 
-/// How often an order is asked for.
+/// How often the record of an order is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "a set of options")]
+#[expect(clippy::exhaustive_structs, reason = "a set of options")]
 pub struct Pace {
-    /// Longest wait after something changed.
+    /// The longest wait after a change.
     pub quickest: Duration,
-    /// Longest wait ever: each answer without news makes the wait half as long again.
+    /// The longest wait: each response without a change makes the wait half as long again.
     pub slowest: Duration,
 }
 
@@ -37,19 +38,19 @@ impl Pace {
     }
 }
 
-/// News of an order.
+/// A change of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// The record that says so.
+    /// The record that the status follows from.
     pub record: OrderRecord,
-    /// Something that an earlier record knew is gone: a cached answer, or a block that was replaced.
+    /// Whether something that an earlier record knew is gone: a cached response, or a block that was replaced.
     pub went_back: bool,
 }
 
-/// What is remembered of an order between two answers: a few words, however long the order is followed.
+/// What is remembered between two responses: a few words, however long the order is followed.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     wait: Duration,
@@ -57,54 +58,76 @@ struct Memory {
     done: bool,
 }
 
-/// Follows an order: the first answer and every change, until it is complete or refunded.
+/// Follows an order: returns its first record and every change, until it is complete or refunded.
 ///
-/// `judge` looks at each answer before anybody else does; what it refuses ends the stream. So does any other failure
-/// that will not pass; one that may is an item of the stream, which then goes on at its slowest.
-pub fn track<'t, T: Transport>(
-    client: &'t Client<T>,
-    id: &'t OrderId,
-    registry: &'t Registry,
+/// Client and registry may be references, or owned by the stream ([`Arc`](std::sync::Arc)).
+///
+/// `judge` sees each response before it becomes an item; what it refuses ends the stream. So does any other failure that is
+/// permanent. A failure that may pass is an item of the stream, which then continues at its slowest.
+pub fn track<T: Transport>(
+    client: impl Deref<Target = Client<T>>,
+    registry: impl Deref<Target = Registry>,
+    id: OrderId,
     pace: Pace,
-    judge: impl Fn(&Answer<OrderRecord>) -> Result<(), Error> + 't,
-) -> impl Stream<Item = Result<Progress, Error>> + 't {
-    let start = Memory { wait: Duration::ZERO, seen: None, done: false };
-    stream::unfold((start, judge), move |(mut memory, judge)| async move {
-        if memory.done {
-            return None;
-        }
-        loop {
-            if !memory.wait.is_zero() {
-                client.transport().sleep(jittered(memory.wait, random())).await;
-            }
-            let answer = match client.order(id).await {
-                Ok(answer) => judge(&answer).map(|()| answer.value),
-                Err(error) => Err(error),
-            };
-            let record = match answer {
-                Ok(record) => record,
-                Err(error) => {
-                    memory.done = !error.is_transient();
-                    memory.wait = pace.slowest;
-                    return Some((Err(error), (memory, judge)));
-                }
-            };
-            let status = Status::of(&record, registry, client.transport().now());
-            let now = (digest(&record, &status), known(&record));
-            let before = memory.seen.replace(now);
-            if before.is_some_and(|(digest, _)| digest == now.0) {
-                memory.wait = pace.slower(memory.wait);
-                continue;
-            }
-            memory.wait = pace.quickest;
-            memory.done = status.is_final();
-            let went_back = before.is_some_and(|(_, known)| known & !now.1 != 0);
-            return Some((Ok(Progress { status, record, went_back }), (memory, judge)));
-        }
+    judge: impl FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
+) -> impl Stream<Item = Result<Progress, Error>> {
+    let memory = Memory { wait: Duration::ZERO, seen: None, done: false };
+    stream::unfold(Tracker { client, registry, id, pace, judge, memory }, |mut tracker| async move {
+        let item = tracker.next().await?;
+        Some((item, tracker))
     })
 }
 
-/// Everything that is news, as a number.
+struct Tracker<C, R, J> {
+    client: C,
+    registry: R,
+    id: OrderId,
+    pace: Pace,
+    judge: J,
+    memory: Memory,
+}
+
+impl<T, C, R, J> Tracker<C, R, J>
+where
+    T: Transport,
+    C: Deref<Target = Client<T>>,
+    R: Deref<Target = Registry>,
+    J: FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
+{
+    /// Waits for the next change or failure; `None` after the last.
+    async fn next(&mut self) -> Option<Result<Progress, Error>> {
+        if self.memory.done {
+            return None;
+        }
+        loop {
+            if !self.memory.wait.is_zero() {
+                self.client.transport().sleep(jittered(self.memory.wait, random())).await;
+            }
+            let answer = self.client.order(&self.id).await;
+            let record = match answer.and_then(|answer| (self.judge)(&answer).map(|()| answer.value)) {
+                Ok(record) => record,
+                Err(error) => {
+                    self.memory.done = !error.is_transient();
+                    self.memory.wait = self.pace.slowest;
+                    return Some(Err(error));
+                }
+            };
+            let status = Status::from_record(&record, &self.registry, self.client.transport().now());
+            let now = (digest(&record, &status), known(&record));
+            let before = self.memory.seen.replace(now);
+            if before.is_some_and(|(digest, _)| digest == now.0) {
+                self.memory.wait = self.pace.slower(self.memory.wait);
+                continue;
+            }
+            self.memory.wait = self.pace.quickest;
+            self.memory.done = status.is_final();
+            let went_back = before.is_some_and(|(_, known)| known & !now.1 != 0);
+            return Some(Ok(Progress { status, record, went_back }));
+        }
+    }
+}
+
+/// Returns a hash of everything whose change is reported.
 fn digest(record: &OrderRecord, status: &Status) -> u64 {
     let mut hasher = DefaultHasher::new();
     status.state.hash(&mut hasher);
@@ -116,7 +139,7 @@ fn digest(record: &OrderRecord, status: &Status) -> u64 {
     hasher.finish()
 }
 
-/// One bit for each thing that has happened.
+/// Returns one bit for each thing that has happened.
 fn known(record: &OrderRecord) -> u16 {
     let facts = |swap: &SwapRecord| {
         [

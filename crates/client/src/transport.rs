@@ -1,9 +1,11 @@
 //! What the client needs from outside: something that sends a request, a timer and a clock.
 //!
-//! Requests and answers are plain values, so that a browser's or a wallet's own HTTP stack can be plugged in. Futures are
-//! as `Send` as the transport's own are.
+//! Requests and responses are plain values, so that a browser's or a wallet's own HTTP stack can be plugged in. The shape is
+//! that of alloy's and reqwest's transports: futures are `Send` everywhere but on WebAssembly, where what a browser returns
+//! never is.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use url::Url;
@@ -11,31 +13,98 @@ use zeroize::Zeroizing;
 
 use crate::error::TransportError;
 
-/// Most bytes of a body that a transport reads: no answer of the interface comes near.
+/// The largest body, in bytes, that a transport reads: no response of the interface comes near.
 pub const MAX_BODY: usize = countersign::json::MAX_BYTES;
 
+/// [`Send`], except on WebAssembly, where it is every type.
+#[cfg(not(target_family = "wasm"))]
+pub trait MaybeSend: Send {}
+#[cfg(not(target_family = "wasm"))]
+impl<T: Send + ?Sized> MaybeSend for T {}
+
+/// [`Send`], except on WebAssembly, where it is every type.
+#[cfg(target_family = "wasm")]
+pub trait MaybeSend {}
+#[cfg(target_family = "wasm")]
+impl<T: ?Sized> MaybeSend for T {}
+
+/// [`Sync`], except on WebAssembly, where it is every type.
+#[cfg(not(target_family = "wasm"))]
+pub trait MaybeSync: Sync {}
+#[cfg(not(target_family = "wasm"))]
+impl<T: Sync + ?Sized> MaybeSync for T {}
+
+/// [`Sync`], except on WebAssembly, where it is every type.
+#[cfg(target_family = "wasm")]
+pub trait MaybeSync {}
+#[cfg(target_family = "wasm")]
+impl<T: ?Sized> MaybeSync for T {}
+
 /// An HTTP stack, a timer and a clock.
-pub trait Transport {
-    /// Sends a request once, and reads at most [`MAX_BODY`] bytes of the answer.
+///
+/// An implementation may write `async fn`: the compiler checks that the futures are `Send`.
+pub trait Transport: MaybeSend + MaybeSync {
+    /// Sends a request once, and reads at most [`MAX_BODY`] bytes of the response's body.
     ///
-    /// An implementation follows no redirect to another origin (the headers hold the application id), sends nothing that
-    /// was not asked for twice, decodes no compressed body, and ends within a time of its own.
-    fn send(&self, request: &Request) -> impl Future<Output = Result<Response, TransportError>>;
+    /// An implementation follows no redirect to another origin (the headers hold the application id), never repeats a request
+    /// by itself, decodes no compressed body, and enforces a timeout of its own.
+    ///
+    /// # Errors
+    ///
+    /// A [`TransportError`] if no complete response arrives.
+    fn send(&self, request: &Request) -> impl Future<Output = Result<Response, TransportError>> + MaybeSend;
 
-    /// Waits.
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()>;
+    /// Completes after `duration` has elapsed.
+    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + MaybeSend;
 
-    /// Unix seconds. Only what is said to people and when to ask next hangs on it, never a verdict on an order.
+    /// Returns the current time in Unix seconds.
+    ///
+    /// Used for display and polling. It also decides whether a secret may still be released, so it must not run behind.
     fn now(&self) -> u64;
 }
 
-impl<T: Transport> Transport for &T {
-    fn send(&self, request: &Request) -> impl Future<Output = Result<Response, TransportError>> {
-        T::send(self, request)
+/// Lets whatever points to a transport be one.
+macro_rules! forward {
+    ($([$($lifetime:lifetime)?] $pointer:ty;)*) => {
+        $(impl<$($lifetime,)? T: Transport> Transport for $pointer where $pointer: MaybeSend + MaybeSync {
+            fn send(&self, request: &Request) -> impl Future<Output = Result<Response, TransportError>> + MaybeSend {
+                T::send(self, request)
+            }
+
+            fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + MaybeSend {
+                T::sleep(self, duration)
+            }
+
+            fn now(&self) -> u64 {
+                T::now(self)
+            }
+        })*
+    };
+}
+
+forward! { ['t] &'t T; [] Box<T>; [] Arc<T>; }
+
+/// A future behind a pointer, `Send` as [`MaybeSend`] is.
+#[cfg(not(target_family = "wasm"))]
+type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + Send + 'f>>;
+/// A future behind a pointer, `Send` as [`MaybeSend`] is.
+#[cfg(target_family = "wasm")]
+type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + 'f>>;
+
+/// The object-safe form of a transport.
+trait Erased: MaybeSend + MaybeSync {
+    fn send<'f>(&'f self, request: &'f Request) -> BoxFuture<'f, Result<Response, TransportError>>;
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
+    fn now(&self) -> u64;
+}
+
+impl<T: Transport> Erased for T {
+    fn send<'f>(&'f self, request: &'f Request) -> BoxFuture<'f, Result<Response, TransportError>> {
+        Box::pin(T::send(self, request))
     }
 
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> {
-        T::sleep(self, duration)
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(T::sleep(self, duration))
     }
 
     fn now(&self) -> u64 {
@@ -43,9 +112,55 @@ impl<T: Transport> Transport for &T {
     }
 }
 
+/// A transport of any type: for a [`Client`](crate::Client) whose type does not name its HTTP stack. Cloning is cheap.
+///
+/// ```no_run
+/// use countersign_client::{Api, BoxTransport, Client, Http, Timeouts};
+///
+/// struct Wallet {
+///     client: Client<BoxTransport>,
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let api = Api::new("https://service.example", None)?;
+/// let wallet = Wallet { client: Client::new(api, BoxTransport::new(Http::new(Timeouts::default())?)) };
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct BoxTransport(Arc<dyn Erased>);
+
+impl BoxTransport {
+    /// Erases the type of a transport.
+    #[must_use]
+    pub fn new(transport: impl Transport + 'static) -> Self {
+        Self(Arc::new(transport))
+    }
+}
+
+impl fmt::Debug for BoxTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BoxTransport(..)")
+    }
+}
+
+impl Transport for BoxTransport {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        self.0.send(request).await
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.0.sleep(duration).await;
+    }
+
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+}
+
 /// HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "the interface has no others")]
+#[expect(clippy::exhaustive_enums, reason = "the interface has no others")]
 pub enum Method {
     /// Reads; may be repeated.
     Get,
@@ -56,7 +171,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method as HTTP writes it.
+    /// Returns the method as HTTP writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,36 +182,43 @@ impl Method {
     }
 }
 
-/// A request, complete. Headers can hold the application id and the body a secret: both are wiped, neither is printed.
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A complete request. Headers can hold the application id and the body a secret: both are wiped, neither is printed.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// The whole address.
+    /// The complete URL.
     pub url: Url,
-    /// Names in lower case, and values.
+    /// Header names in lower case, and values.
     pub headers: Vec<(&'static str, Zeroizing<String>)>,
     /// JSON.
     pub body: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl fmt::Debug for Request {
-    /// Method and path only: the query holds addresses, the headers the application id, the body perhaps a secret.
+    /// Writes the method and the path only: the query holds addresses, the headers the application id, the body perhaps a
+    /// secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Request({} {})", self.method.name(), self.url.path())
+        write!(f, "Request({} {})", self.method, self.url.path())
     }
 }
 
-/// An answer.
+/// A response of the HTTP stack.
 #[derive(Clone, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "every transport makes one")]
+#[expect(clippy::exhaustive_structs, reason = "every transport makes one")]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The header `retry-after`, where there is one.
     pub retry_after: Option<String>,
-    /// The body, not encoded.
+    /// The body, not compressed.
     pub body: Vec<u8>,
 }
 

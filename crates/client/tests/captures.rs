@@ -1,12 +1,11 @@
-//! The captured bodies of a live service's documentation, replayed for each family (captures/README.md beside the project).
+//! The captured bodies of a live service's documentation, replayed for each family.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod support;
 
-use countersign_client::countersign::core::U256;
-use countersign_client::countersign::json::{self, Node};
-use countersign_client::countersign::wire::{CreateOrder, Read};
-use countersign_client::countersign::{AssetId, Policy, Registry};
+use std::sync::Arc;
+
+use countersign_client::countersign::{AssetId, CreateOrder, Policy, Registry, U256};
 use countersign_client::{Api, Client, Flow, Http, QuoteAmount, QuoteRequest, Timeouts};
 use serde_json::Value;
 use support::{Reply, Server, beside};
@@ -46,7 +45,7 @@ async fn every_captured_order_is_asked_for_and_read_as_it_was() {
         });
         let client = Client::new(Api::new(&server.base, None).unwrap(), Http::new(Timeouts::default()).unwrap());
         let wanted: Value = serde_json::from_str(&request).unwrap();
-        let order = CreateOrder::read(Node::root(&json::parse(request.as_bytes()).unwrap(), "")).unwrap();
+        let order = CreateOrder::from_json(request.as_bytes()).unwrap();
 
         if quoted {
             let asset = |side: &str| AssetId::parse(wanted[side]["asset"].as_str().unwrap()).unwrap();
@@ -78,7 +77,7 @@ async fn every_captured_order_is_asked_for_and_read_as_it_was() {
 #[tokio::test]
 async fn captured_cases_are_verified_over_the_wire() {
     let Some(pins) = beside("vectors/registry.json") else { return };
-    let registry = Registry::from_json(pins.as_bytes()).unwrap();
+    let registry = Arc::new(Registry::from_json(pins.as_bytes()).unwrap());
     let mut seen = 0;
     for family in ["evm", "starknet", "solana", "sui", "bitcoin"] {
         let lines = beside(&format!("vectors/{family}.jsonl")).unwrap();
@@ -94,13 +93,11 @@ async fn captured_cases_are_verified_over_the_wire() {
                 _ => Reply::ok(&order),
             });
             let client = Client::new(Api::new(&server.base, None).unwrap(), Http::new(Timeouts::default()).unwrap());
-            let policy = Policy::default();
-            let flow = Flow::new(&client, &registry, &policy);
-            let request = case["request"].to_string();
-            let order = CreateOrder::read(Node::root(&json::parse(request.as_bytes()).unwrap(), "")).unwrap();
-            let swap = flow.create(&order).await.unwrap();
-            let verified = flow.verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error}", case["id"]));
-            assert_eq!(verified.order_id(), case["expected"]["order_id"].as_str().unwrap());
+            let flow = Flow::new(client, Arc::clone(&registry), Policy::default());
+            let order = CreateOrder::from_json(case["request"].to_string().as_bytes()).unwrap();
+            let swap = flow.create(order).await.unwrap();
+            let verified = flow.verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error:?}", case["id"]));
+            assert_eq!(verified.order.order_id(), case["expected"]["order_id"].as_str().unwrap());
             seen += 1;
         }
     }

@@ -7,8 +7,7 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use countersign_client::countersign::json::{self, Node};
-use countersign_client::countersign::wire::{CreateOrder, Read};
+use countersign_client::countersign::CreateOrder;
 use countersign_client::{Action, Api, AppId, Client, Error, Http, OrderId, Retry, Timeouts};
 use support::{Fixture, Reply, Server};
 
@@ -26,8 +25,7 @@ fn id() -> OrderId {
 }
 
 fn order() -> CreateOrder {
-    let text = Fixture::load("evm-record-evm-v3").request.to_string();
-    CreateOrder::read(Node::root(&json::parse(text.as_bytes()).unwrap(), "")).unwrap()
+    Fixture::load("evm-record-evm-v3").create()
 }
 
 /// What a client makes of one reply to `GET /v2/volume`, and how often it asked.
@@ -185,8 +183,8 @@ async fn headers_on_the_wire() {
 }
 
 #[tokio::test]
-async fn health_says_whether_the_service_is_well() {
-    for (reply, well) in [
+async fn health_says_whether_the_service_is_healthy() {
+    for (reply, expected) in [
         (Reply::json(200, r#"{"status":"Ok","result":"Online"}"#), Ok(Some("Online"))),
         (Reply::json(200, r#"{"status":"Ok"}"#), Ok(None)),
         (Reply::json(200, r#"{"status":"Ok","result":{"uptime":1.5}}"#), Ok(None)),
@@ -196,7 +194,7 @@ async fn health_says_whether_the_service_is_well() {
         let server = Server::start(move |_| reply.clone());
         let health = client(&server.base).health().await;
         let health = health.as_ref().map(|answer| answer.value.as_deref()).map_err(Error::code);
-        assert_eq!(health, well);
+        assert_eq!(health, expected);
     }
 }
 

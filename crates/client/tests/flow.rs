@@ -1,4 +1,4 @@
-//! The way of an order: each family, each step in a process of its own, and what ends it before anything is signed or any
+//! The order lifecycle: each family, each step in a process of its own, and what ends it before anything is signed or any
 //! secret leaves.
 #![allow(
     clippy::unwrap_used,
@@ -15,24 +15,33 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use countersign_batch::Artefacts;
 use countersign_client::countersign::json::{self, Node};
-use countersign_client::countersign::wire::{CreateOrder, OrderRecord, Read};
-use countersign_client::countersign::{AnySigned, Code, Policy, Refusal, Registry};
+use countersign_client::countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Unsigned, Verified};
 use countersign_client::{
-    Api, AppId, Client, Error, Flow, Http, Pace, Request, Response, Retry, Secret, State, StreamExt, Swap, Timeouts, TransportErrorKind,
+    Api, AppId, Client, Error, Flow, Http, Pace, Request, Response, Retry, Secret, State, StoredSwap, StreamExt, Timeouts, Transport,
+    TransportErrorKind, VerifiedSwap,
 };
 use serde_json::{Value, json};
 use support::memory::{Memory, ok};
 use support::{Fixture, Reply, Server, Service, Step};
 
 fn create(value: &Value) -> CreateOrder {
-    let text = value.to_string();
-    CreateOrder::read(Node::root(&json::parse(text.as_bytes()).unwrap(), "")).unwrap()
+    CreateOrder::from_json(value.to_string().as_bytes()).unwrap()
+}
+
+/// What a wallet keeps of a fixture's order.
+fn stored(fixture: &Fixture) -> StoredSwap {
+    StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap()
 }
 
 fn http(server: &Server) -> Client<Http> {
     let api = Api::new(&server.base, Some(AppId::new("private-id").unwrap())).unwrap();
     Client::new(api, Http::new(Timeouts::default()).unwrap()).with_retry(Retry { attempts: 1, ..Retry::default() })
+}
+
+fn flow<T: Transport>(client: Client<T>, fixture: &Fixture) -> Flow<T> {
+    Flow::new(client, pinned(fixture), Policy::default())
 }
 
 fn pinned(fixture: &Fixture) -> Registry {
@@ -43,53 +52,56 @@ fn key(fixture: &Fixture) -> Option<&str> {
     fixture.wallet["secret_key"].as_str()
 }
 
-/// Prepares with the fixture's wallet, and signs.
-fn sign(verified: countersign_client::countersign::AnyVerified, fixture: &Fixture) -> AnySigned {
+/// Prepares with the fixture's wallet.
+fn prepare(verified: &Verified, fixture: &Fixture) -> Unsigned {
     let text = fixture.wallet.to_string();
     let wallet = json::parse(text.as_bytes()).unwrap();
-    verified.prepare_json(Node::root(&wallet, "/wallet")).unwrap().sign(key(fixture).unwrap()).unwrap()
+    countersign_batch::prepare(verified, Node::root(&wallet, "/wallet")).unwrap()
 }
 
-/// Every kind of source, over the wire: create, verify, sign, submit or broadcast, follow to the end. Each step is a
-/// process of its own: it knows nothing but what the step before it kept.
+/// Prepares with the fixture's wallet, and signs.
+fn sign(verified: &Verified, fixture: &Fixture) -> Unsigned {
+    let mut unsigned = prepare(verified, fixture);
+    countersign_batch::sign(&mut unsigned, key(fixture).unwrap()).unwrap();
+    unsigned
+}
+
+/// Every kind of source, over the wire: create, verify, sign, submit or broadcast, follow to the end. Each step is a process of
+/// its own: it knows nothing but what the step before it kept.
 #[tokio::test]
-async fn every_kind_of_source_goes_the_whole_way_in_separate_steps() {
+async fn every_kind_of_source_reaches_its_end_in_separate_steps() {
     let mut kinds = BTreeSet::new();
     for (kind, fixture) in Fixture::of_each_source() {
         kinds.insert(kind);
         let server = Service::new(fixture.clone()).start();
-        let (registry, policy) = (pinned(&fixture), Policy::default());
-
         let saved = {
-            let client = http(&server);
-            let swap = Flow::new(&client, &registry, &policy).create(&create(&fixture.request)).await.unwrap();
-            swap.as_json().to_vec()
+            let swap = flow(http(&server), &fixture).create(fixture.create()).await.unwrap();
+            serde_json::to_vec(&swap).unwrap()
         };
         let signed = {
-            let (client, swap) = (http(&server), Swap::from_json(saved.clone()).unwrap());
+            let swap = StoredSwap::from_json(&saved).unwrap();
             assert_eq!(swap.id().as_str(), fixture.order_id());
-            let verified =
-                Flow::new(&client, &registry, &policy).verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error}", fixture.id));
+            let verified = flow(http(&server), &fixture).verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error:?}", fixture.id));
+            let VerifiedSwap { order: verified, record, .. } = verified;
+            assert_eq!(record, OrderRecord::from_json(fixture.order.to_string().as_bytes()).unwrap());
             if key(&fixture).is_none() {
                 // A Bitcoin deposit without coins is an address and a URI: nothing is signed here.
-                let text = fixture.wallet.to_string();
-                let wallet = json::parse(text.as_bytes()).unwrap();
-                let unsigned = verified.prepare_json(Node::root(&wallet, "/wallet")).unwrap();
-                assert_eq!(serde_json::to_value(&unsigned).unwrap()["deposit"]["address"], fixture.expect["deposit"]["address"]);
+                let unsigned = prepare(&verified, &fixture);
+                assert_eq!(serde_json::to_value(Artefacts(&unsigned)).unwrap()["deposit"]["address"], fixture.expect["deposit"]["address"]);
                 None
             } else {
-                Some(sign(verified, &fixture))
+                Some(sign(&verified, &fixture))
             }
         };
         let before = server.seen().len();
         if let Some(signed) = signed {
             // The artefacts are those of the reference libraries.
-            let artefacts = serde_json::to_value(&signed).unwrap();
+            let artefacts = serde_json::to_value(Artefacts(&signed)).unwrap();
             for (name, expected) in fixture.expect.as_object().unwrap() {
                 assert_eq!(&artefacts[name], expected, "{}: {name}", fixture.id);
             }
-            let (client, swap) = (http(&server), Swap::from_json(saved.clone()).unwrap());
-            let submitted = Flow::new(&client, &registry, &policy).submit(&swap, &signed).await;
+            let swap = StoredSwap::from_json(&saved).unwrap();
+            let submitted = flow(http(&server), &fixture).submit(&swap, &signed.finish().unwrap()).await;
             match fixture.gasless() {
                 Some(signature) => {
                     assert_eq!(submitted.unwrap().value.as_deref(), Some("0xtransaction"));
@@ -105,13 +117,12 @@ async fn every_kind_of_source_goes_the_whole_way_in_separate_steps() {
         }
         let service = Service { step: Arc::new(Mutex::new(Step::SourceSeen)), ..Service::new(fixture.clone()) };
         let server = service.start();
-        let (client, swap) = (http(&server), Swap::from_json(saved).unwrap());
-        let flow = Flow::new(&client, &registry, &policy);
+        let (flow, swap) = (flow(http(&server), &fixture), StoredSwap::from_json(&saved).unwrap());
         let pace = Pace { quickest: Duration::from_millis(1), slowest: Duration::from_millis(2) };
         let mut states = Vec::new();
         let mut watch = std::pin::pin!(flow.watch(&swap, pace));
         while let Some(progress) = watch.next().await {
-            let progress = progress.unwrap_or_else(|error| panic!("{}: {error}", fixture.id));
+            let progress = progress.unwrap_or_else(|error| panic!("{}: {error:?}", fixture.id));
             states.push(progress.status.complete);
             if states.len() == 3 {
                 *service.step.lock().unwrap() = Step::Redeemed;
@@ -126,8 +137,7 @@ async fn every_kind_of_source_goes_the_whole_way_in_separate_steps() {
 async fn the_request_goes_out_as_it_was_made() {
     let fixture = Fixture::load("evm-record-evm-v2");
     let server = Service::new(fixture.clone()).start();
-    let (client, registry, policy) = (http(&server), pinned(&fixture), Policy::default());
-    Flow::new(&client, &registry, &policy).create(&create(&fixture.request)).await.unwrap();
+    flow(http(&server), &fixture).create(fixture.create()).await.unwrap();
     let seen = &server.seen()[0];
     assert_eq!(seen.line(), "POST /v2/orders");
     assert_eq!(seen.headers["content-type"], "application/json");
@@ -191,9 +201,8 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
                 asked.lock().unwrap().push(request.method.name());
                 serve(&fixture, Step::Created, request)
             });
-            let (registry, policy) = (pinned(base), Policy::default());
-            let flow = Flow::new(&client, &registry, &policy);
-            let swap = flow.create(&create(&base.request)).await.unwrap_or_else(|error| panic!("{}: {error}", case["id"]));
+            let flow = flow(client, base);
+            let swap = flow.create(base.create()).await.unwrap_or_else(|error| panic!("{}: {error:?}", case["id"]));
             match flow.verify(&swap).await {
                 Err(Error::Refused(refusal)) => {
                     // The service's record stands in its envelope, the case's is bare.
@@ -235,11 +244,7 @@ async fn redeem(
         asked.lock().unwrap().push(format!("{} {body}", request.method.name()));
         if request.method.name() == "GET" { ok(&record) } else { serve(fixture, step, request) }
     });
-    let (registry, policy) = (pinned(fixture), Policy::default());
-    let response = fixture.response.to_string();
-    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
-    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), response.as_bytes()).unwrap();
-    let result = Flow::new(&client, &registry, &policy).redeem(&swap, secret).await.map(drop).map_err(|error| error.code().to_owned());
+    let result = flow(client, fixture).redeem(&stored(fixture), secret).await.map(drop).map_err(|error| error.code().to_owned());
     let asked = asked.lock().unwrap().clone();
     (result, asked)
 }
@@ -248,7 +253,7 @@ async fn redeem(
 async fn the_secret_leaves_only_when_it_is_safe() {
     let secret = Secret::generate().unwrap();
     let fixture = Fixture::with_secret(&secret);
-    // Funded 600 s after creation; arbitrum's 600 blocks are nominally 7200 s (batch-contract.md).
+    // Funded 600 s after creation; arbitrum's 600 blocks are nominally 7200 s.
     let (funded, headroom) = (fixture.created() + 600, 1_800);
     let last = funded + 7_200 - headroom;
     let destination = |member: &'static str, value: Value| move |order: &mut Value| order["destination_swap"][member] = value.clone();
@@ -305,9 +310,7 @@ async fn a_funding_in_the_future_makes_no_room() {
     let mut order = fixture.at(Step::DestinationFunded);
     order["destination_swap"]["timelock"] = json!(100);
     future(&mut order);
-    let text = order.to_string();
-    let value = json::parse(text.as_bytes()).unwrap();
-    let record = OrderRecord::read(Node::root(&value, "")).unwrap();
+    let record = OrderRecord::from_json(order.to_string().as_bytes()).unwrap();
     let hold = countersign_client::release::check(&record, &registry, fixture.created(), Duration::from_secs(1_800)).unwrap_err();
     assert_eq!(hold, countersign_client::Hold::NoRoom { left: 1_200, needed: 1_800 });
 }
@@ -325,10 +328,7 @@ async fn a_record_that_changes_its_story_ends_the_watch() {
         }
         ok(&order)
     });
-    let (registry, policy) = (pinned(&fixture), Policy::default());
-    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
-    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
-    let flow = Flow::new(&client, &registry, &policy);
+    let (flow, swap) = (flow(client, &fixture), stored(&fixture));
     let items: Vec<_> =
         flow.watch(&swap, Pace::default()).map(|item| item.map(|item| item.status.state).map_err(|error| error.code())).collect().await;
     assert_eq!(items, [Ok(State::Initiated), Err("record_pays_less")]);
@@ -338,10 +338,7 @@ async fn a_record_that_changes_its_story_ends_the_watch() {
 async fn a_funded_order_is_not_signed_again() {
     let fixture = Fixture::load("evm-record-evm-v2");
     let server = { Service { step: Arc::new(Mutex::new(Step::SourceFunded)), ..Service::new(fixture.clone()) } }.start();
-    let (client, registry, policy) = (http(&server), pinned(&fixture), Policy::default());
-    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
-    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
-    let error = Flow::new(&client, &registry, &policy).verify(&swap).await.unwrap_err();
+    let error = flow(http(&server), &fixture).verify(&stored(&fixture)).await.unwrap_err();
     assert_eq!(error.code(), "record_funded");
 }
 
@@ -349,13 +346,10 @@ async fn a_funded_order_is_not_signed_again() {
 async fn the_signature_of_one_order_is_not_submitted_for_another() {
     let (one, two) = (Fixture::load("evm-record-evm-v2"), Fixture::load("evm-record-bitcoin-v3"));
     let server = Service::new(one.clone()).start();
-    let (client, registry, policy) = (http(&server), pinned(&one), Policy::default());
-    let flow = Flow::new(&client, &registry, &policy);
-    let swap = flow.create(&create(&one.request)).await.unwrap();
-    let signed = sign(flow.verify(&swap).await.unwrap(), &one);
-    let other = countersign_client::OrderId::parse(two.order_id()).unwrap();
-    let other = Swap::new(other, two.request.to_string().as_bytes(), two.response.to_string().as_bytes()).unwrap();
-    assert_eq!(flow.submit(&other, &signed).await.unwrap_err().code(), "record_mismatch");
+    let flow = flow(http(&server), &one);
+    let swap = flow.create(one.create()).await.unwrap();
+    let signed = sign(&flow.verify(&swap).await.unwrap().order, &one).finish().unwrap();
+    assert_eq!(flow.submit(&stored(&two), &signed).await.unwrap_err().code(), "record_mismatch");
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
 }
 
@@ -363,23 +357,45 @@ async fn the_signature_of_one_order_is_not_submitted_for_another() {
 async fn assets_that_are_not_pinned_are_not_even_asked_for() {
     let mut fixture = Fixture::load("evm-record-evm-v2");
     let server = Server::start(|_| Reply::Reset);
-    let (client, registry, policy) = (http(&server), pinned(&fixture), Policy::default());
     fixture.request["destination"]["asset"] = json!("nowhere:x");
-    let error = Flow::new(&client, &registry, &policy).create(&create(&fixture.request)).await.unwrap_err();
+    let error = flow(http(&server), &fixture).create(fixture.create()).await.unwrap_err();
     assert!(error.code() == "unknown_asset" && server.seen().is_empty());
 }
 
 #[test]
 fn what_is_kept_is_a_case_and_must_be_whole() {
     let fixture = Fixture::load("evm-record-evm-v2");
-    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
-    let swap = Swap::new(id.clone(), fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
-    let again = Swap::from_json(swap.as_json().to_vec()).unwrap();
-    assert_eq!((again.id(), again.request().unwrap()), (&id, create(&fixture.request)));
+    // Byte for byte as it came, spaces and unknown members included.
+    let response = fixture.response.to_string().replacen('{', " {\n\"unknown\" :1e400 ,", 1);
+    let swap = StoredSwap::new(fixture.create(), response.clone()).unwrap();
+    let text = serde_json::to_string(&swap).unwrap();
+    let again: StoredSwap = text.parse().unwrap();
+    assert_eq!((again.id().as_str(), again.request()), (fixture.order_id(), &create(&fixture.request)));
+    assert_eq!(again.response(), response.trim().as_bytes());
+    let value = json::parse(text.as_bytes()).unwrap();
+    let case = countersign_batch::Case::from_value(&value).unwrap();
+    assert!(case.verify(&pinned(&fixture), &Policy::default()).is_ok());
+
+    let id = fixture.order_id();
     for text in ["", "{}", r#"{"id":"x","request":{},"response":{}}"#, &format!(r#"{{"id":"{id}","request":{{}}}}"#)] {
-        assert!(matches!(Swap::from_json(text.as_bytes().to_vec()), Err(Error::Input(_))), "{text}");
+        assert!(matches!(StoredSwap::from_json(text.as_bytes()), Err(Error::Input(_))), "{text}");
     }
-    assert!(Swap::new(id, b"{}, \"wallet\": {", b"{}").is_err());
+    let inserted = text.replacen('{', &format!(r#"{{"id":"{id}","#), 1);
+    assert_eq!(StoredSwap::from_json(inserted.as_bytes()).unwrap_err().code(), "json_duplicate_key");
+    for response in ["", "{}", "{}, \"wallet\": {}", r#"{"status":"Error","error":"no"}"#] {
+        assert!(matches!(StoredSwap::new(fixture.create(), response), Err(Error::Input(_))), "{response}");
+    }
+}
+
+/// What is kept under another order's id is refused when it is read.
+#[test]
+fn what_is_kept_names_its_own_order() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let (id, other) = (fixture.order_id(), "f".repeat(64));
+    let text = serde_json::to_string(&stored(&fixture)).unwrap();
+    let named = text.replacen(id, &other, 1);
+    let Err(Error::Input(refusal)) = StoredSwap::from_json(named.as_bytes()) else { panic!() };
+    assert_eq!((refusal.code(), refusal.location()), (Code::RecordMismatch, "/id"));
 }
 
 /// Instant refund: what the signer refuses is not sent, and what it signs goes out as it is.
@@ -393,10 +409,7 @@ async fn an_instant_refund_is_sent_only_as_it_was_signed() {
         asked.lock().unwrap().push(format!("{} {body}", request.method.name()));
         if request.url.path().ends_with("/instant-refund-hash") { ok(&hashes) } else { serve(&fixture, Step::SourceFunded, request) }
     });
-    let (registry, policy) = (pinned(&fixture), Policy::default());
-    let id = countersign_client::OrderId::parse(fixture.order_id()).unwrap();
-    let swap = Swap::new(id, fixture.request.to_string().as_bytes(), fixture.response.to_string().as_bytes()).unwrap();
-    let flow = Flow::new(&client, &registry, &policy);
+    let (flow, swap) = (flow(client, &fixture), stored(&fixture));
     let good = format!("{}83", "ab".repeat(64));
     for (signed, code) in [
         (Err(Refusal::new(Code::SecretHashMismatch, "/hashes/0")), "secret_hash_mismatch"),

@@ -13,18 +13,15 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use countersign_client::countersign::Registry;
-use countersign_client::countersign::json::{self, Node};
-use countersign_client::countersign::wire::{OrderRecord, Read};
-use countersign_client::status::time;
+use countersign_client::countersign::{OrderRecord, Registry};
+use countersign_client::status::parse_time;
 use countersign_client::{OrderId, Pace, Progress, State, Status, StreamExt, TransportErrorKind, track};
 use serde_json::{Value, json};
 use support::memory::{Memory, ok, whole};
 use support::{Fixture, Step, beside};
 
 fn record(value: &Value) -> OrderRecord {
-    let text = value.to_string();
-    OrderRecord::read(Node::root(&json::parse(text.as_bytes()).unwrap(), "")).unwrap()
+    OrderRecord::from_json(value.to_string().as_bytes()).unwrap()
 }
 
 fn registry() -> Registry {
@@ -33,7 +30,7 @@ fn registry() -> Registry {
 
 const HOUR: u64 = 3_600;
 
-/// Every row of protocol.md section 9, first match wins: which fields are set on source and destination, at which age.
+/// Every row of the documented table, first match wins: which fields are set on source and destination, at which age.
 #[test]
 fn states_are_those_of_the_published_client() {
     let registry = registry();
@@ -74,7 +71,7 @@ fn states_are_those_of_the_published_client() {
         for (at, value) in &set {
             *order.pointer_mut(at).unwrap() = value.clone();
         }
-        assert_eq!(State::of(&record(&order), &registry, fixture.created() + age), state, "{set:?} after {age} s");
+        assert_eq!(State::from_record(&record(&order), &registry, fixture.created() + age), state, "{set:?} after {age} s");
     }
 }
 
@@ -85,14 +82,14 @@ fn a_bitcoin_source_has_six_hours() {
     let mut order = serde_json::from_str::<Value>(&text).unwrap()["result"].clone();
     // The capture is a finished swap: created 2025-07-09T04:38:18Z (coreutils: date -d .. +%s gives 1752035898).
     let created = 1_752_035_898;
-    let finished = Status::of(&record(&order), &pinned, created);
+    let finished = Status::from_record(&record(&order), &pinned, created);
     assert!(finished.complete && finished.is_final() && finished.state == State::Redeemed);
     for leg in ["source_swap", "destination_swap"] {
         for name in ["initiate_tx_hash", "redeem_tx_hash"] {
             order[leg][name] = json!("");
         }
     }
-    let at = |age| Status::of(&record(&order), &pinned, created + age);
+    let at = |age| Status::from_record(&record(&order), &pinned, created + age);
     assert_eq!((at(6 * HOUR).state, at(6 * HOUR + 1).state), (State::Created, State::Expired));
     assert_eq!(at(0).deadline, Some(created + 6 * HOUR));
 }
@@ -101,49 +98,49 @@ fn a_bitcoin_source_has_six_hours() {
 fn a_wrong_clock_changes_no_transaction() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v3"));
     for now in [0, 1, fixture.created(), u64::MAX] {
-        assert_eq!(State::of(&record(&fixture.at(Step::DestinationFunded)), &registry, now), State::AwaitingRedeem);
-        assert_eq!(State::of(&record(&fixture.at(Step::Redeemed)), &registry, now), State::Redeemed);
+        assert_eq!(State::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, now), State::AwaitingRedeem);
+        assert_eq!(State::from_record(&record(&fixture.at(Step::Redeemed)), &registry, now), State::Redeemed);
     }
     let mut order = fixture.order;
     order["created_at"] = json!("not a time");
-    assert_eq!(State::of(&record(&order), &registry, u64::MAX), State::Created);
+    assert_eq!(State::from_record(&record(&order), &registry, u64::MAX), State::Created);
 }
 
 #[test]
 fn times_are_read_in_every_form_that_was_seen() {
     // coreutils: date -u -d 2025-07-09T04:38:18Z +%s
     for text in ["2025-07-09T04:38:18Z", "2025-07-09T04:38:18.632122Z", "2025-07-09T04:38:18.632122999Z", "1752035898"] {
-        assert_eq!(time(text), Some(1_752_035_898), "{text}");
+        assert_eq!(parse_time(text), Some(1_752_035_898), "{text}");
     }
     for text in ["", "now", "2025-07-09", "1969-12-31T23:59:59Z", "-5", "2025-13-09T04:38:18Z"] {
-        assert_eq!(time(text), None, "{text}");
+        assert_eq!(parse_time(text), None, "{text}");
     }
 }
 
 #[test]
 fn says_from_when_on_refunds_are_possible() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
-    // base 43200 blocks of 2 s and arbitrum 600 blocks of 12 s (batch-contract.md, nominal seconds); funded 600 s after creation.
+    // base 43200 blocks of 2 s and arbitrum 600 blocks of 12 s; funded 600 s after creation.
     let funded = fixture.created() + 600;
-    let status = Status::of(&record(&fixture.at(Step::DestinationFunded)), &registry, 0);
+    let status = Status::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, 0);
     assert_eq!(status.refund_possible_from, Some(funded + 86_400));
     assert_eq!(status.solver_refund_possible_from, Some(funded + 7_200));
-    let status = Status::of(&record(&fixture.at(Step::Created)), &registry, 0);
+    let status = Status::from_record(&record(&fixture.at(Step::Created)), &registry, 0);
     assert_eq!((status.refund_possible_from, status.solver_refund_possible_from), (None, None));
     // Without a time of funding, creation stands for it: earlier, so careful.
     let mut order = fixture.at(Step::SourceFunded);
     order["source_swap"]["initiate_timestamp"] = Value::Null;
-    assert_eq!(Status::of(&record(&order), &registry, 0).refund_possible_from, Some(fixture.created() + 86_400));
+    assert_eq!(Status::from_record(&record(&order), &registry, 0).refund_possible_from, Some(fixture.created() + 86_400));
 }
 
 #[test]
 fn the_deadline_of_the_record_goes_first() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
     let mut order = fixture.order.clone();
-    assert_eq!(Status::of(&record(&order), &registry, 0).deadline, Some(fixture.created() + HOUR));
+    assert_eq!(Status::from_record(&record(&order), &registry, 0).deadline, Some(fixture.created() + HOUR));
     for deadline in [json!(1_752_035_898), json!("2025-07-09T04:38:18Z"), json!("1752035898")] {
         order["deadline"] = deadline;
-        assert_eq!(Status::of(&record(&order), &registry, 0).deadline, Some(1_752_035_898));
+        assert_eq!(Status::from_record(&record(&order), &registry, 0).deadline, Some(1_752_035_898));
     }
 }
 
@@ -157,7 +154,7 @@ async fn follow(script: Vec<Result<Value, TransportErrorKind>>) -> (Vec<Result<P
         None => whole(404, "the script is over"),
     });
     let client = client.with_retry(countersign_client::Retry { attempts: 1, ..Default::default() });
-    let stream = track(&client, &id, &registry, Pace::default(), |_| Ok(()));
+    let stream = track(&client, &registry, id, Pace::default(), |_| Ok(()));
     let items = stream.map(|item| item.map_err(|error| error.code().to_owned())).collect().await;
     let waits = client.transport().waits.lock().unwrap().clone();
     (items, waits)

@@ -13,14 +13,17 @@ pub struct Memory<F> {
     pub waits: Mutex<Vec<Duration>>,
 }
 
-impl<F: Fn(&Request) -> Result<Response, TransportErrorKind>> Memory<F> {
+impl<F: Fn(&Request) -> Result<Response, TransportErrorKind> + Send + Sync> Memory<F> {
     pub fn client(now: u64, answer: F) -> Client<Self> {
-        let memory = Self { answer, now: AtomicU64::new(now), waits: Mutex::new(Vec::new()) };
-        Client::new(Api::new("https://service.example", None).unwrap(), memory)
+        Client::new(Api::new("https://service.example", None).unwrap(), Self::new(now, answer))
+    }
+
+    pub fn new(now: u64, answer: F) -> Self {
+        Self { answer, now: AtomicU64::new(now), waits: Mutex::new(Vec::new()) }
     }
 }
 
-impl<F: Fn(&Request) -> Result<Response, TransportErrorKind>> Transport for Memory<F> {
+impl<F: Fn(&Request) -> Result<Response, TransportErrorKind> + Send + Sync> Transport for Memory<F> {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         (self.answer)(request).map_err(|kind| TransportError::new(kind, "scripted"))
     }

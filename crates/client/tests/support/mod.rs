@@ -26,11 +26,9 @@ use std::thread;
 use std::time::Duration;
 
 use countersign_client::Secret;
-use countersign_client::countersign::chains::swap_id::{self, Version};
-use countersign_client::countersign::core::{Leg, Side};
-use countersign_client::countersign::json::{self as strict, Node};
-use countersign_client::countersign::wire::{OrderRecord, Read as _};
-use countersign_client::countersign::{Family, Registry};
+use countersign_client::countersign::chains::address;
+use countersign_client::countersign::chains::swap_id::{self, SwapIdInput, Version};
+use countersign_client::countersign::{CreateOrder, Leg, OrderRecord, Registry};
 use serde_json::{Value, json};
 
 /// A request as it came off the wire.
@@ -255,11 +253,16 @@ impl Fixture {
     pub fn gasless(&self) -> Option<String> {
         let typed = &self.expect["typed_data"]["signature"];
         if let Some(felts) = typed.as_array() {
-            // Starknet: decimal felts joined with a comma (protocol.md section 6).
-            let decimal = |felt: &Value| felt.as_str().unwrap().parse::<countersign_client::countersign::core::U256>().unwrap().to_string();
+            // Starknet: decimal felts joined with a comma.
+            let decimal = |felt: &Value| felt.as_str().unwrap().parse::<countersign_client::countersign::U256>().unwrap().to_string();
             return Some(felts.iter().map(decimal).collect::<Vec<_>>().join(","));
         }
         typed.as_str().or_else(|| self.expect["gasless"]["submission"].as_str()).map(str::to_owned)
+    }
+
+    /// The typed request.
+    pub fn create(&self) -> CreateOrder {
+        CreateOrder::from_json(self.request.to_string().as_bytes()).unwrap()
     }
 
     pub fn order_id(&self) -> &str {
@@ -277,12 +280,20 @@ impl Fixture {
     pub fn with_secret(secret: &Secret) -> Self {
         let mut fixture = Self::load("evm-record-evm-v2").with_secret_hash(&secret.hash().to_string());
         let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
-        let text = fixture.order.to_string();
-        let value = strict::parse(text.as_bytes()).unwrap();
-        let record = OrderRecord::read(Node::root(&value, "")).unwrap();
+        let record = OrderRecord::from_json(fixture.order.to_string().as_bytes()).unwrap();
         for (leg, name, chain) in [(Leg::Source, "source_swap", 8453), (Leg::Destination, "destination_swap", 42161)] {
-            let side = Side::of(&record, leg, &registry, Family::Evm).unwrap();
-            let id = swap_id::evm(Version::V2, chain, &side.terms(), &[]);
+            let swap = leg.of(&record);
+            let network = &registry.asset(swap.asset.as_str()).unwrap().chain.network;
+            let party = |text: &str| address::parse(network, text).unwrap();
+            let (initiator, redeemer) = (party(&swap.initiator), party(&swap.redeemer));
+            let input = SwapIdInput {
+                secret_hash: &swap.secret_hash.0,
+                initiator: initiator.bytes(),
+                redeemer: redeemer.bytes(),
+                timelock: swap.timelock,
+                amount: swap.amount,
+            };
+            let id = swap_id::evm(Version::V2, chain, &input, &[]);
             fixture.order[name]["swap_id"] = json!(hex::encode(id));
         }
         fixture

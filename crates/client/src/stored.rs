@@ -1,0 +1,143 @@
+//! A swap as the caller keeps it: enough to continue after any step, in any later process.
+
+use std::str::FromStr;
+
+use countersign::json::{self, Node};
+use countersign::wire::{self, Read};
+use countersign::{Code, CreateOrder, Proposal, Refusal};
+use serde::ser::{Error as _, SerializeStruct};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::error::Error;
+use crate::request::OrderId;
+
+/// An order that was created: its id, the request and the response to it. It holds no secret.
+///
+/// It serializes as a case of the JSON contract, so that `countersign explain --case` reads it too, with the response byte for
+/// byte as it came. Serialize it with `serde_json`: other formats cannot embed the response.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use countersign_client::StoredSwap;
+///
+/// # let kept = format!(r#"{{"id":"{0}","request":{{"source":{{"asset":"a:x","owner":"o","amount":"1"}},
+/// #     "destination":{{"asset":"b:y","owner":"p","amount":"1"}}}},"response":{{"status":"Ok","result":{{"order_id":"{0}"}}}}}}"#, "ab".repeat(32));
+/// # let swap = StoredSwap::from_json(kept.as_bytes())?;
+/// let kept = serde_json::to_vec(&swap)?;
+/// assert_eq!(StoredSwap::from_json(&kept)?, swap);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSwap {
+    id: OrderId,
+    request: CreateOrder,
+    response: Vec<u8>,
+}
+
+/// The members as they are kept.
+#[derive(Deserialize)]
+struct Kept<'t> {
+    #[serde(borrow)]
+    response: &'t RawValue,
+}
+
+impl StoredSwap {
+    /// Takes the request and the body of the response to it, in its envelope. The response names the order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] at `/response` if it is not the response of an order.
+    pub fn new(request: CreateOrder, response: impl Into<Vec<u8>>) -> Result<Self, Error> {
+        let response = response.into();
+        let id = order_id(&response).map_err(Error::Input)?;
+        Ok(Self { id, request, response })
+    }
+
+    /// Takes a response that the client has read already.
+    pub(crate) const fn from_answer(id: OrderId, request: CreateOrder, response: Vec<u8>) -> Self {
+        Self { id, request, response }
+    }
+
+    /// Parses what was serialized.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] at the member that is missing or malformed; [`Code::RecordMismatch`] at `/id` if the response is that
+    /// of another order.
+    pub fn from_json(text: &[u8]) -> Result<Self, Error> {
+        let (id, request) = members(text).map_err(Error::Input)?;
+        // The strict parser has accepted the text, so that only the place of the response is left to find.
+        let kept: Kept<'_> = serde_json::from_slice(text).map_err(|_| Error::Input(Refusal::new(Code::JsonSyntax, "")))?;
+        let swap = Self::new(request, kept.response.get())?;
+        if swap.id.as_str().eq_ignore_ascii_case(&id) {
+            return Ok(swap);
+        }
+        Err(Error::Input(Refusal::new(Code::RecordMismatch, "/id").with_expected(swap.id.as_str()).with_actual(id)))
+    }
+
+    /// Returns the order's id.
+    #[must_use]
+    pub const fn id(&self) -> &OrderId {
+        &self.id
+    }
+
+    /// Returns the request.
+    #[must_use]
+    pub const fn request(&self) -> &CreateOrder {
+        &self.request
+    }
+
+    /// Returns the body of the response, in its envelope, as it came.
+    #[must_use]
+    pub fn response(&self) -> &[u8] {
+        &self.response
+    }
+
+    /// Returns the documents to judge the order by, together with a record.
+    pub(crate) fn proposal<'d>(&'d self, record: &'d [u8]) -> Proposal<'d> {
+        Proposal::new(&self.request, &self.response).with_record(record)
+    }
+}
+
+/// Reads the id and the request of a kept swap.
+fn members(text: &[u8]) -> Result<(String, CreateOrder), Refusal> {
+    let value = json::parse(text)?;
+    let root = Node::root(&value, "");
+    let members = root.object()?;
+    Ok((members.need("id")?.text()?.to_owned(), CreateOrder::read(members.need("request")?)?))
+}
+
+/// Reads the order that a response names.
+fn order_id(response: &[u8]) -> Result<OrderId, Refusal> {
+    let value = json::parse(response).map_err(|refusal| refusal.under("/response"))?;
+    wire::with_result(Node::root(&value, "/response"), OrderId::from_result)
+}
+
+impl FromStr for StoredSwap {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::from_json(text.as_bytes())
+    }
+}
+
+impl TryFrom<&[u8]> for StoredSwap {
+    type Error = Error;
+
+    fn try_from(text: &[u8]) -> Result<Self, Error> {
+        Self::from_json(text)
+    }
+}
+
+impl Serialize for StoredSwap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let response: &RawValue = serde_json::from_slice(&self.response).map_err(S::Error::custom)?;
+        let mut map = serializer.serialize_struct("StoredSwap", 3)?;
+        map.serialize_field("id", &self.id)?;
+        map.serialize_field("request", &self.request)?;
+        map.serialize_field("response", response)?;
+        map.end()
+    }
+}
