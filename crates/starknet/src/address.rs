@@ -1,21 +1,18 @@
 //! Starknet addresses: felts, in any number of digits. `0x1`, `0x01` and 64 digits are one address.
 
-use countersign_core::{Account, Code, Family, Refusal};
+use countersign_core::{Account, Family};
 use starknet_crypto::Felt;
 
 use crate::felt;
 
-/// The address of an account of this family; `None` for another family's.
+/// Returns the address of an account of this family; `None` for another family's.
 #[must_use]
-pub fn of(account: &Account) -> Option<Felt> {
-    account.array().and_then(felt::of_bytes)
+pub fn from_account(account: &Account) -> Option<Felt> {
+    if account.family() == Family::Starknet { account.array().and_then(felt::from_bytes) } else { None }
 }
 
-/// The account with this address.
-///
-/// # Errors
-///
-/// Never in practice: 32 bytes always fit; [`Code::Internal`] otherwise.
-pub(crate) fn account(address: Felt) -> Result<Account, Refusal> {
-    Account::new(Family::Starknet, &address.to_bytes_be()).ok_or_else(|| Refusal::new(Code::Internal, ""))
+/// Returns the account with this address.
+#[must_use]
+pub fn to_account(address: Felt) -> Account {
+    Account::from_array(Family::Starknet, address.to_bytes_be())
 }

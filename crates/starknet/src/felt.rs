@@ -1,54 +1,52 @@
-//! Felts, strictly read: the numbers below `2^251 + 17 * 2^192 + 1` that everything on Starknet is made of.
+//! Felts, strictly parsed: the numbers below `2^251 + 17 * 2^192 + 1` that everything on Starknet is made of.
 //!
 //! The felt library reduces what is not below the prime, and takes an empty hex number for zero. So no text and no bytes
 //! from outside reach it before they are known to be the felt that they say.
 
+use countersign_core::chains::address::STARK_PRIME;
 use countersign_core::chains::digits;
 use countersign_core::json::{Node, Value};
-use countersign_core::{Code, Refusal, U256, number};
+use countersign_core::{Code, ParseError, Refusal, U256, number};
 use serde::{Serialize, Serializer};
 use starknet_crypto::Felt;
 
-/// Bytes of the prime, big-endian.
-const PRIME: [u8; 32] = {
-    let mut prime = [0; 32];
-    prime[0] = 0x08;
-    prime[7] = 0x11;
-    prime[31] = 0x01;
-    prime
-};
-
-/// Reads `0x` and 1 to 64 hex digits below the prime; leading zeros mean nothing.
+/// Parses `0x` and 1 to 64 hex digits below the prime; leading zeros mean nothing.
 ///
 /// # Errors
 ///
 /// A `hex_` code, [`Code::NumberTooLarge`] for more digits, [`Code::FeltOutOfRange`] at or above the prime.
-pub fn parse(text: &str) -> Result<Felt, Code> {
+pub fn parse(text: &str) -> Result<Felt, ParseError> {
     parse_bytes(text).map(|bytes| Felt::from_bytes_be(&bytes))
 }
 
-/// As [`parse`], big-endian bytes.
-fn parse_bytes(text: &str) -> Result<[u8; 32], Code> {
+/// Parses as [`parse`] does, into big-endian bytes.
+fn parse_bytes(text: &str) -> Result<[u8; 32], ParseError> {
     let hex = text.strip_prefix("0x").ok_or(Code::HexPrefix)?;
     if hex.is_empty() {
-        return Err(Code::HexEmpty);
+        return Err(Code::HexEmpty.into());
     }
     let mut bytes = [0; 32];
-    padded(hex, &mut bytes)?;
-    if bytes < PRIME { Ok(bytes) } else { Err(Code::FeltOutOfRange) }
+    parse_padded(hex, &mut bytes)?;
+    if bytes < STARK_PRIME { Ok(bytes) } else { Err(Code::FeltOutOfRange.into()) }
 }
 
-/// Reads up to 64 hex digits, in either letter case, as a number of 32 bytes, into memory of the caller's.
-pub(crate) fn padded(hex: &str, bytes: &mut [u8; 32]) -> Result<(), Code> {
+/// Parses up to 64 hex digits, in either letter case, as a number of 32 bytes. The caller supplies the memory, which must be
+/// zero, so that a secret leaves no copy behind.
+pub(crate) fn parse_padded(hex: &str, bytes: &mut [u8; 32]) -> Result<(), ParseError> {
     let zeros = 64_usize.checked_sub(hex.len()).ok_or(Code::NumberTooLarge)?;
-    // The digit that stands alone in front of an odd number of them, and the pairs behind it.
-    let (alone, pairs) = hex.split_at_checked(hex.len() & 1).ok_or(Code::HexDigit)?;
-    let (_, tail) = bytes.split_at_mut_checked(zeros.div_ceil(2)).ok_or(Code::Internal)?;
+    // An odd number of digits has a single digit in front of the pairs.
+    let (single, pairs) = hex.split_at_checked(hex.len() & 1).ok_or(Code::HexDigit)?;
+    let tail = bytes.get_mut(zeros.div_ceil(2)..).unwrap_or_default();
     digits::into(pairs, tail).map_err(|_| Code::HexDigit)?;
-    if let (Some(byte), false) = (bytes.get_mut(zeros / 2), alone.is_empty()) {
-        *byte = u8::from_str_radix(alone, 16).map_err(|_| Code::HexDigit)?;
+    if let (Some(byte), false) = (bytes.get_mut(zeros / 2), single.is_empty()) {
+        *byte = u8::from_str_radix(single, 16).map_err(|_| Code::HexDigit)?;
     }
     Ok(())
+}
+
+/// Parses a felt of a signature or key: decimal, or hex behind `0x`.
+pub(crate) fn parse_any(text: &str) -> Result<Felt, ParseError> {
+    if text.starts_with("0x") { parse(text) } else { from_number(number::decimal(text)?).ok_or_else(|| Code::FeltOutOfRange.into()) }
 }
 
 /// Reads a hex felt, as calldata has them.
@@ -57,7 +55,7 @@ pub(crate) fn padded(hex: &str, bytes: &mut [u8; 32]) -> Result<(), Code> {
 ///
 /// [`Code::WrongType`], or as [`parse`].
 pub fn read(node: Node<'_, '_>) -> Result<Felt, Refusal> {
-    parse(node.text()?).map_err(|code| node.refuse(code))
+    parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
 /// Reads a hex felt of at most 128 bits.
@@ -66,7 +64,7 @@ pub fn read(node: Node<'_, '_>) -> Result<Felt, Refusal> {
 ///
 /// [`Code::NumberTooLarge`] if it is wider, or as [`read`].
 pub fn read_u128(node: Node<'_, '_>) -> Result<u128, Refusal> {
-    let bytes = parse_bytes(node.text()?).map_err(|code| node.refuse(code))?;
+    let bytes = parse_bytes(node.text()?).map_err(|error| node.refuse(error))?;
     u128::try_from(U256::from_be_bytes(bytes)).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
@@ -76,7 +74,7 @@ pub fn read_u128(node: Node<'_, '_>) -> Result<u128, Refusal> {
 ///
 /// The codes of the spelling, or [`Code::FeltOutOfRange`].
 pub fn read_any(node: Node<'_, '_>) -> Result<Felt, Refusal> {
-    of_number(node.any_number()?).ok_or_else(|| node.refuse(Code::FeltOutOfRange))
+    from_number(node.any_number()?).ok_or_else(|| node.refuse(Code::FeltOutOfRange))
 }
 
 /// Reads a short string as typed data spells one: what looks like a number is that number, anything else is its ASCII
@@ -84,77 +82,88 @@ pub fn read_any(node: Node<'_, '_>) -> Result<Felt, Refusal> {
 ///
 /// # Errors
 ///
-/// [`Code::TextNotPlain`] for text that is no short string, or as [`read_any`].
+/// [`Code::TextNotPlain`] for text that is not a short string, or as [`read_any`].
 pub fn read_short_string(node: Node<'_, '_>) -> Result<Felt, Refusal> {
     match node.value() {
-        Value::String(text) => short_string_or_number(text).map_err(|code| node.refuse(code)),
+        Value::String(text) => parse_short_string(text).map_err(|error| node.refuse(error)),
         _ => read_any(node),
     }
 }
 
-/// As [`read_short_string`], of a text.
-pub(crate) fn short_string_or_number(text: &str) -> Result<Felt, Code> {
-    if text.starts_with("0x") {
-        parse(text)
-    } else if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        of_number(number::decimal(text)?).ok_or(Code::FeltOutOfRange)
+/// Parses a text as [`read_short_string`] does.
+pub(crate) fn parse_short_string(text: &str) -> Result<Felt, ParseError> {
+    if text.starts_with("0x") || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())) {
+        parse_any(text)
     } else {
-        of_short_string(text).ok_or(Code::TextNotPlain)
+        from_short_string(text).ok_or_else(|| Code::TextNotPlain.into())
     }
 }
 
-/// The felt of 1 to 31 printable ASCII characters; `None` for other text.
+/// Returns the felt of 1 to 31 printable ASCII characters; `None` for other text.
 #[must_use]
-pub fn of_short_string(text: &str) -> Option<Felt> {
+pub fn from_short_string(text: &str) -> Option<Felt> {
     let plain = (1..=31).contains(&text.len()) && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     plain.then(|| Felt::from_bytes_be_slice(text.as_bytes()))
 }
 
-/// The felt with this value; `None` if it is not below the prime.
+/// Returns the text of a short string; `None` for a felt that is not one.
 #[must_use]
-pub fn of_number(number: U256) -> Option<Felt> {
-    of_bytes(number.to_be_bytes())
+pub fn to_short_string(felt: &Felt) -> Option<String> {
+    let bytes = felt.to_bytes_be();
+    let text = std::str::from_utf8(&bytes).ok()?.trim_start_matches('\0');
+    (from_short_string(text) == Some(*felt)).then(|| text.to_owned())
 }
 
-/// The felt with these big-endian bytes; `None` if it is not below the prime.
+/// Returns the felt with this value; `None` if it is not below the prime.
 #[must_use]
-pub fn of_bytes(bytes: [u8; 32]) -> Option<Felt> {
-    (bytes < PRIME).then(|| Felt::from_bytes_be(&bytes))
+pub fn from_number(number: U256) -> Option<Felt> {
+    from_bytes(number.to_be_bytes())
 }
 
-/// A number of 256 bits as the two felts that stand for it in calldata: low and high 128 bits.
+/// Returns the felt with these big-endian bytes; `None` if it is not below the prime.
+#[must_use]
+pub fn from_bytes(bytes: [u8; 32]) -> Option<Felt> {
+    (bytes < STARK_PRIME).then(|| Felt::from_bytes_be(&bytes))
+}
+
+/// Returns the two felts that a number of 256 bits is in calldata: low and high 128 bits.
 #[must_use]
 pub fn halves(number: U256) -> [Felt; 2] {
-    let [low, high] = words(number);
+    let [low, high] = split(number);
     [Felt::from(low), Felt::from(high)]
 }
 
-/// The low and high 128 bits.
-pub(crate) fn words(number: U256) -> [u128; 2] {
+/// Returns the low and high 128 bits.
+pub(crate) fn split(number: U256) -> [u128; 2] {
     let half = |number: U256| number.wrapping_to::<u128>();
     [half(number), half(number.wrapping_shr(128))]
 }
 
-/// The number with these low and high 128 bits.
-pub(crate) fn number(low: u128, high: u128) -> U256 {
+/// Returns the number with these low and high 128 bits.
+pub(crate) fn join(low: u128, high: u128) -> U256 {
     U256::from(high).wrapping_shl(128) | U256::from(low)
 }
 
-/// A felt as results have it: `0x` and hex digits without leading zeros.
-pub(crate) struct Shown<'f>(pub(crate) &'f Felt);
+/// Returns felts one after another, 32 bytes each: what a hash of them is taken of.
+pub(crate) fn to_bytes(felts: &[Felt]) -> Vec<u8> {
+    felts.iter().flat_map(Felt::to_bytes_be).collect()
+}
 
-impl Serialize for Shown<'_> {
+/// A felt as nodes take it: `0x` and hex digits without leading zeros.
+pub(crate) struct HexFelt<'f>(pub(crate) &'f Felt);
+
+impl Serialize for HexFelt<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:#x}", self.0))
     }
 }
 
-/// Felts as results have them.
-pub(crate) struct AllShown<'f>(pub(crate) &'f [Felt]);
+/// Felts as nodes take them.
+pub(crate) struct HexFelts<'f>(pub(crate) &'f [Felt]);
 
-impl Serialize for AllShown<'_> {
+impl Serialize for HexFelts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Shown))
+        serializer.collect_seq(self.0.iter().map(HexFelt))
     }
 }
 
@@ -187,16 +196,16 @@ mod tests {
             ("0xé", Code::HexDigit),
             ("0xé1", Code::HexDigit),
         ] {
-            assert_eq!(parse(text), Err(code), "{text:?}");
+            assert_eq!(parse(text), Err(code.into()), "{text:?}");
         }
     }
 
     #[test]
     fn a_short_string_that_looks_like_a_number_is_that_number() {
         for (text, felt) in [("HTLC", Felt::from(0x4854_4c43)), ("1", Felt::ONE), ("0x31", Felt::from(0x31)), ("49", Felt::from(0x31))] {
-            assert_eq!(short_string_or_number(text), Ok(felt), "{text}");
+            assert_eq!(parse_short_string(text), Ok(felt), "{text}");
         }
-        assert_eq!(of_short_string("1"), Some(Felt::from(0x31)));
+        assert_eq!(from_short_string("1"), Some(Felt::from(0x31)));
         for (text, code) in [
             ("", Code::TextNotPlain),
             ("1\n", Code::TextNotPlain),
@@ -205,16 +214,16 @@ mod tests {
             ("01", Code::DecimalLeadingZero),
             ("0x", Code::HexEmpty),
         ] {
-            assert_eq!(short_string_or_number(text), Err(code), "{text:?}");
+            assert_eq!(parse_short_string(text), Err(code.into()), "{text:?}");
         }
     }
 
     #[test]
     fn numbers_split_and_join() {
         let wide = U256::from(7).wrapping_shl(128) | U256::from(u128::MAX);
-        assert_eq!(words(wide), [u128::MAX, 7]);
-        assert_eq!(number(u128::MAX, 7), wide);
-        assert_eq!(of_number(U256::MAX), None);
-        assert_eq!(of_number(U256::from(5)), Some(Felt::from(5)));
+        assert_eq!(split(wide), [u128::MAX, 7]);
+        assert_eq!(join(u128::MAX, 7), wide);
+        assert_eq!(from_number(U256::MAX), None);
+        assert_eq!(from_number(U256::from(5)), Some(Felt::from(5)));
     }
 }

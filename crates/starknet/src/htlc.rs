@@ -1,9 +1,9 @@
-//! The swap contract's functions and the token's `approve`: selectors, arguments, strict decoding.
+//! The functions of the swap contract and the token's `approve`: selectors, arguments, strict decoding.
 //!
 //! A selector is the Keccak-256 hash of the function's name, cut to 250 bits; the tests recompute each.
 
 use countersign_core::json::{At, Node};
-use countersign_core::{Code, Refusal, SecretHash, ByteCoverage, Topic, U256};
+use countersign_core::{ByteCoverage, Code, Refusal, SecretHash, Topic, U256};
 use starknet_crypto::Felt;
 
 use crate::felt;
@@ -12,7 +12,7 @@ macro_rules! selectors {
     ($($(#[$doc:meta])* $constant:ident = $name:literal, $felt:literal;)*) => {
         $($(#[$doc])* pub const $constant: Felt = Felt::from_hex_unchecked($felt);)*
 
-        /// The functions of the swap contract and those of tokens that an attacker would choose, by name.
+        /// The functions of the swap contract, and functions of tokens and accounts that an attacker would choose, by name.
         const NAMED: &[(&str, Felt)] = &[$(($name, $constant),)*];
     };
 }
@@ -42,12 +42,17 @@ selectors! {
     UPGRADE = "upgrade", "0xf2f7c15cbe06c8d94597cd91fd7f3369eae842359235712def5584f8d270cd";
 }
 
-/// A selector with its function's name, where that is known.
-pub(crate) fn named(selector: Felt) -> String {
-    match NAMED.iter().find(|(_, known)| *known == selector) {
-        Some((name, _)) => format!("{selector:#x} {name}"),
+/// Writes a selector with its function's name, where that is known.
+pub(crate) fn describe_selector(selector: Felt) -> String {
+    match name(selector) {
+        Some(name) => format!("{selector:#x} {name}"),
         None => format!("{selector:#x}"),
     }
+}
+
+/// Returns the name of a function that is known by its selector.
+pub(crate) fn name(selector: Felt) -> Option<&'static str> {
+    NAMED.iter().find(|(_, known)| *known == selector).map(|(name, _)| *name)
 }
 
 /// The arguments of `initiate` and `initiate_on_behalf`.
@@ -59,8 +64,6 @@ pub(crate) fn named(selector: Felt) -> String {
 /// | 1 | timelock | blocks |
 /// | 2 | amount, low and high 128 bits | base units of the token |
 /// | 8 | secret hash, 32 bits each, the most significant first | |
-///
-/// Source: protocol.md section 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Initiate {
@@ -91,10 +94,10 @@ impl Initiate {
             arguments => (None, arguments),
         };
         let [redeemer, timelock, low, high, words @ ..] = arguments else { return Err(calldata.wrong_length(ARGUMENTS)) };
-        let words: &[Node<'_, '_>; 8] = words.try_into().map_err(|_| calldata.wrong_length(arguments_of(on_behalf)))?;
+        let words: &[Node<'_, '_>; 8] = words.try_into().map_err(|_| calldata.wrong_length(argument_count(on_behalf)))?;
         let redeemer = felt::read(*redeemer)?;
         let timelock = felt::read_u128(*timelock)?;
-        let amount = felt::number(felt::read_u128(*low)?, felt::read_u128(*high)?);
+        let amount = felt::join(felt::read_u128(*low)?, felt::read_u128(*high)?);
         let mut secret_hash = [0; 32];
         for (bytes, word) in secret_hash.chunks_exact_mut(4).zip(words) {
             let word = u32::try_from(felt::read_u128(*word)?).map_err(|_| word.refuse(Code::NumberTooLarge).with_expected("32 bits"))?;
@@ -103,16 +106,16 @@ impl Initiate {
         Ok(Self { initiator, redeemer, timelock, amount, secret_hash: SecretHash(secret_hash) })
     }
 
-    /// The function's selector.
+    /// Returns the function's selector.
     #[must_use]
     pub const fn selector(&self) -> Felt {
         if self.initiator.is_some() { INITIATE_ON_BEHALF } else { INITIATE }
     }
 
-    /// The arguments as felts.
+    /// Returns the arguments as felts.
     #[must_use]
     pub fn encode(&self) -> Vec<Felt> {
-        let mut felts = Vec::with_capacity(arguments_of(true));
+        let mut felts = Vec::with_capacity(argument_count(true));
         felts.extend(self.initiator);
         felts.extend([self.redeemer, Felt::from(self.timelock)]);
         felts.extend(felt::halves(self.amount));
@@ -120,8 +123,8 @@ impl Initiate {
         felts
     }
 
-    /// What each argument of the call at `at` says.
-    pub(crate) fn spans(&self, at: &str) -> Vec<ByteCoverage> {
+    /// Returns what each argument of the call at `at` says.
+    pub(crate) fn coverage(&self, at: &str) -> Vec<ByteCoverage> {
         let mut arguments = Vec::new();
         if self.initiator.is_some() {
             arguments.push((Topic::Owner, "initiator"));
@@ -133,15 +136,16 @@ impl Initiate {
             (Topic::Send, "high half of the amount"),
         ]);
         arguments.extend([(Topic::SecretHash, "word of the secret hash"); 8]);
-        spans(at, (Topic::Contract, "contract"), (Topic::Contract, "selector of the initiate function"), arguments)
+        coverage(at, (Topic::Contract, "contract"), (Topic::Contract, "selector of the initiate function"), arguments)
     }
 }
 
-pub(crate) const fn arguments_of(on_behalf: bool) -> usize {
+/// Returns how many felts the arguments of `initiate` or `initiate_on_behalf` are.
+pub(crate) const fn argument_count(on_behalf: bool) -> usize {
     if on_behalf { ARGUMENTS.saturating_add(1) } else { ARGUMENTS }
 }
 
-/// 32 bytes as eight numbers of 32 bits, the most significant first.
+/// Returns 32 bytes as eight numbers of 32 bits, the most significant first.
 pub(crate) fn words(bytes: &[u8; 32]) -> impl Iterator<Item = Felt> {
     bytes.chunks_exact(4).map(Felt::from_bytes_be_slice)
 }
@@ -162,40 +166,48 @@ impl Approve {
 
     pub(crate) fn decode(calldata: &Arguments<'_, '_>) -> Result<Self, Refusal> {
         let [spender, low, high] = calldata.nodes.as_slice() else { return Err(calldata.wrong_length(Self::ARGUMENTS)) };
-        Ok(Self { spender: felt::read(*spender)?, amount: felt::number(felt::read_u128(*low)?, felt::read_u128(*high)?) })
+        Ok(Self { spender: felt::read(*spender)?, amount: felt::join(felt::read_u128(*low)?, felt::read_u128(*high)?) })
     }
 
-    /// The arguments as felts.
+    /// Returns the arguments as felts.
     #[must_use]
     pub fn encode(&self) -> Vec<Felt> {
         let [low, high] = felt::halves(self.amount);
         vec![self.spender, low, high]
     }
 
-    pub(crate) fn spans(at: &str) -> Vec<ByteCoverage> {
+    pub(crate) fn coverage(at: &str) -> Vec<ByteCoverage> {
         let arguments = vec![
             (Topic::Contract, "spender"),
             (Topic::Approval, "low half of the approved amount"),
             (Topic::Approval, "high half of the approved amount"),
         ];
-        spans(at, (Topic::Token, "token"), (Topic::Approval, "selector of the approve function"), arguments)
+        coverage(at, (Topic::Token, "token"), (Topic::Approval, "selector of the approve function"), arguments)
     }
 }
 
-fn spans(at: &str, to: (Topic, &'static str), selector: (Topic, &'static str), arguments: Vec<(Topic, &'static str)>) -> Vec<ByteCoverage> {
-    let members = [(to, "to"), (selector, "selector")].map(|((topic, what), member)| ByteCoverage::member(topic, format!("{at}/{member}"), what));
+fn coverage(
+    at: &str,
+    to: (Topic, &'static str),
+    selector: (Topic, &'static str),
+    arguments: Vec<(Topic, &'static str)>,
+) -> Vec<ByteCoverage> {
+    let members =
+        [(to, "to"), (selector, "selector")].map(|((topic, what), member)| ByteCoverage::member(topic, format!("{at}/{member}"), what));
     let arguments =
         arguments.into_iter().enumerate().map(|(index, (topic, what))| ByteCoverage::member(topic, format!("{at}/calldata/{index}"), what));
     members.into_iter().chain(arguments).collect()
 }
 
-/// Calldata that has not been read yet.
+/// Calldata that has not been decoded yet.
 pub(crate) struct Arguments<'n, 'v> {
     pub(crate) at: &'n At<'n>,
     pub(crate) nodes: Vec<Node<'n, 'v>>,
 }
 
 impl<'n, 'v> Arguments<'n, 'v> {
+    /// Reads the felts of a call.
+    ///
     /// # Errors
     ///
     /// [`Code::CalldataLength`] if there are more or fewer than `count`.
@@ -209,19 +221,19 @@ impl<'n, 'v> Arguments<'n, 'v> {
         self.at.refuse(Code::CalldataLength).with_expected(format!("{count} felts")).with_actual(format!("{} felts", self.nodes.len()))
     }
 
-    /// A refusal at one argument.
+    /// Returns a refusal at one argument.
     pub(crate) fn refuse(&self, index: usize, code: Code) -> Refusal {
         self.nodes.get(index).map_or_else(|| self.at.refuse(code), |node| node.at().refuse(code))
     }
 }
 
-/// Calldata of `redeem`: the swap id and the secret as an array of eight words.
+/// Returns the calldata of `redeem`: the swap id and the secret as an array of eight words.
 #[must_use]
 pub fn redeem(swap_id: Felt, secret: &[u8; 32]) -> Vec<Felt> {
     [swap_id, Felt::from(8)].into_iter().chain(words(secret)).collect()
 }
 
-/// Calldata of `refund`: the swap id.
+/// Returns the calldata of `refund`: the swap id.
 #[must_use]
 pub fn refund(swap_id: Felt) -> Vec<Felt> {
     vec![swap_id]

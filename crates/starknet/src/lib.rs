@@ -1,24 +1,43 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+pub mod external;
 pub mod felt;
+mod funding;
 pub mod htlc;
+mod key;
 pub mod message;
+mod payloads;
 pub mod recover;
-mod sign;
+mod signature;
+#[cfg(feature = "starknet-signer")]
+mod signer;
+#[cfg(feature = "starknet-rs")]
+mod starknet_rs;
 mod summary;
 pub mod transaction;
 mod verify;
-mod wire;
 
-pub use sign::{Artefacts, Broadcast, Key, Signature, SignedInvoke, SignedMessage, Submission};
+pub use funding::{ApprovalStep, Execution, FundingPath, Gasless};
+pub use key::Key;
+pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsigned};
+pub use signature::ExternalSignature;
+#[cfg(feature = "starknet-rs")]
+pub use starknet_core;
 pub use starknet_crypto;
 pub use starknet_crypto::Felt;
-pub use transaction::{DataAvailabilityMode, Bound, Cairo, Call, Invoke, ResourceBounds, Unsigned, Wallet};
+#[cfg(feature = "starknet-signer")]
+pub use starknet_signers;
+pub use transaction::{
+    Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBound, ResourceBounds, TransactionHashes,
+};
 pub use verify::{Approval, Deposit};
 
-use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
+use countersign_core::family::ChainFamily;
+use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
+
+#[cfg(feature = "starknet-signer")]
+pub use signer::SignerError;
 
 /// The Starknet family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -26,60 +45,22 @@ pub enum Starknet {}
 
 impl ChainFamily for Starknet {
     const FAMILY: Family = Family::Starknet;
-    const PAYLOAD_KEYS: &'static [&'static str] = &wire::KEYS;
-
+    const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS_WITH_LEGACY;
     type Deposit = Deposit;
-    type Wallet = Wallet;
-    type Unsigned = Unsigned;
-    type Key = Key;
-    type Signature = Signature;
-    type Artefacts = Artefacts;
+}
 
-    fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
-        verify::check(order, warnings).map(|(deposit, terms)| (deposit, Some(terms)))
-    }
+/// A Starknet order whose every byte is accounted for.
+pub type VerifiedOrder = countersign_core::VerifiedOrder<Starknet>;
+/// A Starknet order with payloads for any signer.
+pub type UnsignedOrder = countersign_core::UnsignedOrder<Starknet>;
+/// A Starknet order with all its signatures.
+pub type SignedOrder = countersign_core::SignedOrder<Starknet>;
 
-    fn describe(deposit: &Deposit, summary: &mut Summary) {
-        summary::describe(deposit, summary);
-    }
-
-    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-        summary::coverage(deposit)
-    }
-
-    fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
-        Wallet::read(wallet)
-    }
-
-    fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-        transaction::prepare(deposit, wallet)
-    }
-
-    fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-        summary::describe_unsigned(unsigned, summary);
-    }
-
-    fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
-        sign::requests(unsigned)
-    }
-
-    fn read_key(text: &str) -> Result<Key, Code> {
-        Key::parse(text)
-    }
-
-    fn sign(unsigned: Unsigned, key: &Key, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::sign(unsigned, key, warnings)
-    }
-
-    fn read_signature(signature: Node<'_, '_>) -> Result<Signature, Refusal> {
-        Signature::read(signature)
-    }
-
-    fn attach(unsigned: Unsigned, signatures: Vec<(String, Signature)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::attach(unsigned, signatures, warnings)
-    }
-
-    fn submission(artefacts: &Artefacts) -> Option<String> {
-        artefacts.submission().map(|submission| submission.signature)
-    }
+/// Verifies an order whose source asset is on Starknet.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
+    countersign_core::verify(proposal, registry, policy)
 }

@@ -1,21 +1,26 @@
-//! The way out from an order record alone: redeem with the secret, refund after the timelock.
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
-//! is due is for the caller to see on chain: `initiated at + timelock < block number` (protocol.md section 6).
+//! is due is for the caller to see on chain: `initiated at + timelock < block number`.
 
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
-use countersign_core::wire::OrderRecord;
-use countersign_core::{Account, Code, Family, Refusal, Registry, Side, U256};
+use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings};
 use starknet_crypto::Felt;
 
-use crate::transaction::{Call, Invoke, Wallet};
-use crate::{address, felt, htlc};
+use crate::funding::Execution;
+use crate::payloads::Unsigned;
+use crate::transaction::Call;
+use crate::{UnsignedOrder, address, felt, htlc};
 
-/// A recovery call, ready to be made a transaction.
+/// A recovery call, ready to be given a sender, a nonce and fees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
+    /// The order's id, as the record has it.
+    pub order_id: String,
+    /// Whether the call redeems or refunds.
+    pub role: Role,
     /// Chain id as a short string.
     pub chain_id: Felt,
     /// The call.
@@ -29,69 +34,81 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Makes it a transaction of `sender`; sign its hash.
+    /// Makes the call a transaction of `sender`, who need not be a party of the swap.
     ///
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
-    pub fn prepare(&self, sender: Felt, wallet: &Wallet) -> Result<Invoke, Refusal> {
-        Invoke::new(sender, self.chain_id, &[&self.call], wallet)
+    pub fn prepare(&self, sender: Felt, execution: &Execution) -> Result<UnsignedOrder, Refusal> {
+        let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
+        let mut summary = Summary::default();
+        let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.role, self.swap_id, self.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let unsigned = Unsigned::new(sender, execution.public_key, Some((self.role, invoke)), None);
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default()))
     }
 }
 
-/// The swap id of a Starknet side of a record, recomputed from its fields.
+/// Returns the swap id of a Starknet leg of a record, recomputed from its fields.
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the record's id is another, and what [`Side::of`] refuses.
+/// [`Code::RecordSwapId`] if the record's id is another, and what [`RecordedLeg::new`] refuses.
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Felt, Refusal> {
-    recompute(&Side::of(record, leg, registry, Family::Starknet)?)
+    recompute(&RecordedLeg::new(record, leg, registry, Family::Starknet)?)
 }
 
-/// The call that redeems a side with the secret.
+/// Returns the call that redeems a leg with the secret.
 ///
 /// # Errors
 ///
 /// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Starknet)?;
-    side.check_secret(secret)?;
-    let swap_id = recompute(&side)?;
-    recovery(&side, htlc::REDEEM, htlc::redeem(swap_id, secret), swap_id, &side.redeemer)
+    let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
+    leg.check_secret(secret)?;
+    let swap_id = recompute(&leg)?;
+    recovery(record, &leg, (Role::Redeem, htlc::REDEEM), htlc::redeem(swap_id, secret), swap_id)
 }
 
-/// The call that refunds a side after its timelock.
+/// Returns the call that refunds a leg after its timelock.
 ///
 /// # Errors
 ///
 /// As [`swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Starknet)?;
-    let swap_id = recompute(&side)?;
-    recovery(&side, htlc::REFUND, htlc::refund(swap_id), swap_id, &side.initiator)
+    let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
+    let swap_id = recompute(&leg)?;
+    recovery(record, &leg, (Role::Refund, htlc::REFUND), htlc::refund(swap_id), swap_id)
 }
 
-fn chain<'s>(side: &'s Side<'_>) -> Result<&'s str, Refusal> {
-    match &side.asset.chain.network {
+fn chain<'l>(leg: &'l RecordedLeg<'_>) -> Result<&'l str, Refusal> {
+    match &leg.asset.chain.network {
         Network::Starknet(chain) => Ok(chain),
-        _ => Err(side.refuse(Code::Internal, "asset")),
+        _ => Err(leg.refuse(Code::RecordMismatch, "chain")),
     }
 }
 
-/// Records write the id without `0x` and leading zeros; more zeros are the same felt.
-fn recompute(side: &Side<'_>) -> Result<Felt, Refusal> {
-    let id = formula::starknet(chain(side)?, &side.terms()).and_then(felt::of_bytes);
-    let id = id.ok_or_else(|| side.refuse(Code::Internal, "swap_id"))?;
-    if felt::parse(&format!("0x{}", side.swap.swap_id)) == Ok(id) {
+/// Recomputes the swap id. Records write it without `0x` and leading zeros; more zeros are the same felt.
+fn recompute(leg: &RecordedLeg<'_>) -> Result<Felt, Refusal> {
+    let id = formula::starknet(chain(leg)?, &leg.terms()).and_then(felt::from_bytes);
+    let id = id.ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"))?;
+    if felt::parse(&format!("0x{}", leg.swap.swap_id)) == Ok(id) {
         return Ok(id);
     }
-    Err(side.refuse(Code::RecordSwapId, "swap_id").with_expected(format!("{id:x}")).with_actual(&side.swap.swap_id))
+    Err(leg.refuse(Code::RecordSwapId, "swap_id").with_expected(format!("{id:x}")).with_actual(&leg.swap.swap_id))
 }
 
-fn recovery(side: &Side<'_>, selector: Felt, calldata: Vec<Felt>, swap_id: Felt, to: &Account) -> Result<Recovery, Refusal> {
-    let internal = || side.refuse(Code::Internal, "asset");
-    let htlc = address::of(side.htlc()?).ok_or_else(internal)?;
-    let chain_id = felt::of_short_string(chain(side)?).ok_or_else(internal)?;
-    let to = address::of(to).ok_or_else(internal)?;
-    Ok(Recovery { chain_id, call: Call::new(htlc, selector, calldata), swap_id, to, amount: side.swap.amount })
+fn recovery(
+    record: &OrderRecord,
+    leg: &RecordedLeg<'_>,
+    (role, selector): (Role, Felt),
+    calldata: Vec<Felt>,
+    swap_id: Felt,
+) -> Result<Recovery, Refusal> {
+    let mismatch = || leg.refuse(Code::RecordMismatch, "chain");
+    let address = |account: &Account| address::from_account(account).ok_or_else(mismatch);
+    let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
+    let call = Call::new(address(leg.htlc()?)?, selector, calldata);
+    let chain_id = felt::from_short_string(chain(leg)?).ok_or_else(mismatch)?;
+    Ok(Recovery { order_id: record.order_id.clone(), role, chain_id, call, swap_id, to, amount: leg.swap.amount })
 }

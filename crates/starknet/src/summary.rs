@@ -1,80 +1,98 @@
 //! The lines that a person reads before signing, and the felts that each of them stands for.
 
-use countersign_core::{ByteCoverage, Summary, Topic, U256, number};
+use countersign_core::{ByteCoverage, Severity, Summary, Topic, TypedValue, U256, number};
+use starknet_crypto::Felt;
 
+use crate::address;
 use crate::htlc::Approve;
-use crate::transaction::{Cairo, Unsigned};
+use crate::payloads::Unsigned;
+use crate::transaction::{ExecutionEncoding, Invoke};
 use crate::verify::Deposit;
 
-/// Digits behind the point of one STRK, in FRI.
-const COIN: u8 = 18;
+/// Decimal places of one STRK, in FRI.
+const STRK: u8 = 18;
 
-fn allowance(amount: U256) -> String {
+fn format_allowance(amount: U256) -> String {
     if amount == U256::MAX { "every token of this kind, without limit".to_owned() } else { format!("{amount} base units") }
 }
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     if let Some(approval) = &deposit.approval {
-        let proposed = allowance(approval.proposed.amount);
-        let text = if approval.signed == approval.proposed {
-            format!("the HTLC may take {proposed}")
+        let (proposed, signed) = (approval.proposed.amount, approval.signed.amount);
+        let text = if signed == proposed {
+            format!("the HTLC may take {}", format_allowance(proposed))
         } else {
-            format!("the HTLC may take {}, rewritten from {proposed}", allowance(approval.signed.amount))
+            format!("the HTLC may take {}, rewritten from {}", format_allowance(signed), format_allowance(proposed))
         };
-        summary.say(Topic::Approval, text);
+        let severity = if signed == U256::MAX { Severity::Danger } else { Severity::Info };
+        summary.add_line(Topic::Approval, text, [signed.into()], severity);
     }
     match &deposit.typed_data {
         Some(message) => {
             let contract = message.contract.map(|contract| format!(" for {contract:#x}")).unwrap_or_default();
-            summary.say(Topic::Message, format!("gasless Initiate{contract}, domain {}, revision 1", message.domain));
+            let text = format!("gasless Initiate{contract}, domain {}, revision 1", message.domain);
+            summary.add_values(Topic::Message, text, message.contract.map(|contract| address::to_account(contract).into()));
         }
-        None => summary.say(Topic::Message, "none: this order has no gasless way"),
+        None => summary.add(Topic::Message, "none: this order has no gasless way"),
     }
 }
 
 pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-    let mut spans = Vec::new();
+    let mut coverage = Vec::new();
     if deposit.approval.is_some() {
-        spans.extend(Approve::spans("/response/result/approval_transaction"));
+        coverage.extend(Approve::coverage("/response/result/approval_transaction"));
     }
-    spans.extend(deposit.terms.spans(&format!("/response/result/{}", deposit.initiate_key)));
+    coverage.extend(deposit.terms.coverage(&format!("/response/result/{}", deposit.initiate_key)));
     if let Some(message) = &deposit.typed_data {
-        spans.extend(ByteCoverage::typed_data());
-        spans.push(ByteCoverage::of_message(Topic::Message, "domain/revision", "SNIP-12 revision"));
+        coverage.extend(ByteCoverage::typed_data());
+        coverage.push(ByteCoverage::of_message(Topic::Message, "domain/revision", "SNIP-12 revision"));
         if message.contract.is_some() {
-            spans.push(ByteCoverage::of_message(Topic::Contract, "message/verifyingContract", "contract"));
+            coverage.push(ByteCoverage::of_message(Topic::Contract, "message/verifyingContract", "contract"));
         }
     }
-    spans
+    coverage
 }
 
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-    let invoke = &unsigned.invoke;
-    let wallet = &invoke.wallet;
-    let most = number::in_whole_units(wallet.resource_bounds.most(wallet.tip), COIN);
-    summary.say(Topic::Wallet, format!("sent and paid by {:#066x}, nonce {:#x}, at most {most} STRK", invoke.sender, wallet.nonce));
-    let bounds = &wallet.resource_bounds;
+    let digest = |summary: &mut Summary, what: &str, hash: Felt| {
+        summary.add_values(Topic::Digest, format!("{what}, {hash:#x}"), [TypedValue::Hash(hash.to_bytes_be())]);
+    };
+    if let Some(payload) = &unsigned.invoke {
+        describe_invoke(&payload.invoke, summary);
+        digest(summary, "transaction", payload.invoke.hashes.tx_hash);
+    }
+    if let Some(payload) = &unsigned.message {
+        digest(summary, "typed data", payload.hashes.message_hash);
+    }
+}
+
+fn describe_invoke(invoke: &Invoke, summary: &mut Summary) {
+    let transaction = &invoke.transaction;
+    let (sender, bounds) = (transaction.sender_address, &transaction.resource_bounds);
+    let max_fee = bounds.max_fee(transaction.tip);
+    let in_strk = number::in_whole_units(max_fee, STRK);
+    let text = format!("sent and paid by {sender:#066x}, nonce {:#x}, at most {in_strk} STRK", transaction.nonce);
+    summary.add_values(Topic::Wallet, text, [address::to_account(sender).into(), max_fee.into()]);
     for (name, bound) in [("L1 gas", bounds.l1_gas), ("L2 gas", bounds.l2_gas), ("L1 data gas", bounds.l1_data_gas)] {
-        summary.say(Topic::Gas, format!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit));
+        let text = format!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit);
+        summary.add_values(Topic::Gas, text, [bound.max_amount.into(), bound.max_price_per_unit.into()]);
     }
-    if wallet.tip != 0 {
-        summary.say(Topic::Gas, format!("tip {} FRI per L2 gas", wallet.tip));
+    if transaction.tip != 0 {
+        summary.add_values(Topic::Gas, format!("tip {} FRI per L2 gas", transaction.tip), [transaction.tip.into()]);
     }
-    for (what, felts) in [("paymaster data", &wallet.paymaster_data), ("account deployment data", &wallet.account_deployment_data)] {
+    for (what, felts) in
+        [("paymaster data", &transaction.paymaster_data), ("account deployment data", &transaction.account_deployment_data)]
+    {
         if !felts.is_empty() {
             let felts: Vec<_> = felts.iter().map(|felt| format!("{felt:#x}")).collect();
-            summary.say(Topic::Wallet, format!("{what} {}", felts.join(", ")));
+            summary.add(Topic::Wallet, format!("{what} {}", felts.join(", ")));
         }
     }
-    let modes = (wallet.nonce_data_availability.name(), wallet.fee_data_availability.name());
+    let modes = (transaction.nonce_data_availability_mode.name(), transaction.fee_data_availability_mode.name());
     if modes != ("L1", "L1") {
-        summary.say(Topic::Wallet, format!("nonce data on {}, fee data on {}", modes.0, modes.1));
+        summary.add(Topic::Wallet, format!("nonce data on {}, fee data on {}", modes.0, modes.1));
     }
-    if wallet.cairo == Cairo::Zero {
-        summary.say(Topic::Wallet, "calls encoded for an account of Cairo 0");
-    }
-    summary.say(Topic::Digest, format!("transaction, {:#x}", invoke.tx_hash));
-    if let Some(message) = &unsigned.typed_data {
-        summary.say(Topic::Digest, format!("typed data, {:#x}", message.message_hash));
+    if invoke.encoding == ExecutionEncoding::Legacy {
+        summary.add(Topic::Wallet, "calls encoded for an account of Cairo 0");
     }
 }

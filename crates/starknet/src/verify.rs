@@ -1,14 +1,19 @@
-//! The only file that accepts or refuses: each rule on a Starknet result (batch-contract.md, attacks.md).
+//! The only file that accepts or refuses: each rule on a Starknet result.
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::{Code, Order, Refusal, Terms, U256, Warnings};
+use countersign_core::{ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, Summary, SwapTerms, U256, Warnings, family};
 use starknet_crypto::Felt;
 
-use crate::htlc::{APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate, arguments_of, named};
+use crate::funding::{ApprovalStep, FundingPath};
+use crate::htlc::{self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate};
 use crate::message::{Domain, Message};
-use crate::transaction::Call;
-use crate::{address, felt, wire};
+use crate::payloads::Unsigned;
+use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
+use crate::{address, felt};
+
+/// The members of a call; it may have no others.
+const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
 
 /// What an order locks, rebuilt from its terms.
 #[derive(Debug)]
@@ -24,7 +29,7 @@ pub struct Deposit {
     pub initiate: Call,
     /// What the call says.
     pub terms: Initiate,
-    /// The gasless message, `None` where there is no gasless way.
+    /// The gasless message, `None` where the order offers none.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
 }
@@ -41,29 +46,103 @@ pub struct Approval {
     pub signed: Approve,
 }
 
-pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
-    let pins = Pins::of(order)?;
-    let result = order.result.object()?;
-    let response = wire::Response::read(&result)?;
-    let terms = check_initiate(order, &pins, response.initiate, warnings)?;
-    let approval = check_approval(order, &pins, response.approval, warnings)?;
-    let typed_data = check_typed_data(order, &pins, response.typed_data, &terms)?;
-    let common = Terms {
-        initiator: address::account(pins.owner)?,
-        redeemer: address::account(terms.redeemer)?,
-        timelock: u64::try_from(terms.timelock).map_err(|_| order.result.refuse(Code::Internal))?,
-        secret_hash: terms.secret_hash,
-    };
-    let deposit = Deposit {
-        chain_id: pins.chain_id,
-        sender: pins.sender,
-        approval,
-        initiate: Call::new(pins.htlc, terms.selector(), terms.encode()),
-        terms,
-        typed_data,
-        initiate_key: response.initiate_key,
-    };
-    Ok((deposit, common))
+impl Approval {
+    /// Returns the call of this step, for a deposit of `amount` base units; `None` where it is left out.
+    fn step(&self, step: ApprovalStep, amount: U256) -> Option<Call> {
+        match step {
+            ApprovalStep::AsVerified => Some(self.call.clone()),
+            ApprovalStep::Exact => {
+                let exact = Approve { amount, ..self.signed };
+                Some(Call::new(self.call.to, self.call.selector, exact.encode()))
+            }
+            ApprovalStep::AlreadyApproved => None,
+        }
+    }
+}
+
+impl Deposit {
+    /// Returns the calls of the order's transaction, in their order: the approval as planned, then the call that locks the
+    /// funds. For `account.execute_v3` of starknet-rs; for wallets in a browser see [`external`](crate::external).
+    #[must_use]
+    pub fn calls(&self, approval: ApprovalStep) -> Vec<Call> {
+        let approve = self.approval.as_ref().and_then(|proposal| proposal.step(approval, self.terms.amount));
+        approve.into_iter().chain([self.initiate.clone()]).collect()
+    }
+}
+
+impl family::Deposit for Deposit {
+    type Wallet = FundingPath;
+    type Unsigned = Unsigned;
+
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+        let pins = Pins::from_order(order)?;
+        let payloads = CallPayloads::read(&order.result.object()?, true)?;
+        let (call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
+        let approval = check_approval(order, &pins, payloads.approval, warnings)?;
+        let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call)?;
+        let terms = SwapTerms {
+            initiator: address::to_account(pins.owner),
+            redeemer: address::to_account(call.redeemer),
+            timelock,
+            secret_hash: call.secret_hash,
+        };
+        let deposit = Self {
+            chain_id: pins.chain_id,
+            sender: pins.sender,
+            approval,
+            initiate: Call::new(pins.htlc, call.selector(), call.encode()),
+            terms: call,
+            typed_data,
+            initiate_key: payloads.initiate_key,
+        };
+        Ok((deposit, Some(terms)))
+    }
+
+    fn describe(&self, summary: &mut Summary) {
+        crate::summary::describe(self, summary);
+    }
+
+    fn coverage(&self) -> Vec<ByteCoverage> {
+        crate::summary::coverage(self)
+    }
+
+    fn prepare(&self, path: &FundingPath) -> Result<Unsigned, Refusal> {
+        let invoke = path.execution().map(|execution| execution.invoke(self.sender, self.chain_id, self.calls(execution.approval)));
+        let invoke = invoke.transpose()?.map(|invoke| (Role::Initiate, invoke));
+        Ok(Unsigned::new(self.sender, path.public_key(), invoke, path.message(self.typed_data.as_ref())?))
+    }
+
+    /// Sender and calls decide; the signature proves nothing without the account's own code. A transaction does not name its
+    /// chain: take it from the chain of the order.
+    fn matches(&self, transaction: &InvokeTransaction) -> Result<Role, Refusal> {
+        if transaction.sender_address != self.sender {
+            let refusal = Refusal::new(Code::TransactionMismatch, "/sender_address").with_expected(format!("{:#x}", self.sender));
+            return Err(refusal.with_actual(format!("{:#x}", transaction.sender_address)));
+        }
+        let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved];
+        let whole = steps.map(|step| (Role::Initiate, self.calls(step)));
+        // A wallet may approve in a transaction of its own.
+        let approvals =
+            self.approval.iter().flat_map(|approval| steps.into_iter().filter_map(|step| approval.step(step, self.terms.amount)));
+        let approvals = approvals.map(|call| (Role::Approval, vec![call]));
+        // The most usual one last: of several that are equally like the transaction, the last is named in a refusal.
+        let expected: Vec<_> = approvals.chain(whole).collect();
+        let encodings = [ExecutionEncoding::Legacy, ExecutionEncoding::New];
+        let expected: Vec<_> =
+            expected.iter().flat_map(|(role, calls)| encodings.map(|encoding| (*role, encoding.encode(calls)))).collect();
+        if let Some((role, _)) = expected.iter().find(|(_, calldata)| *calldata == transaction.calldata) {
+            return Ok(*role);
+        }
+        // Where the transaction departs from what is most like it, for whoever has to find out why.
+        let common =
+            |calldata: &[Felt]| calldata.iter().zip(&transaction.calldata).take_while(|(expected, actual)| expected == actual).count();
+        let closest = expected.iter().map(|(_, calldata)| calldata).max_by_key(|calldata| common(calldata));
+        let index = closest.map(|calldata| common(calldata)).unwrap_or_default();
+        let format = |felt: Option<&Felt>| felt.map_or_else(|| "no more felts".to_owned(), |felt| format!("{felt:#x}"));
+        Err(Refusal::new(Code::TransactionMismatch, format!("/calldata/{index}"))
+            .with_expected(format(closest.and_then(|calldata| calldata.get(index))))
+            .with_actual(format(transaction.calldata.get(index))))
+    }
 }
 
 /// What the wallet knows already.
@@ -77,67 +156,71 @@ struct Pins {
 }
 
 impl Pins {
-    fn of(order: &Order<'_>) -> Result<Self, Refusal> {
-        let asset = order.source;
-        let internal = || Refusal::new(Code::Internal, "/request/source/asset");
-        let Network::Starknet(chain) = &asset.chain.network else { return Err(internal()) };
-        let chain_id = felt::of_short_string(chain).ok_or_else(internal)?;
-        let (htlc, token, owner) = (order.pinned_htlc(address::of)?, order.pinned_token(address::of)?, order.owner_as(address::of)?);
-        let delegate = order.delegate.as_ref().and_then(address::of);
+    fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
+        let chain_id = match &order.source.chain.network {
+            Network::Starknet(chain) => felt::from_short_string(chain),
+            _ => None,
+        };
+        let chain_id = chain_id.ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/request/source/asset"))?;
+        let convert = address::from_account;
+        let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
+        let delegate = order.delegate.as_ref().and_then(convert);
         Ok(Self { chain_id, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
     }
 }
 
-/// Contract and function of a call.
+/// Checks contract and function of a call.
 fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selector: (Felt, &str)) -> Result<(), Refusal> {
-    let members = wire::call(node)?;
+    let members = node.object()?;
+    members.only(&CALL_KEYS)?;
     let contract = members.need("to")?;
     if felt::read(contract)? != to.0 {
         return Err(contract.refuse(to.1).with_expected(format!("{:#x}", to.0)));
     }
     let function = members.need("selector")?;
-    let found = felt::read(function)?;
-    if found != selector.0 {
+    let actual = felt::read(function)?;
+    if actual != selector.0 {
         let refusal = function.at().refuse(Code::UnexpectedSelector);
-        return Err(refusal.with_expected(format!("{:#x} {}", selector.0, selector.1)).with_actual(named(found)));
+        return Err(refusal.with_expected(format!("{:#x} {}", selector.0, selector.1)).with_actual(htlc::describe_selector(actual)));
     }
     Ok(())
 }
 
-fn check_initiate(order: &Order<'_>, pins: &Pins, node: Node<'_, '_>, warnings: &mut Warnings) -> Result<Initiate, Refusal> {
+fn check_initiate(order: &OrderContext<'_>, pins: &Pins, node: Node<'_, '_>, warnings: &mut Warnings) -> Result<(Initiate, u64), Refusal> {
     let selector = if pins.on_behalf { (INITIATE_ON_BEHALF, "initiate_on_behalf") } else { (INITIATE, "initiate") };
     check_target(&node, (pins.htlc, Code::UnknownContract), selector)?;
     let members = node.object()?;
     let calldata = members.need("calldata")?;
-    let arguments = Arguments::read(&calldata, arguments_of(pins.on_behalf))?;
+    let arguments = Arguments::read(&calldata, htlc::argument_count(pins.on_behalf))?;
     let terms = Initiate::decode(&arguments, pins.on_behalf)?;
-    check_terms(order, &terms, &arguments, warnings)?;
-    Ok(terms)
+    let timelock = check_terms(order, &terms, &arguments, warnings)?;
+    Ok((terms, timelock))
 }
 
-/// Each argument against the request, the registry or the policy, at its own felt.
-fn check_terms(order: &Order<'_>, terms: &Initiate, arguments: &Arguments<'_, '_>, warnings: &mut Warnings) -> Result<(), Refusal> {
+/// Checks each argument against the request, the registry or the policy, at its own felt, and returns the timelock in blocks.
+fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments<'_, '_>, warnings: &mut Warnings) -> Result<u64, Refusal> {
     let redeemer = usize::from(terms.initiator.is_some());
     let place = |behind: usize| move |code| arguments.refuse(redeemer.saturating_add(behind), code);
     if let Some(initiator) = terms.initiator {
-        order.check_initiator(&address::account(initiator)?, &|code| arguments.refuse(0, code))?;
+        order.check_initiator(&address::to_account(initiator), &|code| arguments.refuse(0, code))?;
     }
-    order.check_redeemer(&address::account(terms.redeemer)?, warnings, &place(0))?;
-    order.check_timelock(U256::from(terms.timelock), &place(1))?;
-    let wrong_half = first_difference(felt::words(terms.amount), felt::words(order.request.source.amount));
+    order.check_redeemer(&address::to_account(terms.redeemer), warnings, &place(0))?;
+    let timelock = order.check_timelock(U256::from(terms.timelock), warnings, &place(1))?;
+    let wrong_half = first_difference(felt::split(terms.amount), felt::split(order.request.source.amount));
     order.check_amount(terms.amount, &place(wrong_half.saturating_add(2)))?;
     let requested = order.request.secret_hash.unwrap_or(terms.secret_hash);
     let wrong_word = first_difference(terms.secret_hash.0, requested.0) / 4;
-    order.check_secret_hash(terms.secret_hash, &place(wrong_word.saturating_add(4)))
+    order.check_secret_hash(terms.secret_hash, &place(wrong_word.saturating_add(4)))?;
+    Ok(timelock)
 }
 
-/// Index of the first element that differs; the first of all where none does.
+/// Returns the index of the first element that differs, and 0 where none does.
 fn first_difference<T: PartialEq, const N: usize>(a: [T; N], b: [T; N]) -> usize {
     a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or_default()
 }
 
 fn check_approval(
-    order: &Order<'_>,
+    order: &OrderContext<'_>,
     pins: &Pins,
     node: Option<Node<'_, '_>>,
     warnings: &mut Warnings,
@@ -150,25 +233,30 @@ fn check_approval(
     let arguments = Arguments::read(&calldata, Approve::ARGUMENTS)?;
     let proposed = Approve::decode(&arguments)?;
     if proposed.spender != pins.htlc {
-        let (expected, got) = (format!("{:#x}", pins.htlc), format!("{:#x}", proposed.spender));
-        return Err(arguments.refuse(0, Code::UnknownSpender).with_expected(expected).with_actual(got));
+        let (expected, actual) = (format!("{:#x}", pins.htlc), format!("{:#x}", proposed.spender));
+        return Err(arguments.refuse(0, Code::UnknownSpender).with_expected(expected).with_actual(actual));
     }
-    let place = first_difference(felt::words(proposed.amount), felt::words(order.request.source.amount)).saturating_add(1);
+    let place = first_difference(felt::split(proposed.amount), felt::split(order.request.source.amount)).saturating_add(1);
     let amount = order.check_approval(proposed.amount, warnings, &|code| arguments.refuse(place, code))?;
     let signed = Approve { amount, ..proposed };
     Ok(Some(Approval { call: Call::new(token, APPROVE, signed.encode()), proposed, signed }))
 }
 
-fn check_typed_data(order: &Order<'_>, pins: &Pins, node: Option<Node<'_, '_>>, terms: &Initiate) -> Result<Option<Message>, Refusal> {
+fn check_typed_data(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: Option<Node<'_, '_>>,
+    terms: &Initiate,
+) -> Result<Option<Message>, Refusal> {
     let Some(node) = node else { return Ok(None) };
     if pins.on_behalf {
         return Err(node.at().refuse(Code::TypedDataWithDelegate));
     }
     let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref());
     let domain = match pinned {
-        Some(domain) => Domain::pinned(domain, pins.chain_id).map_err(|code| {
-            let because = format!("the pinned domain of the HTLC is no domain of Starknet: {}", code.meaning());
-            Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(because)
+        Some(domain) => Domain::from_pins(domain, pins.chain_id).map_err(|code| {
+            let reason = format!("the pinned domain of the HTLC is no domain of Starknet: {}", code.meaning());
+            Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(reason)
         })?,
         None => Domain::deployed(pins.chain_id),
     };

@@ -1,15 +1,14 @@
 //! Cases whose artefacts were made by starknet.js (`fixtures/README.md`): each must be accepted and give the same bytes.
 
-mod support;
-
-use support::{TestResult, accept};
+use countersign_starknet::Starknet;
+use countersign_testkit::{TestResult, accept};
 
 #[test]
 fn fixtures_give_their_artefacts() -> TestResult {
-    accept::fixtures_give_their_artefacts(55)
+    accept::fixtures_give_their_artefacts::<Starknet>(55)
 }
 
 #[test]
 fn shared_vectors_give_their_artefacts() -> TestResult {
-    accept::shared_vectors_give_their_artefacts()
+    accept::shared_vectors_give_their_artefacts::<Starknet>()
 }

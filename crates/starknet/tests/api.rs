@@ -1,17 +1,18 @@
 //! The public surface: states cross threads, and native types come with the crate.
 
-use countersign_core::{Proposed, Signed, Unsigned, Verified};
-use countersign_starknet::{Felt, Invoke, Key, Signature, Starknet, Wallet, starknet_crypto};
+use countersign_starknet::{
+    Execution, ExternalSignature, Felt, FundingPath, Invoke, InvokeTransaction, Key, Payload, SignedOrder, UnsignedOrder, VerifiedOrder,
+    starknet_crypto,
+};
 
 const fn crosses_threads<T: Send + Sync>() {}
 
 #[test]
 fn states_and_keys_cross_threads() {
-    crosses_threads::<Proposed<'_, Starknet>>();
-    crosses_threads::<Verified<Starknet>>();
-    crosses_threads::<Unsigned<Starknet>>();
-    crosses_threads::<Signed<Starknet>>();
-    crosses_threads::<(Felt, Invoke, Key, Signature, Wallet)>();
+    crosses_threads::<VerifiedOrder>();
+    crosses_threads::<UnsignedOrder>();
+    crosses_threads::<SignedOrder>();
+    crosses_threads::<(Felt, Invoke, InvokeTransaction, Payload, Key, ExternalSignature, Execution, FundingPath)>();
 }
 
 #[test]

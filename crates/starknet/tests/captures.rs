@@ -8,14 +8,12 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use countersign_core::{Code, Policy};
+use countersign_core::{Code, TypedValue};
 use countersign_starknet::recover::{self, Leg};
-use countersign_starknet::{Felt, htlc};
+use countersign_starknet::{Felt, Gasless, Starknet, htlc};
+use countersign_testkit::recover::read_record;
+use countersign_testkit::{Case, TestResult, outcome, shared, shared_registry, skipped, verified};
 use serde_json::{Value as Json, json};
-use support::recover::read_record;
-use support::{Case, TestResult, outcome, shared, shared_registry, with_unsigned};
 
 /// A capture with request 1, whose order both responses answer.
 fn capture(number: u8) -> Result<Case, String> {
@@ -45,13 +43,12 @@ fn swap_id(case: &Case) -> Felt {
 fn the_first_capture_verifies_with_its_record() -> TestResult {
     let (case, answers, ids) = match (capture(1), known("starknet_typed_data"), known("starknet_swap_id")) {
         (Ok(case), Ok(answers), Ok(ids)) => (case, answers, ids),
-        (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return support::skipped(&reason),
+        (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return skipped(&reason),
     };
-    let domain = with_unsigned(&case, &Policy::default(), |unsigned, _| {
-        Ok(unsigned.payloads().typed_data.as_ref().map(|message| format!("{:#x}", message.domain_hash)))
-    })?;
+    let unsigned = verified::<Starknet>(&case).prepare(Gasless)?;
+    let domain = unsigned.payloads().message.as_ref().map(|message| format!("{:#x}", message.hashes.domain_hash));
     assert_eq!(json!(domain), answers[0]["domain_hash"]);
-    let outcome = outcome(&case)?;
+    let outcome = outcome::<Starknet>(&case)?;
     assert_eq!(outcome["artefacts"]["typed_data"]["message_hash"], answers[0]["message_hash"]);
     assert_eq!(format!("{:x}", swap_id(&case)), ids[0]["swap_id"].as_str().ok_or("no id")?);
     Ok(())
@@ -61,17 +58,18 @@ fn the_first_capture_verifies_with_its_record() -> TestResult {
 fn the_second_captures_domain_is_not_the_contracts() -> TestResult {
     let (case, answers, ids) = match (capture(2), known("starknet_typed_data"), known("starknet_swap_id")) {
         (Ok(case), Ok(answers), Ok(ids)) => (case, answers, ids),
-        (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return support::skipped(&reason),
+        (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return skipped(&reason),
     };
-    let refusal = outcome(&case).expect_err("version 1 is a number");
+    let refusal = outcome::<Starknet>(&case).expect_err("version 1 is a number");
     assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
-    assert_eq!((refusal.expected(), refusal.actual()), (Some("\"1\" (0x31)"), Some("0x1")));
+    let shown = [refusal.expected(), refusal.actual()].map(|value| value.map(TypedValue::to_string));
+    assert_eq!(shown, [Some("\"1\" (0x31)".to_owned()), Some("0x1".to_owned())]);
     assert!(refusal.message().contains("would refuse the signature"), "{refusal}");
 
     // Everything else of it is sound.
     let mut line = case.json();
     line["response"]["result"]["typed_data"]["domain"]["version"] = json!("0x31");
-    let mended = outcome(&case.with_input(line.to_string()))?;
+    let mended = outcome::<Starknet>(&case.with_input(line.to_string()))?;
     assert_eq!(mended["artefacts"]["typed_data"]["message_hash"], answers[1]["message_hash_if_version_felt_is_0x31"]);
     assert_eq!(format!("{:x}", swap_id(&case)), ids[1]["swap_id"].as_str().ok_or("no id")?);
     Ok(())
@@ -81,7 +79,7 @@ fn the_second_captures_domain_is_not_the_contracts() -> TestResult {
 fn selectors_are_the_known_ones() -> TestResult {
     let selectors = match known("selectors") {
         Ok(selectors) => selectors["starknet"].clone(),
-        Err(reason) => return support::skipped(&reason),
+        Err(reason) => return skipped(&reason),
     };
     for (name, selector) in [
         ("initiate", htlc::INITIATE),

@@ -9,18 +9,15 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use countersign_core::json::{self, Node};
-use countersign_core::{ChainFamily, Code, Policy, U256};
-use countersign_starknet::{Felt, Starknet, felt};
-use proptest::prelude::*;
-use serde_json::{Value as Json, json};
-use support::properties::{
+use countersign_core::{Code, Role, U256};
+use countersign_starknet::{ExternalSignature, Felt, InvokeTransaction, Key, Starknet, felt};
+use countersign_testkit::properties::{
     account_for, at, every_member_is_needed_or_without_effect, every_scalar_is_accounted_for, is_refused_at_the_wallet, scalars,
     spans_cover, values, wallet_values,
 };
-use support::{Case, fixture, outcome, with_unsigned};
+use countersign_testkit::{Case, attach, fixture, outcome, verified, wallet};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
 
 const EVERY_KIND: [&str; 6] = [
     "starknet-approval-unlimited",
@@ -35,8 +32,8 @@ const EVERY_KIND: [&str; 6] = [
 fn every_bit_of_every_felt_is_accounted_for() {
     let mut faults = Vec::new();
     for id in EVERY_KIND {
-        let case = fixture(id);
-        let base = outcome(&case).expect(id);
+        let case = fixture::<Starknet>(id);
+        let base = outcome::<Starknet>(&case).expect(id);
         let line = case.json();
         for pointer in scalars(&line, "/response/result") {
             let Some(digits) = line.pointer(&pointer).and_then(Json::as_str).and_then(|text| text.strip_prefix("0x")) else { continue };
@@ -44,7 +41,7 @@ fn every_bit_of_every_felt_is_accounted_for() {
             for bit in 0..256 {
                 let mut changed = line.clone();
                 *at(&mut changed, &pointer) = json!(format!("{:#x}", felt ^ (U256::ONE << bit)));
-                faults.extend(account_for(&case, &base, &changed, &format!("{id} {pointer} bit {bit}")).err());
+                faults.extend(account_for::<Starknet>(&case, &base, &changed, &format!("{id} {pointer} bit {bit}")).err());
             }
         }
     }
@@ -53,18 +50,18 @@ fn every_bit_of_every_felt_is_accounted_for() {
 
 #[test]
 fn every_scalar_of_a_response_is_accounted_for() {
-    every_scalar_is_accounted_for(&EVERY_KIND);
+    every_scalar_is_accounted_for::<Starknet>(&EVERY_KIND);
 }
 
 #[test]
 fn every_member_of_a_response_is_needed_or_without_effect() {
-    every_member_is_needed_or_without_effect(&EVERY_KIND);
+    every_member_is_needed_or_without_effect::<Starknet>(&EVERY_KIND);
 }
 
 #[test]
-fn spans_cover_every_byte_and_every_scalar() {
+fn coverage_spans_every_byte_and_every_scalar() {
     let members = ["approval_transaction", "initiate_transaction", "transaction", "typed_data", "order_id"];
-    spans_cover(&members, |_, _| None);
+    spans_cover::<Starknet>(&members, |_, _| None);
 }
 
 /// Terms that any honest service could answer with.
@@ -92,7 +89,7 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 /// An honest answer to a request for these terms, and the felts of its calls.
 fn honest(terms: &Terms) -> (Case, Vec<String>) {
-    let case = fixture(if terms.delegate { "starknet-delegate" } else { "starknet-approval-unlimited" });
+    let case = fixture::<Starknet>(if terms.delegate { "starknet-delegate" } else { "starknet-approval-unlimited" });
     let mut line = case.json();
     let hex = |number: U256| format!("{number:#x}");
     let halves = |amount: U256| [amount & U256::from(u128::MAX), amount >> 128].map(hex);
@@ -133,10 +130,12 @@ proptest! {
     #[test]
     fn honest_terms_come_out_as_they_went_in(terms in terms()) {
         let (case, felts) = honest(&terms);
-        let (calldata, gasless) = with_unsigned(&case, &Policy::default(), |unsigned, _| {
-            let payloads = unsigned.payloads();
-            Ok((payloads.invoke.calldata.clone(), payloads.typed_data.is_some()))
-        }).map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+        let order = verified::<Starknet>(&case);
+        let unsigned = order.prepare(wallet::<Starknet>(&case)).map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+        let payloads = unsigned.payloads();
+        let transaction = &payloads.invoke.as_ref().expect("both paths").invoke.transaction;
+        prop_assert_eq!(order.matches(transaction), Ok(Role::Initiate));
+        let (calldata, gasless) = (&transaction.calldata, payloads.message.is_some());
         let shown: Vec<_> = calldata.iter().map(|felt| format!("{felt:#x}")).collect();
         prop_assert_eq!(&shown[..1], &["0x2".to_owned()]);
         let stripped: Vec<_> = felts.iter().map(|felt| format!("{:#x}", felt::parse(felt).expect("a felt"))).collect();
@@ -147,12 +146,12 @@ proptest! {
     #[test]
     fn a_changed_felt_of_honest_calldata_is_accounted_for(terms in terms(), at in any::<prop::sample::Index>(), other in any::<[u8; 32]>()) {
         let (case, _) = honest(&terms);
-        let base = outcome(&case).expect("honest");
+        let base = outcome::<Starknet>(&case).expect("honest");
         let mut line = case.json();
         let calldata = line["response"]["result"]["initiate_transaction"]["calldata"].as_array_mut().expect("calldata");
         let at = at.index(calldata.len());
         calldata[at] = json!(format!("{:#x}", U256::from_be_bytes(other) >> 5));
-        prop_assert_eq!(account_for(&case, &base, &line, &format!("felt {at}")), Ok(()));
+        prop_assert_eq!(account_for::<Starknet>(&case, &base, &line, &format!("felt {at}")), Ok(()));
     }
 
     #[test]
@@ -161,40 +160,38 @@ proptest! {
         let text = format!("0x{}{number:x}", "0".repeat(zeros));
         match felt::parse(&text) {
             Ok(felt) => prop_assert_eq!(U256::from_be_bytes(felt.to_bytes_be()), number),
-            Err(Code::NumberTooLarge) => prop_assert!(text.len() > 66),
-            Err(code) => {
-                prop_assert_eq!(code, Code::FeltOutOfRange);
+            Err(error) if error.code() == Code::NumberTooLarge => prop_assert!(text.len() > 66),
+            Err(error) => {
+                prop_assert_eq!(error.code(), Code::FeltOutOfRange);
                 prop_assert!(number > U256::from_be_bytes(Felt::MAX.to_bytes_be()));
             }
         }
-        prop_assert_eq!(felt::of_number(number).is_some(), number <= U256::from_be_bytes(Felt::MAX.to_bytes_be()));
+        prop_assert_eq!(felt::from_number(number).is_some(), number <= U256::from_be_bytes(Felt::MAX.to_bytes_be()));
     }
 
     #[test]
     fn no_text_makes_a_felt_or_a_key_panic(text in prop_oneof![any::<String>(), "0x.{0,70}", "0x[0-9a-fA-F]{0,70}"]) {
-        let _ = (felt::parse(&text), felt::of_short_string(&text), Starknet::read_key(&text).is_ok());
+        let _ = (felt::parse(&text), felt::from_short_string(&text), Key::parse(&text).is_ok());
+        let _ = (text.parse::<ExternalSignature>(), InvokeTransaction::from_json(text.as_bytes()));
     }
 
     #[test]
     fn no_signature_makes_the_library_panic(value in values(), named in any::<bool>()) {
-        let text = value.to_string();
-        let value = json::parse(text.as_bytes()).expect("JSON");
-        let case = fixture("starknet-public-key");
-        if let Ok(signature) = Starknet::read_signature(Node::root(&value, "/signatures/x")) {
-            let name = if named { "invoke" } else { "typed_data" };
-            let _ = with_unsigned(&case, &Policy::default(), |unsigned, _| unsigned.attach(vec![(name.to_owned(), signature)]));
-        }
+        let case = fixture::<Starknet>("starknet-public-key");
+        let mut unsigned = verified::<Starknet>(&case).prepare(wallet::<Starknet>(&case)).expect("an order");
+        let name = if named { "invoke" } else { "typed_data" };
+        let _ = attach(&mut unsigned, &json!({ name: value }));
     }
 
     #[test]
     fn no_typed_data_makes_the_library_panic(place in any::<prop::sample::Index>(), value in values()) {
-        let case = fixture("starknet-approval-unlimited");
-        let base = outcome(&case).expect("honest");
+        let case = fixture::<Starknet>("starknet-approval-unlimited");
+        let base = outcome::<Starknet>(&case).expect("honest");
         let mut line = case.json();
         let pointers = scalars(&line, "/response");
         let pointer = place.get(&pointers);
         *at(&mut line, pointer) = value;
-        prop_assert_eq!(account_for(&case, &base, &line, pointer), Ok(()));
+        prop_assert_eq!(account_for::<Starknet>(&case, &base, &line, pointer), Ok(()));
     }
 
     #[test]
@@ -203,6 +200,6 @@ proptest! {
             "nonce", "chain_id", "resource_bounds", "tip", "public_key", "cairo_version", "paymaster_data", "account_deployment_data",
             "nonce_data_availability_mode", "fee_data_availability_mode",
         ];
-        is_refused_at_the_wallet("starknet-approval-exact", MEMBERS[member], value)?;
+        is_refused_at_the_wallet::<Starknet>("starknet-approval-exact", MEMBERS[member], value)?;
     }
 }

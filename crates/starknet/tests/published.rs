@@ -8,14 +8,12 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use countersign_core::Policy;
-use countersign_starknet::Key;
+use countersign_core::RequestId;
+use countersign_starknet::{Gasless, Key, Payload, Starknet};
+use countersign_testkit::{Beside, Case, TestResult, beside, fixtures, skipped, verified};
 use serde_json::Value as Json;
 use starknet_core::types::Felt;
 use starknet_core::types::typed_data::TypedData;
-use support::{Beside, Case, TestResult, with_unsigned};
 
 /// Cases that the encoder cannot read: JSON integers beyond 64 bits reach it as floats.
 const UNREADABLE: [&str; 1] = ["starknet-message-integers"];
@@ -28,10 +26,13 @@ fn check(cases: &[Case]) -> TestResult {
         if result["typed_data"].is_null() {
             continue;
         }
-        let ours = with_unsigned(case, &Policy::default(), |unsigned, _| {
-            Ok(unsigned.payloads().typed_data.as_ref().map(|message| message.message_hash))
-        })?;
+        let unsigned = verified::<Starknet>(case).prepare(Gasless)?;
+        let ours = unsigned.payloads().message.as_ref().map(|message| message.hashes.message_hash);
         let owner = Felt::from_hex(owner.as_str().ok_or("no owner")?)?;
+        // The JSON that wallets are given hashes to the same, whatever the response's spelling.
+        let [request] = unsigned.requests().try_into().map_err(|_| "one request")?;
+        let Payload::TypedData(typed_data) = request.payload else { panic!("{}", request.id) };
+        assert_eq!((request.id, general(&typed_data, owner).ok()), (RequestId::TypedData, ours), "{}: {typed_data}", case.id);
         match general(&result["typed_data"], owner) {
             Ok(hash) => assert_eq!(Some(hash), ours, "{}", case.id),
             Err(error) => assert!(UNREADABLE.contains(&case.id.as_str()) && error.contains("floating point"), "{}: {error}", case.id),
@@ -49,14 +50,14 @@ fn general(typed_data: &Json, owner: Felt) -> Result<Felt, String> {
 
 #[test]
 fn fixtures_hash_alike() -> TestResult {
-    check(&support::fixtures()?)
+    check(&fixtures::<Starknet>()?)
 }
 
 #[test]
 fn shared_vectors_hash_alike() -> TestResult {
-    match support::beside("vectors/starknet.jsonl")? {
+    match beside("vectors/starknet.jsonl")? {
         Beside::Cases(cases) => check(&cases),
-        Beside::Absent(reason) => support::skipped(&reason),
+        Beside::Absent(reason) => skipped(&reason),
     }
 }
 
@@ -65,7 +66,7 @@ fn shared_vectors_hash_alike() -> TestResult {
 /// meet such a candidate, the last one does not.
 #[test]
 fn signatures_are_the_reference_sdks_whatever_the_nonce_begins_with() -> TestResult {
-    let key = Key::parse("0x5eea99d7778a71d86cd011a09a47da41bc122ebf6629bf2818d1569ac083001").map_err(|code| code.name())?;
+    let key = Key::parse("0x5eea99d7778a71d86cd011a09a47da41bc122ebf6629bf2818d1569ac083001")?;
     for (hash, r, s) in [
         (
             32_u64,

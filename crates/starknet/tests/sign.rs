@@ -8,35 +8,33 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use countersign_core::json::{self, Node};
-use countersign_core::{ChainFamily, Code, Policy, Refusal, Registry, Signed, U256};
+use countersign_core::{Code, Policy, Refusal, Registry, RequestId, Role, Scheme, U256};
 use countersign_starknet::starknet_crypto::poseidon_hash_many;
-use countersign_starknet::{Felt, Key, Starknet, felt};
+use countersign_starknet::{Felt, Gasless, Key, Payload, SignedOrder, Starknet, UnsignedOrder, felt};
+use countersign_testkit::{
+    Case, TestResult, artefacts as written, asset_index, attach as attach_json, fixture, key, outcome, outcome_under, registry_with,
+    verified, verified_under, wallet,
+};
 use serde_json::{Value as Json, json};
-use support::{Case, TestResult, fixture, outcome, with_unsigned};
 
 /// The wallet names its public key.
 const CASE: &str = "starknet-public-key";
 
-fn key_of(case: &Case) -> Key {
-    Starknet::read_key(case.json()["wallet"]["secret_key"].as_str().expect("a key")).expect("a key")
+fn prepared(case: &Case) -> UnsignedOrder {
+    verified::<Starknet>(case).prepare(wallet::<Starknet>(case)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id))
 }
 
-fn attach(case: &Case, given: &[(&str, Json)]) -> Result<Signed<Starknet>, Refusal> {
-    with_unsigned(case, &Policy::default(), |unsigned, _| {
-        let read = |signature: &Json| {
-            let text = signature.to_string();
-            Starknet::read_signature(Node::root(&json::parse(text.as_bytes())?, "/signatures/x"))
-        };
-        let given = given.iter().map(|(name, text)| Ok(((*name).to_owned(), read(text)?))).collect::<Result<_, Refusal>>()?;
-        unsigned.attach(given)
-    })
+fn attach(case: &Case, given: &[(&str, Json)]) -> Result<UnsignedOrder, Refusal> {
+    let mut unsigned = prepared(case);
+    let given: serde_json::Map<_, _> = given.iter().map(|(name, signature)| ((*name).to_owned(), signature.clone())).collect();
+    attach_json(&mut unsigned, &Json::Object(given))?;
+    Ok(unsigned)
 }
 
-fn signed(case: &Case) -> Signed<Starknet> {
-    with_unsigned(case, &Policy::default(), |unsigned, _| unsigned.sign(&key_of(case))).expect("signs")
+fn signed(case: &Case) -> SignedOrder {
+    let mut unsigned = prepared(case);
+    unsigned.sign(&key::<Starknet>(case)).expect("signs");
+    unsigned.finish().expect("complete")
 }
 
 fn artefacts(case: &Case) -> Json {
@@ -49,37 +47,43 @@ fn expected(case: &Case, name: &str) -> [U256; 2] {
     [0, 1].map(|index| U256::from_str_radix(&signature[index].as_str().expect("a felt")[2..], 16).expect("hex"))
 }
 
-fn codes(signed: &Signed<Starknet>) -> Vec<Code> {
-    signed.warnings().list().iter().map(|warning| warning.code).collect()
+fn codes(order: &UnsignedOrder) -> Vec<Code> {
+    order.warnings().list().iter().map(|warning| warning.code).collect()
 }
 
 #[test]
 fn requests_name_signer_payload_and_digest() -> TestResult {
-    let case = fixture(CASE);
-    let requests = with_unsigned(&case, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
+    let case = fixture::<Starknet>(CASE);
+    let requests = prepared(&case).requests();
     let artefacts = artefacts(&case);
     for (request, (name, hash)) in requests.iter().zip([("invoke", "tx_hash"), ("typed_data", "message_hash")]) {
-        assert_eq!(request.name, name);
+        assert_eq!((request.id.name().as_ref(), request.scheme), (name, Scheme::Stark));
         assert_eq!(request.signer, case.json()["request"]["source"]["owner"]);
-        // The payload is what the digest is taken of, felt by felt.
-        let felts: Vec<_> = request.payload.0.chunks(32).map(Felt::from_bytes_be_slice).collect();
+        // The message is what the digest is taken of, felt by felt.
+        let felts: Vec<_> = request.message.chunks(32).map(Felt::from_bytes_be_slice).collect();
         let digest = poseidon_hash_many(&felts);
-        assert_eq!(request.digest.0, digest.to_bytes_be());
+        assert_eq!(request.digest, digest.to_bytes_be());
         assert_eq!(artefacts[name][hash], format!("{digest:#x}"));
     }
+    let [Payload::Invoke(invoke), Payload::TypedData(typed_data)] = [0, 1].map(|index| requests[index].payload.clone()) else {
+        panic!("{requests:?}")
+    };
+    assert_eq!(invoke.encoding.encode(&invoke.calls), invoke.transaction.calldata);
+    assert!(invoke.transaction.signature.is_empty());
+    assert_eq!(typed_data["domain"], json!({ "name": "HTLC", "version": "0x31", "chainId": "0x534e5f4d41494e", "revision": "1" }));
     assert_eq!(requests.len(), 2);
-    let delegate = fixture("starknet-delegate");
-    let requests = with_unsigned(&delegate, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?;
+    let delegate = fixture::<Starknet>("starknet-delegate");
+    let requests = prepared(&delegate).requests();
     assert_eq!(
-        requests.iter().map(|request| (request.name.as_ref(), request.signer.as_str())).collect::<Vec<_>>(),
-        [("invoke", delegate.json()["request"]["source"]["delegate"].as_str().ok_or("no delegate")?)]
+        requests.iter().map(|request| (request.id, request.signer.as_str())).collect::<Vec<_>>(),
+        [(RequestId::Invoke, delegate.json()["request"]["source"]["delegate"].as_str().ok_or("no delegate")?)]
     );
     Ok(())
 }
 
 #[test]
 fn takes_every_spelling_of_a_signature() -> TestResult {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let spellings: [fn([U256; 2]) -> Json; 5] = [
         |[r, s]| json!([format!("{r:#x}"), format!("{s:#x}")]),
         |[r, s]| json!([format!("{r:#066x}"), s.to_string()]),
@@ -90,7 +94,7 @@ fn takes_every_spelling_of_a_signature() -> TestResult {
     for spell in spellings {
         let given = ["invoke", "typed_data"].map(|name| (name, spell(expected(&case, name))));
         let signed = attach(&case, &given)?;
-        assert_eq!(serde_json::to_value(signed.artefacts())?, artefacts(&case));
+        assert_eq!(written(&signed), artefacts(&case));
         assert_eq!(codes(&signed), [Code::NoOrderRecord]);
     }
     Ok(())
@@ -98,27 +102,62 @@ fn takes_every_spelling_of_a_signature() -> TestResult {
 
 #[test]
 fn what_is_not_signed_stays_unsigned() -> TestResult {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let [r, s] = expected(&case, "typed_data");
     let signed = attach(&case, &[("typed_data", json!([format!("{r:#x}"), format!("{s:#x}")]))])?;
-    assert!(signed.artefacts().invoke.signature.is_none() && signed.artefacts().invoke.broadcast().is_none());
-    assert_eq!(serde_json::to_value(signed.artefacts().submission())?, json!({ "signature": format!("{r},{s}") }));
+    assert!(signed.payloads().invoke.as_ref().is_some_and(|payload| payload.signature.is_none()));
+    let incomplete = signed.finish().expect_err("the transaction is not signed");
+    assert_eq!(incomplete.missing(), [RequestId::Invoke]);
+    // Nothing is lost: the other signature may come later, and a wrong one changes nothing.
+    let mut unsigned = incomplete.into_unsigned();
+    let refusal = unsigned.attach(RequestId::Invoke, [Felt::ONE, Felt::TWO].into()).expect_err("another signature");
+    assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMismatch, ""));
+    assert_eq!(unsigned.missing(), [RequestId::Invoke]);
+    let [r_of_invoke, s_of_invoke] = expected(&case, "invoke");
+    unsigned.attach(RequestId::Invoke, format!("{r_of_invoke},{s_of_invoke}").parse()?)?;
+    assert_eq!(written(&unsigned), artefacts(&case));
+    assert_eq!(serde_json::to_value(unsigned.finish()?.gasless())?, json!({ "signature": format!("{r},{s}") }));
+    Ok(())
+}
+
+#[test]
+fn the_gasless_path_needs_neither_nonce_nor_fees() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let (order, key) = (verified::<Starknet>(&case), key::<Starknet>(&case));
+    for (path, codes_of_path) in [
+        (Gasless.with_public_key(key.public_key()), vec![Code::NoOrderRecord]),
+        (Gasless.into(), vec![Code::NoOrderRecord, Code::KeyNotChecked]),
+    ] {
+        let mut unsigned = order.prepare(path)?;
+        assert_eq!(unsigned.missing(), [RequestId::TypedData]);
+        unsigned.sign(&key)?;
+        assert_eq!(codes(&unsigned), codes_of_path);
+        let signed = unsigned.finish()?;
+        let [r, s] = expected(&case, "typed_data");
+        assert_eq!(signed.gasless().ok_or("no submission")?.signature, format!("{r},{s}"));
+        assert!(signed.transactions().is_empty());
+    }
+    let mut unsigned = order.prepare(Gasless.with_public_key(Felt::ONE))?;
+    assert_eq!(unsigned.sign(&key).expect_err("another key").code(), Code::KeyMismatch);
+    let refusal = verified::<Starknet>(&fixture::<Starknet>("starknet-typed-data-null")).prepare(Gasless).expect_err("no message");
+    assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, ""));
     Ok(())
 }
 
 #[test]
 fn accounts_with_longer_signatures_pass_whole() -> TestResult {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let felts = json!(["0x1", "2", 3, "0x4", "0x5"]);
     let signed = attach(&case, &[("typed_data", felts.clone()), ("invoke", felts)])?;
     assert_eq!(codes(&signed), [Code::NoOrderRecord, Code::ContractSignatureUnverified]);
-    let artefacts = serde_json::to_value(signed.artefacts())?;
+    let artefacts = written(&signed);
     assert_eq!(artefacts["typed_data"]["signature"], json!(["0x1", "0x2", "0x3", "0x4", "0x5"]));
-    assert_eq!(signed.artefacts().submission().map(|body| body.signature).as_deref(), Some("1,2,3,4,5"));
-    assert_eq!(serde_json::to_value(signed.artefacts().invoke.broadcast())?["signature"], artefacts["invoke"]["signature"]);
+    let signed = signed.finish()?;
+    assert_eq!(signed.gasless().map(|body| body.signature).as_deref(), Some("1,2,3,4,5"));
+    assert_eq!(serde_json::to_value(&signed.transactions()[0].native)?["signature"], artefacts["invoke"]["signature"]);
 
     // Without the public key nobody can prove r and s either.
-    let unknown = fixture("starknet-approval-exact");
+    let unknown = fixture::<Starknet>("starknet-approval-exact");
     let signed = attach(&unknown, &[("invoke", json!(["0x1", "0x2"]))])?;
     assert_eq!(codes(&signed), [Code::NoOrderRecord, Code::ContractSignatureUnverified]);
     Ok(())
@@ -126,10 +165,10 @@ fn accounts_with_longer_signatures_pass_whole() -> TestResult {
 
 #[test]
 fn refuses_signatures_that_prove_nothing() {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let pair = |[r, s]: [U256; 2]| json!([format!("{r:#x}"), format!("{s:#x}")]);
     let (invoke, typed) = (expected(&case, "invoke"), expected(&case, "typed_data"));
-    let other = expected(&fixture("starknet-approval-exact"), "invoke");
+    let other = expected(&fixture::<Starknet>("starknet-approval-exact"), "invoke");
     let prime = "0x800000000000011000000000000000000000000000000000000000000000001";
     for (name, signature, code) in [
         ("invoke", pair(typed), Code::SignatureMismatch),
@@ -168,7 +207,7 @@ fn refuses_signatures_that_prove_nothing() {
 /// The owner of a key can choose r so that the curve library's verification meets the point at infinity, where it panics.
 #[test]
 fn a_signature_at_infinity_is_a_mismatch() {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let order = "0800000000000010ffffffffffffffffb781126dcae7b2321e66a241adc64d2f";
     let order = U256::from_str_radix(order, 16).expect("hex");
     let number = |text: &Json| U256::from_str_radix(&text.as_str().expect("hex")[2..], 16).expect("hex");
@@ -184,7 +223,7 @@ fn a_signature_at_infinity_is_a_mismatch() {
 
 #[test]
 fn a_public_key_that_is_none_proves_nothing() {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let [r, s] = expected(&case, "invoke");
     let mut line = case.json();
     line["wallet"]["public_key"] = json!("0x5");
@@ -194,9 +233,12 @@ fn a_public_key_that_is_none_proves_nothing() {
 
 #[test]
 fn nodes_take_the_transaction() -> TestResult {
-    let case = fixture("starknet-paymaster-and-deployment");
+    let case = fixture::<Starknet>("starknet-paymaster-and-deployment");
     let (artefacts, input) = (artefacts(&case), case.json());
-    let broadcast = serde_json::to_value(signed(&case).artefacts().invoke.broadcast())?;
+    let [sent] = signed(&case).transactions().try_into().map_err(|_| "one transaction")?;
+    assert_eq!((sent.role, &sent.bytes), (Role::Initiate, &Vec::new()), "nodes take JSON");
+    assert_eq!(sent.id, artefacts["invoke"]["tx_hash"]);
+    let broadcast = serde_json::to_value(&sent.native)?;
     let bounds = &input["wallet"]["resource_bounds"];
     assert_eq!(
         broadcast,
@@ -220,17 +262,15 @@ fn nodes_take_the_transaction() -> TestResult {
 
 #[test]
 fn a_policy_rewrites_unlimited_approvals() -> TestResult {
-    let case = fixture("starknet-approval-unlimited");
+    let case = fixture::<Starknet>("starknet-approval-unlimited");
     let policy = Policy::from_json(br#"{"approvals":"exact"}"#)?;
-    let (calldata, summary, warnings) = with_unsigned(&case, &policy, |unsigned, _| {
-        let calldata = unsigned.payloads().invoke.calldata.clone();
-        Ok((calldata, serde_json::to_string(&unsigned.summary()), unsigned.warnings().list().len()))
-    })?;
+    let unsigned = verified_under::<Starknet>(&case, case.registry, &policy)?.prepare(wallet::<Starknet>(&case))?;
+    let calldata = &unsigned.payloads().invoke.as_ref().ok_or("no transaction")?.invoke.transaction.calldata;
     assert_eq!(calldata[5..7], [Felt::from(1_250_000), Felt::ZERO]);
-    assert!(summary?.contains("rewritten from every token"));
-    assert_eq!(warnings, 1, "only that there is no record");
+    assert!(unsigned.summary().to_string().contains("rewritten from every token"));
+    assert_eq!(codes(&unsigned), [Code::NoOrderRecord]);
     let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
-    let refusal = support::outcome_under(&case, case.registry, &strict).expect_err("not exact");
+    let refusal = outcome_under::<Starknet>(&case, case.registry, &strict).expect_err("not exact");
     assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/calldata/1"));
     Ok(())
 }
@@ -242,45 +282,42 @@ fn keys_are_below_the_curve_order() {
     for text in
         [order, "0x0", "0x", "", "0", "0x1g", " 0x1", "0x+1", "0X1", &format!("0x{}", "0".repeat(65)), &format!("0x{}", "f".repeat(64))]
     {
-        assert_eq!(Starknet::read_key(text).expect_err(text), Code::KeyMalformed, "{text}");
+        assert_eq!(Key::parse(text).expect_err(text).code(), Code::KeyMalformed, "{text}");
     }
     for text in [below, "0x1", "1", "01", &below[2..]] {
-        assert!(Starknet::read_key(text).is_ok(), "{text}");
+        assert!(Key::parse(text).is_ok(), "{text}");
     }
-    let one = Starknet::read_key("0x1").expect("a key").public_key();
+    let one = Key::parse("0x1").expect("a key").public_key();
     assert_eq!(format!("{one:#x}"), "0x1ef15c18599971b7beced415a40f0c7deacfd9b0d1819e03d723d8bc943cfca");
 }
 
 #[test]
 fn a_wrong_key_is_found_where_the_public_key_is_known() {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let mut line = case.json();
     line["wallet"]["secret_key"] = json!("0x1");
-    let refusal = outcome(&case.with_input(line.to_string())).expect_err("another key");
+    let refusal = outcome::<Starknet>(&case.with_input(line.to_string())).expect_err("another key");
     assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
     line["wallet"].as_object_mut().expect("a wallet").remove("public_key");
-    let unchecked = outcome(&case.with_input(line.to_string())).expect("nobody can tell");
+    let unchecked = outcome::<Starknet>(&case.with_input(line.to_string())).expect("nobody can tell");
     assert!(unchecked["warnings"].to_string().contains("key_not_checked"));
 }
 
 #[test]
 fn neither_key_nor_secret_is_ever_printed() {
-    let case = fixture(CASE);
+    let case = fixture::<Starknet>(CASE);
     let secret = case.json()["wallet"]["secret_key"].as_str().expect("a key").to_owned();
-    let shown = format!("{:?} {:?}", key_of(&case), signed(&case));
+    let shown = format!("{:?} {:?} {:?}", key::<Starknet>(&case), prepared(&case), signed(&case));
     assert!(!shown.contains(&secret[2..]));
 }
 
 /// A wallet that pins a contract's domain takes what that contract hashes: another version, and the contract as a member.
 #[test]
 fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/registry.json"))?;
-    let mut registry: Json = serde_json::from_str(&text)?;
-    let asset = registry["assets"].as_array_mut().and_then(|assets| assets.iter_mut().find(|asset| asset["id"] == "starknet:wbtc"));
-    asset.ok_or("no asset")?["htlc"]["domain"] = json!({ "name": "HTLC", "version": "0x32" });
-    let registry: &'static Registry = Box::leak(Box::new(Registry::from_json(registry.to_string().as_bytes())?));
+    let at = format!("/assets/{}/htlc/domain", asset_index("starknet:wbtc"));
+    let registry: &'static Registry = Box::leak(Box::new(registry_with(&[(&at, json!({ "name": "HTLC", "version": "0x32" }))])));
 
-    let case = fixture("starknet-public-key");
+    let case = fixture::<Starknet>("starknet-public-key");
     let pinned = |change: &dyn Fn(&mut Json)| {
         let mut line = case.json();
         line["response"]["result"]["typed_data"]["domain"]["version"] = json!("0x32");
@@ -296,29 +333,31 @@ fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
     };
     for (case, names_contract) in [(pinned(&|_| {}), false), (pinned(&name_contract), true)] {
         let line = case.json();
-        let hash = with_unsigned(&case, &Policy::default(), |unsigned, _| {
-            let message = unsigned.payloads().typed_data.as_ref();
-            Ok(message.map(|message| (message.message_hash, message.message.contract.is_some())))
-        })?;
-        let general: starknet_core::types::typed_data::TypedData =
-            serde_json::from_value(line["response"]["result"]["typed_data"].clone())?;
-        let owner = felt::parse(line["request"]["source"]["owner"].as_str().ok_or("no owner")?).map_err(|code| code.name())?;
-        assert_eq!(hash, Some((general.message_hash(owner)?, names_contract)));
+        let unsigned = prepared(&case);
+        let message = unsigned.payloads().message.as_ref();
+        let hash = message.map(|message| (message.hashes.message_hash, message.message.contract.is_some()));
+        let owner = felt::parse(line["request"]["source"]["owner"].as_str().ok_or("no owner")?)?;
+        let ours = message.ok_or("no message")?.message.to_json();
+        for typed_data in [line["response"]["result"]["typed_data"].clone(), ours] {
+            let general: starknet_core::types::typed_data::TypedData = serde_json::from_value(typed_data)?;
+            assert_eq!(hash, Some((general.message_hash(owner)?, names_contract)));
+        }
     }
 
     let other_contract = |result: &mut Json| {
         name_contract(result);
         result["typed_data"]["message"]["verifyingContract"] = json!("0x1");
     };
-    let refusal = outcome(&pinned(&other_contract)).expect_err("another contract");
+    let refusal = outcome::<Starknet>(&pinned(&other_contract)).expect_err("another contract");
     assert_eq!((refusal.code(), refusal.location()), (Code::UnknownContract, "/response/result/typed_data/message/verifyingContract"));
-    let refusal = outcome(&Case { registry, ..fixture("starknet-public-key") }).expect_err("the deployed version is not the pinned one");
+    let refusal = outcome::<Starknet>(&Case { registry, ..fixture::<Starknet>("starknet-public-key") })
+        .expect_err("the deployed version is not the pinned one");
     assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
 
     // Where nothing is pinned, the contract is no member.
     let mut line = case.json();
     name_contract(&mut line["response"]["result"]);
-    let refusal = outcome(&case.with_input(line.to_string())).expect_err("not pinned");
+    let refusal = outcome::<Starknet>(&case.with_input(line.to_string())).expect_err("not pinned");
     assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataTypes, "/response/result/typed_data/types/Initiate"));
     Ok(())
 }

@@ -8,13 +8,13 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use support::{TestResult, fixture, outcome};
+use countersign_core::{Severity, Topic};
+use countersign_starknet::{Gasless, Starknet};
+use countersign_testkit::{TestResult, fixture, outcome, verified};
 
 #[test]
 fn an_order_reads_like_this() -> TestResult {
-    let got = outcome(&fixture("starknet-approval-unlimited"))?;
+    let got = outcome::<Starknet>(&fixture::<Starknet>("starknet-approval-unlimited"))?;
     let lines: Vec<_> = got["summary"].as_array().into_iter().flatten().filter_map(|line| line.as_str()).collect();
     assert_eq!(
         lines,
@@ -45,7 +45,7 @@ fn an_order_reads_like_this() -> TestResult {
 
 #[test]
 fn what_the_wallet_adds_is_shown() -> TestResult {
-    let lines = outcome(&fixture("starknet-paymaster-and-deployment"))?["summary"].to_string();
+    let lines = outcome::<Starknet>(&fixture::<Starknet>("starknet-paymaster-and-deployment"))?["summary"].to_string();
     for line in [
         "wallet: paymaster data 0x1, 0x2, 0x3",
         "wallet: account deployment data 0xabc, 0x5, 0x0",
@@ -53,16 +53,26 @@ fn what_the_wallet_adds_is_shown() -> TestResult {
     ] {
         assert!(lines.contains(line), "{lines}");
     }
-    let lines = outcome(&fixture("starknet-tip"))?["summary"].to_string();
+    let lines = outcome::<Starknet>(&fixture::<Starknet>("starknet-tip"))?["summary"].to_string();
     assert!(lines.contains("gas: tip 18446744073709551615 FRI per L2 gas"), "{lines}");
-    let lines = outcome(&fixture("starknet-cairo-0"))?["summary"].to_string();
+    let lines = outcome::<Starknet>(&fixture::<Starknet>("starknet-cairo-0"))?["summary"].to_string();
     assert!(lines.contains("wallet: calls encoded for an account of Cairo 0"), "{lines}");
     Ok(())
 }
 
 #[test]
-fn an_order_without_gasless_way_says_so() -> TestResult {
-    let lines = outcome(&fixture("starknet-typed-data-null"))?["summary"].to_string();
+fn an_order_without_gasless_path_says_so() -> TestResult {
+    let lines = outcome::<Starknet>(&fixture::<Starknet>("starknet-typed-data-null"))?["summary"].to_string();
     assert!(lines.contains("message: none: this order has no gasless way"), "{lines}");
+    Ok(())
+}
+
+#[test]
+fn a_gasless_order_shows_no_fees_and_an_unlimited_approval_is_danger() -> TestResult {
+    let order = verified::<Starknet>(&fixture::<Starknet>("starknet-approval-unlimited"));
+    let approval = order.summary().about(Topic::Approval).map(|line| line.severity).collect::<Vec<_>>();
+    assert_eq!(approval, [Severity::Danger]);
+    let summary = order.prepare(Gasless)?.summary();
+    assert_eq!((summary.about(Topic::Wallet).count(), summary.about(Topic::Gas).count(), summary.about(Topic::Digest).count()), (0, 0, 1));
     Ok(())
 }

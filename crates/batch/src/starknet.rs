@@ -1,0 +1,149 @@
+//! Starknet: `{"nonce", "resource_bounds"}`, and what an account may need beyond: `chain_id`, `tip`, `public_key`,
+//! `cairo_version`, `paymaster_data`, `account_deployment_data` and the two data availability modes.
+
+use countersign::starknet::{
+    DataAvailabilityMode, Execution, ExecutionEncoding, ExternalSignature, Felt, FundingPath, ResourceBound, ResourceBounds, Starknet,
+    Unsigned, felt,
+};
+use countersign_core::json::{Members, Node, Value};
+use countersign_core::{Code, Refusal};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::family::JsonFamily;
+
+/// Most felts that paymaster or deployment data may have: what a node takes as a whole transaction has no more.
+const MAX_DATA: usize = 4096;
+
+impl JsonFamily for Starknet {
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath, Refusal> {
+        let members = wallet.object()?;
+        let bounds = members.need("resource_bounds")?;
+        let resources = bounds.object()?;
+        let bounds = ResourceBounds::new(
+            read_bound(&resources, "l1_gas")?,
+            read_bound(&resources, "l2_gas")?,
+            read_bound(&resources, "l1_data_gas")?,
+        );
+        let mut execution = Execution::new(felt::read_any(members.need("nonce")?)?, bounds);
+        execution.chain_id = members.get("chain_id").map(|node| felt::read_short_string(node)).transpose()?;
+        execution.tip = members.get("tip").map(|node| read_u64(node)).transpose()?.unwrap_or_default();
+        execution.nonce_data_availability_mode = read_mode(&members, "nonce_data_availability_mode")?;
+        execution.fee_data_availability_mode = read_mode(&members, "fee_data_availability_mode")?;
+        execution.paymaster_data = read_felts(&members, "paymaster_data")?;
+        execution.account_deployment_data = read_felts(&members, "account_deployment_data")?;
+        execution.encoding = members.get("cairo_version").map(|node| read_encoding(node)).transpose()?.unwrap_or_default();
+        execution.public_key = members.get("public_key").map(|node| felt::read(node)).transpose()?;
+        Ok(FundingPath::Both(execution))
+    }
+
+    /// Reads an array of felts, an object `{"r", "s"}`, or felts joined by commas; each felt as JSON integer, decimal or `0x`
+    /// hex.
+    fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
+        let at = |refusal: Refusal| refusal.under(&signature.at().to_string());
+        let felts = match signature.value() {
+            Value::String(text) => return text.parse().map_err(at),
+            Value::Array(_) | Value::Bytes(_) => {
+                let felts = signature.array()?.take(ExternalSignature::MAX_FELTS.saturating_add(1));
+                felts.map(|felt| felt::read_any(felt)).collect::<Result<_, _>>()?
+            }
+            Value::Object(_) => {
+                let members = signature.object()?;
+                members.only(&["r", "s"])?;
+                vec![felt::read_any(members.need("r")?)?, felt::read_any(members.need("s")?)?]
+            }
+            _ => Vec::new(),
+        };
+        ExternalSignature::from_felts(felts).map_err(at)
+    }
+
+    fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+        let invoke = unsigned.invoke.as_ref().map(|payload| Artefact {
+            calldata: Some(&payload.invoke.transaction.calldata),
+            hash: ("tx_hash", &payload.invoke.hashes.tx_hash),
+            signature: payload.signature.as_deref(),
+        });
+        let message = unsigned.message.as_ref().map(|payload| Artefact {
+            calldata: None,
+            hash: ("message_hash", &payload.hashes.message_hash),
+            signature: payload.signature.as_deref(),
+        });
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("invoke", &invoke)?;
+        map.serialize_entry("typed_data", &message)?;
+        map.end()
+    }
+}
+
+fn read_u64(node: Node<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
+    let node = members.need(key)?;
+    let members = node.object()?;
+    let price = members.need("max_price_per_unit")?;
+    let max_amount = read_u64(members.need("max_amount")?)?;
+    let max_price_per_unit = u128::try_from(price.any_number()?).map_err(|_| price.refuse(Code::NumberTooLarge))?;
+    Ok(ResourceBound::new(max_amount, max_price_per_unit))
+}
+
+fn read_mode(members: &Members<'_, '_>, key: &str) -> Result<DataAvailabilityMode, Refusal> {
+    let Some(node) = members.get(key) else { return Ok(DataAvailabilityMode::default()) };
+    DataAvailabilityMode::from_name(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("L1 or L2"))
+}
+
+/// Reads the version of Cairo that the account was written in: 0 or 1.
+fn read_encoding(node: Node<'_, '_>) -> Result<ExecutionEncoding, Refusal> {
+    match u8::try_from(node.any_number()?) {
+        Ok(0) => Ok(ExecutionEncoding::Legacy),
+        Ok(1) => Ok(ExecutionEncoding::New),
+        _ => Err(node.refuse(Code::WrongType).with_expected("0 or 1")),
+    }
+}
+
+fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal> {
+    let Some(node) = members.get(key) else { return Ok(Vec::new()) };
+    let felts = node.array()?;
+    if felts.len() > MAX_DATA {
+        return Err(node.at().refuse(Code::NumberTooLarge).with_reason("more felts than a transaction can have"));
+    }
+    felts.map(|felt| felt::read_any(felt)).collect()
+}
+
+/// A transaction or message with its hash, and its signature where it has one.
+struct Artefact<'a> {
+    calldata: Option<&'a [Felt]>,
+    hash: (&'static str, &'a Felt),
+    signature: Option<&'a [Felt]>,
+}
+
+impl Serialize for Artefact<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(calldata) = self.calldata {
+            map.serialize_entry("calldata", &HexFelts(calldata))?;
+        }
+        map.serialize_entry(self.hash.0, &HexFelt(self.hash.1))?;
+        if let Some(signature) = self.signature {
+            map.serialize_entry("signature", &HexFelts(signature))?;
+        }
+        map.end()
+    }
+}
+
+/// A felt as `0x` and hex digits without leading zeros.
+struct HexFelt<'a>(&'a Felt);
+
+impl Serialize for HexFelt<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+struct HexFelts<'a>(&'a [Felt]);
+
+impl Serialize for HexFelts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(HexFelt))
+    }
+}

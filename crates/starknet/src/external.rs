@@ -1,0 +1,153 @@
+//! What wallets of their own take: they choose nonce, fees and the encoding of the calls themselves.
+//!
+//! What such a wallet broadcast is proven by [`VerifiedOrder::matches`](crate::VerifiedOrder) with the transaction as a node
+//! returns it: [`InvokeTransaction::from_json`].
+
+use countersign_core::json::{self, Members, Node};
+use countersign_core::{Code, Refusal};
+use serde::Serialize;
+use serde::ser::Serializer;
+use starknet_crypto::Felt;
+
+use crate::felt::{self, HexFelt, HexFelts};
+use crate::funding::ApprovalStep;
+use crate::htlc;
+use crate::transaction::{Call, DataAvailabilityMode, InvokeTransaction, ResourceBound, ResourceBounds};
+use crate::verify::Deposit;
+
+/// A call as `account.execute` of starknet.js takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ExecuteCall {
+    /// The contract.
+    #[serde(serialize_with = "serialize_felt")]
+    pub contract_address: Felt,
+    /// The function's name.
+    pub entrypoint: String,
+    /// The arguments.
+    #[serde(serialize_with = "serialize_felts")]
+    pub calldata: Vec<Felt>,
+}
+
+/// Parameters of `wallet_addInvokeTransaction` (the wallet API of get-starknet).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AddInvokeTransaction {
+    /// The calls, in their order.
+    pub calls: Vec<WalletCall>,
+}
+
+/// A call of `wallet_addInvokeTransaction`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WalletCall {
+    /// The contract.
+    #[serde(serialize_with = "serialize_felt")]
+    pub contract_address: Felt,
+    /// The function's name.
+    pub entry_point: String,
+    /// The arguments.
+    #[serde(serialize_with = "serialize_felts")]
+    pub calldata: Vec<Felt>,
+}
+
+fn serialize_felt<S: Serializer>(felt: &Felt, serializer: S) -> Result<S::Ok, S::Error> {
+    HexFelt(felt).serialize(serializer)
+}
+
+fn serialize_felts<S: Serializer>(felts: &[Felt], serializer: S) -> Result<S::Ok, S::Error> {
+    HexFelts(felts).serialize(serializer)
+}
+
+/// Returns the name of a call's function, or its selector, which these interfaces take as well.
+fn entry_point(call: &Call) -> String {
+    htlc::name(call.selector).map_or_else(|| format!("{:#x}", call.selector), str::to_owned)
+}
+
+impl Deposit {
+    /// Returns the calls for `account.execute` of starknet.js, which makes one transaction of them.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let order: countersign_starknet::VerifiedOrder = todo!();
+    /// let calls = serde_json::to_value(order.deposit().execute_calls(Default::default()))?;
+    /// // await account.execute(calls)
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn execute_calls(&self, approval: ApprovalStep) -> Vec<ExecuteCall> {
+        let calls = self.calls(approval).into_iter();
+        let calls = calls.map(|call| ExecuteCall { contract_address: call.to, entrypoint: entry_point(&call), calldata: call.calldata });
+        calls.collect()
+    }
+
+    /// Returns the parameters of one `wallet_addInvokeTransaction` with all calls of the order.
+    #[must_use]
+    pub fn add_invoke_transaction(&self, approval: ApprovalStep) -> AddInvokeTransaction {
+        let calls = self.calls(approval).into_iter();
+        let calls = calls.map(|call| WalletCall { contract_address: call.to, entry_point: entry_point(&call), calldata: call.calldata });
+        AddInvokeTransaction { calls: calls.collect() }
+    }
+}
+
+impl InvokeTransaction {
+    /// Parses an invoke transaction of version 3 as nodes take and return it: the parameter of
+    /// `starknet_addInvokeTransaction`, or the result of `starknet_getTransactionByHash`. Members that it does not know, such
+    /// as `transaction_hash`, are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] for any other type or version, or what is malformed.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        let value = json::parse(text)?;
+        let root = Node::root(&value, "");
+        let members = root.object()?;
+        for (key, expected) in [("type", "INVOKE"), ("version", "0x3")] {
+            let node = members.need(key)?;
+            if node.text()? != expected {
+                return Err(node.refuse(Code::TransactionMismatch).with_expected(expected));
+            }
+        }
+        let bounds = members.need("resource_bounds")?;
+        let bounds = bounds.object()?;
+        Ok(Self {
+            sender_address: felt::read(members.need("sender_address")?)?,
+            calldata: read_felts(&members, "calldata")?,
+            signature: read_felts(&members, "signature")?,
+            nonce: felt::read(members.need("nonce")?)?,
+            resource_bounds: ResourceBounds {
+                l1_gas: read_bound(&bounds, "l1_gas")?,
+                l2_gas: read_bound(&bounds, "l2_gas")?,
+                l1_data_gas: read_bound(&bounds, "l1_data_gas")?,
+            },
+            tip: read_u64(members.need("tip")?)?,
+            paymaster_data: read_felts(&members, "paymaster_data")?,
+            account_deployment_data: read_felts(&members, "account_deployment_data")?,
+            nonce_data_availability_mode: read_mode(&members, "nonce_data_availability_mode")?,
+            fee_data_availability_mode: read_mode(&members, "fee_data_availability_mode")?,
+        })
+    }
+}
+
+fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal> {
+    let node = members.need(key)?;
+    node.array()?.map(|felt| felt::read(felt)).collect()
+}
+
+fn read_u64(node: Node<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(felt::read_u128(node)?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
+    let node = members.need(key)?;
+    let members = node.object()?;
+    let (amount, price) = (members.need("max_amount")?, members.need("max_price_per_unit")?);
+    Ok(ResourceBound::new(read_u64(amount)?, felt::read_u128(price)?))
+}
+
+fn read_mode(members: &Members<'_, '_>, key: &str) -> Result<DataAvailabilityMode, Refusal> {
+    let node = members.need(key)?;
+    DataAvailabilityMode::from_name(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("L1 or L2"))
+}

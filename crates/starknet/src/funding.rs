@@ -1,0 +1,244 @@
+//! How an order is funded: the wallet's choice, made before nonce and fees are asked for.
+
+use countersign_core::{Code, Refusal};
+use starknet_crypto::Felt;
+
+use crate::message::Message;
+use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBounds};
+
+/// What to do with the token approval that an order comes with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ApprovalStep {
+    /// Send it as it was verified: as the service proposed it, or exact where the policy rewrites it.
+    #[default]
+    AsVerified,
+    /// Send one of exactly the amount.
+    Exact,
+    /// Leave it out: an allowance that covers the amount is on the chain already.
+    AlreadyApproved,
+}
+
+/// What the account's transaction needs from the wallet.
+///
+/// ```
+/// use countersign_starknet::{ApprovalStep, Execution, Felt, ResourceBound, ResourceBounds};
+///
+/// let bounds = ResourceBounds::new(
+///     ResourceBound::new(0, 1_000_000_000),
+///     ResourceBound::new(2_000_000, 3_000_000_000),
+///     ResourceBound::new(512, 1_000_000_000),
+/// );
+/// let execution = Execution::new(Felt::from(7), bounds).with_approval(ApprovalStep::Exact);
+/// assert_eq!(execution.tip, 0);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Execution {
+    /// Nonce of the sender's next transaction.
+    pub nonce: Felt,
+    /// The most that the sender pays.
+    pub resource_bounds: ResourceBounds,
+    /// What the sender adds for each unit of L2 gas, in FRI.
+    pub tip: u64,
+    /// The wallet's own chain as a short string, where it names it: it must be the asset's.
+    pub chain_id: Option<Felt>,
+    /// The account's public key, where the wallet knows it: the address does not show it.
+    pub public_key: Option<Felt>,
+    /// Whether the token approval precedes the call that locks the funds.
+    pub approval: ApprovalStep,
+    /// How the account takes several calls.
+    pub encoding: ExecutionEncoding,
+    /// Empty unless somebody else pays.
+    pub paymaster_data: Vec<Felt>,
+    /// Empty unless the transaction deploys the account.
+    pub account_deployment_data: Vec<Felt>,
+    /// Where the nonce is stored; only `L1` works today.
+    pub nonce_data_availability_mode: DataAvailabilityMode,
+    /// Where the fee is taken; only `L1` works today.
+    pub fee_data_availability_mode: DataAvailabilityMode,
+}
+
+impl Execution {
+    /// Creates a context with the usual settings: the approval as verified, no tip, no paymaster, no deployment, a Cairo 1
+    /// account.
+    #[must_use]
+    pub const fn new(nonce: Felt, resource_bounds: ResourceBounds) -> Self {
+        Self {
+            nonce,
+            resource_bounds,
+            tip: 0,
+            chain_id: None,
+            public_key: None,
+            approval: ApprovalStep::AsVerified,
+            encoding: ExecutionEncoding::New,
+            paymaster_data: Vec::new(),
+            account_deployment_data: Vec::new(),
+            nonce_data_availability_mode: DataAvailabilityMode::L1,
+            fee_data_availability_mode: DataAvailabilityMode::L1,
+        }
+    }
+
+    /// Names the account's public key, so that signatures of two felts can be proven.
+    #[must_use]
+    pub const fn with_public_key(mut self, public_key: Felt) -> Self {
+        self.public_key = Some(public_key);
+        self
+    }
+
+    /// Adds a tip for each unit of L2 gas, in FRI.
+    #[must_use]
+    pub const fn with_tip(mut self, tip: u64) -> Self {
+        self.tip = tip;
+        self
+    }
+
+    /// Chooses what to do with the token approval.
+    #[must_use]
+    pub const fn with_approval(mut self, step: ApprovalStep) -> Self {
+        self.approval = step;
+        self
+    }
+
+    /// Names the chain that the wallet is set to, as a short string: [`felt::from_short_string`](crate::felt::from_short_string).
+    #[must_use]
+    pub const fn with_chain_id(mut self, chain_id: Felt) -> Self {
+        self.chain_id = Some(chain_id);
+        self
+    }
+
+    /// Chooses how the account takes several calls.
+    #[must_use]
+    pub const fn with_encoding(mut self, encoding: ExecutionEncoding) -> Self {
+        self.encoding = encoding;
+        self
+    }
+
+    /// Adds the data of whoever pays in the sender's place.
+    #[must_use]
+    pub fn with_paymaster_data(mut self, data: Vec<Felt>) -> Self {
+        self.paymaster_data = data;
+        self
+    }
+
+    /// Adds the data that deploys the account: class hash, salt and constructor calldata.
+    #[must_use]
+    pub fn with_account_deployment_data(mut self, data: Vec<Felt>) -> Self {
+        self.account_deployment_data = data;
+        self
+    }
+
+    /// Chooses where the nonce is stored and where the fee is taken.
+    #[must_use]
+    pub const fn with_data_availability(mut self, nonce: DataAvailabilityMode, fee: DataAvailabilityMode) -> Self {
+        self.nonce_data_availability_mode = nonce;
+        self.fee_data_availability_mode = fee;
+        self
+    }
+
+    /// Returns the transaction in which `sender` makes these calls, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
+    pub(crate) fn invoke(&self, sender: Felt, chain_id: Felt, calls: Vec<Call>) -> Result<Invoke, Refusal> {
+        if let Some(actual) = self.chain_id
+            && actual != chain_id
+        {
+            let refusal = Refusal::new(Code::WalletChainMismatch, "/chain_id");
+            return Err(refusal.with_expected(format!("{chain_id:#x}")).with_actual(format!("{actual:#x}")));
+        }
+        let transaction = InvokeTransaction {
+            tip: self.tip,
+            paymaster_data: self.paymaster_data.clone(),
+            account_deployment_data: self.account_deployment_data.clone(),
+            nonce_data_availability_mode: self.nonce_data_availability_mode,
+            fee_data_availability_mode: self.fee_data_availability_mode,
+            ..InvokeTransaction::new(sender, self.encoding.encode(&calls), self.nonce, self.resource_bounds)
+        };
+        Ok(Invoke::new(chain_id, calls, self.encoding, transaction))
+    }
+}
+
+/// The gasless path: the owner signs a message, and the service sends and pays for the transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "it needs neither nonce nor fees")]
+pub struct Gasless;
+
+impl Gasless {
+    /// Names the account's public key, so that signatures of two felts can be proven.
+    #[must_use]
+    pub const fn with_public_key(self, public_key: Felt) -> FundingPath {
+        FundingPath::Gasless { public_key: Some(public_key) }
+    }
+}
+
+/// How an order is funded.
+///
+/// ```
+/// use countersign_starknet::{FundingPath, Gasless};
+///
+/// let path: FundingPath = Gasless.into();
+/// assert_eq!(path, FundingPath::Gasless { public_key: None });
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an order is funded by a transaction, by a message, or prepared for either")]
+#[allow(clippy::large_enum_variant, reason = "an order has one, and passes it on by reference")]
+pub enum FundingPath {
+    /// The owner signs the gasless message only.
+    Gasless {
+        /// The account's public key, where the wallet knows it: the address does not show it.
+        public_key: Option<Felt>,
+    },
+    /// The sender signs and broadcasts the transaction.
+    Invoke(Execution),
+    /// Both are prepared, where the order offers both. Submit only one of them.
+    Both(Execution),
+}
+
+impl From<Gasless> for FundingPath {
+    fn from(_: Gasless) -> Self {
+        Self::Gasless { public_key: None }
+    }
+}
+
+impl From<Execution> for FundingPath {
+    fn from(execution: Execution) -> Self {
+        Self::Invoke(execution)
+    }
+}
+
+impl FundingPath {
+    /// Returns what the transaction needs, where one is prepared.
+    #[must_use]
+    pub const fn execution(&self) -> Option<&Execution> {
+        match self {
+            Self::Gasless { .. } => None,
+            Self::Invoke(execution) | Self::Both(execution) => Some(execution),
+        }
+    }
+
+    /// Returns the account's public key, where the wallet knows it.
+    #[must_use]
+    pub const fn public_key(&self) -> Option<Felt> {
+        match self {
+            Self::Gasless { public_key } => *public_key,
+            Self::Invoke(execution) | Self::Both(execution) => execution.public_key,
+        }
+    }
+
+    /// Returns the gasless message, where the path has it.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NothingToSign`] if only the message is wanted and the order has none.
+    pub(crate) fn message(&self, offered: Option<&Message>) -> Result<Option<Message>, Refusal> {
+        match self {
+            Self::Gasless { .. } if offered.is_none() => {
+                Err(Refusal::new(Code::NothingToSign, "").with_reason("this order has no gasless funding path"))
+            }
+            Self::Gasless { .. } | Self::Both(_) => Ok(offered.cloned()),
+            Self::Invoke(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Signatures made by external signers: parsing, and proving those of a known key.
+
+use std::str::FromStr;
+
+use countersign_core::{Code, Refusal};
+use starknet_crypto::Felt;
+use starknet_types_core::curve::{AffinePoint, ProjectivePoint};
+
+use crate::felt;
+
+/// Fewest felts that an account's signature has: r and s.
+const MIN_FELTS: usize = 2;
+/// Most felts that an account's signature may have: dozens of guardians fit.
+const MAX_FELTS: usize = 1024;
+
+/// A signature made by an external signer: all felts of the account's signature array. Two are r and s of the Stark curve;
+/// accounts with guardians or several owners have more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalSignature(Vec<Felt>);
+
+impl ExternalSignature {
+    /// The most felts that a signature may have.
+    pub const MAX_FELTS: usize = MAX_FELTS;
+
+    /// Takes the felts of a signature array.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SignatureMalformed`] for fewer than 2 or more than 1024 felts.
+    pub fn from_felts(felts: Vec<Felt>) -> Result<Self, Refusal> {
+        if (MIN_FELTS..=MAX_FELTS).contains(&felts.len()) {
+            return Ok(Self(felts));
+        }
+        let refusal = Refusal::new(Code::SignatureMalformed, "").with_reason("a signature is an array of felts, or r and s");
+        Err(refusal.with_expected(format!("{MIN_FELTS} to {MAX_FELTS} felts")))
+    }
+
+    /// Returns the felts of the signature array.
+    #[must_use]
+    pub fn felts(&self) -> &[Felt] {
+        &self.0
+    }
+
+    pub(crate) fn into_felts(self) -> Vec<Felt> {
+        self.0
+    }
+}
+
+impl From<[Felt; 2]> for ExternalSignature {
+    /// Takes r and s.
+    fn from(pair: [Felt; 2]) -> Self {
+        Self(pair.into())
+    }
+}
+
+impl From<starknet_crypto::Signature> for ExternalSignature {
+    fn from(signature: starknet_crypto::Signature) -> Self {
+        [signature.r, signature.s].into()
+    }
+}
+
+impl FromStr for ExternalSignature {
+    type Err = Refusal;
+
+    /// Parses felts joined by commas, as the gasless path submits them; each felt decimal or `0x` hex.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SignatureMalformed`], or the codes of a felt.
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let felts = text.split(',').take(MAX_FELTS.saturating_add(1)).map(felt::parse_any).collect::<Result<_, _>>();
+        felts.map_err(|error| Refusal::new(error, "")).and_then(Self::from_felts)
+    }
+}
+
+/// Proves that r and s are `public_key`'s signature of exactly this hash.
+///
+/// # Errors
+///
+/// [`Code::SignatureMismatch`].
+pub(crate) fn prove(public_key: &Felt, hash: &Felt, pair: [&Felt; 2]) -> Result<(), Refusal> {
+    if is_valid(public_key, hash, pair) {
+        return Ok(());
+    }
+    let expected = format!("a signature of public key {public_key:#x} over {hash:#x}");
+    Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected))
+}
+
+#[expect(clippy::arithmetic_side_effects, reason = "multiples of points")]
+fn is_valid(public_key: &Felt, hash: &Felt, [r, s]: [&Felt; 2]) -> bool {
+    // The curve library adds hash/s * G and r/s * Q and panics where the sum is the point at infinity. That happens where
+    // hash * G and r * Q are the same but for the sign, which the key's owner can bring about.
+    let Some(point) = AffinePoint::new_from_x(public_key, false) else { return false };
+    let x = |point: AffinePoint, by: &Felt| {
+        let point = ProjectivePoint::try_from(point).ok()?;
+        (&point * *by).to_affine().ok().map(|point| point.x())
+    };
+    match (x(AffinePoint::generator(), hash), x(point, r)) {
+        (Some(hashed), Some(keyed)) if hashed != keyed => starknet_crypto::verify(public_key, hash, r, s).unwrap_or(false),
+        _ => false,
+    }
+}

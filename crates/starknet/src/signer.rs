@@ -1,0 +1,70 @@
+//! Signers of starknet-rs: local keys, Ledger.
+//!
+//! The trait of starknet-rs signs hashes. Before it is asked, the order was verified and its hashes were made from what was
+//! verified; what it returns is proven.
+
+use std::error::Error;
+use std::fmt;
+
+use countersign_core::family::SignWithAsync;
+use countersign_core::{Refusal, Warnings};
+use starknet_signers::Signer;
+
+use crate::Starknet;
+use crate::payloads::{self, Unsigned};
+use crate::signature;
+
+/// Why a signer of starknet-rs did not sign: `P` is what its public key failed with, `S` what signing failed with.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SignerError<P, S> {
+    /// The signer did not give its public key.
+    PublicKey(P),
+    /// The signer did not sign.
+    Sign(S),
+    /// The signer has another key, or made another signature than it was asked for.
+    Refused(Refusal),
+}
+
+impl<P, S> fmt::Display for SignerError<P, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PublicKey(_) => "the signer did not give its public key",
+            Self::Sign(_) => "the signer failed",
+            Self::Refused(_) => "the signature was refused",
+        })
+    }
+}
+
+impl<P: Error + 'static, S: Error + 'static> Error for SignerError<P, S> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::PublicKey(error) => Some(error),
+            Self::Sign(error) => Some(error),
+            Self::Refused(refusal) => Some(refusal),
+        }
+    }
+}
+
+impl<P, S> From<Refusal> for SignerError<P, S> {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl<S: Signer + Sync + ?Sized> SignWithAsync<S> for Starknet {
+    type Error = SignerError<S::GetPublicKeyError, S::SignError>;
+
+    /// Signs whatever is not signed yet. Each signature is proven with the signer's own public key; whether that is the
+    /// account's is checked where the wallet knows the account's.
+    async fn sign_with_async(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), Self::Error> {
+        let public_key = signer.get_public_key().await.map_err(SignerError::PublicKey)?.scalar();
+        payloads::check_public_key(unsigned.public_key, || public_key, warnings)?;
+        for (_, hash, slot) in unsigned.slots().filter(|(.., slot)| slot.is_none()) {
+            let made = signer.sign_hash(&hash).await.map_err(SignerError::Sign)?;
+            signature::prove(&public_key, &hash, [&made.r, &made.s])?;
+            *slot = Some(vec![made.r, made.s]);
+        }
+        Ok(())
+    }
+}

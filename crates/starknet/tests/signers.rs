@@ -1,0 +1,83 @@
+//! Signers of starknet-rs.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a panic in a test is a failed test")]
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use countersign_core::{Code, RequestId};
+use countersign_starknet::starknet_signers::{LocalWallet, SigningKey};
+use countersign_starknet::{Felt, FundingPath, Gasless, SignerError, Starknet, UnsignedOrder};
+use countersign_testkit::{Case, TestResult, fixture, verified, wallet};
+
+/// The wallet names its public key.
+const CASE: &str = "starknet-public-key";
+
+/// Completes a future that waits for nothing.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return value;
+        }
+    }
+}
+
+fn signer(case: &Case) -> LocalWallet {
+    let secret = Felt::from_hex(&case.secret_key().expect("a key")).expect("a felt");
+    LocalWallet::from(SigningKey::from_secret_scalar(secret))
+}
+
+fn codes(order: &UnsignedOrder) -> Vec<Code> {
+    order.warnings().list().iter().map(|warning| warning.code).collect()
+}
+
+#[test]
+fn a_local_wallet_signs_both_payloads() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let mut unsigned = verified::<Starknet>(&case).prepare(wallet::<Starknet>(&case))?;
+    block_on(unsigned.sign_with_async(&signer(&case)))?;
+    assert_eq!(codes(&unsigned), [Code::NoOrderRecord]);
+    let signed = unsigned.finish()?;
+    let [sent] = signed.transactions().try_into().map_err(|_| "one transaction")?;
+    assert_eq!(sent.native.signature.len(), 2);
+    assert!(signed.gasless().is_some());
+    Ok(())
+}
+
+#[test]
+fn an_unknown_public_key_is_a_warning_and_the_signature_still_proven() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let mut unsigned = verified::<Starknet>(&case).prepare(Gasless)?;
+    block_on(unsigned.sign_with_async(&signer(&case)))?;
+    assert_eq!(codes(&unsigned), [Code::NoOrderRecord, Code::KeyNotChecked]);
+    assert!(unsigned.missing().is_empty());
+    Ok(())
+}
+
+#[test]
+fn another_wallet_is_refused_before_it_is_asked() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let mut unsigned = verified::<Starknet>(&case).prepare(wallet::<Starknet>(&case))?;
+    let other = LocalWallet::from(SigningKey::from_secret_scalar(Felt::from(5)));
+    match block_on(unsigned.sign_with_async(&other)) {
+        Err(SignerError::Refused(refusal)) => assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(unsigned.missing(), [RequestId::Invoke, RequestId::TypedData]);
+    Ok(())
+}
+
+#[test]
+fn what_is_signed_already_stays() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let FundingPath::Both(mut execution) = wallet::<Starknet>(&case) else { panic!("the contract prepares both") };
+    execution.public_key = None;
+    let mut unsigned = verified::<Starknet>(&case).prepare(FundingPath::Both(execution))?;
+    // An account with guardians: only the account can judge it.
+    unsigned.attach(RequestId::Invoke, "1,2,3".parse()?)?;
+    block_on(unsigned.sign_with_async(&signer(&case)))?;
+    let signed = unsigned.finish()?;
+    assert_eq!(signed.transactions()[0].native.signature, [1_u8, 2, 3].map(Felt::from));
+    Ok(())
+}

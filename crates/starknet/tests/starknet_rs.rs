@@ -1,0 +1,38 @@
+//! The types of starknet-rs.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
+
+use countersign_core::{Code, Role};
+use countersign_starknet::starknet_core::types::{BroadcastedInvokeTransactionV3, Call, InvokeTransactionV3};
+use countersign_starknet::{ApprovalStep, Felt, InvokeTransaction, Starknet};
+use countersign_testkit::{TestResult, fixture, key, verified, wallet};
+
+/// Every member of the transaction has a value of its own.
+const CASE: &str = "starknet-paymaster-and-deployment";
+
+#[test]
+fn calls_and_transactions_convert_and_match() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let order = verified::<Starknet>(&case);
+    let calls: Vec<Call> = order.deposit().calls(ApprovalStep::AsVerified).into_iter().map(Call::from).collect();
+    assert_eq!(calls.last().map(|call| (call.to, call.calldata.len())), Some((order.deposit().initiate.to, 12)));
+
+    let mut unsigned = order.prepare(wallet::<Starknet>(&case))?;
+    unsigned.sign(&key::<Starknet>(&case))?;
+    let [sent] = unsigned.finish()?.transactions().try_into().map_err(|_| "one transaction")?;
+    let native = BroadcastedInvokeTransactionV3::from(sent.native.clone());
+    // Both write the same JSON, but for the flag of a simulation, which is left out where it is not set.
+    assert_eq!(serde_json::to_value(&native)?, serde_json::to_value(&sent.native)?);
+    assert_eq!(InvokeTransaction::try_from(native.clone())?, sent.native);
+
+    let mut as_mined = serde_json::to_value(&native)?;
+    as_mined["transaction_hash"] = sent.id.clone().into();
+    let mined: InvokeTransactionV3 = serde_json::from_value(as_mined)?;
+    assert_eq!(mined.transaction_hash, Felt::from_hex(&sent.id)?);
+    assert_eq!(order.matches(&mined.into()), Ok(Role::Initiate));
+
+    let query = BroadcastedInvokeTransactionV3 { is_query: true, ..native };
+    let refusal = InvokeTransaction::try_from(query).expect_err("a simulation");
+    assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/version"));
+    Ok(())
+}
