@@ -1,19 +1,15 @@
-//! The affiliate's claim, against the layout of protocol.md section 11 and an encoder of its own.
+//! The affiliate's claim, against its documented layout and a general encoder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 use countersign_core::json::{self, Node};
 use countersign_core::wire::{Earnings, Read};
-use countersign_core::{Code, Refusal, Registry};
-use countersign_evm::Wallet;
+use countersign_core::{Code, Refusal, RequestId, Role};
 use countersign_evm::alloy_dyn_abi::DynSolValue;
 use countersign_evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign_evm::claim::{Claim, encode};
+use countersign_evm::{Calls, Key};
+use countersign_testkit::registry;
 use serde_json::{Value, json};
-
-fn registry() -> Registry {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/registry.json");
-    Registry::from_json(&std::fs::read(path).unwrap()).unwrap()
-}
 
 /// The project's own pinned token of ethereum:usdc.
 fn token() -> String {
@@ -33,7 +29,7 @@ fn row() -> Value {
 fn claim(row: &Value) -> Result<Option<Claim>, Refusal> {
     let text = row.to_string();
     let value = json::parse(text.as_bytes()).unwrap();
-    Claim::of(&Earnings::read(Node::root(&value, ""))?, &registry())
+    Claim::from_earnings(&Earnings::read(Node::root(&value, ""))?, registry())
 }
 
 #[test]
@@ -54,7 +50,7 @@ fn the_calldata_has_the_documented_layout() {
     assert_eq!(hex::encode(&claim.call.data), expected);
     assert_eq!((claim.call.data.len(), claim.chain_id, claim.call.value), (260, 1, U256::ZERO));
     assert_eq!(claim.call.to.to_string(), "0x5EbEC4D8DA437b2BAD656D43d40fE412bA5D217a");
-    // The selector is that of the signature that interface.md section 4.6 gives.
+    // The selector is that of the documented signature.
     assert_eq!(keccak256("claim((address,address,uint256),bytes)")[..4], claim.call.data[..4]);
 }
 
@@ -107,9 +103,23 @@ fn what_cannot_be_a_claim_is_refused() {
 #[test]
 fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
     let claim = claim(&row()).unwrap().unwrap();
-    let mut wallet = Wallet::new(3, 30_000_000_000, 1_000_000_000);
-    let payload = claim.prepare(&wallet).unwrap();
-    assert_eq!(keccak256(&payload.signing_payload), payload.signing_hash);
-    wallet.chain_id = Some(8453);
-    assert_eq!(claim.prepare(&wallet).unwrap_err().code(), Code::WalletChainMismatch);
+    // Anyone may send it: the call pays the affiliate.
+    let key = Key::from_bytes(&[0x41; 32]).unwrap();
+    let calls = Calls::eip1559(3, 30_000_000_000, 1_000_000_000);
+    let mut unsigned = claim.prepare(key.address(), &calls).unwrap();
+    let [request] = unsigned.requests().try_into().unwrap();
+    assert_eq!(keccak256(&request.message).as_slice(), request.digest);
+    assert_eq!((request.id, request.signer), (RequestId::Claim, key.address().to_string()));
+    let summary = unsigned.summary().to_string();
+    for value in [claim.to.to_string(), claim.token.to_string(), claim.total_rewards.to_string()] {
+        assert!(summary.contains(&value), "{summary}");
+    }
+    assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), ("", true));
+    unsigned.sign(&key).unwrap();
+    let signed = unsigned.finish().unwrap();
+    let [transaction] = signed.transactions().try_into().unwrap();
+    assert_eq!((transaction.role, signed.gasless()), (Role::Claim, None));
+    assert_eq!(claim.prepare(key.address(), &calls.clone().with_chain_id(1)).unwrap().requests().len(), 1);
+    let refusal = claim.prepare(key.address(), &calls.with_chain_id(8453)).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
 }

@@ -10,72 +10,36 @@
     reason = "a test fails by panicking, and one that checks nothing says so"
 )]
 
-#[allow(dead_code, reason = "the facade's tests use the rest of it")]
-#[path = "../../countersign/tests/fixture/tree.rs"]
-mod tree;
-
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use alloy_eips::eip2718::Encodable2718;
-use countersign_core::json::{Node, parse};
-use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{Code, Documents, Hex, Order, Policy, Proposed, Refusal, Registry, Verified};
-use countersign_evm::alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
+use countersign_core::{Code, Hex, OrderRecord, Policy, Refusal, Registry, VerifiedOrder};
+use countersign_evm::alloy_consensus::TypedTransaction;
 use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};
 use countersign_evm::message::to_typed_data;
 use countersign_evm::recover::{self, Leg};
-use countersign_evm::{Evm, Key, ExternalSignature, Payload, Wallet};
+use countersign_evm::{Calls, Evm, ExternalSignature, FundingPath, Key, Payload, UnsignedOrder};
+use countersign_testkit::recover::read_record;
+use countersign_testkit::tree::{self, Tree};
+use countersign_testkit::{Case, fixture, fixtures, registry, shared, verified, with_verified};
 use serde_json::{Value, json};
-use tree::Tree;
 
-fn project(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn shared(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    if path.exists() {
-        return Some(path);
+/// A text that may be kept beside the project.
+fn beside(name: &str) -> Option<String> {
+    match shared(name) {
+        Ok(text) => Some(String::from_utf8(text).unwrap()),
+        Err(reason) => {
+            eprintln!("skipped: {reason}");
+            None
+        }
     }
-    eprintln!("skipped: {} does not stand beside the project", path.display());
-    None
 }
 
-/// Input line and expectation of every accept case.
-fn accepted() -> Vec<(Tree, Value)> {
-    let cases = project("fixtures/accept/evm.jsonl");
-    cases
-        .lines()
-        .map(|line| {
-            let (input, rest) = line.split_at(line.find(",\"note\":").unwrap());
-            let mut rest: Value = serde_json::from_str(&format!("{{{}", &rest[1..])).unwrap();
-            (Tree::parse(&format!("{input}}}")), rest["expect"].take())
-        })
-        .collect()
-}
-
-fn accepted_case(id: &str) -> Tree {
-    accepted().into_iter().map(|(line, _)| line).find(|line| line.scalar("/id").as_deref() == Some(id)).unwrap()
-}
-
-fn registry() -> Registry {
-    Registry::from_json(project("fixtures/registry.json").as_bytes()).unwrap()
-}
-
-/// Verifies a line by this crate alone.
-fn verify(line: &Tree, registry: &Registry) -> Result<Verified<Evm>, Refusal> {
-    let texts = ["/request", "/response", "/order"].map(|at| line.at(at).map_or_else(|| "null".to_owned(), Tree::text));
-    let [request, response, order] = texts.each_ref().map(|text| parse(text.as_bytes()).unwrap());
-    let documents = Documents { request: &request, response: &response, order: Some(&order) };
-    let policy = Policy::default();
-    Proposed::<Evm>::new(Order::open(documents, registry, &policy)?)?.verify()
+/// Verifies a line.
+fn verify(line: &Tree, registry: &Registry) -> Result<VerifiedOrder<Evm>, Refusal> {
+    with_verified(line.text().as_bytes(), registry, &Policy::default(), |verified, _| Ok(verified))
 }
 
 fn record(text: &str) -> OrderRecord {
-    OrderRecord::read(Node::root(&parse(text.as_bytes()).unwrap(), "/order")).unwrap()
+    read_record(&serde_json::from_str(text).unwrap()).unwrap()
 }
 
 fn hex(bytes: impl AsRef<[u8]>) -> String {
@@ -83,39 +47,35 @@ fn hex(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// A transaction of an EIP through the same path as every call: a refund that is given the example's fields.
-fn example(chain_id: u64, to: &str, value: u64, gas_limit: u64, wallet: &Wallet) -> Payload {
-    let line = accepted_case("evm-record-evm-v1");
-    let mut refund = recover::refund(&record(&line.at("/order").unwrap().text()), Leg::Source, &registry()).unwrap();
+fn example(key: &Key, chain_id: u64, to: &str, value: u64, gas_limit: u64, calls: &Calls) -> UnsignedOrder {
+    let line = fixture::<Evm>("evm-record-evm-v1").tree();
+    let mut refund = recover::refund(&record(&line.at("/order").unwrap().text()), Leg::Source, registry()).unwrap();
     refund.chain_id = chain_id;
     refund.call.to = to.parse().unwrap();
     refund.call.value = U256::from(value);
     refund.call.gas_limit = gas_limit;
     refund.call.data = Default::default();
-    refund.prepare(wallet).unwrap()
+    refund.prepare(key.address(), calls).unwrap()
 }
 
-fn signed(payload: &Payload, key: &str) -> Vec<u8> {
-    let signature = Key::parse(key).unwrap().sign(&payload.signing_hash, "").unwrap();
-    let envelope: TxEnvelope = match payload.transaction.clone() {
-        TypedTransaction::Eip1559(tx) => tx.into_signed(signature).into(),
-        TypedTransaction::Legacy(tx) => tx.into_signed(signature).into(),
-        other => panic!("{other:?} is never prepared"),
-    };
-    envelope.encoded_2718()
+fn signed(mut unsigned: UnsignedOrder, key: &Key) -> Vec<u8> {
+    unsigned.sign(key).unwrap();
+    let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
+    transaction.bytes
 }
 
 /// <https://eips.ethereum.org/EIPS/eip-155>, "Example".
 #[test]
 fn the_example_of_eip_155() {
-    let payload =
-        example(1, "0x3535353535353535353535353535353535353535", 1_000_000_000_000_000_000, 21_000, &Wallet::legacy(9, 20_000_000_000));
+    let key = Key::parse("0x4646464646464646464646464646464646464646464646464646464646464646").unwrap();
+    let to = "0x3535353535353535353535353535353535353535";
+    let unsigned = example(&key, 1, to, 1_000_000_000_000_000_000, 21_000, &Calls::legacy(9, 20_000_000_000));
+    let [request] = unsigned.requests().try_into().unwrap();
+    assert_eq!(hex(&request.message), "0xec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080");
+    assert_eq!(hex(&request.digest), "0xdaf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53");
+    assert!(matches!(request.payload, Payload::Transaction(TypedTransaction::Legacy(_))));
     assert_eq!(
-        hex(&payload.signing_payload),
-        "0xec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080"
-    );
-    assert_eq!(hex(payload.signing_hash), "0xdaf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53");
-    assert_eq!(
-        hex(signed(&payload, "0x4646464646464646464646464646464646464646464646464646464646464646")),
+        hex(signed(unsigned, &key)),
         "0xf86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe53756\
          7866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83"
     );
@@ -154,15 +114,15 @@ fn the_eip_1559_vectors_of_ethereumjs() {
              e55ac9c19ae09184bb27b34be105e02fe3b7615a067c64ca6bd6d9107e85fd581ab2e70a14b637eb36505bb40861ef9d6e800cab6",
         ),
     ] {
-        let payload = example(0x1e8e, "0x000000000000000000000000000000000000aaaa", value, gas_limit, &Wallet::new(nonce, cap, priority));
-        let key = "0x8f2a55949038a9610f50fb23b5883af3b4ecb3c3bb792cbcefbd1542c692be63";
-        assert_eq!(hex(signed(&payload, key)), format!("0x{raw}"), "nonce {nonce}");
+        let key = Key::parse("0x8f2a55949038a9610f50fb23b5883af3b4ecb3c3bb792cbcefbd1542c692be63").unwrap();
+        let calls = Calls::eip1559(nonce, cap, priority);
+        let unsigned = example(&key, 0x1e8e, "0x000000000000000000000000000000000000aaaa", value, gas_limit, &calls);
+        assert_eq!(hex(signed(unsigned, &key)), format!("0x{raw}"), "nonce {nonce}");
     }
 }
 
 fn outside(text: &str) -> Result<ExternalSignature, Refusal> {
-    let json = json!(text).to_string();
-    ExternalSignature::read(Node::root(&parse(json.as_bytes()).unwrap(), "/signatures/x"))
+    text.parse()
 }
 
 /// <https://eips.ethereum.org/EIPS/eip-2098>, "Test Cases": both spellings are one signature, the key's own.
@@ -191,7 +151,7 @@ fn the_vectors_of_eip_2098() {
         assert_eq!(ExternalSignature::Ecdsa(whole), outside(&format!("{r}{s}{:02x}", v - 27)).unwrap(), "{message}");
         assert_eq!(whole.recover_address_from_prehash(&digest).unwrap(), key.address(), "{message}");
         // ethers signs by RFC 6979 as well, so the local signer gives the very same one.
-        assert_eq!(key.sign(&digest, "").unwrap(), whole, "{message}");
+        assert_eq!(key.sign(&digest).unwrap(), whole, "{message}");
     }
 }
 
@@ -235,28 +195,62 @@ fn general_digest(typed_data: &Tree) -> B256 {
     typed_data.eip712_signing_hash().unwrap()
 }
 
-fn our_digest(verified: &Verified<Evm>) -> B256 {
+fn our_digest(verified: &VerifiedOrder<Evm>) -> B256 {
     verified.deposit().typed_data.as_ref().expect("typed data").hashes().digest
+}
+
+/// What other hashers make of a message: of alloy's own type, and of the JSON that browser wallets are given.
+fn check_forms(case: &Case, verified: &VerifiedOrder<Evm>, general: B256) {
+    let message = verified.deposit().typed_data.as_ref().unwrap();
+    assert_eq!(to_typed_data(message).eip712_signing_hash().unwrap(), general, "{}", case.id);
+    let json = message.to_json();
+    assert_eq!(serde_json::from_value::<TypedData>(json.clone()).unwrap().eip712_signing_hash().unwrap(), general, "{}", case.id);
+    // eth_signTypedData_v4 of browser wallets hashes the domain by the type that is declared for it.
+    let declared = &json["types"]["EIP712Domain"];
+    assert_eq!(
+        *declared,
+        json!([
+            { "name": "name", "type": "string" },
+            { "name": "version", "type": "string" },
+            { "name": "chainId", "type": "uint256" },
+            { "name": "verifyingContract", "type": "address" },
+        ]),
+        "{}",
+        case.id
+    );
+    let types = json["types"].as_object().unwrap();
+    assert_eq!(types.keys().map(String::as_str).collect::<Vec<_>>(), ["EIP712Domain", "Initiate"]);
+    assert_eq!(json["primaryType"], "Initiate");
+    // Every declared member has a value and no other has one.
+    let declared = types["Initiate"].as_array().unwrap().iter().map(|member| member["name"].as_str().unwrap());
+    let mut declared: Vec<_> = declared.collect();
+    declared.sort_unstable();
+    let mut given: Vec<_> = json["message"].as_object().unwrap().keys().map(String::as_str).collect();
+    given.sort_unstable();
+    assert_eq!(declared, given, "{}", case.id);
 }
 
 #[test]
 fn a_general_hasher_agrees_on_every_fixture() {
-    let registry = registry();
     let mut seen = 0;
-    for (line, expect) in accepted() {
+    for case in fixtures::<Evm>().unwrap() {
+        let line = case.tree();
         let typed_data = line.at("/response/result/typed_data").filter(|typed_data| typed_data.text() != "null");
         let Some(typed_data) = typed_data else { continue };
-        let id = line.scalar("/id").unwrap();
-        let verified = verify(&line, &registry).unwrap_or_else(|refusal| panic!("{id}: {refusal}"));
+        let (id, expect) = (&case.id, case.expect());
+        let verified = verified::<Evm>(&case);
         let general = general_digest(typed_data);
         assert_eq!(our_digest(&verified), general, "{id}");
         assert_eq!(hex(general), expect["artefacts"]["typed_data"]["digest"], "{id}");
         // What a wallet that takes typed data is given says the same.
-        let unsigned = verified.prepare(&Wallet::new(0, 0, 0)).unwrap();
-        let message = unsigned.payloads().steps.typed_data.as_ref().unwrap();
-        assert_eq!(to_typed_data(&message.message).eip712_signing_hash().unwrap(), general, "{id}");
+        check_forms(&case, &verified, general);
+        let unsigned = verified.prepare(FundingPath::Both(Calls::eip1559(0, 0, 0))).unwrap();
+        let message = unsigned.payloads().message.as_ref().unwrap();
+        let request = unsigned.requests().pop().unwrap();
+        let Payload::TypedData(typed_data) = &request.payload else { panic!("{id}: the message comes last") };
+        assert_eq!(typed_data.eip712_signing_hash().unwrap(), general, "{id}");
         assert_eq!(
-            hex(message.payload()),
+            hex(&request.message),
             format!("0x1901{}{}", &hex(message.hashes.domain_separator)[2..], &hex(message.hashes.struct_hash)[2..])
         );
         seen += 1;
@@ -267,11 +261,12 @@ fn a_general_hasher_agrees_on_every_fixture() {
 /// A message of five members, for which no fixture exists: the general hasher is the only outside voice.
 #[test]
 fn a_general_hasher_agrees_on_a_message_with_destination_data() {
-    let mut line = accepted_case("evm-destination-data");
+    let case = fixture::<Evm>("evm-destination-data");
+    let mut line = case.tree();
     let call = line.scalar("/response/result/initiate_transaction/data").unwrap();
     let word = |index: usize| &call[10 + 64 * index..74 + 64 * index];
     let data = format!("0x{}", &word(6)[..40]);
-    let mut typed_data = accepted_case("evm-token-approval-unlimited").at("/response/result/typed_data").unwrap().clone();
+    let mut typed_data = fixture::<Evm>("evm-token-approval-unlimited").tree().at("/response/result/typed_data").unwrap().clone();
     let text = |text: &str| Tree::Scalar(tree::quoted(text));
     typed_data.set("/message/redeemer", text(&format!("0x{}", &word(0)[24..])));
     typed_data.set("/message/timelock", text(&format!("0x{}", word(1))));
@@ -280,11 +275,10 @@ fn a_general_hasher_agrees_on_a_message_with_destination_data() {
     typed_data.set("/message/destinationData", text(&data));
     typed_data.set("/types/Initiate/-", Tree::parse(r#"{"name":"destinationData","type":"bytes"}"#));
     line.set("/response/result/typed_data", typed_data.clone());
-    let verified = verify(&line, &registry()).unwrap();
+    let verified = verify(&line, registry()).unwrap();
     assert_eq!(our_digest(&verified), general_digest(&typed_data));
-    let unsigned = verified.prepare(&Wallet::new(0, 0, 0)).unwrap();
-    let message = unsigned.payloads().steps.typed_data.as_ref().unwrap();
-    assert_eq!(to_typed_data(&message.message).eip712_signing_hash().unwrap(), general_digest(&typed_data));
+    check_forms(&case, &verified, general_digest(&typed_data));
+    assert_eq!(verified.deposit().typed_data.as_ref().unwrap().to_json()["message"]["destinationData"], data);
 }
 
 /// What the service answered on its test networks, as its documentation shows it.
@@ -294,9 +288,8 @@ struct Capture {
 }
 
 fn capture(number: u8) -> Option<Capture> {
-    let folder = shared("captures")?;
-    let text = |what: &str| fs::read_to_string(folder.join(format!("evm-{what}-{number}.json"))).unwrap();
-    let [request, response, order] = ["create-request", "create-response", "order-record"].map(|what| Tree::parse(&text(what)));
+    let text = |what: &str| beside(&format!("captures/evm-{what}-{number}.json")).map(|text| Tree::parse(&text));
+    let (request, response, order) = (text("create-request")?, text("create-response")?, text("order-record")?);
     let call = if number == 1 { "/result/initiate_transaction" } else { "/result/transaction" };
     let htlc = response.scalar(&format!("{call}/to")).unwrap();
     // The second capture names no token; its approval is not part of it.
@@ -324,7 +317,7 @@ fn capture(number: u8) -> Option<Capture> {
 }
 
 fn known_answers() -> Option<Value> {
-    Some(serde_json::from_str(&fs::read_to_string(shared("known_answers.json")?).unwrap()).unwrap())
+    Some(serde_json::from_str(&beside("known_answers.json")?).unwrap())
 }
 
 /// The internal key of the taproot HTLC, from the known answers.
@@ -365,15 +358,15 @@ fn swap_ids_are_the_services() {
         let expected = known_swap_id(&known, &record.source_swap.secret_hash.to_string());
         assert_eq!(hex(recover::swap_id(&record, Leg::Source, &registry).unwrap())[2..], expected);
         let bitcoin = recover::swap_id(&record, Leg::Destination, &registry).unwrap_err();
-        assert_eq!((bitcoin.code(), bitcoin.at()), (Code::UnsupportedFamily, "/order/destination_swap/asset"));
+        assert_eq!((bitcoin.code(), bitcoin.location()), (Code::UnsupportedFamily, "/order/destination_swap/asset"));
     }
 }
 
 /// The destination side of an order whose secret is public: redeemed with that secret and with no other.
 #[test]
-fn the_way_out_of_a_documented_order() {
-    let (Some(folder), Some(known)) = (shared("captures"), known_answers()) else { return };
-    let order = Tree::parse(&fs::read_to_string(folder.join("bitcoin-order-record-1.json")).unwrap());
+fn recovery_of_a_documented_order() {
+    let (Some(order), Some(known)) = (beside("captures/bitcoin-order-record-1.json"), known_answers()) else { return };
+    let order = Tree::parse(&order);
     let record = record(&order.at("/result").unwrap().text());
     let registry = json!({
         "chains": [{ "chain": "base_sepolia", "id": "evm:84532", "name": "", "native_asset_id": "base_sepolia:eth" }],

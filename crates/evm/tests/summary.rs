@@ -10,19 +10,18 @@
     clippy::arithmetic_side_effects,
     reason = "a test fails by panicking"
 )]
-#![cfg(feature = "evm")]
-
-mod fixture;
 
 use std::fmt::Write;
 
-use countersign::Policy;
-use countersign::case::Outcome;
-use fixture::{REGISTRY, Tree, accepted_case, run};
+use countersign_batch::Outcome;
+use countersign_core::Policy;
+use countersign_evm::{Calls, Evm, Gasless};
+use countersign_testkit::lines::run;
+use countersign_testkit::{Tree, fixture, registry, verified};
 use serde_json::Value;
 
 fn read_by_the_owner(id: &str) -> String {
-    let output = run(&accepted_case(id).input);
+    let output = run(&fixture::<Evm>(id).input);
     assert_eq!(output["ok"], Value::Bool(true), "{id}: {}", output["error"]);
     let mut text = String::new();
     for line in output["summary"].as_array().unwrap() {
@@ -35,9 +34,9 @@ fn read_by_the_owner(id: &str) -> String {
 }
 
 fn refusal(base: &str, at: &str, value: &str) -> String {
-    let mut line = Tree::parse(&accepted_case(base).input);
+    let mut line = fixture::<Evm>(base).tree();
     line.set(at, Tree::parse(value));
-    match Outcome::of_line(line.text().as_bytes(), &REGISTRY, &Policy::default()).result {
+    match Outcome::from_line(line.text().as_bytes(), registry(), &Policy::default()).result {
         Ok(_) => panic!("{base}: {at} was accepted"),
         Err(refusal) => refusal.to_string(),
     }
@@ -77,7 +76,7 @@ fn a_legacy_transaction_without_a_key() {
 #[test]
 fn every_line_has_a_heading_and_a_text() {
     for id in ["evm-token-approval-unlimited", "evm-record-bitcoin-delegate", "evm-destination-data-empty"] {
-        let output = run(&accepted_case(id).input);
+        let output = run(&fixture::<Evm>(id).input);
         for line in output["summary"].as_array().unwrap() {
             let (heading, text) = line.as_str().unwrap().split_once(": ").expect("a heading");
             assert!(!heading.is_empty() && !text.trim().is_empty(), "{id}: {line}");
@@ -89,7 +88,7 @@ fn every_line_has_a_heading_and_a_text() {
 fn refusals_in_words() {
     let base = "evm-token-approval-exact";
     let transaction = "/response/result/initiate_transaction";
-    let data = Tree::parse(&accepted_case(base).input).scalar(&format!("{transaction}/data")).unwrap();
+    let data = fixture::<Evm>(base).tree().scalar(&format!("{transaction}/data")).unwrap();
     let stranger = format!("\"{}{}{}\"", &data[..34], "12".repeat(20), &data[74..]);
     let lines = [
         refusal(base, &format!("{transaction}/to"), "\"0x1212121212121212121212121212121212121212\""),
@@ -101,4 +100,18 @@ fn refusals_in_words() {
         refusal("evm-record-evm-v1", "/order/destination_swap/amount", "\"1\""),
     ];
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// Without a transaction nobody pays for gas, and only the message is signed.
+#[test]
+fn the_gasless_path_reads_like_this() {
+    let unsigned = verified::<Evm>(&fixture::<Evm>("evm-native-typed-data")).prepare(Gasless).unwrap();
+    insta::assert_snapshot!(unsigned.summary().to_string());
+}
+
+#[test]
+fn a_reset_of_the_allowance_reads_like_this() {
+    let calls = Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_allowance_reset();
+    let unsigned = verified::<Evm>(&fixture::<Evm>("evm-token-approval-exact")).prepare(calls).unwrap();
+    insta::assert_snapshot!(unsigned.summary().to_string());
 }

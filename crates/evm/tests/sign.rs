@@ -1,5 +1,5 @@
-//! Signatures from outside: the ones that ethers and viem made are taken in every spelling and give the same artefacts;
-//! any other is refused at the request that it was given for.
+//! Signatures: those that ethers and viem made are taken in every spelling, one by one, and give the same artefacts; any other
+//! is refused at the request that it was given for, and changes nothing.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,36 +8,32 @@
     clippy::arithmetic_side_effects,
     reason = "a test fails by panicking"
 )]
-#![cfg(feature = "evm")]
 
-mod fixture;
-
-use countersign::case::Case;
-use countersign::json::{Node, parse};
-use countersign::{AnyUnsigned, Code, Family, Policy, Refusal};
-use fixture::{Good, REGISTRY, accepted, accepted_case, difference};
+use countersign_core::{Code, Policy, Refusal, RequestId, Role, Scheme};
+use countersign_evm::alloy_consensus::TxEnvelope;
+use countersign_evm::alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use countersign_evm::alloy_primitives::keccak256;
+use countersign_evm::{Evm, ExternalSignature, Gasless, Payload, UnsignedOrder};
+use countersign_testkit::lines::difference;
+use countersign_testkit::{Case, TestResult, artefacts, attach as attach_json, fixture, fixtures, key, verified, wallet};
 use serde_json::{Map, Value, json};
 
 /// Order of the group of secp256k1 (SEC 2, version 2.0, section 2.4.1), big-endian.
 const ORDER: &str = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
 
-fn prepared<T>(case: &Good, then: impl FnOnce(AnyUnsigned) -> T) -> T {
-    let value = parse(case.input.as_bytes()).unwrap();
-    then(Case::of(&value).unwrap().prepare(&REGISTRY, &Policy::default()).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id)))
+fn prepared(case: &Case) -> UnsignedOrder {
+    verified::<Evm>(case).prepare(wallet::<Evm>(case)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id))
 }
 
-/// Attaches what a signer answered; the artefacts and the codes of the warnings, or the refusal.
-fn attach(case: &Good, signatures: &Value) -> Result<(Value, Vec<&'static str>), Refusal> {
-    let text = signatures.to_string();
-    let signatures = parse(text.as_bytes()).unwrap();
-    prepared(case, |unsigned| {
-        let signed = unsigned.attach_json(Node::root(&signatures, "/signatures"))?;
-        let warnings = signed.warnings().list().iter().map(|warning| warning.code.name()).collect();
-        Ok((serde_json::to_value(&signed).unwrap(), warnings))
-    })
+/// Attaches what a signer returned; the artefacts and the codes of the warnings, or the refusal.
+fn attach(case: &Case, signatures: &Value) -> Result<(Value, Vec<&'static str>), Refusal> {
+    let mut unsigned = prepared(case);
+    attach_json(&mut unsigned, signatures)?;
+    let warnings = unsigned.warnings().list().iter().map(|warning| warning.code.name()).collect();
+    Ok((artefacts(&unsigned), warnings))
 }
 
-fn refused(case: &Good, signatures: &Value) -> (Code, String) {
+fn refused(case: &Case, signatures: &Value) -> (Code, String) {
     match attach(case, signatures) {
         Ok(_) => panic!("{}: accepted {signatures}", case.id),
         Err(refusal) => (refusal.code(), refusal.location().to_owned()),
@@ -88,7 +84,7 @@ fn last_three(signed: &[u8]) -> (Vec<u8>, [u8; 32], [u8; 32]) {
 
 impl Ecdsa {
     /// The signature inside what an outside library signed.
-    fn of(part: &Value) -> Option<Self> {
+    fn from_artefact(part: &Value) -> Option<Self> {
         if let Some(text) = part["signature"].as_str() {
             let bytes = bytes(text);
             return Some(Self { r: bytes[..32].try_into().unwrap(), s: bytes[32..64].try_into().unwrap(), odd: bytes[64] == 28 });
@@ -141,9 +137,10 @@ impl Ecdsa {
 }
 
 /// The signatures of a case, by the names of the requests.
-fn signatures(case: &Good) -> Vec<(String, Ecdsa)> {
-    let parts = case.expect["artefacts"].as_object().unwrap();
-    parts.iter().filter_map(|(name, part)| Ecdsa::of(part).map(|signature| (name.clone(), signature))).collect()
+fn signatures(case: &Case) -> Vec<(String, Ecdsa)> {
+    let expect = case.expect();
+    let parts = expect["artefacts"].as_object().unwrap();
+    parts.iter().filter_map(|(name, part)| Ecdsa::from_artefact(part).map(|signature| (name.clone(), signature))).collect()
 }
 
 fn object(signatures: &[(String, Ecdsa)], spelling: usize) -> Value {
@@ -153,7 +150,7 @@ fn object(signatures: &[(String, Ecdsa)], spelling: usize) -> Value {
 #[test]
 fn outside_signatures_in_every_spelling_give_the_same_artefacts() {
     let mut signed = 0;
-    for case in accepted(Family::Evm) {
+    for case in fixtures::<Evm>().unwrap() {
         let signatures = signatures(&case);
         if signatures.is_empty() {
             continue;
@@ -162,7 +159,7 @@ fn outside_signatures_in_every_spelling_give_the_same_artefacts() {
         for spelling in 0..5 {
             let (artefacts, warnings) =
                 attach(&case, &object(&signatures, spelling)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id));
-            assert_eq!(difference(&case.expect["artefacts"], &artefacts, ""), None, "{}", case.id);
+            assert_eq!(difference(&case.expect()["artefacts"], &artefacts, ""), None, "{}", case.id);
             assert!(!warnings.contains(&"contract_signature_unverified"), "{}", case.id);
         }
     }
@@ -172,9 +169,9 @@ fn outside_signatures_in_every_spelling_give_the_same_artefacts() {
 /// A signer is asked for exactly the digests and payloads that the outside tools signed.
 #[test]
 fn requests_carry_the_digests_of_the_outside_tools() {
-    for case in accepted(Family::Evm) {
-        let requests = prepared(&case, |unsigned| unsigned.requests());
-        let parts: Map<String, Value> = case.expect["artefacts"]
+    for case in fixtures::<Evm>().unwrap() {
+        let requests = prepared(&case).requests();
+        let parts: Map<String, Value> = case.expect()["artefacts"]
             .as_object()
             .unwrap()
             .iter()
@@ -183,16 +180,19 @@ fn requests_carry_the_digests_of_the_outside_tools() {
             .collect();
         assert_eq!(requests.len(), parts.len(), "{}", case.id);
         for request in requests {
-            let part = &parts[request.name.as_ref()];
+            let name = request.id.name();
+            let part = &parts[name.as_ref()];
             let digest = part["digest"].as_str().or(part["signing_hash"].as_str()).unwrap();
-            assert_eq!(request.digest.to_string(), digest, "{}: {}", case.id, request.name);
+            assert_eq!(format!("0x{}", hex::encode(&request.digest)), digest, "{}: {name}", case.id);
             let payload = match part["signing_payload"].as_str() {
                 Some(payload) => payload.to_owned(),
                 None => {
                     format!("0x1901{}{}", &part["domain_separator"].as_str().unwrap()[2..], &part["struct_hash"].as_str().unwrap()[2..])
                 }
             };
-            assert_eq!(request.payload.to_string(), payload, "{}: {}", case.id, request.name);
+            assert_eq!(format!("0x{}", hex::encode(&request.message)), payload, "{}: {name}", case.id);
+            assert_eq!(keccak256(&request.message).as_slice(), request.digest, "{}: {name}", case.id);
+            assert_eq!(request.scheme, Scheme::Secp256k1Keccak);
         }
     }
 }
@@ -202,10 +202,10 @@ const CASE: &str = "evm-token-approval-exact";
 /// One signature at a time is enough: a hardware signer answers one by one.
 #[test]
 fn what_has_no_signature_stays_unsigned() {
-    let case = accepted_case(CASE);
+    let case = fixture::<Evm>(CASE);
     for (name, signature) in signatures(&case) {
         let (artefacts, _) = attach(&case, &json!({ name.as_str(): signature.spellings()[0] })).unwrap();
-        for (part, expected) in case.expect["artefacts"].as_object().unwrap() {
+        for (part, expected) in case.expect()["artefacts"].as_object().unwrap() {
             let has = artefacts[part].get("signed").or(artefacts[part].get("signature")).is_some();
             assert_eq!(has, *part == name, "{part} with a signature for {name}");
             if *part == name {
@@ -217,9 +217,9 @@ fn what_has_no_signature_stays_unsigned() {
 
 #[test]
 fn refuses_a_signature_that_is_not_the_senders_over_this_digest() {
-    let case = accepted_case(CASE);
+    let case = fixture::<Evm>(CASE);
     // Sound signatures of another owner over another order.
-    let stranger = signatures(&accepted_case("evm-token-approval-unlimited"));
+    let stranger = signatures(&fixture::<Evm>("evm-token-approval-unlimited"));
     let own = signatures(&case);
     let signature = |list: &[(String, Ecdsa)], name: &str| list.iter().find(|(found, _)| found == name).unwrap().1;
     for name in ["approval", "initiate", "typed_data"] {
@@ -243,7 +243,7 @@ fn refuses_a_signature_that_is_not_the_senders_over_this_digest() {
 
 #[test]
 fn refuses_high_s() {
-    let case = accepted_case(CASE);
+    let case = fixture::<Evm>(CASE);
     for (name, signature) in signatures(&case) {
         let high = signature.high();
         assert!(high.s[0] >= 0x7f, "the order was subtracted");
@@ -255,7 +255,7 @@ fn refuses_high_s() {
 
 #[test]
 fn refuses_another_form_or_length() {
-    let case = accepted_case(CASE);
+    let case = fixture::<Evm>(CASE);
     let (_, signature) = signatures(&case).into_iter().find(|(name, _)| name == "initiate").unwrap();
     let odd = u8::from(signature.odd);
     let whole = signature.joined(27 + odd);
@@ -285,7 +285,7 @@ fn refuses_another_form_or_length() {
 
 #[test]
 fn refuses_a_signature_that_nobody_asked_for() {
-    let case = accepted_case(CASE);
+    let case = fixture::<Evm>(CASE);
     let (_, signature) = signatures(&case).swap_remove(0);
     let spelling = &signature.spellings()[0];
     for name in ["permit", "Initiate", "", "approval_reset", "a/b"] {
@@ -293,7 +293,7 @@ fn refuses_a_signature_that_nobody_asked_for() {
         assert_eq!(refused(&case, &json!({ name: spelling })), (Code::NothingToSign, at), "{name}");
     }
     // An order without approval and typed data.
-    let bare = accepted_case("evm-native-typed-data-null");
+    let bare = fixture::<Evm>("evm-native-typed-data-null");
     for name in ["approval", "typed_data"] {
         assert_eq!(refused(&bare, &json!({ name: spelling })), (Code::NothingToSign, format!("/signatures/{name}")));
     }
@@ -307,7 +307,7 @@ fn refuses_a_signature_that_nobody_asked_for() {
 
 #[test]
 fn refuses_no_signature_at_all() {
-    let case = accepted_case(CASE);
+    let case = fixture::<Evm>(CASE);
     assert_eq!(refused(&case, &json!({})), (Code::SignatureCount, "/signatures".into()));
     assert_eq!(refused(&case, &json!([])), (Code::WrongType, "/signatures".into()));
     assert_eq!(refused(&case, &json!("0x")), (Code::WrongType, "/signatures".into()));
@@ -316,7 +316,7 @@ fn refuses_no_signature_at_all() {
 /// Only the chain can check what a contract wallet signs, and a transaction is never signed by a contract.
 #[test]
 fn a_contract_wallets_signature_is_taken_for_the_message_with_a_warning() {
-    let case = accepted_case(CASE);
+    let case = fixture::<Evm>(CASE);
     let (artefacts, warnings) = attach(&case, &json!({ "typed_data": { "contract": "0xAbcdef" } })).unwrap();
     assert_eq!(artefacts["typed_data"]["signature"], "0xabcdef");
     assert!(warnings.contains(&"contract_signature_unverified"));
@@ -346,15 +346,191 @@ fn a_contract_wallets_signature_is_taken_for_the_message_with_a_warning() {
 /// A reset of the allowance is one more transaction, first in line and with the first nonce.
 #[test]
 fn a_reset_of_the_allowance_shifts_the_nonces_by_one() {
-    let case = accepted_case(CASE);
-    let mut line = fixture::Tree::parse(&case.input);
-    line.set("/wallet/reset_approval", fixture::Tree::parse("true"));
+    let case = fixture::<Evm>(CASE);
+    let mut line = case.tree();
+    line.set("/wallet/reset_approval", countersign_testkit::Tree::parse("true"));
     let nonce: u64 = line.scalar("/wallet/nonce").unwrap().parse().unwrap();
-    line.set("/wallet/nonce", fixture::Tree::parse(&(nonce - 1).to_string()));
-    let reset = Good { input: line.text(), ..case.clone() };
+    line.set("/wallet/nonce", countersign_testkit::Tree::parse(&(nonce - 1).to_string()));
+    let reset = case.with_input(line.text());
     // With the nonce one lower, approval and initiate are again what the outside tools signed.
     let (artefacts, _) = attach(&reset, &object(&signatures(&case), 0)).unwrap();
-    assert_eq!(difference(&case.expect["artefacts"], &artefacts, ""), None);
-    let names: Vec<_> = prepared(&reset, |unsigned| unsigned.requests()).iter().map(|request| request.name.clone()).collect();
-    assert_eq!(names, ["approval_reset", "approval", "initiate", "typed_data"]);
+    assert_eq!(difference(&case.expect()["artefacts"], &artefacts, ""), None);
+    let names: Vec<_> = prepared(&reset).requests().iter().map(|request| request.id).collect();
+    assert_eq!(names, [RequestId::ApprovalReset, RequestId::Approval, RequestId::Initiate, RequestId::TypedData]);
+}
+
+/// The signatures of a case as typed values, each with its request.
+fn typed(case: &Case) -> Vec<(RequestId, ExternalSignature)> {
+    signatures(case).iter().map(|(name, signature)| (name.parse().unwrap(), signature.spellings()[0].parse().unwrap())).collect()
+}
+
+/// Whoever drives several signers keeps what it has, whatever one of them answers in between.
+#[test]
+fn a_refused_signature_loses_nothing() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let signatures = typed(&case);
+    let stranger = typed(&fixture::<Evm>("evm-token-approval-unlimited"));
+    let mut unsigned = prepared(&case);
+    let mut missing: Vec<_> = unsigned.requests().iter().map(|request| request.id).collect();
+    assert_eq!(unsigned.missing(), missing);
+    for (id, signature) in &signatures {
+        let before = artefacts(&unsigned);
+        for (other, theirs) in &stranger {
+            let refusal = unsigned.attach(*other, theirs.clone()).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMismatch, ""));
+        }
+        assert_eq!(unsigned.attach(RequestId::Redeem, signature.clone()).unwrap_err().code(), Code::NothingToSign);
+        assert_eq!((unsigned.missing(), artefacts(&unsigned)), (missing.clone(), before), "nothing changed");
+        unsigned.attach(*id, signature.clone())?;
+        missing.retain(|open| open != id);
+        assert_eq!(unsigned.missing(), missing);
+    }
+    // A wrong signature does not push a proven one out either.
+    for (id, theirs) in stranger {
+        assert_eq!(unsigned.attach(id, theirs).unwrap_err().code(), Code::SignatureMismatch);
+    }
+    assert_eq!(difference(&case.expect()["artefacts"], &artefacts(&unsigned), ""), None);
+    assert!(unsigned.finish().is_ok());
+    Ok(())
+}
+
+/// A second signature of the same payload, proven as well, may take the first one's place.
+#[test]
+fn a_signature_may_be_attached_again() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let mut unsigned = prepared(&case);
+    unsigned.sign(&key::<Evm>(&case))?;
+    for (id, signature) in typed(&case) {
+        unsigned.attach(id, signature)?;
+    }
+    unsigned.attach(RequestId::TypedData, ExternalSignature::contract(vec![0xab; 96])?)?;
+    assert!(unsigned.missing().is_empty());
+    let signed = unsigned.finish()?;
+    assert_eq!(signed.gasless().unwrap().signature, format!("0x{}", "ab".repeat(96)));
+    assert!(signed.warnings().list().iter().any(|warning| warning.code == Code::ContractSignatureUnverified));
+    Ok(())
+}
+
+#[test]
+fn an_incomplete_order_comes_back_with_its_signatures() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let signatures = typed(&case);
+    let mut unsigned = prepared(&case);
+    let summary = unsigned.summary();
+    for (index, (id, signature)) in signatures.iter().enumerate() {
+        let incomplete = unsigned.finish().unwrap_err();
+        assert_eq!(incomplete.missing().len(), signatures.len() - index);
+        let text = incomplete.to_string();
+        assert!(text.starts_with("signatures are missing: ") && text.contains(id.name().as_ref()), "{text}");
+        unsigned = incomplete.into_unsigned();
+        assert_eq!((unsigned.order_id(), unsigned.summary()), (verified::<Evm>(&case).order_id(), summary.clone()));
+        unsigned.attach(*id, signature.clone())?;
+    }
+    let signed = unsigned.finish()?;
+    assert_eq!(signed.order_id(), case.expect()["order_id"]);
+    let refusal = Refusal::from(prepared(&case).finish().unwrap_err());
+    assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMissing, ""));
+    Ok(())
+}
+
+/// What nodes and the service are sent is what the outside tools made, in bytes and in alloy's own type.
+#[test]
+fn transactions_and_submission_are_those_of_the_outside_tools() -> TestResult {
+    let mut seen = 0;
+    for case in fixtures::<Evm>()? {
+        if case.secret_key().is_none() {
+            continue;
+        }
+        let mut unsigned = prepared(&case);
+        unsigned.sign(&key::<Evm>(&case))?;
+        let signed = unsigned.finish()?;
+        let expect = case.expect();
+        let transactions = signed.transactions();
+        let roles: Vec<_> = transactions.iter().map(|transaction| transaction.role).collect();
+        let expected_roles: Vec<_> = [("approval", Role::Approval), ("initiate", Role::Initiate)]
+            .into_iter()
+            .filter(|(name, _)| !expect["artefacts"][name].is_null())
+            .map(|(_, role)| role)
+            .collect();
+        assert_eq!(roles, expected_roles, "{}", case.id);
+        for transaction in transactions {
+            let part = &expect["artefacts"][transaction.role.to_string()];
+            assert_eq!(format!("0x{}", hex::encode(&transaction.bytes)), part["signed"], "{}", case.id);
+            assert_eq!(transaction.id, part["tx_hash"], "{}", case.id);
+            assert_eq!(transaction.native.encoded_2718(), transaction.bytes, "{}", case.id);
+            // A reader of the bytes alone comes to the same transaction.
+            assert_eq!(TxEnvelope::decode_2718(&mut transaction.bytes.as_slice())?, transaction.native, "{}", case.id);
+            assert_eq!(signed.verified().unwrap().matches(&transaction.native)?, transaction.role, "{}", case.id);
+        }
+        let submission = signed.gasless().map(|body| serde_json::to_value(body)).transpose()?;
+        let signature = expect["artefacts"]["typed_data"].get("signature").map(|signature| json!({ "signature": signature }));
+        assert_eq!(submission, signature, "{}", case.id);
+        seen += 1;
+    }
+    assert!(seen > 80, "only {seen} signed cases");
+    Ok(())
+}
+
+/// The payload of a request is what it says: a transaction whose hash is the digest, or typed data that hashes to it.
+#[test]
+fn payloads_are_what_the_digest_is_of() -> TestResult {
+    use countersign_evm::alloy_consensus::TypedTransaction;
+    for case in fixtures::<Evm>()? {
+        for request in prepared(&case).requests() {
+            let digest = match &request.payload {
+                Payload::Transaction(TypedTransaction::Eip1559(transaction)) => signature_hash(transaction),
+                Payload::Transaction(TypedTransaction::Legacy(transaction)) => signature_hash(transaction),
+                Payload::TypedData(typed_data) => typed_data.eip712_signing_hash()?.to_vec(),
+                other => panic!("{other:?} is never prepared"),
+            };
+            assert_eq!(digest, request.digest, "{}: {}", case.id, request.id);
+        }
+    }
+    Ok(())
+}
+
+fn signature_hash(
+    transaction: &impl countersign_evm::alloy_consensus::SignableTransaction<countersign_evm::alloy_primitives::Signature>,
+) -> Vec<u8> {
+    transaction.signature_hash().to_vec()
+}
+
+#[test]
+fn another_key_signs_nothing() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let stranger = key::<Evm>(&fixture::<Evm>("evm-token-approval-unlimited"));
+    let mut unsigned = prepared(&case);
+    let refusal = unsigned.sign(&stranger).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, ""));
+    assert!(refusal.to_string().contains(&stranger.address().to_string()));
+    assert_eq!(unsigned.missing().len(), 3);
+    // Only the message: still the owner's.
+    let mut gasless = verified::<Evm>(&case).prepare(Gasless)?;
+    assert_eq!(gasless.sign(&stranger).unwrap_err().code(), Code::KeyMismatch);
+    Ok(())
+}
+
+#[test]
+fn what_a_contract_signs_has_bounds() {
+    assert_eq!(ExternalSignature::contract(Vec::new()).unwrap_err().code(), Code::SignatureMalformed);
+    assert!(ExternalSignature::contract(vec![1; 64 * 1024]).is_ok());
+    assert_eq!(ExternalSignature::contract(vec![1; 64 * 1024 + 1]).unwrap_err().code(), Code::HexLength);
+}
+
+/// The policy rewrites what is signed, and the summary says so; or it refuses.
+#[test]
+fn a_policy_rewrites_unlimited_approvals() -> TestResult {
+    let case = fixture::<Evm>("evm-token-approval-unlimited");
+    let exact = Policy::from_json(br#"{"approvals":"exact"}"#)?;
+    let order = countersign_testkit::verified_under::<Evm>(&case, case.registry, &exact)?;
+    let amount = case.tree().scalar("/request/source/amount").unwrap();
+    let approval = order.deposit().approval.as_ref().unwrap();
+    assert_eq!(approval.signed.amount.to_string(), amount);
+    assert_ne!(approval.proposed.amount, approval.signed.amount);
+    assert!(order.summary().to_string().contains("rewritten from every token"));
+    assert!(order.warnings().list().iter().all(|warning| warning.code != Code::UnlimitedApproval));
+    let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
+    let refusal = countersign_testkit::verified_under::<Evm>(&case, case.registry, &strict).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));
+    Ok(())
 }

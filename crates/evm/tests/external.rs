@@ -1,0 +1,290 @@
+//! Wallets that choose nonce, fees and gas themselves: what they are given, and how what they sent is recognised.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+
+use countersign_core::{Code, Policy, Role};
+use countersign_evm::alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
+use countersign_evm::alloy_primitives::{Address, Bytes, TxKind, U256, hex};
+use countersign_evm::htlc::Approve;
+use countersign_evm::{ApprovalPlan, ApprovalStep, Call, Calls, Evm, Gasless, Key, VerifiedOrder};
+use countersign_testkit::{TestResult, fixture, fixtures, key, verified, verified_under};
+use serde_json::json;
+
+const CASE: &str = "evm-token-approval-unlimited";
+
+/// What an external wallet makes of a call, with nonce, fees and gas of its own.
+fn transaction(order: &VerifiedOrder, call: &Call) -> TxEip1559 {
+    TxEip1559 {
+        chain_id: order.deposit().chain_id,
+        nonce: 7_001,
+        gas_limit: 987_654,
+        max_fee_per_gas: 55_000_000_000,
+        max_priority_fee_per_gas: 3_000_000_000,
+        to: TxKind::Call(call.to),
+        value: call.value,
+        access_list: Default::default(),
+        input: call.data.clone(),
+    }
+}
+
+fn sign<T: SignableTransaction<countersign_evm::alloy_primitives::Signature>>(transaction: T, key: &Key) -> TxEnvelope
+where
+    countersign_evm::alloy_consensus::Signed<T>: Into<TxEnvelope>,
+{
+    let signature = key.sign(&transaction.signature_hash()).unwrap();
+    transaction.into_signed(signature).into()
+}
+
+fn refused(order: &VerifiedOrder, transaction: &TxEnvelope) -> String {
+    let refusal = order.matches(transaction).unwrap_err();
+    assert_eq!(refusal.code(), Code::TransactionMismatch, "{refusal}");
+    refusal.location().to_owned()
+}
+
+fn approval(order: &VerifiedOrder, amount: U256) -> Call {
+    let mut call = order.deposit().approval.as_ref().unwrap().call.clone();
+    call.data = Approve { spender: order.deposit().initiate.to, amount }.encode().into();
+    call
+}
+
+#[test]
+fn honest_transactions_are_recognised_whatever_nonce_and_fees_they_have() -> TestResult {
+    let mut seen = 0;
+    for case in fixtures::<Evm>()? {
+        if case.secret_key().is_none() {
+            continue;
+        }
+        let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+        let mut honest = vec![(order.deposit().initiate.clone(), Role::Initiate)];
+        if order.deposit().approval.is_some() {
+            let amount = order.deposit().terms.amount;
+            let proposed = order.deposit().approval.as_ref().unwrap().signed.amount;
+            honest.push((approval(&order, proposed), Role::Approval));
+            honest.push((approval(&order, amount), Role::Approval));
+            honest.push((approval(&order, U256::ZERO), Role::ApprovalReset));
+        }
+        for (call, role) in honest {
+            let eip1559 = transaction(&order, &call);
+            let TxEip1559 { chain_id, nonce, gas_limit, to, value, input, .. } = eip1559.clone();
+            let legacy = TxLegacy { chain_id: Some(chain_id), nonce, gas_price: 9, gas_limit, to, value, input: input.clone() };
+            let eip2930 = TxEip2930 { chain_id, nonce, gas_price: 9, gas_limit, to, value, input, access_list: Default::default() };
+            for envelope in [sign(eip1559, &key), sign(legacy, &key), sign(eip2930, &key)] {
+                assert_eq!(order.matches(&envelope)?, role, "{}", case.id);
+            }
+            // Payloads know the order that they were made from.
+            if let Ok(unsigned) = order.prepare(Gasless) {
+                assert_eq!(unsigned.matches(&sign(transaction(&order, &call), &key))?, role);
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen > 80, "only {seen} cases");
+    Ok(())
+}
+
+#[test]
+fn any_other_transaction_is_refused_where_it_differs() {
+    let case = fixture::<Evm>(CASE);
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let honest = transaction(&order, &order.deposit().initiate);
+    assert_eq!(order.matches(&sign(honest.clone(), &key)).unwrap(), Role::Initiate);
+    let stranger = Address::repeat_byte(0x12);
+    for (changed, at) in [
+        (TxEip1559 { chain_id: honest.chain_id + 1, ..honest.clone() }, "/chain_id"),
+        (TxEip1559 { to: TxKind::Call(stranger), ..honest.clone() }, "/to"),
+        (TxEip1559 { to: TxKind::Create, ..honest.clone() }, "/to"),
+        // Calldata of the HTLC, sent to the token.
+        (TxEip1559 { to: TxKind::Call(order.deposit().approval.as_ref().unwrap().call.to), ..honest.clone() }, "/input"),
+        (TxEip1559 { value: U256::from(1), ..honest.clone() }, "/value"),
+        (TxEip1559 { input: Bytes::new(), ..honest.clone() }, "/input"),
+        (TxEip1559 { input: honest.input[..honest.input.len() - 1].to_vec().into(), ..honest.clone() }, "/input"),
+        (TxEip1559 { input: [&honest.input[..], &[0]].concat().into(), ..honest.clone() }, "/input"),
+    ] {
+        assert_eq!(refused(&order, &sign(changed.clone(), &key)), at, "{changed:?}");
+    }
+    for index in 0..honest.input.len() {
+        let mut input = honest.input.to_vec();
+        input[index] ^= 1;
+        assert_eq!(refused(&order, &sign(TxEip1559 { input: input.into(), ..honest.clone() }, &key)), "/input", "byte {index}");
+    }
+    // A legacy transaction without EIP-155 can be replayed on every chain.
+    let TxEip1559 { nonce, gas_limit, to, value, input, .. } = honest.clone();
+    let unprotected = TxLegacy { chain_id: None, nonce, gas_price: 9, gas_limit, to, value, input };
+    assert_eq!(refused(&order, &sign(unprotected, &key)), "/chain_id");
+    // Another account's transaction is nobody's funding of this order.
+    let other = Key::from_bytes(&[7; 32]).unwrap();
+    let refusal = order.matches(&sign(honest, &other)).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/from"));
+    let text = refusal.to_string();
+    assert!(text.contains(&order.deposit().sender.to_string()) && text.contains(&other.address().to_string()), "{text}");
+}
+
+#[test]
+fn any_other_approval_is_refused() {
+    let case = fixture::<Evm>(CASE);
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let amount = order.deposit().terms.amount;
+    for other in [amount - U256::from(1), amount + U256::from(1), U256::MAX - U256::from(1), U256::from(1)] {
+        assert_eq!(refused(&order, &sign(transaction(&order, &approval(&order, other)), &key)), "/input", "{other}");
+    }
+    for amount in [U256::MAX, amount, U256::ZERO] {
+        let honest = approval(&order, amount);
+        for index in 4..36 {
+            let mut data = honest.data.to_vec();
+            data[index] ^= 1;
+            let mut call = honest.clone();
+            call.data = data.into();
+            assert_eq!(refused(&order, &sign(transaction(&order, &call), &key)), "/input", "byte {index}");
+        }
+        let paid = TxEip1559 { value: U256::from(1), ..transaction(&order, &honest) };
+        assert_eq!(refused(&order, &sign(paid, &key)), "/value");
+    }
+    // Where the policy rewrote the approval, the proposed one is no part of the order.
+    let exact = Policy::from_json(br#"{"approvals":"exact"}"#).unwrap();
+    let rewritten = verified_under::<Evm>(&case, case.registry, &exact).unwrap();
+    assert_eq!(refused(&rewritten, &sign(transaction(&rewritten, &approval(&rewritten, U256::MAX)), &key)), "/input");
+    assert_eq!(rewritten.matches(&sign(transaction(&rewritten, &approval(&rewritten, amount)), &key)).unwrap(), Role::Approval);
+}
+
+#[test]
+fn native_coins_are_part_of_the_match() {
+    let case = fixture::<Evm>("evm-native-typed-data");
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let honest = transaction(&order, &order.deposit().initiate);
+    assert_eq!(order.matches(&sign(honest.clone(), &key)).unwrap(), Role::Initiate);
+    for value in [U256::ZERO, honest.value - U256::from(1), honest.value + U256::from(1)] {
+        let refusal = order.matches(&sign(TxEip1559 { value, ..honest.clone() }, &key)).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/value"));
+        assert_eq!(refusal.expected().unwrap().to_string(), honest.value.to_string());
+        assert_eq!(refusal.actual().unwrap().to_string(), value.to_string());
+    }
+}
+
+/// A delegate sends for the owner: the owner's own transaction is another one.
+#[test]
+fn a_delegates_order_is_matched_by_the_delegate() {
+    let case = fixture::<Evm>("evm-on-behalf");
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let honest = transaction(&order, &order.deposit().initiate);
+    assert_eq!(order.matches(&sign(honest.clone(), &key)).unwrap(), Role::Initiate);
+    assert_eq!(refused(&order, &sign(honest, &Key::from_bytes(&[9; 32]).unwrap())), "/from");
+}
+
+/// A recovery has no order whose transaction it could be.
+#[test]
+fn a_recovery_matches_nothing() -> TestResult {
+    use countersign_evm::recover::{Leg, refund};
+    let case = fixture::<Evm>("evm-record-evm-v1");
+    let record = countersign_testkit::recover::record::<Evm>(&case.id, |_| {})?;
+    let key = key::<Evm>(&case);
+    let mut unsigned = refund(&record, Leg::Source, case.registry)?.prepare(key.address(), &Calls::eip1559(1, 2, 1))?;
+    unsigned.sign(&key)?;
+    let honest = {
+        let order = verified::<Evm>(&case);
+        sign(transaction(&order, &order.deposit().initiate), &key)
+    };
+    assert_eq!(unsigned.matches(&honest).unwrap_err().code(), Code::TransactionMismatch);
+    // Nor is a refund a part of the order's funding.
+    let [refund] = unsigned.finish()?.transactions().try_into().unwrap();
+    assert_eq!(refused(&verified::<Evm>(&case), &refund.native), "/input");
+    Ok(())
+}
+
+fn quantity(number: impl std::fmt::LowerHex) -> String {
+    format!("{number:#x}")
+}
+
+/// `eth_sendTransaction` (EIP-1474): quantities are hex without leading zeros, and no member is unknown to a wallet.
+#[test]
+fn send_transactions_are_what_eip_1193_wallets_take() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let line = case.json();
+    let order = verified::<Evm>(&case);
+    let deposit = order.deposit();
+    let result = &line["response"]["result"];
+    let chain_id = quantity(result["initiate_transaction"]["chain_id"].as_u64().unwrap());
+    let sender = line["request"]["source"]["owner"].as_str().unwrap().to_lowercase();
+    let member = |part: &str, name: &str| result[part][name].clone();
+    let whole = |part: &str| {
+        json!({
+            "from": sender,
+            "to": member(part, "to"),
+            "value": "0x0",
+            "gas": member(part, "gas_limit"),
+            "data": member(part, "data"),
+            "chainId": chain_id,
+        })
+    };
+    let calls = deposit.send_transactions(ApprovalPlan::default());
+    assert_eq!(calls.iter().map(|call| call.role).collect::<Vec<_>>(), [Role::Approval, Role::Initiate]);
+    assert_eq!(serde_json::to_value(&calls)?, json!([whole("approval_transaction"), whole("initiate_transaction")]));
+    let calls = deposit.send_transactions(ApprovalPlan::new(ApprovalStep::AlreadyApproved));
+    assert_eq!(serde_json::to_value(&calls)?, json!([whole("initiate_transaction")]));
+    let calls = deposit.send_transactions(ApprovalPlan::new(ApprovalStep::Exact).with_reset());
+    assert_eq!(calls.iter().map(|call| call.role).collect::<Vec<_>>(), [Role::ApprovalReset, Role::Approval, Role::Initiate]);
+    let data = serde_json::to_value(&calls)?[1]["data"].as_str().unwrap().to_owned();
+    assert_eq!(data, hex::encode_prefixed(Approve { spender: deposit.initiate.to, amount: deposit.terms.amount }.encode()));
+    Ok(())
+}
+
+/// EIP-5792, version 2.0.0 of the parameters.
+#[test]
+fn send_calls_are_what_eip_5792_wallets_take() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let line = case.json();
+    let deposit = verified::<Evm>(&case);
+    let deposit = deposit.deposit();
+    let result = &line["response"]["result"];
+    let call = |part: &str| json!({ "to": result[part]["to"], "value": "0x0", "data": result[part]["data"] });
+    let sent = serde_json::to_value(deposit.send_calls(ApprovalPlan::default()))?;
+    assert_eq!(
+        sent,
+        json!({
+            "version": "2.0.0",
+            "chainId": quantity(result["initiate_transaction"]["chain_id"].as_u64().unwrap()),
+            "from": line["request"]["source"]["owner"].as_str().unwrap().to_lowercase(),
+            "atomicRequired": true,
+            "calls": [call("approval_transaction"), call("initiate_transaction")],
+        })
+    );
+    let sent = serde_json::to_value(deposit.send_calls(ApprovalPlan::new(ApprovalStep::AlreadyApproved)))?;
+    assert_eq!(sent["calls"], json!([call("initiate_transaction")]));
+    Ok(())
+}
+
+/// Coins are hex quantities too, and every case's calls come through both forms unchanged.
+#[test]
+fn every_orders_calls_come_through_unchanged() -> TestResult {
+    for case in fixtures::<Evm>()? {
+        let order = verified::<Evm>(&case);
+        let deposit = order.deposit();
+        let calls = deposit.calls(ApprovalPlan::default());
+        let transactions = serde_json::to_value(deposit.send_transactions(ApprovalPlan::default()))?;
+        let batch = serde_json::to_value(deposit.send_calls(ApprovalPlan::default()))?;
+        assert_eq!(batch["calls"].as_array().unwrap().len(), calls.len());
+        for (index, (_, call)) in calls.iter().enumerate() {
+            let expected =
+                json!({ "to": call.to.to_string().to_lowercase(), "value": quantity(call.value), "data": call.data.to_string() });
+            assert_eq!(batch["calls"][index], expected, "{}", case.id);
+            for (name, value) in expected.as_object().unwrap() {
+                assert_eq!(transactions[index][name], *value, "{}", case.id);
+            }
+            assert_eq!(transactions[index]["gas"], quantity(call.gas_limit), "{}", case.id);
+        }
+        // A wallet that does just that is recognised.
+        if case.secret_key().is_some() {
+            let key = key::<Evm>(&case);
+            for (role, call) in calls {
+                let sent = sign(transaction(&order, &call), &key);
+                assert_eq!((order.matches(&sent)?, sent.input()), (role, &call.data), "{}", case.id);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! Funding paths: the wallet chooses one before nonce and fees are asked for.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+
+use countersign_core::{Code, Policy, RequestId, Role, Topic};
+use countersign_evm::alloy_consensus::{Transaction as _, TxEnvelope};
+use countersign_evm::alloy_primitives::{U256, hex};
+use countersign_evm::htlc::Approve;
+use countersign_evm::{ApprovalPlan, ApprovalStep, Calls, Evm, FundingPath, Gasless, UnsignedOrder, VerifiedOrder};
+use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, key, verified, verified_under, wallet};
+use serde_json::Value;
+
+const CASE: &str = "evm-token-approval-exact";
+const UNLIMITED: &str = "evm-token-approval-unlimited";
+
+/// Nonce and fees of a case.
+fn calls(case: &Case) -> Calls {
+    let FundingPath::Both(calls) = wallet::<Evm>(case) else { panic!("the batch prepares both paths") };
+    calls
+}
+
+fn ids(unsigned: &UnsignedOrder) -> Vec<RequestId> {
+    unsigned.requests().iter().map(|request| request.id).collect()
+}
+
+fn signed(case: &Case, mut unsigned: UnsignedOrder) -> Vec<(Role, TxEnvelope)> {
+    unsigned.sign(&key::<Evm>(case)).unwrap();
+    unsigned.finish().unwrap().transactions().into_iter().map(|transaction| (transaction.role, transaction.native)).collect()
+}
+
+fn approve(order: &VerifiedOrder, amount: U256) -> Vec<u8> {
+    Approve { spender: order.deposit().initiate.to, amount }.encode()
+}
+
+/// The artefact's expected text for a member.
+fn expected(case: &Case, part: &str, member: &str) -> Value {
+    case.expect()["artefacts"][part][member].clone()
+}
+
+#[test]
+fn the_gasless_path_needs_neither_nonce_nor_fees() -> TestResult {
+    let mut seen = 0;
+    for case in fixtures::<Evm>()? {
+        let expect = case.expect();
+        let digest = &expect["artefacts"]["typed_data"]["digest"];
+        if digest.is_null() {
+            continue;
+        }
+        let mut unsigned = verified::<Evm>(&case).prepare(Gasless)?;
+        let [request] = unsigned.requests().try_into().unwrap();
+        assert_eq!((request.id, Value::from(format!("0x{}", hex::encode(&request.digest)))), (RequestId::TypedData, digest.clone()));
+        let summary = unsigned.summary();
+        assert_eq!(summary.about(Topic::Wallet).count(), 0, "nobody pays for gas: {summary}");
+        assert_eq!(summary.about(Topic::Digest).count(), 1);
+        if case.secret_key().is_none() {
+            continue;
+        }
+        unsigned.sign(&key::<Evm>(&case))?;
+        let signed = unsigned.finish()?;
+        assert_eq!(signed.transactions().len(), 0);
+        assert_eq!(Value::from(signed.gasless().unwrap().signature), expected(&case, "typed_data", "signature"), "{}", case.id);
+        seen += 1;
+    }
+    assert!(seen > 60, "only {seen} gasless orders");
+    Ok(())
+}
+
+/// A delegate's call names the owner as initiator, which no message does; and a service may offer no message at all.
+#[test]
+fn an_order_without_the_gasless_path_has_nothing_to_sign_for_it() -> TestResult {
+    let mut seen = 0;
+    for case in fixtures::<Evm>()? {
+        if !expected(&case, "typed_data", "digest").is_null() {
+            continue;
+        }
+        let order = verified::<Evm>(&case);
+        let refusal = order.prepare(Gasless).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, ""), "{}", case.id);
+        assert!(refusal.to_string().contains("gasless"), "{refusal}");
+        // The order is as it was, and both paths mean the calls alone.
+        let both = order.prepare(FundingPath::Both(calls(&case)))?;
+        let alone = order.prepare(calls(&case))?;
+        assert_eq!((ids(&both), artefacts(&both)), (ids(&alone), artefacts(&alone)));
+        seen += 1;
+    }
+    for id in ["evm-on-behalf", "evm-on-behalf-data", "evm-native-typed-data-null", "evm-native-typed-data-absent"] {
+        assert_eq!(verified::<Evm>(&fixture::<Evm>(id)).prepare(Gasless).unwrap_err().code(), Code::NothingToSign, "{id}");
+    }
+    assert!(seen > 10, "only {seen} orders without typed data");
+    Ok(())
+}
+
+#[test]
+fn calls_alone_leave_the_message_out() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let unsigned = verified::<Evm>(&case).prepare(calls(&case))?;
+    assert_eq!(ids(&unsigned), [RequestId::Approval, RequestId::Initiate]);
+    let refusal = {
+        let mut unsigned = verified::<Evm>(&case).prepare(calls(&case))?;
+        unsigned.attach(RequestId::TypedData, expected(&case, "typed_data", "signature").as_str().unwrap().parse()?).unwrap_err()
+    };
+    assert_eq!(refusal.code(), Code::NothingToSign);
+    let transactions = signed(&case, unsigned);
+    for ((role, transaction), part) in transactions.iter().zip(["approval", "initiate"]) {
+        assert_eq!((role.to_string(), Value::from(transaction.tx_hash().to_string())), (part.to_owned(), expected(&case, part, "tx_hash")));
+    }
+    Ok(())
+}
+
+/// The plan decides what precedes the call that locks the funds, and with which nonce; that call stays the same.
+#[test]
+fn approvals_are_sent_as_planned() -> TestResult {
+    let case = fixture::<Evm>(UNLIMITED);
+    let order = verified::<Evm>(&case);
+    let amount = order.deposit().terms.amount;
+    let plan = ApprovalPlan::new;
+    for (approvals, expected) in [
+        (plan(ApprovalStep::AsVerified), vec![(Role::Approval, U256::MAX)]),
+        (plan(ApprovalStep::Exact), vec![(Role::Approval, amount)]),
+        (plan(ApprovalStep::AsVerified).with_reset(), vec![(Role::ApprovalReset, U256::ZERO), (Role::Approval, U256::MAX)]),
+        (plan(ApprovalStep::Exact).with_reset(), vec![(Role::ApprovalReset, U256::ZERO), (Role::Approval, amount)]),
+        (plan(ApprovalStep::AlreadyApproved), vec![]),
+        // There is nothing to reset where nothing is approved.
+        (plan(ApprovalStep::AlreadyApproved).with_reset(), vec![]),
+    ] {
+        let mut wallet = calls(&case);
+        let first = wallet.nonce;
+        wallet.approvals = approvals;
+        let [sent @ .., (last, initiate)] = &signed(&case, order.prepare(wallet)?)[..] else { panic!("a call that locks the funds") };
+        let approved: Vec<_> = sent.iter().map(|(role, transaction)| (*role, transaction.input().to_vec())).collect();
+        let expected: Vec<_> = expected.into_iter().map(|(role, amount)| (role, approve(&order, amount))).collect();
+        assert_eq!(approved, expected, "{approvals:?}");
+        for (nonce, (_, transaction)) in (first..).zip(sent) {
+            assert_eq!(
+                (transaction.nonce(), transaction.to()),
+                (nonce, order.deposit().approval.as_ref().map(|approval| approval.call.to))
+            );
+        }
+        assert_eq!((*last, initiate.input()), (Role::Initiate, &order.deposit().initiate.data));
+        assert_eq!((initiate.nonce(), initiate.value()), (first + u64::try_from(expected.len())?, U256::ZERO));
+    }
+    // The builder says the same as the plan.
+    let built = Calls::eip1559(1, 2, 2).with_approval(ApprovalStep::Exact).with_allowance_reset();
+    assert_eq!(built.approvals, plan(ApprovalStep::Exact).with_reset());
+    Ok(())
+}
+
+/// Native coins need no approval, whatever the plan says.
+#[test]
+fn native_coins_are_sent_with_the_call_alone() -> TestResult {
+    let case = fixture::<Evm>("evm-native-typed-data");
+    let order = verified::<Evm>(&case);
+    for step in [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved] {
+        let unsigned = order.prepare(calls(&case).with_approval(step).with_allowance_reset())?;
+        let [(role, transaction)] = signed(&case, unsigned).try_into().unwrap();
+        assert_eq!((role, transaction.value()), (Role::Initiate, order.deposit().terms.amount));
+        assert_eq!(Value::from(transaction.tx_hash().to_string()), expected(&case, "initiate", "tx_hash"));
+    }
+    Ok(())
+}
+
+/// A policy that rewrites the approval decides what "as verified" means.
+#[test]
+fn an_approval_as_verified_is_the_policys() -> TestResult {
+    let case = fixture::<Evm>(UNLIMITED);
+    let policy = Policy::from_json(br#"{"approvals":"exact"}"#)?;
+    let order = verified_under::<Evm>(&case, case.registry, &policy)?;
+    let [(_, approval), _] = signed(&case, order.prepare(calls(&case))?).try_into().unwrap();
+    assert_eq!(approval.input().to_vec(), approve(&order, order.deposit().terms.amount));
+    Ok(())
+}
+
+/// Fees change while a person reads: the verified order stays, and so does everything but the fees.
+#[test]
+fn one_verified_order_is_prepared_as_often_as_fees_change() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let order = verified::<Evm>(&case);
+    let first = order.prepare(calls(&case))?;
+    let mut dearer = calls(&case);
+    dearer.nonce += 3;
+    dearer.fees = Calls::eip1559(0, 99_000_000_000, 2_000_000_000).fees;
+    let second = order.clone().prepare(dearer)?;
+    let (again, legacy) = (order.prepare(calls(&case))?, order.prepare(Calls::legacy(22, 1))?);
+    assert_eq!(artefacts(&first), artefacts(&again));
+    let digests = |unsigned: &UnsignedOrder| -> Vec<_> { unsigned.requests().into_iter().map(|request| request.digest).collect() };
+    for other in [&second, &legacy] {
+        assert!(digests(&first).iter().all(|digest| !digests(other).contains(digest)));
+        assert_eq!((other.order_id(), other.warnings()), (first.order_id(), first.warnings()));
+    }
+    let (first, second) = (signed(&case, first), signed(&case, second));
+    for ((role, one), (other_role, other)) in first.iter().zip(&second) {
+        assert_eq!((role, one.to(), one.value(), one.input()), (other_role, other.to(), other.value(), other.input()));
+        assert_eq!((one.nonce() + 3, one.gas_limit(), one.chain_id()), (other.nonce(), other.gas_limit(), other.chain_id()));
+    }
+    assert_eq!(second[0].1.max_fee_per_gas(), 99_000_000_000);
+    for (_, transaction) in signed(&case, legacy) {
+        assert!(transaction.is_legacy());
+        assert_eq!((transaction.chain_id(), transaction.gas_price()), (Some(8453), Some(1)), "EIP-155");
+    }
+    Ok(())
+}
+
+/// A wallet that simulates knows better than the service what the call needs, within the policy.
+#[test]
+fn the_wallets_own_gas_limit_is_within_the_policy() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let order = verified::<Evm>(&case);
+    for limit in [21_000, 123_456, 30_000_000] {
+        let [(_, approval), (_, initiate)] = signed(&case, order.prepare(calls(&case).with_gas_limit(limit))?).try_into().unwrap();
+        assert_eq!((approval.gas_limit(), initiate.gas_limit()), (60_000, limit), "only the call that locks the funds has it");
+        // The rest is what was verified.
+        assert_eq!(order.matches(&initiate)?, Role::Initiate);
+    }
+    for (limit, code) in
+        [(20_999, Code::GasLimitTooLow), (0, Code::GasLimitTooLow), (30_000_001, Code::GasLimitTooHigh), (u64::MAX, Code::GasLimitTooHigh)]
+    {
+        let refusal = order.prepare(calls(&case).with_gas_limit(limit)).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (code, "/gas_limit"), "{limit}");
+    }
+    let low = Policy::from_json(br#"{"evm_gas_limit":300000}"#)?;
+    let order = verified_under::<Evm>(&case, case.registry, &low)?;
+    assert!(order.prepare(calls(&case).with_gas_limit(300_000)).is_ok());
+    assert_eq!(order.prepare(calls(&case).with_gas_limit(300_001)).unwrap_err().code(), Code::GasLimitTooHigh);
+    Ok(())
+}
+
+#[test]
+fn nonce_fees_and_chain_are_checked_where_they_are_given() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let order = verified::<Evm>(&case);
+    let good = calls(&case);
+    let with_nonce = |nonce| Calls::new(nonce, good.fees);
+    for (wallet, code, at) in [
+        (good.clone().with_chain_id(1), Code::WalletChainMismatch, "/chain_id"),
+        (Calls::eip1559(22, 10, 11), Code::PriorityFeeAboveCap, "/max_priority_fee_per_gas"),
+        (with_nonce(u64::MAX), Code::NonceLimit, "/nonce"),
+        // The first of two transactions may have the last nonce that there is; the second may not follow it.
+        (with_nonce(u64::MAX - 1), Code::NonceLimit, "/nonce"),
+        (with_nonce(u64::MAX - 2).with_allowance_reset(), Code::NonceLimit, "/nonce"),
+    ] {
+        for path in [FundingPath::Calls(wallet.clone()), FundingPath::Both(wallet.clone())] {
+            let refusal = order.prepare(path).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (code, at), "{wallet:?}");
+        }
+    }
+    assert!(order.prepare(good.clone().with_chain_id(8453)).is_ok());
+    assert!(order.prepare(Calls::eip1559(22, 10, 10)).is_ok());
+    assert!(order.prepare(with_nonce(u64::MAX - 2)).is_ok());
+    assert!(order.prepare(with_nonce(u64::MAX - 1).with_approval(ApprovalStep::AlreadyApproved)).is_ok());
+    Ok(())
+}

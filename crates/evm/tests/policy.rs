@@ -1,0 +1,122 @@
+//! The wallet's own limits, and what the registry lists about a chain.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+
+use std::time::Duration;
+
+use countersign_core::{Blame, Code, Policy, Refusal, Registry};
+use countersign_evm::{Evm, VerifiedOrder};
+use countersign_testkit::{TestResult, fixture, registry, registry_json, set, verified, verified_under};
+use serde_json::json;
+
+/// 43200 blocks of two seconds: 24 hours.
+const CASE: &str = "evm-token-approval-exact";
+const DAY: u64 = 86_400;
+/// Where the call says how long it locks.
+const TIMELOCK: &str = "/response/result/initiate_transaction/data#36-68";
+
+fn under(id: &str, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
+    verified_under::<Evm>(&fixture::<Evm>(id), registry, policy)
+}
+
+fn limited(chain: &str, seconds: u64) -> Policy {
+    let mut policy = Policy::default();
+    policy.max_timelock.insert(chain.to_owned(), Duration::from_secs(seconds));
+    policy
+}
+
+/// A limit in time says what blocks mean on each chain: the same number is hours on one and days on another.
+#[test]
+fn a_timelock_is_limited_in_time_as_well() {
+    let order = under(CASE, registry(), &Policy::default()).unwrap();
+    let timelock = order.terms().timelock.unwrap();
+    assert_eq!((timelock.units, timelock.nominal_millis), (43_200, u128::from(DAY) * 1_000));
+    for chain in ["base", "*"] {
+        assert!(under(CASE, registry(), &limited(chain, DAY)).is_ok(), "{chain}: the limit itself is allowed");
+        let refusal = under(CASE, registry(), &limited(chain, DAY - 1)).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::TimelockTooLong, TIMELOCK));
+        assert!(refusal.expected().unwrap().to_string().contains("86399 s"), "{refusal}");
+        assert!(refusal.actual().unwrap().to_string().contains("43200 blocks"), "{refusal}");
+    }
+    assert!(under(CASE, registry(), &limited("ethereum", 1)).is_ok(), "another chain's limit");
+    // A chain's own limit goes before the one for all, in both directions.
+    let mut both = limited("*", 1);
+    both.max_timelock.insert("base".to_owned(), Duration::from_secs(DAY));
+    assert!(under(CASE, registry(), &both).is_ok());
+    let mut both = limited("*", DAY);
+    both.max_timelock.insert("base".to_owned(), Duration::from_secs(1));
+    assert_eq!(under(CASE, registry(), &both).unwrap_err().code(), Code::TimelockTooLong);
+    // The limit in blocks holds beside it.
+    let mut blocks = limited("*", 10 * DAY);
+    blocks.evm_timelock = 43_199;
+    assert_eq!(under(CASE, registry(), &blocks).unwrap_err().code(), Code::TimelockTooLong);
+}
+
+#[test]
+fn a_policy_file_limits_a_timelock_in_seconds() -> TestResult {
+    let policy = Policy::from_json(br#"{"max_timelock_seconds":{"base":86399}}"#)?;
+    assert_eq!(under(CASE, registry(), &policy).unwrap_err().location(), TIMELOCK);
+    let policy = Policy::from_json(br#"{"max_timelock_seconds":{"base":86400}}"#)?;
+    assert!(under(CASE, registry(), &policy).is_ok());
+    Ok(())
+}
+
+/// Whatever could not be checked is a warning, and a wallet may refuse to go on with it.
+#[test]
+fn a_refused_warning_refuses_the_order() -> TestResult {
+    let id = "evm-token-approval-unlimited";
+    let codes: Vec<_> = under(id, registry(), &Policy::default())?.warnings().list().iter().map(|warning| warning.code).collect();
+    assert!(codes.contains(&Code::UnlimitedApproval) && codes.contains(&Code::NoOrderRecord), "{codes:?}");
+    for code in codes {
+        let mut policy = Policy::default();
+        policy.refused_warnings.insert(code);
+        let refusal = under(id, registry(), &policy).unwrap_err();
+        assert_eq!((refusal.code(), refusal.blame()), (Code::WarningRefused, Blame::Caller));
+        assert!(refusal.to_string().contains(code.name()), "{refusal}");
+        // From a file as well.
+        let file = format!(r#"{{"refused_warnings":["{code}"]}}"#);
+        assert_eq!(under(id, registry(), &Policy::from_json(file.as_bytes())?).unwrap_err().code(), Code::WarningRefused);
+    }
+    let mut policy = Policy::default();
+    policy.refused_warnings.insert(Code::SecretNotYours);
+    assert!(under(id, registry(), &policy).is_ok(), "a warning that this order does not have");
+    assert_eq!(under("evm-secret-hash-not-requested", registry(), &policy).unwrap_err().code(), Code::WarningRefused);
+    assert_eq!(Policy::from_json(br#"{"refused_warnings":["no_such_code"]}"#).unwrap_err().location(), "/refused_warnings/0");
+    Ok(())
+}
+
+fn registry_listing(chain: &str, timelock: u64) -> Registry {
+    let mut pins = registry_json();
+    let index = pins["chains"].as_array().unwrap().iter().position(|pinned| pinned["chain"] == chain).unwrap();
+    set(&mut pins, &format!("/chains/{index}/source_timelock"), json!(timelock.to_string()));
+    Registry::from_json(pins.to_string().as_bytes()).unwrap()
+}
+
+/// The service lists how long its sources lock: longer than that is said, not refused.
+#[test]
+fn a_timelock_above_the_listed_one_is_a_warning() -> TestResult {
+    let warned = |registry: &Registry| {
+        let order = under(CASE, registry, &Policy::default()).unwrap();
+        order.warnings().list().iter().find(|warning| warning.code == Code::TimelockAboveListed).map(|warning| warning.detail.clone())
+    };
+    assert_eq!(warned(registry()), None, "the fixtures' registry lists none that is shorter");
+    assert_eq!(warned(&registry_listing("base", 43_200)), None);
+    assert_eq!(warned(&registry_listing("base", 43_199)).as_deref(), Some("43200 of 43199 blocks"));
+    assert_eq!(warned(&registry_listing("ethereum", 1)), None, "another chain's");
+    let mut policy = Policy::default();
+    policy.refused_warnings.insert(Code::TimelockAboveListed);
+    assert_eq!(under(CASE, &registry_listing("base", 1), &policy).unwrap_err().code(), Code::WarningRefused);
+    // What is signed is the same.
+    let case = fixture::<Evm>(CASE);
+    assert_eq!(
+        under(CASE, &registry_listing("base", 1), &Policy::default())?.deposit().initiate,
+        verified::<Evm>(&case).deposit().initiate
+    );
+    Ok(())
+}

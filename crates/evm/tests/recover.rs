@@ -1,0 +1,98 @@
+//! Recovery from an order record alone, up to the signed transaction.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+
+use countersign_core::{Code, RequestId, Role, SecretHash, Topic};
+use countersign_evm::alloy_consensus::Transaction as _;
+use countersign_evm::alloy_primitives::{U256, hex, keccak256};
+use countersign_evm::recover::{self, GAS_LIMIT, Leg};
+use countersign_evm::{Calls, Evm, Key};
+use countersign_testkit::recover::{record, refuses_other_records};
+use countersign_testkit::{TestResult, fixture, registry};
+
+const CASE: &str = "evm-record-evm-v1";
+
+#[test]
+fn refunds_the_source_to_the_owner() -> TestResult {
+    let case = fixture::<Evm>(CASE).json();
+    let record = record::<Evm>(CASE, |_| {})?;
+    let recovery = recover::refund(&record, Leg::Source, registry())?;
+    let id = case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?;
+    assert_eq!((hex::encode(recovery.swap_id), recovery.role), (id.to_owned(), Role::Refund));
+    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, recovery.swap_id);
+    assert_eq!(recovery.to.to_string(), case["request"]["source"]["owner"]);
+    assert_eq!(recovery.amount.to_string(), case["request"]["source"]["amount"]);
+    let htlc = case["response"]["result"]["initiate_transaction"]["to"].as_str().ok_or("no contract")?;
+    assert_eq!(recovery.call.to.to_string().to_lowercase(), htlc.to_lowercase());
+    assert_eq!(hex::encode(&recovery.call.data), format!("{}{id}", hex::encode(&keccak256("refund(bytes32)")[..4])));
+
+    // Anyone may send it: the funds go to the owner.
+    let key = Key::from_bytes(&[3; 32])?;
+    let calls = Calls::eip1559(9, 30_000_000_000, 1_000_000_000);
+    let mut unsigned = recovery.prepare(key.address(), &calls)?;
+    assert_eq!(unsigned.order_id(), case["order"]["order_id"]);
+    assert!(unsigned.verified().is_none());
+    let [request] = unsigned.requests().try_into().unwrap();
+    assert_eq!((request.id, request.signer), (RequestId::Refund, key.address().to_string()));
+    let summary = unsigned.summary();
+    let payout = summary.about(Topic::Payout).next().ok_or("no payout")?;
+    for value in [recovery.to.to_string(), recovery.amount.to_string(), id.to_owned()] {
+        assert!(payout.text.contains(&value), "{payout}");
+    }
+    assert!(summary.to_string().contains(&hex::encode(&request.digest)), "{summary}");
+    unsigned = unsigned.finish().unwrap_err().into_unsigned();
+    unsigned.sign(&key)?;
+    let signed = unsigned.finish()?;
+    let [transaction] = signed.transactions().try_into().unwrap();
+    assert_eq!((transaction.role, signed.gasless(), signed.order_id()), (Role::Refund, None, record.order_id.as_str()));
+    let native = &transaction.native;
+    assert_eq!(
+        (native.chain_id(), native.nonce(), native.gas_limit(), native.value()),
+        (Some(recovery.chain_id), 9, GAS_LIMIT, U256::ZERO)
+    );
+    assert_eq!((native.to(), native.input()), (Some(recovery.call.to), &recovery.call.data));
+
+    let refusal = recovery.prepare(key.address(), &calls.with_chain_id(recovery.chain_id + 1)).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
+    let refusal = recovery.prepare(key.address(), &Calls::legacy(u64::MAX, 1)).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::NonceLimit, "/nonce"));
+    Ok(())
+}
+
+#[test]
+fn redeems_with_the_right_secret_only() -> TestResult {
+    let secret = [0x5a; 32];
+    let hash = SecretHash::of(&secret);
+    let mut record = record::<Evm>(CASE, |order| order["source_swap"]["secret_hash"] = hash.to_string().into())?;
+    // The id binds the hash: the record with another hash has another id.
+    let refusal = recover::redeem(&record, Leg::Source, &secret, registry()).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
+    record.source_swap.swap_id = refusal.expected().ok_or("no id")?.to_string();
+    let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
+    assert_eq!(recovery.role, Role::Redeem);
+    assert_eq!(recovery.call.data[..4], keccak256("redeem(bytes32,bytes)")[..4]);
+    assert_eq!(&recovery.call.data[4 + 3 * 32..], secret);
+    assert_eq!(recovery.to.to_string(), record.source_swap.redeemer);
+    let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    // What is redeemed is named as that, and signed under that name.
+    let key = Key::from_bytes(&[3; 32])?;
+    let [request] = recovery.prepare(key.address(), &Calls::legacy(0, 1))?.requests().try_into().unwrap();
+    assert_eq!(request.id, RequestId::Redeem);
+    Ok(())
+}
+
+#[test]
+fn refuses_what_is_not_of_an_evm_chain_or_not_a_swap() -> TestResult {
+    refuses_other_records::<Evm, _>(
+        "evm-record-bitcoin-v1",
+        &[(|order| order["source_swap"]["redeemer"] = "bc1q".into(), Code::RecordMismatch, "/order/source_swap/redeemer")],
+        |record, leg| recover::refund(record, leg, registry()),
+    )
+}

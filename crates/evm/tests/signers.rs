@@ -1,0 +1,318 @@
+//! Signers of the alloy ecosystem sign prepared orders: local keys, and devices that refuse bare hashes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+
+use std::error::Error;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use alloy_network::{FullSignerSync, TxSigner, TxSignerSync};
+use alloy_signer::{Signer, SignerSync};
+use alloy_signer_local::PrivateKeySigner;
+use async_trait::async_trait;
+use countersign_core::{Code, RequestId};
+use countersign_evm::alloy_consensus::SignableTransaction;
+use countersign_evm::alloy_dyn_abi::TypedData;
+use countersign_evm::alloy_primitives::{Address, B256, ChainId, Signature};
+use countersign_evm::{Calls, Evm, FundingPath, Gasless, SignerError, UnsignedOrder};
+use countersign_testkit::lines::difference;
+use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, verified, wallet};
+
+const CASE: &str = "evm-token-approval-exact";
+
+fn prepared(case: &Case) -> UnsignedOrder {
+    verified::<Evm>(case).prepare(wallet::<Evm>(case)).unwrap()
+}
+
+fn local(case: &Case) -> PrivateKeySigner {
+    case.secret_key().unwrap().parse().unwrap()
+}
+
+/// Drives a future that never waits for anybody, or is polled again until it is ready.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..1_000 {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+    panic!("never ready");
+}
+
+/// Both interfaces of the local signer give, for every case, what ethers and viem signed.
+#[test]
+fn a_local_signer_signs_every_fixture() -> TestResult {
+    let mut seen = 0;
+    for case in fixtures::<Evm>()? {
+        if case.secret_key().is_none() {
+            continue;
+        }
+        let signer = local(&case);
+        let (mut sync, mut waited) = (prepared(&case), prepared(&case));
+        sync.sign_with(&signer)?;
+        ready(waited.sign_with_async(&signer))?;
+        for unsigned in [sync, waited] {
+            assert_eq!(unsigned.missing(), []);
+            assert_eq!(difference(&case.expect()["artefacts"], &artefacts(&unsigned), ""), None, "{}", case.id);
+            assert!(unsigned.finish().is_ok());
+        }
+        seen += 1;
+    }
+    assert!(seen > 80, "only {seen} signed cases");
+    Ok(())
+}
+
+/// A signer may be behind a pointer, and of a type that is only known at run time.
+#[test]
+fn signers_may_be_trait_objects() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let boxed: Box<dyn FullSignerSync<Signature>> = Box::new(local(&case));
+    let mut unsigned = prepared(&case);
+    unsigned.sign_with(&Dynamic(boxed))?;
+    assert_eq!(unsigned.missing(), []);
+    Ok(())
+}
+
+/// alloy implements neither trait for a boxed `dyn FullSignerSync`, so that a wallet with several kinds wraps it once.
+struct Dynamic(Box<dyn FullSignerSync<Signature>>);
+
+impl TxSignerSync<Signature> for Dynamic {
+    fn address(&self) -> Address {
+        self.0.address()
+    }
+
+    fn sign_transaction_sync(&self, tx: &mut dyn SignableTransaction<Signature>) -> alloy_signer::Result<Signature> {
+        self.0.sign_transaction_sync(tx)
+    }
+}
+
+impl SignerSync for Dynamic {
+    fn sign_hash_sync(&self, hash: &B256) -> alloy_signer::Result<Signature> {
+        self.0.sign_hash_sync(hash)
+    }
+
+    fn sign_dynamic_typed_data_sync(&self, payload: &TypedData) -> alloy_signer::Result<Signature> {
+        self.0.sign_dynamic_typed_data_sync(payload)
+    }
+
+    fn chain_id_sync(&self) -> Option<ChainId> {
+        self.0.chain_id_sync()
+    }
+}
+
+/// What a hardware signer does with one question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Owner {
+    Agrees,
+    Rejects,
+    SignsSomethingElse,
+}
+
+/// A hardware signer: it shows its owner transactions and typed data, and signs no bare hash.
+struct Hardware {
+    key: PrivateKeySigner,
+    owner: fn(usize) -> Owner,
+    asked: Mutex<Vec<&'static str>>,
+}
+
+impl Hardware {
+    fn new(key: PrivateKeySigner, owner: fn(usize) -> Owner) -> Self {
+        Self { key, owner, asked: Mutex::new(Vec::new()) }
+    }
+
+    fn asked(&self) -> Vec<&'static str> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn ask(&self, what: &'static str, digest: B256) -> alloy_signer::Result<Signature> {
+        let mut asked = self.asked.lock().unwrap();
+        asked.push(what);
+        match (self.owner)(asked.len()) {
+            Owner::Agrees => self.key.sign_hash_sync(&digest),
+            Owner::Rejects => Err(alloy_signer::Error::other("the owner rejected it")),
+            Owner::SignsSomethingElse => self.key.sign_hash_sync(&B256::repeat_byte(0x5a)),
+        }
+    }
+}
+
+impl TxSignerSync<Signature> for Hardware {
+    fn address(&self) -> Address {
+        Signer::address(&self.key)
+    }
+
+    fn sign_transaction_sync(&self, tx: &mut dyn SignableTransaction<Signature>) -> alloy_signer::Result<Signature> {
+        self.ask("transaction", tx.signature_hash())
+    }
+}
+
+impl SignerSync for Hardware {
+    fn sign_hash_sync(&self, _: &B256) -> alloy_signer::Result<Signature> {
+        panic!("a bare hash was sent to a hardware signer")
+    }
+
+    fn sign_dynamic_typed_data_sync(&self, payload: &TypedData) -> alloy_signer::Result<Signature> {
+        self.ask("typed data", payload.eip712_signing_hash().map_err(alloy_signer::Error::other)?)
+    }
+
+    fn chain_id_sync(&self) -> Option<ChainId> {
+        None
+    }
+}
+
+#[async_trait]
+impl TxSigner<Signature> for Hardware {
+    fn address(&self) -> Address {
+        Signer::address(&self.key)
+    }
+
+    async fn sign_transaction(&self, tx: &mut dyn SignableTransaction<Signature>) -> alloy_signer::Result<Signature> {
+        // An answer takes time.
+        let mut is_first = true;
+        std::future::poll_fn(move |context| {
+            context.waker().wake_by_ref();
+            if std::mem::replace(&mut is_first, false) { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        self.ask("transaction", tx.signature_hash())
+    }
+}
+
+#[async_trait]
+impl Signer for Hardware {
+    async fn sign_hash(&self, _: &B256) -> alloy_signer::Result<Signature> {
+        Err(alloy_signer::Error::UnsupportedOperation(alloy_signer::UnsupportedSignerOperation::SignHash))
+    }
+
+    async fn sign_dynamic_typed_data(&self, payload: &TypedData) -> alloy_signer::Result<Signature> {
+        self.ask("typed data", payload.eip712_signing_hash().map_err(alloy_signer::Error::other)?)
+    }
+
+    fn address(&self) -> Address {
+        Signer::address(&self.key)
+    }
+
+    fn chain_id(&self) -> Option<ChainId> {
+        None
+    }
+
+    fn set_chain_id(&mut self, _: Option<ChainId>) {}
+}
+
+#[test]
+fn hardware_is_shown_what_it_signs() -> TestResult {
+    for id in [CASE, "evm-legacy", "evm-native-typed-data", "evm-on-behalf-data"] {
+        let case = fixture::<Evm>(id);
+        let asked_for: Vec<_> = prepared(&case)
+            .requests()
+            .iter()
+            .map(|request| if request.id == RequestId::TypedData { "typed data" } else { "transaction" })
+            .collect();
+        for is_async in [false, true] {
+            let hardware = Hardware::new(local(&case), |_| Owner::Agrees);
+            let mut unsigned = prepared(&case);
+            if is_async {
+                ready(unsigned.sign_with_async(&hardware))?;
+            } else {
+                unsigned.sign_with(&hardware)?;
+            }
+            assert_eq!(hardware.asked(), asked_for, "{id}");
+            assert_eq!(difference(&case.expect()["artefacts"], &artefacts(&unsigned), ""), None, "{id}");
+        }
+    }
+    Ok(())
+}
+
+/// Each question costs its owner a look at a small screen: what is signed already is not asked for again.
+#[test]
+fn hardware_is_asked_only_for_what_is_missing() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let mut unsigned = verified::<Evm>(&case).prepare(Gasless)?;
+    let hardware = Hardware::new(local(&case), |_| Owner::Agrees);
+    unsigned.sign_with(&hardware)?;
+    unsigned.sign_with(&hardware)?;
+    assert_eq!(hardware.asked(), ["typed data"]);
+
+    let mut unsigned = prepared(&case);
+    let approval = case.expect()["artefacts"]["approval"].clone();
+    let rejects = Hardware::new(local(&case), |question| if question == 2 { Owner::Rejects } else { Owner::Agrees });
+    let error = unsigned.sign_with(&rejects).unwrap_err();
+    assert!(matches!(error, SignerError::Signer(_)), "{error:?}");
+    // The first signature stays, and the next attempt goes on behind it.
+    assert_eq!(unsigned.missing(), [RequestId::Initiate, RequestId::TypedData]);
+    assert_eq!(difference(&approval, &artefacts(&unsigned)["approval"], ""), None);
+    ready(unsigned.sign_with_async(&hardware))?;
+    assert_eq!(hardware.asked(), ["typed data", "transaction", "typed data"]);
+    assert!(unsigned.finish().is_ok());
+    Ok(())
+}
+
+/// A signature that proves nothing is refused, whoever made it.
+#[test]
+fn a_signer_that_signs_something_else_is_refused() {
+    let case = fixture::<Evm>(CASE);
+    for is_async in [false, true] {
+        let broken = Hardware::new(local(&case), |question| if question == 2 { Owner::SignsSomethingElse } else { Owner::Agrees });
+        let mut unsigned = prepared(&case);
+        let error = if is_async { ready(unsigned.sign_with_async(&broken)) } else { unsigned.sign_with(&broken) }.unwrap_err();
+        let SignerError::Refused(refusal) = &error else { panic!("{error:?}") };
+        assert_eq!(refusal.code(), Code::SignatureMismatch);
+        assert_eq!(unsigned.missing(), [RequestId::Initiate, RequestId::TypedData]);
+        assert!(error.source().unwrap().to_string().contains("signature_mismatch"));
+    }
+}
+
+/// The wrong device is told before it asks its owner anything.
+#[test]
+fn a_signer_of_another_account_is_not_asked() {
+    let case = fixture::<Evm>(CASE);
+    let stranger = local(&fixture::<Evm>("evm-token-approval-unlimited"));
+    let (mine, theirs) = (Signer::address(&local(&case)).to_string(), Signer::address(&stranger).to_string());
+    let hardware = Hardware::new(stranger, |_| panic!("asked"));
+    let mut unsigned = prepared(&case);
+    for error in [unsigned.sign_with(&hardware).unwrap_err(), ready(prepared(&case).sign_with_async(&hardware)).unwrap_err()] {
+        let SignerError::Refused(refusal) = error else { panic!("{error:?}") };
+        assert_eq!(refusal.code(), Code::KeyMismatch);
+        assert!(refusal.to_string().contains(&mine) && refusal.to_string().contains(&theirs), "{refusal}");
+    }
+    assert_eq!(unsigned.missing().len(), 3);
+}
+
+/// A signer that is set to another chain must not sign for this one: alloy's own check holds.
+#[test]
+fn a_signer_set_to_another_chain_fails() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let elsewhere = local(&case).with_chain_id(Some(1));
+    let mut unsigned = prepared(&case);
+    assert!(matches!(unsigned.sign_with(&elsewhere), Err(SignerError::Signer(_))));
+    assert_eq!(unsigned.missing().len(), 3);
+    unsigned.sign_with(&local(&case).with_chain_id(Some(8453)))?;
+    assert!(unsigned.finish().is_ok());
+    Ok(())
+}
+
+/// A server spawns the whole flow: its future crosses threads.
+#[test]
+fn signing_crosses_threads() {
+    fn crosses<T: Send>(value: T) -> T {
+        value
+    }
+    let case = fixture::<Evm>(CASE);
+    let signer = local(&case);
+    let order = verified::<Evm>(&case);
+    let flow = crosses(async move {
+        let mut unsigned = order.prepare(FundingPath::Both(Calls::eip1559(1, 2, 1)))?;
+        unsigned.sign_with_async(&signer).await?;
+        Ok::<_, Box<dyn Error + Send + Sync>>(unsigned.finish().map_err(|incomplete| incomplete.to_string())?.transactions().len())
+    });
+    assert_eq!(ready(flow).unwrap(), 2);
+    const fn is_error<T: Error + Send + Sync + 'static>() {}
+    is_error::<SignerError>();
+}
