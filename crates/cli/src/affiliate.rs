@@ -1,11 +1,11 @@
 //! `countersign earnings|claim`
 
-use countersign::Refusal;
-use countersign::core::{ChainFamily, Hex};
-use countersign::evm::Evm;
 use countersign::evm::claim::Claim;
+use countersign::evm::{Evm, Key};
 use countersign::json::{self, Node};
 use countersign::wire::Earnings;
+use countersign::{Code, Hex, Refusal};
+use countersign_batch::JsonFamily;
 use serde::Serialize;
 
 use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
@@ -22,7 +22,7 @@ pub(crate) struct ClaimArgs {
     wallet: WalletArgs,
     #[command(flatten)]
     key: KeyArgs,
-    /// Only the earnings in this asset.
+    /// Claims only the earnings in this asset.
     #[arg(long, value_name = "ASSET")]
     asset: Option<String>,
 }
@@ -38,7 +38,7 @@ pub(crate) fn earnings(args: &service::ServiceArgs, json: bool) -> Result<u8, Fa
     Ok(OK)
 }
 
-/// One call, as far as it is prepared.
+/// One call, with what was prepared of it.
 #[derive(Serialize)]
 struct Prepared {
     asset: String,
@@ -62,12 +62,15 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
     let rows = service::run(async { Ok(client.earnings().await?) })?.value;
     let mut claims = Vec::new();
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| wanted.as_ref().is_none_or(|wanted| row.asset == *wanted)) {
-        if let Some(claim) = Claim::of(row, &registry).map_err(|refusal: Refusal| refusal.under(&format!("/result/{index}")))? {
+        if let Some(claim) = Claim::from_earnings(row, &registry).map_err(|refusal| refusal.under(&format!("/result/{index}")))? {
             claims.push((row, claim));
         }
     }
     if let (Some(path), [_, _, ..]) = (&args.wallet.wallet, claims.as_slice()) {
-        return Err(usage(format_args!("{}: one wallet's nonce fits one call: choose with --asset", path.display())));
+        return Err(usage(format_args!(
+            "{}: one wallet context has one nonce, for one call: choose an asset with --asset",
+            path.display()
+        )));
     }
     let claims = claims.iter().map(|(row, claim)| prepare(args, row, claim)).collect::<Result<Vec<_>, Failure>>()?;
     if json {
@@ -101,13 +104,20 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim) -> Result<Prepared, 
     let Some(path) = &args.wallet.wallet else { return Ok(prepared) };
     let text = input::read(path)?;
     let value = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
-    let wallet = Evm::read_wallet(Node::root(&value, "/wallet"))?;
-    let payload = claim.prepare(&wallet)?;
-    prepared.signing_payload = Some(Hex(payload.signing_payload.clone()));
-    prepared.signing_hash = Some(Hex(payload.signing_hash.to_vec()));
-    if let Some(key) = args.key.read()? {
-        let key = Evm::read_key(&key).map_err(|code| Refusal::new(code, "/wallet/secret_key"))?;
-        prepared.signed = payload.sign(&key)?.raw().map(Hex);
+    let path = Evm::read_wallet(Node::root(&value, "/wallet"))?;
+    let calls = path.calls().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
+    let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
+    // Anyone may send the claim. The sender is not part of the transaction.
+    let sender = key.as_ref().map_or(claim.to, Key::address);
+    let mut order = claim.prepare(sender, calls).map_err(|refusal| refusal.under("/wallet"))?;
+    if let Some(request) = order.requests().into_iter().next() {
+        prepared.signing_payload = Some(Hex(request.message));
+        prepared.signing_hash = Some(Hex(request.digest));
+    }
+    if let Some(key) = key {
+        order.sign(&key)?;
+        let signed = order.finish().map_err(Refusal::from)?;
+        prepared.signed = signed.transactions().into_iter().next().map(|transaction| Hex(transaction.bytes));
     }
     Ok(prepared)
 }

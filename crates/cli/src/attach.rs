@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use countersign::json::{self, Node};
 
+use crate::OK;
+use crate::accepted::Accepted;
 use crate::input::{self, CaseArgs, Failure, TrustArgs, WalletArgs, usage};
-use crate::sign;
+use crate::sign::SIGNED;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign attach --registry registry.json --case case.json --signature initiate=0x... --signature approval=0x...
@@ -20,7 +22,7 @@ pub(crate) struct Args {
     case: CaseArgs,
     #[command(flatten)]
     wallet: WalletArgs,
-    /// A signature, under the name of its request.
+    /// A signature and the name of its request. Can be given several times.
     #[arg(long, value_name = "NAME=SIGNATURE", conflicts_with = "signatures", required_unless_present = "signatures")]
     signature: Vec<String>,
     /// An object from request name to signature; `-` is stdin.
@@ -32,18 +34,19 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
     texts.judge(|values| {
-        let order = values.case()?.prepare(&registry, &policy)?;
+        let mut order = values.case()?.prepare(&registry, &policy)?;
         let text = match &args.signatures {
             Some(path) => input::read(path)?.to_vec(),
             None => by_name(&args.signature)?,
         };
         let signatures = json::parse(&text).map_err(|refusal| refusal.under("/signatures"))?;
-        let signed = order.attach_json(Node::root(&signatures, "/signatures"))?;
-        sign::print(Some(values.id()), &signed, json)
+        countersign_batch::attach(&mut order, Node::root(&signatures, "/signatures"))?;
+        Accepted::prepared(&order).with_id(values.id()).print(SIGNED, json)?;
+        Ok(OK)
     })
 }
 
-/// `NAME=SIGNATURE` pairs as the object that they stand for; a name given twice is a usage error.
+/// Parses `NAME=SIGNATURE` pairs into an object from request name to signature; a repeated name is a usage error.
 fn by_name(pairs: &[String]) -> Result<Vec<u8>, Failure> {
     let mut object = serde_json::Map::new();
     for pair in pairs {

@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use countersign::case::Outcome;
 use countersign::json::MAX_BYTES;
 use countersign::{Code, Policy, Refusal, Registry, json};
+use countersign_batch::Outcome;
 use zeroize::Zeroizing;
 
 use crate::input::{Failure, TrustArgs};
@@ -19,13 +19,13 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign batch --registry registry.json < cases.jsonl > results.jsonl
   countersign batch --registry registry.json --threads 4 --policy policy.json < cases.jsonl | jq -c 'select(.ok | not)'
 
-One JSON object a line in, one a line out, in the same order. Exit codes: 0 every line ok, 1 some refused, 2 wrong use.";
+One JSON object a line in, one a line out, in the same order. Exit codes: 0 every line ok, 1 some refused, 2 usage error.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     trust: TrustArgs,
-    /// Threads that judge lines; the output is the same with any number.
+    /// Number of threads that verify lines. The output is the same with any number.
     #[arg(long, value_name = "N", default_value = "1")]
     threads: NonZeroUsize,
 }
@@ -33,23 +33,23 @@ pub(crate) struct Args {
 pub(crate) fn command(args: &Args) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let threads = args.threads.min(MAX_THREADS);
-    let all_ok = run(Input::of(io::stdin().lock()), &mut io::stdout(), &registry, &policy, threads)?;
+    let all_ok = run(Input::new(io::stdin().lock()), &mut io::stdout(), &registry, &policy, threads)?;
     Ok(if all_ok { OK } else { REFUSED })
 }
 
 /// More threads than any machine has use for would only take memory.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// A chunk is handed to a worker once it holds so many lines or bytes, or once no further line has arrived: who writes a
-/// line and waits has its answer. Few enough to start early, many enough that handing over costs nothing.
+/// A chunk is handed to a worker once it holds this many lines or bytes, or once no further line has arrived. Interactive
+/// callers get each result immediately; in bulk, handing over costs nothing.
 const CHUNK_LINES: usize = 64;
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Most bytes that are read at once.
+/// The most bytes that are read at once.
 const READ_BYTES: usize = 128 * 1024;
-/// Chunks that may wait for each worker.
+/// How many chunks may wait for each worker.
 const WAITING: usize = 4;
 
-/// One input line; it can hold a secret key, so it is wiped.
+/// One input line. It is wiped, because it can hold a secret key.
 enum Line {
     Whole(Zeroizing<Vec<u8>>),
     /// Longer than the limit: only its head was kept.
@@ -65,7 +65,7 @@ struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    fn of(source: R) -> Self {
+    fn new(source: R) -> Self {
         Self { source, buffer: Zeroizing::new(vec![0; READ_BYTES]), unread: 0..0 }
     }
 
@@ -105,7 +105,7 @@ struct Done {
     all_ok: bool,
 }
 
-/// Runs the batch; answers whether every line was ok.
+/// Runs the batch and returns whether every line was ok.
 fn run(
     mut input: Input<impl Read>,
     output: &mut (dyn Write + Send),
@@ -139,7 +139,7 @@ fn work(queue: &Mutex<Receiver<Job>>, registry: &Registry, policy: &Policy) {
         let mut all_ok = true;
         for line in &lines {
             let outcome = match line {
-                Line::Whole(line) => Outcome::of_line(line, registry, policy),
+                Line::Whole(line) => Outcome::from_line(line, registry, policy),
                 Line::TooLong(head) => too_long(head),
             };
             all_ok &= outcome.is_ok();
@@ -157,7 +157,7 @@ fn too_long(head: &[u8]) -> Outcome {
     Outcome::refused(json::salvage_id(head), refusal)
 }
 
-/// Reads lines into chunks. Every chunk's result channel goes to the writer first, so that the order is kept.
+/// Reads lines into chunks. The writer gets every chunk's result channel first, so that the order is kept.
 fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender<Receiver<Done>>) -> io::Result<()> {
     let mut lines = Vec::new();
     let mut bytes = 0_usize;
@@ -182,7 +182,7 @@ fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender
     }
 }
 
-/// The next line that is not blank, `None` at the end. Of an over-long line only the head stays in memory.
+/// Returns the next line that is not blank, `None` at the end. Of a line that is too long only the head stays in memory.
 fn read_line(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
     loop {
         let mut line = Zeroizing::new(Vec::new());
@@ -235,7 +235,7 @@ fn write(results: &Receiver<Receiver<Done>>, output: &mut (dyn Write + Send)) ->
         let done = result.recv().map_err(|_| io::Error::other("a worker stopped"))?;
         all_ok &= done.all_ok;
         output.write_all(&done.output)?;
-        // A reader at the other end of a pipe sees each chunk as soon as it is judged.
+        // The reader at the other end of a pipe sees each chunk as soon as it is done.
         output.flush()?;
     }
     Ok(all_ok)

@@ -1,12 +1,12 @@
-//! `countersign demo`: an order of each built family through explain, prepare and sign, and a tampered one refused.
+//! `countersign demo`: explains, prepares and signs an order of each family, and refuses a tampered one.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use countersign::case::{Case, Outcome};
-use countersign::json::{self, Node};
-use countersign::{AnySigned, FAMILIES, Family, Policy, Registry};
-use serde::Serialize;
+use countersign::json;
+use countersign::{FAMILIES, Family, Policy, Registry, Unsigned};
+use countersign_batch::{Artefacts, Case, Outcome};
+use serde::{Serialize, Serializer};
 
 use crate::input::{Failure, usage};
 use crate::{OK, show};
@@ -65,7 +65,7 @@ const SHOWN: &[Shown] = &[
     },
 ];
 
-/// Times are medians of so many rounds.
+/// Times are medians of this many rounds.
 const ROUNDS: usize = 201;
 
 struct Shown {
@@ -80,9 +80,14 @@ struct Shown {
 struct Demonstrated<'a> {
     family: &'a str,
     case: &'a str,
-    signed: AnySigned,
+    #[serde(serialize_with = "artefacts")]
+    signed: Unsigned,
     micros: Micros,
     tampered: Outcome,
+}
+
+fn artefacts<S: Serializer>(order: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+    Artefacts(order).serialize(serializer)
 }
 
 /// Medians, in microseconds.
@@ -104,7 +109,7 @@ pub(crate) fn run(json: bool) -> Result<u8, Failure> {
             case: shown.id,
             signed: signed(&line, &registry, &policy)?,
             micros: measure(&line, &registry, &policy)?,
-            tampered: Outcome::of_line((shown.tamper)(&line).as_bytes(), &registry, &policy),
+            tampered: Outcome::from_line((shown.tamper)(&line).as_bytes(), &registry, &policy),
         });
     }
     if json {
@@ -113,33 +118,33 @@ pub(crate) fn run(json: bool) -> Result<u8, Failure> {
     }
     for one in &all {
         show::heading(&format!("{}: a verified order, case {}", one.family, one.case))?;
-        show::summary(one.signed.summary(), None)?;
+        show::summary(&one.signed.summary(), None)?;
         show::warnings(one.signed.warnings())?;
         let Micros { parse_and_verify, prepare, sign } = one.micros;
         show::field("times", &format!("parse and verify {parse_and_verify:.1} us, prepare {prepare:.1} us, sign {sign:.1} us (medians)"))?;
         show::heading(&format!("{}: the signed artefacts", one.family))?;
-        show::artefacts(&serde_json::to_value(&one.signed).map_err(usage)?, "")?;
-        show::heading(&format!("{}: the same answer, tampered with", one.family))?;
+        show::artefacts(&serde_json::to_value(Artefacts(&one.signed)).map_err(usage)?, "")?;
+        show::heading(&format!("{}: the same response, tampered with", one.family))?;
         match &one.tampered.result {
-            Ok(_) => return Err(usage("the tampered answer was accepted: do not use this build")),
+            Ok(_) => return Err(usage("the tampered response was accepted: do not use this build")),
             Err(refusal) => show::refusal(refusal)?,
         }
     }
     Ok(OK)
 }
 
-/// The input part of a fixture line: what stands before its note.
+/// Returns the input part of a fixture line: what precedes its note.
 fn line(shown: &Shown) -> Result<String, Failure> {
     let id = format!("{{\"id\":\"{}\"", shown.id);
     let line = shown.cases.lines().find(|line| line.starts_with(&id)).and_then(|line| line.split_once(",\"note\":"));
     line.map(|(input, _)| format!("{input}}}")).ok_or_else(|| usage(format_args!("the fixtures hold no case {}", shown.id)))
 }
 
-fn signed(line: &str, registry: &Registry, policy: &Policy) -> Result<AnySigned, Failure> {
+fn signed(line: &str, registry: &Registry, policy: &Policy) -> Result<Unsigned, Failure> {
     let value = json::parse(line.as_bytes())?;
-    match Case::of(&value)?.run(registry, policy)? {
-        countersign::case::Prepared::Signed(signed) => Ok(signed),
-        _ => Err(usage("the fixture holds no key")),
+    match Case::from_value(&value)?.run(registry, policy)? {
+        (order, true) => Ok(order),
+        (_, false) => Err(usage("the fixture holds no key")),
     }
 }
 
@@ -148,18 +153,19 @@ fn measure(line: &str, registry: &Registry, policy: &Policy) -> Result<Micros, F
     for _ in 0..ROUNDS {
         let start = Instant::now();
         let value = json::parse(line.as_bytes())?;
-        let case = Case::of(&value)?;
+        let case = Case::from_value(&value)?;
         let verified = black_box(case.verify(registry, policy)?);
         verify.push(start.elapsed());
 
-        let wallet = Node::root(case.wallet.ok_or_else(|| usage("the fixture holds no wallet"))?, "/wallet");
+        let wallet = case.wallet()?;
         let start = Instant::now();
-        let unsigned = black_box(verified.prepare_json(wallet)?);
+        let mut order = black_box(countersign_batch::prepare(&verified, wallet)?);
         prepare.push(start.elapsed());
 
         let key = wallet.object()?.need("secret_key")?.text()?;
         let start = Instant::now();
-        black_box(unsigned.sign(key)?);
+        countersign_batch::sign(&mut order, key)?;
+        black_box(&order);
         sign.push(start.elapsed());
     }
     Ok(Micros { parse_and_verify: median(verify), prepare: median(prepare), sign: median(sign) })
@@ -190,8 +196,8 @@ fn one_digit(line: &str, payload: &str) -> String {
     format!("{head}{tail}")
 }
 
-/// Changes one letter of a payload in base64, a hundred before its end: an argument of the last instruction. At the start
-/// stands the owner's signature slot, which is overwritten whatever it holds.
+/// Changes one letter of a payload in base64, a hundred before its end: an argument of the last instruction. It begins with
+/// the owner's signature slot, which is overwritten whatever it holds.
 fn one_letter(line: &str, payload: &str) -> String {
     let Some((head, tail)) = line.split_once(&format!("\"{payload}\":\"")) else { return line.to_owned() };
     let Some((text, rest)) = tail.split_once('"') else { return line.to_owned() };
@@ -212,7 +218,7 @@ fn one_letter(line: &str, payload: &str) -> String {
     format!("{head}\"{payload}\":\"{changed}\"{rest}")
 }
 
-/// Puts another order's deposit address in place: a good one, of another HTLC.
+/// Replaces the deposit address by another order's: a valid one, of another HTLC.
 fn other_address(line: &str, other: &str) -> String {
     const KEY: &str = "\"to\":\"";
     let address = |line: &str| line.split_once(KEY).and_then(|(_, rest)| rest.split_once('"')).map(|(address, _)| address.to_owned());

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use countersign::bitcoin::message;
-use countersign::{AnyVerified, Policy, Registry, ByteCoverage, Summary, Warnings};
-use serde::Serialize;
+use countersign::Verified;
+use countersign::bitcoin::uri;
 
-use crate::input::{CaseArgs, Failure, TrustArgs, Values, usage};
+use crate::accepted::Accepted;
+use crate::input::{CaseArgs, Failure, TrustArgs, usage};
 use crate::{OK, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -21,10 +21,10 @@ pub(crate) struct Args {
     trust: TrustArgs,
     #[command(flatten)]
     case: CaseArgs,
-    /// Shows which bytes of the answer each line stands for.
+    /// Shows which bytes of the response each line stands for.
     #[arg(long)]
     bytes: bool,
-    /// Shows the payment URI of a Bitcoin or Litecoin deposit as a QR code behind the summary.
+    /// Shows the payment URI of a Bitcoin or Litecoin deposit as a QR code below the summary.
     #[arg(long, conflicts_with = "json")]
     qr: bool,
     /// Writes the same QR code to an SVG file.
@@ -32,57 +32,32 @@ pub(crate) struct Args {
     qr_svg: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Explained<'a> {
-    id: Option<&'a str>,
-    ok: bool,
-    family: &'a str,
-    order_id: &'a str,
-    summary: &'a Summary,
-    warnings: &'a Warnings,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    coverage: Option<&'a [ByteCoverage]>,
-}
-
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
-    texts.judge(|values| explain(args, values, &registry, &policy, json))
+    texts.judge(|values| {
+        let order = values.case()?.verify(&registry, &policy)?;
+        let mut accepted = Accepted::verified(&order).with_id(values.id());
+        if args.bytes {
+            accepted = accepted.with_coverage(order.coverage());
+        }
+        accepted.print("", json)?;
+        if args.qr || args.qr_svg.is_some() {
+            qr(args, &order)?;
+        }
+        Ok(OK)
+    })
 }
 
-fn explain(args: &Args, values: &Values<'_>, registry: &Registry, policy: &Policy, json: bool) -> Result<u8, Failure> {
-    let order = values.case()?.verify(registry, policy)?;
-    let summary = order.summary();
-    let coverage = args.bytes.then(|| order.coverage());
-    if json {
-        show::json(&Explained {
-            id: values.id(),
-            ok: true,
-            family: order.family().name(),
-            order_id: order.order_id(),
-            summary: &summary,
-            warnings: order.warnings(),
-            coverage: coverage.as_deref(),
-        })?;
-    } else {
-        show::summary(&summary, coverage.as_deref())?;
-        show::warnings(order.warnings())?;
-    }
-    if args.qr || args.qr_svg.is_some() {
-        qr(args, &order)?;
-    }
-    Ok(OK)
-}
-
-fn qr(args: &Args, order: &AnyVerified) -> Result<(), Failure> {
-    let AnyVerified::Bitcoin(order) = order else { return Err(usage("only a Bitcoin or Litecoin deposit has a payment URI")) };
+fn qr(args: &Args, order: &Verified) -> Result<(), Failure> {
+    let Verified::Bitcoin(order) = order else { return Err(usage("only a Bitcoin or Litecoin deposit has a payment URI")) };
     let uri = order.deposit().uri();
     let too_long = || usage("the payment URI is too long for a QR code");
     if args.qr {
-        show::raw(&message::qr_terminal(&uri).ok_or_else(too_long)?)?;
+        show::raw(&uri::qr_terminal(&uri).ok_or_else(too_long)?)?;
     }
     if let Some(path) = &args.qr_svg {
-        let svg = message::qr_svg(&uri).ok_or_else(too_long)?;
+        let svg = uri::qr_svg(&uri).ok_or_else(too_long)?;
         fs::write(path, svg).map_err(|error| usage(format_args!("{}: {error}", path.display())))?;
     }
     Ok(())

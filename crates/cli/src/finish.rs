@@ -1,12 +1,11 @@
-//! `countersign refund|redeem|instant-refund`: an order's end, asked of the service.
+//! `countersign refund|redeem|instant-refund`: how an order ends, by the service's relayer.
 
 use std::path::PathBuf;
 
+use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
-use countersign::core::ChainFamily;
-use countersign::wire::OrderRecord;
-use countersign::{Code, Refusal, bitcoin};
-use countersign_client::{Answer, Flow, OrderId};
+use countersign::{Code, OrderRecord, Refusal, text};
+use countersign_client::{Action, Answer, Flow, OrderId};
 use serde::Serialize;
 
 use crate::input::{Failure, KeyArgs, TrustArgs, usage};
@@ -28,7 +27,7 @@ pub(crate) struct RedeemArgs {
     trust: TrustArgs,
     #[command(flatten)]
     state: state::StateArgs,
-    /// Takes the secret from a file of 64 hex digits, instead of from where `swap` keeps it.
+    /// Reads the secret from a file of 64 hex digits. By default it is the one that was kept when the order was created.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
     /// The order's id; it must have been created here.
@@ -45,7 +44,7 @@ pub(crate) struct InstantRefundArgs {
     state: state::StateArgs,
     #[command(flatten)]
     key: KeyArgs,
-    /// A funding output; again for each. Without it the record's only funding transaction is searched.
+    /// A funding output. Can be given several times. By default the record's only funding transaction is searched.
     #[arg(long, value_name = "TXID:INDEX:UNITS")]
     funding: Vec<String>,
     /// The order's id; it must have been created here.
@@ -64,14 +63,14 @@ fn done(id: &OrderId, what: &str, answer: &Answer<Option<String>>, json: bool) -
     if json {
         show::json(&Done { ok: true, order_id: id.as_str(), result })?;
     } else {
-        show::field(what, &result.map_or_else(|| "accepted".to_owned(), countersign::core::text::escape_untrusted))?;
+        show::field(what, &result.map_or_else(|| "accepted".to_owned(), text::escape_untrusted))?;
     }
     Ok(OK)
 }
 
 pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
-    let answer = service::run(async { Ok(client.act(&id, &countersign_client::Action::Refund).await?) })?;
+    let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
     done(&id, "refund", &answer, json)
 }
 
@@ -79,8 +78,7 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     let swap = state.load(&OrderId::parse(&args.id)?)?;
-    let client = args.service.client()?;
-    let flow = Flow::new(&client, &registry, &policy);
+    let flow = Flow::new(args.service.client()?, registry, policy);
     let answer = service::run(async {
         let secret = match &args.secret_file {
             Some(path) => state::read_secret(path)?,
@@ -98,17 +96,15 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
     let (registry, policy) = args.trust.read()?;
     let swap = args.state.open()?.load(&OrderId::parse(&args.id)?)?;
     let text = args.key.read()?.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
-    let key = bitcoin::Bitcoin::read_key(&text).map_err(|code| Refusal::new(code, "/wallet/secret_key"))?;
-    let given: Result<Vec<_>, _> =
-        args.funding.iter().map(|text| Funding::parse(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())))).collect();
-    let given = given?;
-    let owner = swap.request()?.source.owner.ok_or_else(|| Refusal::new(Code::MissingField, "/request/source/owner"))?;
-    let client = args.service.client()?;
-    let flow = Flow::new(&client, &registry, &policy);
+    let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;
+    let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
+    let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
+    let owner = swap.request().source.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/request/source/owner"))?;
+    let flow = Flow::new(args.service.client()?, registry, policy);
     let answer = service::run(async {
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
-            let refund = countersign_client::instant_refund(record, &registry, &given, &owner, hashes)?;
-            Ok(refund.sign(&key)?.signatures)
+            let refund = countersign_client::instant_refund(record, flow.registry(), &given, owner, hashes)?;
+            Ok(refund.sign(&key).map_err(|refusal| refusal.under("/wallet/secret_key"))?.signatures)
         };
         Ok(flow.instant_refund(&swap, sign).await?)
     })?;

@@ -1,14 +1,15 @@
-//! Reading what a command is given: documents, registry, policy, keys. Keys never come as arguments.
+//! Reads the input of a command: documents, registry, policy, keys. Keys are never arguments.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use countersign::case::Case;
 use countersign::json::{self, Node, Value};
-use countersign::{Code, Documents, Policy, Refusal, Registry};
+use countersign::{Code, Policy, Refusal, Registry};
+use countersign_batch::Case;
 use zeroize::Zeroizing;
 
 /// Why a command ended early.
@@ -17,16 +18,16 @@ pub(crate) enum Failure {
     Refused(Refusal),
     /// The same, of a case: its id, where it has one.
     RefusedCase(Option<String>, Refusal),
-    /// Wrong use, or a file that cannot be read or written.
+    /// A usage error, or a file that cannot be read or written.
     Usage(String),
-    /// The secret is held back, or another step ended without harm.
+    /// The secret was not released, or another step was not taken.
     Held {
         /// A stable name.
         code: &'static str,
         /// Why.
         message: String,
     },
-    /// Whoever read stdout has stopped reading: nothing is left to say.
+    /// Stdout was closed: there is nobody to report to.
     Closed,
 }
 
@@ -40,8 +41,10 @@ impl From<countersign_client::Error> for Failure {
     fn from(error: countersign_client::Error) -> Self {
         match error {
             countersign_client::Error::Refused(refusal) => Self::Refused(refusal),
-            countersign_client::Error::Held(hold) => Self::Held { code: hold.code(), message: format!("the secret is held back: {hold}") },
-            other => Self::Usage(format!("{} ({})", other, other.code())),
+            countersign_client::Error::Held(hold) => {
+                Self::Held { code: hold.code(), message: format!("the secret was not released: {hold}") }
+            }
+            other => Self::Usage(format!("{} ({})", chain(&other), other.code())),
         }
     }
 }
@@ -52,6 +55,18 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Returns the message of an error and those of its causes.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
 pub(crate) fn usage(message: impl Display) -> Failure {
     Failure::Usage(message.to_string())
 }
@@ -59,10 +74,10 @@ pub(crate) fn usage(message: impl Display) -> Failure {
 /// What the wallet trusts.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
-    /// What the wallet has pinned.
+    /// The registry that the wallet has pinned.
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_REGISTRY")]
     registry: PathBuf,
-    /// The wallet's limits; without it the documented defaults.
+    /// The wallet's limits. By default the documented ones.
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_POLICY")]
     policy: Option<PathBuf>,
 }
@@ -82,7 +97,7 @@ pub(crate) fn registry(path: &Path) -> Result<Registry, Failure> {
     Registry::from_json(&read(path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))
 }
 
-/// The documents of one order, in one file or apart.
+/// The documents of one order, in one file or in several.
 #[derive(Args)]
 pub(crate) struct CaseArgs {
     /// A case as in the batch contract: request, response, order and wallet in one object; `-` is stdin.
@@ -91,7 +106,7 @@ pub(crate) struct CaseArgs {
     /// The create-order request that the wallet sent.
     #[arg(long, value_name = "FILE", requires = "response")]
     request: Option<PathBuf>,
-    /// The service's answer.
+    /// The service's response.
     #[arg(long, value_name = "FILE", requires = "request")]
     response: Option<PathBuf>,
     /// The order record, bare or in its envelope.
@@ -107,7 +122,7 @@ pub(crate) struct WalletArgs {
     pub(crate) wallet: Option<PathBuf>,
 }
 
-/// The texts of one order. A wallet's context can hold a key, so they are wiped.
+/// The texts of one order. They are wiped, because a wallet context can hold a key.
 pub(crate) struct Texts {
     case: Option<Zeroizing<Vec<u8>>>,
     request: Option<Zeroizing<Vec<u8>>>,
@@ -139,7 +154,7 @@ impl CaseArgs {
 }
 
 impl Texts {
-    /// Parses the texts and judges them; a refusal carries the case's id, as in the batch.
+    /// Parses the texts and hands them on. A refusal carries the case's id, as in the batch.
     pub(crate) fn judge(&self, judge: impl FnOnce(&Values<'_>) -> Result<u8, Failure>) -> Result<u8, Failure> {
         let (id, answer) = match self.parse() {
             Ok(values) => (values.id().map(str::to_owned), judge(&values)),
@@ -166,20 +181,20 @@ impl Texts {
 }
 
 impl<'t> Values<'t> {
-    /// The id of the case.
+    /// Returns the id of the case.
     pub(crate) fn id(&self) -> Option<&str> {
         Node::root(self.case.as_ref()?, "").object().ok()?.get("id")?.text().ok()
     }
 
-    /// The case; documents given apart take the place of those in a case file.
+    /// Returns the case. Separate documents replace those of a case file.
     pub(crate) fn case(&'t self) -> Result<Case<'t>, Refusal> {
         let mut case = match (&self.case, &self.request, &self.response) {
-            (Some(case), ..) => Case::of(case)?,
-            (None, Some(request), Some(response)) => Case::new(Documents { request, response, order: None }, None),
+            (Some(case), ..) => Case::from_value(case)?,
+            (None, Some(request), Some(response)) => Case::new(request, response, None, None),
             _ => return Err(Refusal::new(Code::MissingField, "/response")),
         };
         if let Some(order) = &self.order {
-            case.documents.order = Some(order);
+            case.order = Some(order);
         }
         if let Some(wallet) = &self.wallet {
             case.wallet = Some(wallet);
@@ -204,7 +219,7 @@ pub(crate) struct KeyArgs {
 }
 
 impl KeyArgs {
-    /// The key's text without the line's end; `None` if no source was named.
+    /// Reads the key's text, without surrounding whitespace; `None` if no source was named.
     pub(crate) fn read(&self) -> Result<Option<Zeroizing<String>>, Failure> {
         let bytes = if let Some(path) = &self.key_file {
             read(path)?
@@ -221,10 +236,10 @@ impl KeyArgs {
     }
 }
 
-/// Reads a file, or stdin for `-`, up to the largest document that is ever parsed.
+/// Reads a file, or stdin for `-`, up to the size of the largest document that is parsed.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let limit = u64::try_from(json::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    // A document with a key in it is far shorter: the buffer does not grow then, and so leaves no copy behind.
+    // A document that holds a key is far shorter, so that the buffer does not grow and leaves no copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
     let read = if path == Path::new("-") {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)

@@ -1,12 +1,13 @@
 //! `countersign chains|assets|liquidity|fee|volume|schemas|policy|health`: what the service lists.
 
-use countersign::AssetId;
+use countersign::text;
 use countersign::wire::{Earnings, Fees};
 
 use crate::input::{Failure, usage};
+use crate::quote::asset;
 use crate::{OK, REFUSED, service, show};
 
-/// A list, with parameters that the interface accepts without naming them.
+/// A list, with parameters that the interface accepts without documenting them.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -36,7 +37,7 @@ pub(crate) struct SchemaArgs {
 
 #[derive(clap::Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Says whether the service's rules allow a route; ends with 1 if they do not.
+    /// Says whether the service's rules allow a route. The exit code is 1 if they do not.
     Check {
         #[command(flatten)]
         service: service::ServiceArgs,
@@ -114,13 +115,13 @@ pub(crate) fn fee(args: &Args, json: bool) -> Result<u8, Failure> {
     }
     match answer.value {
         Fees::Earned(rows) => earnings(&rows)?,
-        Fees::Total(total) => show::field("fees", &countersign::core::text::escape_untrusted(&total))?,
-        _ => return Err(usage("the answer is of a newer kind: use --json")),
+        Fees::Total(total) => show::field("fees", &text::escape_untrusted(&total))?,
+        _ => return Err(usage("the response is of an unknown kind: use --json")),
     }
     Ok(OK)
 }
 
-/// Earnings as a table.
+/// Prints earnings as a table.
 pub(crate) fn earnings(rows: &[Earnings]) -> Result<(), Failure> {
     let row = |row: &Earnings| {
         let claim = row.claim_amount.map_or_else(|| "nothing".to_owned(), |amount| amount.to_string());
@@ -135,7 +136,7 @@ pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
     if json {
         show::answer(&answer.body)?;
     } else {
-        show::field("volume", &countersign::core::text::escape_untrusted(&answer.value))?;
+        show::field("volume", &text::escape_untrusted(&answer.value))?;
     }
     Ok(OK)
 }
@@ -143,7 +144,7 @@ pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
 pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
     let client = args.service.client()?;
     if let Some(name) = &args.name {
-        // A schema is JSON: there is no other form of it to show.
+        // A schema is JSON and has no other form.
         let answer = service::run(async { Ok(client.schema(name).await?) })?;
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -159,7 +160,6 @@ pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
 
 pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure> {
     let PolicyCommand::Check { service, from, to } = command;
-    let asset = |text: &str| AssetId::parse(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())));
     let (from, to) = (asset(from)?, asset(to)?);
     let client = service.client()?;
     let answer = service::run(async { Ok(client.policy().await?) })?;
@@ -170,10 +170,10 @@ pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure>
         return Ok(end);
     }
     show::field("route", &format!("{from} -> {to} {}", if verdict.allowed { "is allowed" } else { "is not allowed" }))?;
-    let rule = verdict.rule.as_deref().map(|rule| format!(", {}", countersign::core::text::escape_untrusted(rule))).unwrap_or_default();
+    let rule = verdict.rule.as_deref().map(|rule| format!(", {}", text::escape_untrusted(rule))).unwrap_or_default();
     show::field("because", &format!("{}{rule}", verdict.because))?;
     if verdict.differs {
-        show::field("note", "two readings of the rules are known, and differ here: the stricter one holds")?;
+        show::field("note", "two interpretations of the rules are known, and differ here: the stricter one holds")?;
     }
     Ok(end)
 }
@@ -184,7 +184,7 @@ pub(crate) fn health(args: &service::ServiceArgs, json: bool) -> Result<u8, Fail
     if json {
         show::answer(&answer.body)?;
     } else {
-        show::field("service", &answer.value.map_or_else(|| "well".to_owned(), |text| countersign::core::text::escape_untrusted(&text)))?;
+        show::field("service", &answer.value.map_or_else(|| "healthy".to_owned(), |text| text::escape_untrusted(&text)))?;
     }
     Ok(OK)
 }

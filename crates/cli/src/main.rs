@@ -1,10 +1,12 @@
 //! The `countersign` program: explains, prepares and signs what a swap service asks a wallet to sign.
 
+mod accepted;
 mod affiliate;
 mod attach;
 mod batch;
 mod demo;
 mod explain;
+mod files;
 mod finish;
 mod input;
 mod lists;
@@ -31,13 +33,13 @@ use crate::input::Failure;
 const OK: u8 = 0;
 /// An order was refused, or a registry differs.
 const REFUSED: u8 = 1;
-/// Wrong use, or a file that cannot be read or written.
+/// A usage error, or a file that cannot be read or written.
 const USAGE: u8 = 2;
 
 /// Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 ///
-/// The service's answer is decoded, rebuilt from the order's own terms, and refused where the two differ. Only then are
-/// there bytes to sign.
+/// The service's response is decoded, rebuilt from the order's own terms, and refused where the two differ. Only then are there
+/// bytes to sign.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
@@ -54,45 +56,45 @@ const EXAMPLES: &str = "Examples:
   countersign sign --registry registry.json --case case.json --key-file key.txt
   countersign batch --registry registry.json --threads 2 < cases.jsonl > results.jsonl
 
-Exit codes: 0 accepted, 1 refused, 2 wrong use or a file that cannot be read.";
+Exit codes: 0 accepted, 1 refused, 2 usage error or a file that cannot be read.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows what an answer would lock, where and until when, or why it is refused.
+    /// Shows what a response would lock, where and until when, or why it is refused.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::Args),
-    /// Prints payloads and digests for a signer outside.
+    /// Prints payloads and digests for an external signer.
     #[command(after_help = prepare::EXAMPLES)]
     Prepare(prepare::Args),
     /// Signs with a local key from a file, an environment variable or stdin.
     #[command(after_help = sign::EXAMPLES)]
     Sign(sign::Args),
-    /// Proves and attaches signatures that a signer outside has made.
+    /// Proves and attaches signatures made by an external signer.
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
-    /// Takes Bitcoin or Litecoin back from an order record: refund, redemption, instant refund.
+    /// Recovers Bitcoin or Litecoin from an order record: refund, redemption, instant refund.
     #[command(after_help = recover::EXAMPLES)]
     Recover(recover::Args),
-    /// Judges one case a line, in order, in bounded memory: the contract for other languages.
+    /// Verifies, prepares and signs one case per line, in order and in bounded memory: the contract for other languages.
     #[command(after_help = batch::EXAMPLES)]
     Batch(batch::Args),
     /// Shows, pins and compares what the wallet trusts.
     #[command(subcommand)]
     Registry(registry::Command),
-    /// Asks what an amount is worth.
+    /// Fetches quotes for an amount.
     #[command(after_help = quote::EXAMPLES)]
     Quote(quote::Args),
     /// Creates, shows, lists and follows orders.
     #[command(subcommand)]
     Order(order::Command),
-    /// The whole way: quote, order, verify, sign, submit, follow, redeem.
+    /// Runs a whole swap: quote, create, verify, sign, submit, follow, redeem.
     #[command(after_help = swap::EXAMPLES)]
     Swap(Box<swap::Args>),
     /// Asks the service to refund an order.
     Refund(finish::RefundArgs),
-    /// Gives the secret to the service, if the destination side is funded, verified, and leaves time.
+    /// Gives the secret to the service, if the destination is verified and funded, and leaves enough time.
     Redeem(finish::RedeemArgs),
-    /// Signs an early refund of a Bitcoin-like order, computed here, and submits it.
+    /// Computes, signs and submits an early refund of a Bitcoin-like order.
     InstantRefund(finish::InstantRefundArgs),
     /// Lists what an affiliate has earned.
     Earnings(service::ServiceArgs),
@@ -110,12 +112,12 @@ enum Command {
     Volume(lists::Args),
     /// Lists contract schemas, or shows one.
     Schemas(lists::SchemaArgs),
-    /// Asks which routes the service takes.
+    /// Checks which routes the service accepts.
     #[command(subcommand)]
     Policy(lists::PolicyCommand),
-    /// Asks whether the service is well.
+    /// Checks the service's health.
     Health(service::ServiceArgs),
-    /// Takes an order of each built family through explain, prepare and sign, on worthless keys.
+    /// Explains, prepares and signs an order of each family, with worthless keys.
     Demo,
     /// Prints completions for a shell.
     Completions {
@@ -159,7 +161,7 @@ fn main() -> ExitCode {
     ExitCode::from(answer.unwrap_or_else(|failure| report(&failure, cli.json)))
 }
 
-/// Refusals of an order are data; everything else is a message.
+/// Prints refusals to stdout, because they are data, and every other message to stderr.
 fn report(failure: &Failure, json: bool) -> u8 {
     let written = match failure {
         Failure::Refused(refusal) if json => show::json(&show::Refused::new(refusal)),

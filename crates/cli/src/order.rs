@@ -1,23 +1,26 @@
 //! `countersign order create|show|list|watch`
 
 use std::path::PathBuf;
+use std::pin::Pin;
 
-use countersign::json::{self, Node};
-use countersign::wire::{AffiliateFee, CreateOrder, OrderRecord, Read, Side};
-use countersign::{AnyVerified, Policy, Registry};
-use countersign_client::{Client, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, Status, StreamExt, Swap, track};
+use countersign::wire::{AffiliateFee, SwapRecord};
+use countersign::{CreateOrder, OrderRecord, RequestedLeg, U256, text};
+use countersign_client::{
+    Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, State, Status, StoredSwap, Stream, StreamExt, track,
+};
 use serde::Serialize;
 
-use crate::input::{self, Failure, TrustArgs, usage};
+use crate::accepted::Accepted;
+use crate::input::{self, Failure, TrustArgs, chain, usage};
 use crate::quote::{asset, units};
 use crate::{OK, REFUSED, service, show, state};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Creates an order, verifies the answer and the record, and shows what it would lock. Signs nothing.
+    /// Creates an order, verifies the response and the record, and shows what it would lock. Signs nothing.
     #[command(after_help = CREATE_EXAMPLES)]
     Create(Box<CreateArgs>),
-    /// Shows where an order stands.
+    /// Shows the status of an order.
     Show(OneArgs),
     /// Lists orders, page by page.
     List(ListArgs),
@@ -30,7 +33,7 @@ const CREATE_EXAMPLES: &str = "Examples:
       --to bitcoin:btc --to-owner bc1... --receive 5000
   countersign order create --registry registry.json --request request.json";
 
-/// What is asked for.
+/// The request.
 #[derive(clap::Args)]
 pub(crate) struct AskArgs {
     /// Source asset, `<chain>:<symbol>`.
@@ -39,7 +42,7 @@ pub(crate) struct AskArgs {
     /// The owner's address on the source chain, who gets refunds.
     #[arg(long, value_name = "ADDRESS")]
     from_owner: Option<String>,
-    /// The account that sends for the owner; on Bitcoin-like chains the owner's x-only key, without which only the service can refund.
+    /// The account that sends for the owner. On Bitcoin-like chains the owner's x-only key, without which only the service can refund.
     #[arg(long, value_name = "ACCOUNT")]
     from_delegate: Option<String>,
     /// Base units to pay.
@@ -54,10 +57,10 @@ pub(crate) struct AskArgs {
     /// On Bitcoin-like chains the x-only key that redeems.
     #[arg(long, value_name = "KEY")]
     to_delegate: Option<String>,
-    /// Slippage that is allowed, basis points.
+    /// Allowed slippage, in basis points.
     #[arg(long, value_name = "BPS")]
     pub(crate) slippage: Option<u64>,
-    /// A share for whoever embeds the wallet, in basis points; again for more recipients.
+    /// An affiliate fee, in basis points. Can be given several times.
     #[arg(long, value_name = "ASSET=ADDRESS=BPS")]
     affiliate: Vec<String>,
 }
@@ -66,16 +69,16 @@ pub(crate) struct AskArgs {
 #[derive(clap::Args)]
 #[group(required = false, multiple = false)]
 pub(crate) struct SecretArgs {
-    /// Takes the secret from a file of 64 hex digits, instead of making one.
+    /// Reads the secret from a file of 64 hex digits, instead of generating one.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// Leaves the secret to the service, which then can redeem by itself.
+    /// Leaves the secret to the service, which can then redeem by itself.
     #[arg(long)]
     service_secret: bool,
 }
 
 impl SecretArgs {
-    /// The secret, kept before anything names its hash.
+    /// Returns the secret, which is kept before anything names its hash.
     pub(crate) fn take(&self, state: &state::State) -> Result<Option<Secret>, Failure> {
         let secret = match (&self.secret_file, self.service_secret) {
             (_, true) => return Ok(None),
@@ -88,19 +91,19 @@ impl SecretArgs {
 }
 
 impl AskArgs {
-    /// The request, with what it should pay out.
-    pub(crate) fn request(&self, receive: countersign::core::U256) -> Result<CreateOrder, Failure> {
+    /// Returns the request, with the amount to receive.
+    pub(crate) fn request(&self, receive: U256) -> Result<CreateOrder, Failure> {
         let need = |value: &Option<String>, name: &str| value.clone().ok_or_else(|| usage(format_args!("{name} is missing")));
-        let mut source = Side::new(asset(&need(&self.from, "--from")?)?, String::new(), units(&need(&self.amount, "--amount")?)?);
+        let mut source = RequestedLeg::new(asset(&need(&self.from, "--from")?)?, String::new(), units(&need(&self.amount, "--amount")?)?);
         source.owner.clone_from(&self.from_owner);
         source.delegate.clone_from(&self.from_delegate);
-        let mut destination = Side::new(asset(&need(&self.to, "--to")?)?, need(&self.to_owner, "--to-owner")?, receive);
+        let mut destination = RequestedLeg::new(asset(&need(&self.to, "--to")?)?, need(&self.to_owner, "--to-owner")?, receive);
         destination.delegate.clone_from(&self.to_delegate);
         let mut order = CreateOrder::new(source, destination);
         order.slippage = self.slippage;
         for text in &self.affiliate {
             let parts: Vec<_> = text.split('=').collect();
-            let [id, address, fee] = parts.as_slice() else { return Err(usage("an affiliate has the form ASSET=ADDRESS=BPS")) };
+            let [id, address, fee] = parts.as_slice() else { return Err(usage("an affiliate fee has the form ASSET=ADDRESS=BPS")) };
             let fee = fee.parse().map_err(|_| usage(format_args!("{fee}: not basis points")))?;
             order.affiliate_fees.push(AffiliateFee::new(asset(id)?, (*address).to_owned(), fee)?);
         }
@@ -120,18 +123,18 @@ pub(crate) struct CreateArgs {
     ask: AskArgs,
     #[command(flatten)]
     secret: SecretArgs,
-    /// Base units to get, as quoted.
+    /// Base units to receive, as quoted.
     #[arg(long, value_name = "UNITS", required_unless_present = "request")]
     receive: Option<String>,
-    /// A whole request as JSON instead; `-` is stdin.
+    /// A complete request as JSON instead; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "receive"])]
     request: Option<PathBuf>,
 }
 
-/// How often an order is looked at.
+/// How often the record of an order is fetched.
 #[derive(clap::Args)]
 pub(crate) struct PaceArgs {
-    /// Milliseconds between two looks at the order, instead of a pace that follows what happens.
+    /// Milliseconds between two requests. By default the pace follows what happens.
     #[arg(long, value_name = "MS")]
     poll: Option<u64>,
 }
@@ -168,10 +171,10 @@ pub(crate) struct ListArgs {
     /// Owner on the destination chain.
     #[arg(long)]
     to_owner: Option<String>,
-    /// Any address of an order.
+    /// Any address in the order.
     #[arg(long)]
     address: Option<String>,
-    /// Any transaction of an order.
+    /// Any transaction of the order.
     #[arg(long)]
     tx_hash: Option<String>,
     /// Source chain.
@@ -180,16 +183,16 @@ pub(crate) struct ListArgs {
     /// Destination chain.
     #[arg(long)]
     to_chain: Option<String>,
-    /// `not-initiated`, `in-progress`, `completed`, `expired`, `refunded`, or several with commas.
+    /// `not-initiated`, `in-progress`, `completed`, `expired` or `refunded`, or several, separated by commas.
     #[arg(long)]
     status: Option<String>,
     /// First page.
     #[arg(long)]
     page: Option<u64>,
-    /// Orders of a page.
+    /// Orders per page.
     #[arg(long)]
     per_page: Option<u64>,
-    /// Most pages to ask for.
+    /// The most pages to fetch.
     #[arg(long, default_value_t = 1)]
     pages: usize,
 }
@@ -203,18 +206,18 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
     }
 }
 
-/// An order as programs see it.
+/// The status of an order as JSON.
 #[derive(Serialize)]
 struct Order<'a> {
     order_id: &'a str,
     #[serde(flatten)]
     status: &'a Status,
-    source: Swapped<'a>,
-    destination: Swapped<'a>,
+    source: Leg<'a>,
+    destination: Leg<'a>,
 }
 
 #[derive(Serialize)]
-struct Swapped<'a> {
+struct Leg<'a> {
     asset: &'a str,
     amount: String,
     filled_amount: String,
@@ -225,8 +228,8 @@ struct Swapped<'a> {
 
 impl<'a> Order<'a> {
     fn new(record: &'a OrderRecord, status: &'a Status) -> Self {
-        fn side(swap: &countersign::wire::SwapRecord) -> Swapped<'_> {
-            Swapped {
+        fn leg(swap: &SwapRecord) -> Leg<'_> {
+            Leg {
                 asset: swap.asset.as_str(),
                 amount: swap.amount.to_string(),
                 filled_amount: swap.filled_amount.to_string(),
@@ -235,17 +238,16 @@ impl<'a> Order<'a> {
                 refund_tx_hash: &swap.refund_tx_hash,
             }
         }
-        Self { order_id: &record.order_id, status, source: side(&record.source_swap), destination: side(&record.destination_swap) }
+        Self { order_id: &record.order_id, status, source: leg(&record.source_swap), destination: leg(&record.destination_swap) }
     }
 }
 
-/// Prints where an order stands; as JSON on one line where it is one of many.
+/// Prints the status of an order; JSON on one line, because it may be one of many.
 fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failure> {
     if json {
         return Ok(show::json_line(&Order::new(record, status))?);
     }
-    let text = |text: &str| countersign::core::text::escape_untrusted(text);
-    show::field("order", &text(&record.order_id))?;
+    show::field("order", &text::escape_untrusted(&record.order_id))?;
     show::field("state", status.state.name())?;
     for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {
         show::field(label, &format!("{} of {} base units of {}", swap.filled_amount, swap.amount, swap.asset))?;
@@ -253,7 +255,7 @@ fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failur
             [("paid in", &swap.initiate_tx_hash), ("redeemed in", &swap.redeem_tx_hash), ("refunded in", &swap.refund_tx_hash)]
         {
             if !hash.is_empty() {
-                show::field(what, &text(hash))?;
+                show::field(what, &text::escape_untrusted(hash))?;
             }
         }
     }
@@ -274,56 +276,28 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     let mut request = match &args.request {
-        Some(path) => {
-            let text = input::read(path)?;
-            let value = json::parse(&text).map_err(|refusal| refusal.under("/request"))?;
-            CreateOrder::read(Node::root(&value, "/request"))?
-        }
+        Some(path) => CreateOrder::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/request"))?,
         None => args.ask.request(units(args.receive.as_deref().unwrap_or_default())?)?,
     };
     if request.secret_hash.is_none() {
         request.secret_hash = args.secret.take(&state)?.map(|secret| secret.hash());
     }
     let client = args.service.client()?;
-    let flow = Flow::new(&client, &registry, &policy);
+    let flow = Flow::new(client, registry, policy);
     service::run(async {
-        let swap = flow.create(&request).await?;
+        let swap = flow.create(request).await?;
         state.save(&swap)?;
-        let verified = flow.verify(&swap).await?;
-        created(&verified, json)
+        Accepted::verified(&flow.verify(&swap).await?.order).print("", json)?;
+        Ok(OK)
     })
 }
 
-#[derive(Serialize)]
-struct Created<'a> {
-    ok: bool,
-    family: &'a str,
-    order_id: &'a str,
-    summary: &'a countersign::Summary,
-    warnings: &'a countersign::Warnings,
-}
-
-/// Prints an order that was created and verified.
-pub(crate) fn created(verified: &AnyVerified, json: bool) -> Result<u8, Failure> {
-    let summary = verified.summary();
-    if json {
-        let (family, order_id, warnings) = (verified.family().name(), verified.order_id(), verified.warnings());
-        show::json(&Created { ok: true, family, order_id, summary: &summary, warnings })?;
-        return Ok(OK);
-    }
-    show::summary(&summary, None)?;
-    show::warnings(verified.warnings())?;
-    Ok(OK)
-}
-
-/// An order with what stands behind its commands.
+/// An order, with what its commands need.
 struct One {
-    client: Client<Http>,
-    registry: Registry,
-    policy: Policy,
+    flow: Flow<Http>,
     id: OrderId,
     /// The order as it was created here, if it was.
-    swap: Option<Swap>,
+    swap: Option<StoredSwap>,
 }
 
 impl OneArgs {
@@ -331,7 +305,7 @@ impl OneArgs {
         let (registry, policy) = self.trust.read()?;
         let id = OrderId::parse(&self.id)?;
         let swap = self.state.open()?.load(&id).ok();
-        Ok(One { client: self.service.client()?, registry, policy, id, swap })
+        Ok(One { flow: Flow::new(self.service.client()?, registry, policy), id, swap })
     }
 }
 
@@ -339,12 +313,12 @@ fn one(args: &OneArgs, json: bool) -> Result<u8, Failure> {
     let one = args.open()?;
     let record = service::run(async {
         Ok(match &one.swap {
-            // An order of this wallet's own is judged by its terms again.
-            Some(swap) => Flow::new(&one.client, &one.registry, &one.policy).follow(swap).await?,
-            None => one.client.order(&one.id).await?.value,
+            // An order of this wallet is verified again.
+            Some(swap) => one.flow.follow(swap).await?,
+            None => one.flow.client().order(&one.id).await?.value,
         })
     })?;
-    print(&record, &Status::of(&record, &one.registry, show::now()), json)?;
+    print(&record, &Status::from_record(&record, one.flow.registry(), show::now()), json)?;
     Ok(OK)
 }
 
@@ -380,49 +354,45 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
     let row = |record: OrderRecord| {
         let (source, destination) = (record.source_swap, record.destination_swap);
         let paid = if destination.redeem_tx_hash.is_empty() { "" } else { "complete" };
-        let side = |swap: &countersign::wire::SwapRecord| format!("{} {}", swap.amount, swap.asset);
-        vec![record.order_id, record.created_at, side(&source), side(&destination), paid.to_owned()]
+        let leg = |swap: &SwapRecord| format!("{} {}", swap.amount, swap.asset);
+        vec![record.order_id, record.created_at, leg(&source), leg(&destination), paid.to_owned()]
     };
     show::table(&["order", "created", "pay", "get", ""], &rows.into_iter().map(row).collect::<Vec<_>>())?;
     Ok(OK)
 }
 
 fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
-    let one = args.open()?;
-    let flow = Flow::new(&one.client, &one.registry, &one.policy);
+    let One { flow, id, swap } = args.open()?;
     service::run(async {
         let pace = args.pace.pace();
-        let news: std::pin::Pin<Box<dyn countersign_client::Stream<Item = Result<Progress, countersign_client::Error>>>> = match &one.swap {
+        let changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>>>> = match &swap {
             Some(swap) => Box::pin(flow.watch(swap, pace)),
-            // Nothing is known of what was asked for, so the record is taken at its word.
-            None => Box::pin(track(&one.client, &one.id, &one.registry, pace, |_| Ok(()))),
+            // The request is not known, so that the record cannot be verified.
+            None => Box::pin(track(flow.client(), flow.registry(), id, pace, |_| Ok(()))),
         };
-        follow(news, |progress| print(&progress.record, &progress.status, json)).await
+        follow(changes, json).await
     })
 }
 
-/// Tells each change, until the order is complete (0), or refunded or expired (1).
-pub(crate) async fn follow(
-    mut news: impl countersign_client::Stream<Item = Result<Progress, countersign_client::Error>> + Unpin,
-    mut tell: impl FnMut(&Progress) -> Result<(), Failure>,
-) -> Result<u8, Failure> {
-    while let Some(item) = news.next().await {
+/// Prints each change, until the order is complete (0), or refunded or expired (1).
+async fn follow(mut changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>> + '_>>, json: bool) -> Result<u8, Failure> {
+    while let Some(item) = changes.next().await {
         let progress = match item {
             Ok(progress) => progress,
             Err(error) if error.is_transient() => {
-                show::progress(&format!("{error}; trying on"));
+                show::progress(&format!("{}; retrying", chain(&error)));
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
         if progress.went_back {
-            show::progress("the service now knows less than before: an old answer, or a block was replaced");
+            show::progress("the service now knows less than before: the response is outdated, or a block was replaced");
         }
-        tell(&progress)?;
+        print(&progress.record, &progress.status, json)?;
         if progress.status.complete {
             return Ok(OK);
         }
-        if progress.status.is_final() || progress.status.state == countersign_client::State::Expired {
+        if progress.status.is_final() || progress.status.state == State::Expired {
             return Ok(REFUSED);
         }
     }

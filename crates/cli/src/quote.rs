@@ -1,8 +1,7 @@
 //! `countersign quote`
 
-use countersign::core::U256;
 use countersign::wire::Quote;
-use countersign::{AssetId, core::number};
+use countersign::{AssetId, U256, number};
 use countersign_client::{QuoteAmount, QuoteRequest};
 
 use crate::input::{Failure, usage};
@@ -23,16 +22,16 @@ pub(crate) struct Args {
     /// Base units to pay.
     #[arg(required_unless_present = "receive")]
     amount: Option<String>,
-    /// Base units to get, in place of the amount to pay.
+    /// Base units to receive, instead of an amount to pay.
     #[arg(long, value_name = "AMOUNT", conflicts_with = "amount")]
     receive: Option<String>,
-    /// Basis points for whoever embeds the wallet.
+    /// Affiliate fee, in basis points.
     #[arg(long, value_name = "BPS")]
     affiliate_fee: Option<u64>,
-    /// Slippage that would be allowed, basis points.
+    /// Allowed slippage, in basis points.
     #[arg(long, value_name = "BPS")]
     slippage: Option<u64>,
-    /// Takes offers beyond the liquidity too.
+    /// Includes quotes that exceed the available liquidity.
     #[arg(long)]
     indicative: bool,
 }
@@ -69,11 +68,11 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 }
 
 pub(crate) fn asset(text: &str) -> Result<AssetId, Failure> {
-    AssetId::parse(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())))
+    AssetId::parse(text).map_err(|error| usage(format_args!("{text}: {error}")))
 }
 
-/// Base units: a decimal integer, not zero.
+/// Parses base units: a decimal integer, not zero.
 pub(crate) fn units(text: &str) -> Result<U256, Failure> {
-    let units = number::decimal(text).map_err(|code| usage(format_args!("{text}: {}", code.meaning())))?;
-    if units.is_zero() { Err(usage("an amount is not zero")) } else { Ok(units) }
+    let units = number::decimal(text).map_err(|error| usage(format_args!("{text}: {error}")))?;
+    if units.is_zero() { Err(usage("the amount is zero")) } else { Ok(units) }
 }

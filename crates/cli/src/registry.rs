@@ -1,14 +1,13 @@
 //! `countersign registry show|pin|diff`
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use countersign::Registry;
-use countersign::core::Change;
+use countersign::{Change, Registry};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::files::{self, Access};
 use crate::input::{self, Failure, usage};
 use crate::{OK, REFUSED, service, show};
 
@@ -22,7 +21,7 @@ pub(crate) enum Command {
     /// Pins what the service lists, and shows what would change before an older pin is replaced.
     #[command(after_help = PIN_EXAMPLES)]
     Pin(PinArgs),
-    /// Shows what differs between two registries; ends with 1 if anything does.
+    /// Shows what differs between two registries. The exit code is 1 if anything does.
     Diff {
         /// What is pinned.
         old: PathBuf,
@@ -47,18 +46,18 @@ pub(crate) struct PinArgs {
     /// Body of GET /v2/liquidity.
     #[arg(long, value_name = "FILE")]
     liquidity: Option<PathBuf>,
-    /// A registry to take over instead.
+    /// Pins this registry instead.
     #[arg(long, value_name = "FILE", conflicts_with = "chains")]
     from: Option<PathBuf>,
-    /// Asks the service for its lists instead.
+    /// Pins what the service lists now instead.
     #[arg(long, conflicts_with_all = ["chains", "from"])]
     from_service: bool,
     #[command(flatten)]
     service: service::ServiceArgs,
-    /// Where the pins are kept; without it they go to stdout.
+    /// Where the pins are kept. By default they are written to stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replaces older pins although something changes.
+    /// Replaces older pins even if something changes.
     #[arg(long)]
     accept: bool,
 }
@@ -75,7 +74,7 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
     }
 }
 
-/// The registry as it is kept: sorted, so that equal pins are equal bytes.
+/// Returns the registry as it is kept: sorted, so that equal pins are equal bytes.
 fn canonical(registry: &Registry) -> Result<Vec<u8>, Failure> {
     let mut bytes = serde_json::to_vec_pretty(registry).map_err(usage)?;
     bytes.push(b'\n');
@@ -146,18 +145,11 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         let changes = older.diff(&registry);
         print(&changes, json)?;
         if !changes.is_empty() && !args.accept {
-            return Err(usage("the older pins are kept: read what would change, then say --accept"));
+            return Err(usage("the older pins are kept: re-run with --accept to pin the new values"));
         }
     }
-    replace(out, &bytes)?;
+    files::replace(out, &bytes, Access::Shared)?;
     Ok(OK)
-}
-
-/// Writes beside the file first, so that a full disk does not lose the older pins.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| usage(format_args!("{}: {error}", path.display())))
 }
 
 fn print(changes: &[Change], json: bool) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
-//! Which service is asked, in whose name: from arguments, the environment, or the user's configuration file.
+//! The service and the application id: from arguments, the environment, or the user's configuration file.
 //!
-//! The application id is never an argument (other users of a machine see those) and never printed.
+//! The application id is never an argument, because other users of the machine see those, and it is never printed.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::input::{self, Failure, usage};
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";
 
-/// Which service, in whose name.
+/// The service and the application id.
 #[derive(clap::Args)]
 pub(crate) struct ServiceArgs {
-    /// The service's address; /v2 is added.
+    /// The service's address, without /v2.
     #[arg(long, value_name = "URL", env = "COUNTERSIGN_BASE_URL")]
     base_url: Option<String>,
-    /// Reads the application id from a file; else from COUNTERSIGN_APP_ID, else from the configuration file.
+    /// Reads the application id from a file. By default it is COUNTERSIGN_APP_ID, or that of the configuration file.
     #[arg(long, value_name = "FILE")]
     app_id_file: Option<PathBuf>,
     /// Seconds that one call may take.
@@ -42,10 +42,11 @@ struct Config {
 impl ServiceArgs {
     pub(crate) fn client(&self) -> Result<Client<Http>, Failure> {
         let config = Config::read()?;
-        let base =
-            self.base_url.clone().or(config.base_url).ok_or_else(|| {
-                usage("which service? name it with --base-url, COUNTERSIGN_BASE_URL, or base_url in the configuration file")
-            })?;
+        let base = self
+            .base_url
+            .clone()
+            .or(config.base_url)
+            .ok_or_else(|| usage("no service: name it with --base-url, COUNTERSIGN_BASE_URL, or base_url in the configuration file"))?;
         let app_id = if let Some(file) = &self.app_id_file {
             Some(from_file(file)?)
         } else if let Ok(id) = env::var(APP_ID) {
@@ -59,7 +60,7 @@ impl ServiceArgs {
         let call = Duration::from_secs(self.timeout);
         let timeouts = Timeouts { connect: Timeouts::default().connect.min(call), call };
         let http = match &self.proxy {
-            Some(proxy) => Http::through(timeouts, proxy),
+            Some(proxy) => Http::with_proxy(timeouts, proxy),
             None => Http::new(timeouts),
         };
         Ok(Client::new(Api::new(&base, app_id)?, http.map_err(countersign_client::Error::from)?))
@@ -97,15 +98,15 @@ impl Config {
     }
 }
 
-/// The program's directory under an XDG base directory, or under its default in the user's home.
+/// Returns the program's directory in an XDG base directory, or in its default in the user's home.
 pub(crate) fn directory(variable: &str, default: &str) -> Option<PathBuf> {
-    // The specification wants relative paths ignored.
+    // The specification says to ignore relative paths.
     let set = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = set.or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(default)))?;
     Some(base.join("countersign"))
 }
 
-/// Runs one command's calls. The library knows no runtime; this is the only place that makes one.
+/// Runs the calls of one command. The library knows no runtime: only this function creates one.
 pub(crate) fn run<R>(work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

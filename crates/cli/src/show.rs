@@ -1,11 +1,11 @@
-//! What goes to stdout: JSON for programs, lines in colour for people. Colour stops where stdout is no terminal.
+//! What is written to stdout: JSON for programs, lines in colour for people. There is no colour where stdout is not a terminal.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::core::text;
-use countersign::{Refusal, ByteCoverage, Summary, Warnings};
+use countersign::{ByteCoverage, Refusal, Summary, Warnings, text};
+use countersign_batch::Request;
 use serde::Serialize;
 
 const LABEL: Style = AnsiColor::Cyan.on_default();
@@ -34,7 +34,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// A step that ended without harm, as JSON.
+/// A step that was not taken, as JSON.
 #[derive(Serialize)]
 pub(crate) struct Held<'a> {
     ok: bool,
@@ -60,7 +60,7 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Prints a summary, with the bytes that each line stands for where they are wanted.
+/// Prints a summary, with the bytes that each line stands for where they are given.
 pub(crate) fn summary(summary: &Summary, coverage: Option<&[ByteCoverage]>) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let mut shown = Vec::new();
@@ -70,9 +70,9 @@ pub(crate) fn summary(summary: &Summary, coverage: Option<&[ByteCoverage]>) -> i
             continue;
         }
         shown.push(line.topic);
-        for span in coverage.unwrap_or_default().iter().filter(|span| span.topic == line.topic) {
-            let range = span.bytes.map(|(start, end)| format!("#{start}-{end}")).unwrap_or_default();
-            writeln!(out, "{:>16}  {QUIET}{}{range}  {}{QUIET:#}", "", span.at, span.what)?;
+        for covered in coverage.unwrap_or_default().iter().filter(|covered| covered.topic == line.topic) {
+            let range = covered.bytes.map(|(start, end)| format!("#{start}-{end}")).unwrap_or_default();
+            writeln!(out, "{:>16}  {QUIET}{}{range}  {}{QUIET:#}", "", covered.at, covered.what)?;
         }
     }
     Ok(())
@@ -94,11 +94,21 @@ pub(crate) fn refusal(refusal: &Refusal) -> io::Result<()> {
     let at = if refusal.location().is_empty() { "/" } else { refusal.location() };
     writeln!(out, "{LABEL}{:>16}{LABEL:#}  {at}", "where")?;
     writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "why", refusal.message())?;
-    if let Some(wanted) = refusal.expected() {
-        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {wanted}", "expected")?;
+    if let Some(expected) = refusal.expected() {
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {expected}", "expected")?;
     }
-    if let Some(found) = refusal.actual() {
-        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {found}", "got")?;
+    if let Some(actual) = refusal.actual() {
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {actual}", "got")?;
+    }
+    Ok(())
+}
+
+/// Prints what external signers are asked for.
+pub(crate) fn requests(requests: &[Request]) -> io::Result<()> {
+    for request in requests {
+        heading(&format!("sign {} with {}", request.id, request.signer))?;
+        field("payload", &request.payload.to_string())?;
+        field("digest", &request.digest.to_string())?;
     }
     Ok(())
 }
@@ -108,7 +118,7 @@ pub(crate) fn heading(text: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{GOOD}{text}{GOOD:#}")
 }
 
-/// Prints text as it is.
+/// Prints text without changes.
 pub(crate) fn raw(text: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{text}")
 }
@@ -118,7 +128,7 @@ pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{LABEL}{label:>16}{LABEL:#}  {value}")
 }
 
-/// Prints rows under their heads, each column as wide as it must be. Foreign text is capped and escaped.
+/// Prints rows below their headings, each column as wide as its widest cell. Untrusted text is capped and escaped.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| text::escape_untrusted(cell)).collect()).collect();
     let width = |column: usize, head: &str| {
@@ -142,7 +152,7 @@ pub(crate) fn json_line(value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Prints a summary and its warnings where the data does not go.
+/// Prints a summary and its warnings to stderr, apart from the data.
 pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::Result<()> {
     let mut out = anstream::stderr().lock();
     for line in summary.lines() {
@@ -154,26 +164,26 @@ pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::R
     Ok(())
 }
 
-/// Unix seconds.
+/// Returns the current time in Unix seconds.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// A time for people, in UTC.
+/// Formats a time for people, in UTC.
 pub(crate) fn time(seconds: u64) -> String {
-    countersign_client::status::shown(seconds)
+    countersign_client::status::format_time(seconds)
 }
 
-/// Prints an answer of the service as it came.
+/// Prints a response of the service as it came.
 pub(crate) fn answer(body: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(body.trim_ascii_end())?;
     out.write_all(b"\n")
 }
 
-/// Says how a longer command is getting on.
+/// Reports the progress of a longer command.
 pub(crate) fn progress(text: &str) {
-    // Nobody reads it: nothing is lost.
+    // Best effort: a closed pipe is not an error here.
     let _ = writeln!(anstream::stderr(), "{QUIET}{text}{QUIET:#}");
 }
 

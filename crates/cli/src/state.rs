@@ -1,14 +1,14 @@
-//! What is kept between two runs: created orders, and secrets. Files of the user's own, readable by nobody else.
+//! What is kept between two runs: created orders, and secrets. The files belong to the user and are readable by nobody else.
 //!
-//! A secret is written before the order that names its hash is created, so that no end of the program loses it.
+//! A secret is written before the order that names its hash is created, so that it survives however the program ends.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use countersign::SecretHash;
-use countersign_client::{OrderId, Secret, Swap};
+use countersign_client::{OrderId, Secret, StoredSwap};
 
+use crate::files::{self, Access};
 use crate::input::{self, Failure, usage};
 use crate::service;
 
@@ -35,19 +35,19 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn save(&self, swap: &Swap) -> Result<(), Failure> {
-        write(&self.order_file(swap.id()), swap.as_json())
+    pub(crate) fn save(&self, swap: &StoredSwap) -> Result<(), Failure> {
+        files::replace(&self.order_file(swap.id()), &serde_json::to_vec(swap).map_err(usage)?, Access::Private)
     }
 
-    pub(crate) fn load(&self, id: &OrderId) -> Result<Swap, Failure> {
-        Ok(Swap::from_json(input::read(&self.order_file(id))?.to_vec())?)
+    pub(crate) fn load(&self, id: &OrderId) -> Result<StoredSwap, Failure> {
+        Ok(StoredSwap::from_json(&input::read(&self.order_file(id))?)?)
     }
 
     pub(crate) fn save_secret(&self, secret: &Secret) -> Result<(), Failure> {
-        write(&self.secret_file(&secret.hash()), secret.to_hex().as_bytes())
+        files::replace(&self.secret_file(&secret.hash()), secret.to_hex().as_bytes(), Access::Private)
     }
 
-    /// The secret of a hash, where it is kept here.
+    /// Returns the secret of a hash, where it is kept here.
     pub(crate) fn secret(&self, hash: &SecretHash) -> Result<Option<Secret>, Failure> {
         let file = self.secret_file(hash);
         if file.exists() { read_secret(&file).map(Some) } else { Ok(None) }
@@ -74,16 +74,4 @@ fn create_directory(path: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(|error| usage(format_args!("{}: {error}", path.display())))
-}
-
-/// Writes beside the file and renames: what was there before is whole until the new one is.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&beside).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
-    written.and_then(|()| fs::rename(&beside, path)).map_err(|error| usage(format_args!("{}: {error}", path.display())))
 }

@@ -16,11 +16,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use countersign::Registry;
-use countersign::bitcoin::recover::{Funding, InstantRefund, Leg, Swap};
+use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::evm::alloy_primitives::keccak256;
-use countersign::json::{self as strict, Node};
-use countersign::wire::{OrderRecord, Read as _};
+use countersign::{Leg, OrderRecord, Registry};
 use home::{APP_ID, Home, out, said};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Server, Service, Step, beside};
@@ -84,7 +82,7 @@ fn a_quote() {
 }
 
 #[test]
-fn routes_are_checked_by_the_stricter_reading() {
+fn routes_are_checked_by_the_stricter_interpretation() {
     let home = Home::new("policy");
     let policy = json!({"default": "closed", "isolation_groups": [], "blacklist_pairs": [], "whitelist_overrides": ["a:x -> b:y"]});
     let server = Server::start(move |_| Reply::ok(&policy));
@@ -213,7 +211,7 @@ fn the_service_and_the_application_come_from_environment_or_file_and_are_never_p
     assert!(!help.contains("--app-id ") && !help.contains("--app-id<"), "{help}");
 }
 
-/// The captured order of a live service: its hash is known from outside (protocol.md section 3).
+/// The captured order of a live service: its hash is known from elsewhere.
 #[test]
 fn an_instant_refund_signs_only_the_hash_that_the_record_gives() {
     let (Some(capture), Some(registry), Some(lines)) =
@@ -264,13 +262,11 @@ fn an_instant_refund_is_signed_and_submitted() {
     fixture.order = fixture.at(Step::SourceFunded);
     fixture.order["source_swap"]["initiate_tx_hash"] = json!(format!("{txid}:90249"));
     let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
-    let text = fixture.order.to_string();
-    let value = strict::parse(text.as_bytes()).unwrap();
-    let record = OrderRecord::read(Node::root(&value, "")).unwrap();
-    let swap = Swap::of(&record, Leg::Source, &registry).unwrap();
-    let funding = Funding::parse(&format!("{txid}:3:{}", swap.filled)).unwrap();
+    let record = OrderRecord::from_json(fixture.order.to_string().as_bytes()).unwrap();
+    let htlc = RecordedHtlc::new(&record, Leg::Source, &registry).unwrap();
+    let funding = Funding::parse(&format!("{txid}:3:{}", htlc.filled)).unwrap();
     let owner = fixture.request["source"]["owner"].as_str().unwrap();
-    let refund = InstantRefund::new(&swap, &[funding], owner).unwrap();
+    let refund = InstantRefund::new(&htlc, &[funding], owner).unwrap();
     let hash = hex::encode(refund.sighashes[0]);
 
     let home = Home::new("instant");

@@ -1,0 +1,94 @@
+//! An accepted order as it is printed: JSON for programs, text for people.
+
+use countersign::{ByteCoverage, Summary, Unsigned, Verified, Warnings};
+use countersign_batch::{Artefacts, Request};
+use serde::Serialize;
+
+use crate::input::{Failure, usage};
+use crate::show;
+
+/// An accepted order, with the members that the command prints.
+#[derive(Serialize)]
+pub(crate) struct Accepted<'a> {
+    /// The id of a case; the inner `None` where the case has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Option<&'a str>>,
+    ok: bool,
+    family: &'static str,
+    order_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artefacts: Option<Artefacts<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<Vec<Request>>,
+    summary: Summary,
+    warnings: &'a Warnings,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<Vec<ByteCoverage>>,
+}
+
+impl<'a> Accepted<'a> {
+    /// Takes a verified order.
+    pub(crate) fn verified(order: &'a Verified) -> Self {
+        Self {
+            id: None,
+            ok: true,
+            family: order.family().name(),
+            order_id: order.order_id(),
+            artefacts: None,
+            requests: None,
+            summary: order.summary(),
+            warnings: order.warnings(),
+            coverage: None,
+        }
+    }
+
+    /// Takes a prepared order and its artefacts, with the signatures that are there.
+    pub(crate) fn prepared(order: &'a Unsigned) -> Self {
+        Self {
+            id: None,
+            ok: true,
+            family: order.family().name(),
+            order_id: order.order_id(),
+            artefacts: Some(Artefacts(order)),
+            requests: None,
+            summary: order.summary(),
+            warnings: order.warnings(),
+            coverage: None,
+        }
+    }
+
+    /// Adds the id of a case.
+    pub(crate) const fn with_id(mut self, id: Option<&'a str>) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// Adds what external signers are asked for, which is printed to people instead of the artefacts.
+    pub(crate) fn with_requests(mut self, requests: Vec<Request>) -> Self {
+        self.requests = Some(requests);
+        self
+    }
+
+    /// Adds which bytes of the response each line of the summary stands for.
+    pub(crate) fn with_coverage(mut self, coverage: Vec<ByteCoverage>) -> Self {
+        self.coverage = Some(coverage);
+        self
+    }
+
+    /// Prints the order; the artefacts for people under a heading.
+    pub(crate) fn print(&self, heading: &str, json: bool) -> Result<(), Failure> {
+        if json {
+            return Ok(show::json(self)?);
+        }
+        show::summary(&self.summary, self.coverage.as_deref())?;
+        show::warnings(self.warnings)?;
+        if let Some(requests) = &self.requests {
+            return Ok(show::requests(requests)?);
+        }
+        if let Some(artefacts) = &self.artefacts {
+            show::heading(heading)?;
+            show::artefacts(&serde_json::to_value(artefacts).map_err(usage)?, "")?;
+        }
+        Ok(())
+    }
+}

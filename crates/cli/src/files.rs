@@ -1,0 +1,48 @@
+//! Files that are replaced as a whole.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::input::{Failure, usage};
+
+/// Who may read a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The user only.
+    Private,
+    /// Whoever the user's defaults allow.
+    Shared,
+}
+
+/// Replaces a file: what was there before stays complete until the new content is on disk.
+pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Result<(), Failure> {
+    let mut beside = OsString::from(path);
+    beside.push(".new");
+    let beside = Path::new(&beside);
+    let written = write(beside, bytes, access).and_then(|()| fs::rename(beside, path)).and_then(|()| sync_directory(path));
+    written.map_err(|error| usage(format_args!("{}: {error}", path.display())))
+}
+
+fn write(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    if access == Access::Private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let mut file: File = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes the new name of a file durable: on Unix it is part of the directory.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Some(directory) = path.parent() {
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
