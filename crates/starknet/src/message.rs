@@ -364,4 +364,26 @@ mod tests {
         assert_eq!(format!("{:#x}", domain.hash()), "0x6c210b1fea5c75f34a94a2ff8219155de14f537e021b255b556c46f36c57e3");
         assert_eq!(domain.to_string(), r#"name "HTLC" (0x48544c43), version "1" (0x31), chain "SN_SEPOLIA" (0x534e5f5345504f4c4941)"#);
     }
+
+    /// `0b1`, a space and `1 ` are numbers to readers in JavaScript; a general encoder in Rust takes them for text.
+    #[test]
+    fn wallets_read_the_domain_that_is_hashed_whatever_its_name() {
+        let call = Initiate {
+            initiator: None,
+            redeemer: Felt::THREE,
+            timelock: 7,
+            amount: countersign_core::U256::MAX,
+            secret_hash: countersign_core::SecretHash([0xab; 32]),
+        };
+        for name in ["HTLC", "HTLC_2", "0b1", " ", "1 ", "-1", "1", "0x1", "x".repeat(31).as_str()] {
+            let felt = felt::from_short_string(name).unwrap();
+            let domain = Domain { name: felt, ..Domain::deployed(cairo_short_string_to_felt("SN_MAIN").unwrap()) };
+            let message = Message { domain, terms: call, contract: None, domain_hash: domain.hash() };
+            let json = message.to_json();
+            let general: starknet_core::types::typed_data::TypedData = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(general.message_hash(Felt::TWO).unwrap(), message.hashes(Felt::TWO).message_hash, "{name:?}");
+            let shown = if name.starts_with(['H', 'x']) { name.to_owned() } else { format!("{felt:#x}") };
+            assert_eq!(json["domain"]["name"], shown, "{name:?}");
+        }
+    }
 }

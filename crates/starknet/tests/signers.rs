@@ -23,6 +23,11 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
+/// A runtime may move the future between its threads.
+const fn sends<T: Send>(future: T) -> T {
+    future
+}
+
 fn signer(case: &Case) -> LocalWallet {
     let secret = Felt::from_hex(&case.secret_key().expect("a key")).expect("a felt");
     LocalWallet::from(SigningKey::from_secret_scalar(secret))
@@ -36,7 +41,7 @@ fn codes(order: &UnsignedOrder) -> Vec<Code> {
 fn a_local_wallet_signs_both_payloads() -> TestResult {
     let case = fixture::<Starknet>(CASE);
     let mut unsigned = verified::<Starknet>(&case).prepare(wallet::<Starknet>(&case))?;
-    block_on(unsigned.sign_with_async(&signer(&case)))?;
+    block_on(sends(unsigned.sign_with_async(&signer(&case))))?;
     assert_eq!(codes(&unsigned), [Code::NoOrderRecord]);
     let signed = unsigned.finish()?;
     let [sent] = signed.transactions().try_into().map_err(|_| "one transaction")?;
