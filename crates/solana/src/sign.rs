@@ -138,7 +138,7 @@ impl Signable for Unsigned {
     type Signed = SignedPayloads;
 
     fn describe(&self, summary: &mut Summary) {
-        self.describe(summary);
+        crate::summary::describe_unsigned(self, summary);
     }
 
     fn requests(&self) -> Vec<SigningRequest<VersionedTransaction>> {

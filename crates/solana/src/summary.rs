@@ -1,14 +1,20 @@
 //! The lines that a person reads before signing, and the bytes that each of them stands for.
 
-use countersign_core::{ByteCoverage, Hex, Summary, Topic, TypedValue};
+use countersign_core::report::amount::format_duration;
+use countersign_core::{ByteCoverage, Hex, RequestId, Summary, Topic, TypedValue};
 use solana_message::VersionedMessage;
 
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
+use crate::fees::ComputeBudget;
 use crate::htlc::Fields;
 use crate::message::{InstructionLayout, Layout};
+use crate::transaction::Unsigned;
 use crate::verify::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::wire::{Encoding, GASLESS, TRANSACTION};
+
+/// Nominal milliseconds per block.
+const BLOCK_MILLIS: u128 = 400;
 
 fn value(address: Address) -> TypedValue {
     address::to_account(address).into()
@@ -92,6 +98,50 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     };
     let text = format!("gasless transaction, co-signed with the sponsor {sponsor}, {slot}");
     summary.add_values(Topic::Message, text, [value(sponsor)]);
+}
+
+/// Adds what the wallet chose, and the digests.
+pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
+    let (own_blockhash, own_fee) = (unsigned.chosen.recent_blockhash.is_some(), unsigned.chosen.priority_fee.is_some());
+    if let Some((_, payload)) = unsigned.payloads().next() {
+        let whose = if own_blockhash && !unsigned.is_fixed { "the wallet's own" } else { "as it came" };
+        let blockhash = payload.transaction().message.recent_blockhash().to_string();
+        let text = format!("signed by {}, blockhash {blockhash} ({whose})", unsigned.signer);
+        summary.add_values(Topic::Wallet, text, [value(unsigned.signer), blockhash.into()]);
+    }
+    if let (Some(payload), true) = (&unsigned.transaction, own_fee) {
+        let budget = ComputeBudget::from_message(&payload.transaction().message);
+        let text = match (unsigned.is_fixed, budget.price) {
+            (true, _) | (_, None) => "the priority fee stays as it came: the owner has signed the transaction already".to_owned(),
+            (false, Some(price)) => {
+                let (units, lamports) = (budget.units(), budget.priority_fee());
+                format!(
+                    "priority fee of the wallet's own: {price} micro-lamports for each of {units} compute units, at most {lamports} lamports"
+                )
+            }
+        };
+        summary.add_values(Topic::Gas, text, budget.price.map(|price| price.into()));
+    }
+    if let Some(last) = unsigned.chosen.last_valid_block_height {
+        let left = unsigned.chosen.block_height.map(|now| {
+            let blocks = last.saturating_sub(now);
+            let nominal = format_duration(u128::from(blocks).saturating_mul(BLOCK_MILLIS));
+            format!(", {blocks} blocks from now, {nominal}")
+        });
+        let text = format!("safe to sign until block height {last}{}", left.unwrap_or_default());
+        summary.add_values(Topic::Wallet, text, [last.into()]);
+    }
+    for (id, payload) in unsigned.payloads() {
+        let name = match id {
+            RequestId::Gasless => "gasless transaction",
+            RequestId::Redeem => "redeem transaction",
+            RequestId::Refund => "refund transaction",
+            _ => "transaction",
+        };
+        let hash = payload.message_hash();
+        let text = format!("{name}, SHA-256 of the message {hash}");
+        summary.add_values(Topic::Digest, text, [TypedValue::Hash(hash.to_bytes())]);
+    }
 }
 
 pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_core::{Code, Refusal, RequestId, Role, Summary, Topic, TypedValue, U256};
+use countersign_core::{Code, Refusal, RequestId, Role, TypedValue, U256};
 use sha2::{Digest, Sha256};
 use solana_hash::Hash;
 use solana_signature::Signature;
@@ -10,7 +10,7 @@ use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::Address;
 use crate::encoding;
-use crate::fees::{ComputeBudget, PriorityFee};
+use crate::fees::PriorityFee;
 use crate::message::Decoded;
 use crate::verify::{Deposit, ProposedTransaction};
 use crate::wire::MAX_BYTES;
@@ -203,9 +203,9 @@ pub struct Unsigned {
     /// The transaction that the service sends.
     pub gasless: Option<TransactionPayload>,
     /// What the wallet chose for `transaction`.
-    chosen: SelfFunded,
+    pub(crate) chosen: SelfFunded,
     /// Whether the message came with the owner's signature, so that nothing of it was changed.
-    is_fixed: bool,
+    pub(crate) is_fixed: bool,
 }
 
 impl Unsigned {
@@ -242,54 +242,7 @@ impl Unsigned {
             _ => None,
         }
     }
-
-    /// Adds what the wallet chose, and the digests.
-    pub(crate) fn describe(&self, summary: &mut Summary) {
-        let (own_blockhash, own_fee) = (self.chosen.recent_blockhash.is_some(), self.chosen.priority_fee.is_some());
-        if let Some((_, payload)) = self.payloads().next() {
-            let whose = if own_blockhash && !self.is_fixed { "the wallet's own" } else { "as it came" };
-            let blockhash = payload.transaction().message.recent_blockhash().to_string();
-            let text = format!("signed by {}, blockhash {blockhash} ({whose})", self.signer);
-            summary.add_values(Topic::Wallet, text, [crate::address::to_account(self.signer).into(), blockhash.into()]);
-        }
-        if let (Some(payload), true) = (&self.transaction, own_fee) {
-            let budget = ComputeBudget::from_message(&payload.transaction().message);
-            let text = match (self.is_fixed, budget.price) {
-                (true, _) | (_, None) => "the priority fee stays as it came: the owner has signed the transaction already".to_owned(),
-                (false, Some(price)) => {
-                    let (units, lamports) = (budget.units(), budget.priority_fee());
-                    format!(
-                        "priority fee of the wallet's own: {price} micro-lamports for each of {units} compute units, at most {lamports} lamports"
-                    )
-                }
-            };
-            summary.add_values(Topic::Gas, text, budget.price.map(|price| price.into()));
-        }
-        if let Some(last) = self.chosen.last_valid_block_height {
-            let left = self.chosen.block_height.map(|now| {
-                let blocks = last.saturating_sub(now);
-                let nominal = countersign_core::report::amount::format_duration(u128::from(blocks).saturating_mul(BLOCK_MILLIS));
-                format!(", {blocks} blocks from now, {nominal}")
-            });
-            let text = format!("safe to sign until block height {last}{}", left.unwrap_or_default());
-            summary.add_values(Topic::Wallet, text, [last.into()]);
-        }
-        for (id, payload) in self.payloads() {
-            let name = match id {
-                RequestId::Gasless => "gasless transaction",
-                RequestId::Redeem => "redeem transaction",
-                RequestId::Refund => "refund transaction",
-                _ => "transaction",
-            };
-            let hash = payload.message_hash();
-            let text = format!("{name}, SHA-256 of the message {hash}");
-            summary.add_values(Topic::Digest, text, [TypedValue::Hash(hash.to_bytes())]);
-        }
-    }
 }
-
-/// Nominal milliseconds per block.
-const BLOCK_MILLIS: u128 = 400;
 
 pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath) -> Result<Unsigned, Refusal> {
     let (chosen, is_gasless) = match path {

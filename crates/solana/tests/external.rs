@@ -32,8 +32,8 @@ fn sign(case: &Case, transaction: &mut VersionedTransaction) {
     transaction.signatures[slot.expect("a slot")] = key.sign_message(&message);
 }
 
-/// What a wallet takes for `signTransaction`: the bytes as the service answered them.
-fn answered(order: &VerifiedOrder) -> VersionedTransaction {
+/// What a wallet takes for `signTransaction`: the bytes as they came.
+fn received(order: &VerifiedOrder) -> VersionedTransaction {
     wincode::deserialize_exact(&order.deposit().transaction.bytes()).expect("a transaction")
 }
 
@@ -88,7 +88,7 @@ fn refused(order: &VerifiedOrder, transaction: &VersionedTransaction) -> String 
 const CASES: [&str; 4] = ["solana-native-legacy", "solana-native-v0", "solana-token-sponsor-signed", "solana-token-v0"];
 
 #[test]
-fn wallets_are_offered_the_bytes_as_they_were_answered() -> TestResult {
+fn wallets_are_offered_the_bytes_as_they_came() -> TestResult {
     for id in CASES {
         let case = fixture::<Solana>(id);
         let (order, line) = (verified::<Solana>(&case), case.json());
@@ -106,7 +106,7 @@ fn a_wallet_may_choose_blockhash_fee_and_order_of_keys() -> TestResult {
     for id in CASES {
         let case = fixture::<Solana>(id);
         let order = verified::<Solana>(&case);
-        let mut transaction = answered(&order);
+        let mut transaction = received(&order);
         sign(&case, &mut transaction);
         assert_eq!(order.matches(&transaction)?, Role::Initiate, "{id}");
         transaction.message.set_recent_blockhash(Hash::new_from_array([9; 32]));
@@ -131,7 +131,7 @@ fn a_wallets_fee_is_within_the_policy() -> TestResult {
     let order = verified::<Solana>(&case);
     let strict = Policy::from_json(br#"{"solana_compute_unit_price": 10, "solana_compute_unit_limit": 1000}"#)?;
     let strict: VerifiedOrder = verified_under(&case, case.registry, &strict)?;
-    let message = answered(&order).message;
+    let message = received(&order).message;
     let with = |fee: &[Instruction]| compiled(&case, &message, &[fee, &decompile(&message)].concat(), [3; 32]);
     let price = |price: u64| compute_budget(3, &price.to_le_bytes());
     let limit = |limit: u32| compute_budget(2, &limit.to_le_bytes());
@@ -156,7 +156,7 @@ fn everything_else_is_the_orders() -> TestResult {
     for id in CASES {
         let case = fixture::<Solana>(id);
         let order = verified::<Solana>(&case);
-        let message = answered(&order).message;
+        let message = received(&order).message;
         let own = decompile(&message);
         // Every byte of the call: discriminator, amount, timelock, redeemer, secret hash.
         for byte in 0..own[0].data.len() {
@@ -195,7 +195,7 @@ fn everything_else_is_the_orders() -> TestResult {
 fn payer_version_and_signature_are_the_orders() -> TestResult {
     let case = fixture::<Solana>("solana-native-legacy");
     let order = verified::<Solana>(&case);
-    let message = answered(&order).message;
+    let message = received(&order).message;
     let own = decompile(&message);
     let payer = Address::from([0x53; 32]);
     let foreign = VersionedTransaction {
@@ -207,7 +207,7 @@ fn payer_version_and_signature_are_the_orders() -> TestResult {
     let versioned = VersionedMessage::V0(v0::Message::default());
     assert_eq!(refused(&order, &compiled(&case, &versioned, &own, [3; 32])), "/message");
 
-    let mut transaction = answered(&order);
+    let mut transaction = received(&order);
     assert_eq!(refused(&order, &transaction), "/signatures/0");
     sign(&case, &mut transaction);
     transaction.signatures.push(transaction.signatures[0]);
@@ -222,8 +222,8 @@ fn the_gasless_transaction_is_signed_as_it_came() -> TestResult {
     let case = fixture::<Solana>("solana-token-sponsor-signed");
     let order = verified::<Solana>(&case);
     let bytes = order.deposit().gasless.as_ref().ok_or("no gasless path")?.bytes();
-    let answered: VersionedTransaction = wincode::deserialize_exact(&bytes)?;
-    let mut transaction = answered.clone();
+    let received: VersionedTransaction = wincode::deserialize_exact(&bytes)?;
+    let mut transaction = received.clone();
     assert_eq!(refused(&order, &transaction), "/signatures/1");
     sign(&case, &mut transaction);
     assert_eq!(order.matches(&transaction)?, Role::Initiate);
@@ -238,14 +238,46 @@ fn the_gasless_transaction_is_signed_as_it_came() -> TestResult {
     let mut other = transaction.clone();
     other.signatures[0] = Default::default();
     assert_eq!(refused(&order, &other), "/signatures/0");
-    let mut other = answered.clone();
+    let mut other = received.clone();
     other.message.set_recent_blockhash(Hash::new_from_array([9; 32]));
     sign(&case, &mut other);
     assert_eq!(refused(&order, &other), "/message/recent_blockhash");
-    let mut other = answered;
+    let mut other = received;
     let VersionedMessage::Legacy(message) = &mut other.message else { return Err("a legacy message".into()) };
     message.instructions[0].data[10] ^= 1;
     sign(&case, &mut other);
     assert_eq!(refused(&order, &other), "/message");
+    Ok(())
+}
+
+/// Whatever byte of the message a wallet changes and signs: only those of the blockhash are free.
+#[test]
+fn every_byte_but_the_blockhash_is_the_orders() -> TestResult {
+    for id in CASES {
+        let case = fixture::<Solana>(id);
+        let order = verified::<Solana>(&case);
+        let bytes = order.deposit().transaction.bytes();
+        let blockhash = received(&order).message.recent_blockhash().to_bytes();
+        let start = bytes.windows(32).position(|window| *window == blockhash).ok_or("no blockhash")?;
+        let mut read = 0;
+        for index in 65..bytes.len() {
+            for flip in [0x01, 0x02, 0x40, 0x80] {
+                let mut other = bytes.clone();
+                other[index] ^= flip;
+                // What is no transaction, or one that the wallet's account does not sign, no wallet returns.
+                let Ok(mut other) = wincode::deserialize_exact::<VersionedTransaction>(&other) else { continue };
+                let key = keypair(&case).pubkey();
+                let Some(slot) = other.message.static_account_keys().iter().position(|account| *account == key) else { continue };
+                let signature = keypair(&case).sign_message(&other.message.serialize());
+                if let Some(slot) = other.signatures.get_mut(slot) {
+                    *slot = signature;
+                }
+                let is_free = (start..start + 32).contains(&index);
+                assert_eq!(order.matches(&other).is_ok(), is_free, "{id} byte {index} ^ {flip}");
+                read += 1;
+            }
+        }
+        assert!(read > 500, "{id}: {read}");
+    }
     Ok(())
 }

@@ -111,10 +111,10 @@ fn the_chosen_funding_path_is_all_that_is_signed() -> TestResult {
     let submission = signed.gasless().ok_or("no submission")?.signature;
     assert_eq!(expect["gasless"]["submission"], submission);
     // The sponsor's signature is kept.
-    let answered = case.json()["response"]["result"]["versioned_tx_gasless"].take();
-    let answered = STANDARD.decode(answered.as_str().ok_or("no payload")?)?;
-    assert_eq!(STANDARD.decode(submission)?[..65], answered[..65]);
-    assert_ne!(answered[1..65], [0; 64]);
+    let received = case.json()["response"]["result"]["versioned_tx_gasless"].take();
+    let received = STANDARD.decode(received.as_str().ok_or("no payload")?)?;
+    assert_eq!(STANDARD.decode(submission)?[..65], received[..65]);
+    assert_ne!(received[1..65], [0; 64]);
 
     let mut unsigned = order.prepare(SelfFunded::new())?;
     assert_eq!(unsigned.missing(), [RequestId::Transaction]);
