@@ -1,4 +1,5 @@
-//! The public surface: what crosses threads, what is printed, and what the facade answers where it cannot judge.
+//! The facade: one family's state where any family's is wanted, the same answers from both, and what it says where it has no
+//! code.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,347 +8,273 @@
     clippy::arithmetic_side_effects,
     reason = "a test fails by panicking"
 )]
-#![cfg(feature = "evm")]
 
-mod fixture;
+use std::error::Error;
 
-use countersign::case::{Case, Outcome, Prepared};
-use countersign::core::{Order, Proposed, Signed, Terms, Unsigned, Verified};
-use countersign::evm::{Evm, Key, ExternalSignature, Submission};
-use countersign::json::{Node, Value, parse};
 use countersign::{
-    AnyProposed, AnySigned, AnyUnsigned, AnyVerified, AssetId, Code, Documents, Family, Policy, Refusal, Registry, SecretHash,
-    SigningRequest, Summary, Warnings, evm, open,
+    AssetId, Code, CreateOrder, FAMILIES, Family, GaslessSubmission, Incomplete, OrderRecord, OrderTerms, ParseError, Payload, Policy,
+    Proposal, Refusal, Registry, RequestId, SecretHash, Signed, SigningRequest, Summary, Transaction, Unsigned, Verified, Warnings, verify,
+    verify_record,
 };
-use fixture::{REGISTRY, Tree, accepted, accepted_case, fixtures, read, run};
+use countersign_testkit::lines::{accepted, accepted_case, with_fixtures};
+use countersign_testkit::{Case, Tree, registry};
 
-const CASE: &str = "evm-token-approval-exact";
-
-/// However many fees a record lists, a few are shown and the rest counted.
-#[test]
-fn a_flood_of_fees_is_counted() {
-    let mut tree: serde_json::Value = serde_json::from_str(&accepted_case("evm-record-bitcoin-v1").input).expect("JSON");
-    tree["order"]["affiliate_fees"] = (0..50_000).map(|fee| serde_json::json!({ "fee": fee })).collect();
-    let text = tree.to_string();
-    let value = parse(text.as_bytes()).expect("JSON");
-    let verified = Case::of(&value).and_then(|case| case.verify(&REGISTRY, &Policy::default())).expect("accepted");
-    let fees: Vec<_> = verified.warnings().list().iter().filter(|warning| warning.code == Code::AffiliateFeesNotRequested).collect();
-    assert_eq!(fees.len(), 17);
-    assert_eq!(fees.last().expect("a warning").detail, "and 49984 fees more");
+/// The typed request and the texts of a case.
+struct Documents {
+    request: CreateOrder,
+    response: String,
+    record: Option<String>,
 }
 
-/// One account may be a solver under two ids: an order is judged as before if one of them is on both sides.
-#[test]
-fn a_solver_may_be_pinned_under_two_ids() {
-    let mut pins: serde_json::Value = serde_json::from_str(&read(&fixtures().join("registry.json"))).expect("a registry");
-    let solvers = pins["solvers"].as_array_mut().expect("solvers");
-    let mut twice: Vec<_> =
-        solvers.iter().filter(|solver| solver["chain"].as_str().is_some_and(|chain| chain.starts_with("bitcoin"))).cloned().collect();
-    assert!(!twice.is_empty());
-    for solver in &mut twice {
-        solver["solver_id"] = "another id".into();
+impl Documents {
+    fn from_case(case: &Case) -> Self {
+        Self::from_tree(&case.tree())
     }
-    twice.append(solvers);
-    *solvers = twice;
-    let registry = Registry::from_json(pins.to_string().as_bytes()).expect("a registry");
-    let mut judged = 0;
-    for good in accepted(Family::Evm).into_iter().filter(|good| good.input.contains("\"order\":{")) {
-        let value = parse(good.input.as_bytes()).expect("JSON");
-        let verified = Case::of(&value).and_then(|case| case.verify(&registry, &Policy::default()));
-        assert!(verified.is_ok(), "{}: {:?}", good.id, verified.err());
-        judged += 1;
+
+    fn from_tree(line: &Tree) -> Self {
+        let text = |at: &str| line.at(at).map(Tree::text).filter(|text| text != "null");
+        Self {
+            request: CreateOrder::from_json(text("/request").unwrap().as_bytes()).unwrap(),
+            response: text("/response").unwrap(),
+            record: text("/order"),
+        }
     }
-    assert!(judged > 10, "{judged}");
+
+    fn proposal(&self) -> Proposal<'_> {
+        let proposal = Proposal::new(&self.request, self.response.as_bytes());
+        match &self.record {
+            Some(record) => proposal.with_record(record.as_bytes()),
+            None => proposal,
+        }
+    }
+
+    fn verify(&self) -> Result<Verified, Refusal> {
+        verify(self.proposal(), registry(), &Policy::default())
+    }
 }
 
 #[test]
 fn every_public_type_crosses_threads() {
     const fn crosses<T: Send + Sync>() {}
-    crosses::<AnyProposed<'static>>();
-    crosses::<AnyVerified>();
-    crosses::<AnyUnsigned>();
-    crosses::<AnySigned>();
-    crosses::<Proposed<'static, Evm>>();
-    crosses::<Verified<Evm>>();
-    crosses::<Unsigned<Evm>>();
-    crosses::<Signed<Evm>>();
-    crosses::<Order<'static>>();
-    crosses::<Terms>();
-    crosses::<Case<'static>>();
-    crosses::<Prepared>();
-    crosses::<Outcome>();
-    crosses::<Registry>();
-    crosses::<Policy>();
-    crosses::<Refusal>();
-    crosses::<Summary>();
-    crosses::<Warnings>();
-    crosses::<SigningRequest>();
-    crosses::<Value<'static>>();
-    crosses::<SecretHash>();
-    crosses::<AssetId>();
-    crosses::<Key>();
-    crosses::<ExternalSignature>();
-    crosses::<Submission>();
-    crosses::<evm::Deposit>();
-    crosses::<evm::Wallet>();
-    crosses::<evm::Unsigned>();
-    crosses::<evm::Artefacts>();
-    crosses::<evm::recover::Recovery>();
-    const fn is_error<T: std::error::Error + 'static>() {}
+    crosses::<Proposal<'static>>();
+    crosses::<Verified>();
+    crosses::<Unsigned>();
+    crosses::<Signed>();
+    crosses::<Incomplete>();
+    crosses::<SigningRequest<Payload>>();
+    crosses::<(Transaction, RequestId, GaslessSubmission)>();
+    crosses::<OrderTerms<'static>>();
+    crosses::<(CreateOrder, OrderRecord, Registry, Policy)>();
+    crosses::<(Refusal, ParseError, Summary, Warnings)>();
+    crosses::<countersign::json::Value<'static>>();
+    crosses::<(SecretHash, AssetId)>();
+}
+
+#[test]
+fn every_error_is_a_standard_error() {
+    const fn is_error<T: Error + Send + Sync + 'static>() {}
     is_error::<Refusal>();
-}
-
-#[test]
-fn the_display_of_every_code_is_one_line() {
-    for code in Code::ALL {
-        let refusal = Refusal::new(*code, "/a/b#4-36").with_expected("one\nthing").with_actual("another\r\n\u{2028}\u{202e}thing");
-        for text in [code.to_string(), code.meaning().to_owned(), code.remedy().to_owned(), refusal.to_string(), format!("{refusal:?}")] {
-            assert!(!text.is_empty(), "{code}");
-            assert!(!text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202e}')), "{code}: {text:?}");
-            assert!(!text.ends_with('.'), "{code}: {text}");
-        }
-        assert!(refusal.to_string().starts_with(&format!("{} at /a/b#4-36: ", code.name())), "{refusal}");
-        assert!(refusal.message().contains(code.remedy()), "{refusal}");
+    is_error::<ParseError>();
+    is_error::<Incomplete>();
+    // Question marks reach any caller's error type.
+    fn parse(text: &str) -> Result<AssetId, Box<dyn Error + Send + Sync>> {
+        Ok(text.parse()?)
     }
+    assert_eq!(parse("bitcoin:btc").unwrap().as_str(), "bitcoin:btc");
+    let error = parse("Bitcoin").unwrap_err();
+    assert_eq!(error.downcast_ref::<ParseError>().unwrap().code(), Code::AssetIdMalformed);
 }
 
+/// Typed documents go to the family of the source asset, and say what they say.
 #[test]
-fn codes_are_stable_words() {
-    let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
-    let all = names.len();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), all);
-    for name in names {
-        assert!(
-            name.split('_').all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())),
-            "{name}"
-        );
-    }
-}
-
-/// No state, key, value or outcome prints the secret key, in any of its spellings.
-#[test]
-fn debug_shows_no_secret() {
-    for case in accepted(Family::Evm) {
-        let Some(key) = Tree::parse(&case.input).scalar("/wallet/secret_key") else { continue };
-        let digits = key.trim_start_matches("0x").to_lowercase();
-        let number = hex::decode(&digits).unwrap();
-        let value = parse(case.input.as_bytes()).unwrap();
-        let case_of = Case::of(&value).unwrap();
-        let policy = Policy::default();
-        let proposed = open(case_of.documents, &REGISTRY, &policy).unwrap();
-        let mut shown = vec![format!("{value:?} {value:#?} {case_of:?} {case_of:#?} {proposed:?}")];
-        let wallet = Node::root(case_of.wallet.unwrap(), "/wallet");
-        shown.push(format!("{wallet:?} {wallet:#?}"));
-        let verified = proposed.verify().unwrap();
-        shown.push(format!("{verified:?} {verified:#?}"));
-        let unsigned = verified.prepare_json(wallet).unwrap();
-        shown.push(format!("{unsigned:?} {unsigned:#?}"));
-        let signed = unsigned.sign(&key).unwrap();
-        shown.push(format!("{signed:?} {signed:#?}"));
-        let outcome = Outcome::of_line(case.input.as_bytes(), &REGISTRY, &policy);
-        shown.push(format!("{outcome:?} {outcome:#?} {}", serde_json::to_string(&outcome).unwrap()));
-        let parsed = Key::parse(&key).unwrap();
-        shown.push(format!("{parsed:?} {parsed:#?}"));
-        for text in shown {
-            let text = text.to_lowercase();
-            assert!(!text.contains(&digits), "{}", case.id);
-            assert!(!text.contains(&format!("{number:?}")), "{}", case.id);
-        }
-    }
-}
-
-/// A key that was refused is not repeated either, nor any long part of it.
-#[test]
-fn refusals_show_no_secret() {
-    let base = Tree::parse(&accepted_case(CASE).input);
-    let good = base.scalar("/wallet/secret_key").unwrap();
-    for key in [
-        "0x1111111111111111111111111111111111111111111111111111111111111112".to_owned(),
-        format!("{good}00"),
-        good[..64].to_owned(),
-        good.replace("0x", "0X"),
-        format!(" {good}"),
-    ] {
-        let mut line = base.clone();
-        line.set("/wallet/secret_key", Tree::parse(&format!("\"{key}\"")));
-        let outcome = Outcome::of_line(line.text().as_bytes(), &REGISTRY, &Policy::default());
-        let refusal = outcome.result.as_ref().expect_err("another key").to_string();
-        for text in [refusal, format!("{outcome:?}"), serde_json::to_string(&outcome).unwrap()] {
-            let secret: String = key.chars().filter(char::is_ascii_hexdigit).collect();
-            for start in 0..secret.len() - 16 {
-                assert!(!text.to_lowercase().contains(&secret[start..start + 16].to_lowercase()), "{text}");
+fn documents_of_every_family_are_verified_by_their_own_family() {
+    for family in with_fixtures(FAMILIES) {
+        let mut with_record = 0;
+        for case in accepted(family) {
+            let documents = Documents::from_case(&case);
+            let order = documents.verify().unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id));
+            let expect = case.expect();
+            assert_eq!((order.family(), order.family().name()), (family, expect["family"].as_str().unwrap()), "{}", case.id);
+            assert_eq!(order.order_id(), expect["order_id"], "{}", case.id);
+            let terms = order.terms();
+            assert_eq!((terms.order_id, terms.family), (order.order_id(), family));
+            assert_eq!(terms.pay.base_units, documents.request.source.amount);
+            assert_eq!(terms.receive.base_units, documents.request.destination.amount);
+            assert_eq!(terms.record.is_some(), documents.record.is_some());
+            assert!(!order.summary().lines().is_empty() && !order.coverage().is_empty(), "{}", case.id);
+            let clone = order.clone();
+            assert_eq!((clone.summary(), clone.warnings(), clone.coverage()), (order.summary(), order.warnings(), order.coverage()));
+            // The record of an order under way is judged by the same rules.
+            match verify_record(documents.proposal(), registry(), &Policy::default()) {
+                Ok((record, _)) => {
+                    assert_eq!(record.order_id, order.order_id());
+                    with_record += 1;
+                }
+                Err(refusal) => assert_eq!((refusal.code(), refusal.location()), (Code::MissingField, "/order"), "{}", case.id),
             }
         }
+        assert!(with_record > 0, "{family}: no record");
     }
-}
-
-fn refusal(at: &str, value: &str) -> (String, String) {
-    let mut line = Tree::parse(&accepted_case(CASE).input);
-    line.set(at, Tree::parse(&format!("\"{value}\"")));
-    let got = run(&line.text());
-    let text = |member: &str| got["error"][member].as_str().unwrap_or_default().to_owned();
-    (text("code"), text("at"))
-}
-
-#[test]
-fn what_is_not_pinned_is_refused_by_name() {
-    let source = "/request/source/asset";
-    let words = |code: &str, at: &str| (code.to_owned(), at.to_owned());
-    assert_eq!(refusal(source, "nowhere:coin"), words("unknown_chain", source));
-    assert_eq!(refusal(source, "base:nothing"), words("unknown_asset", source));
-    // A chain that is known by name, but not pinned.
-    let mut registry = Tree::parse(&read(&fixtures().join("registry.json")));
-    registry.set("/assets", Tree::parse("[]"));
-    registry.set("/solvers", Tree::parse("[]"));
-    registry.set("/chains", Tree::parse("[]"));
-    let registry = Registry::from_json(registry.text().as_bytes()).unwrap();
-    let case = accepted_case(CASE);
-    let got = Outcome::of_line(case.input.as_bytes(), &registry, &Policy::default()).result.unwrap_err();
-    assert_eq!((got.code(), got.at()), (Code::UnknownAsset, source));
-    assert_eq!(registry.family("base"), Ok(Family::Evm));
-    assert_eq!(registry.family("nowhere"), Err(Code::UnknownChain));
 }
 
 /// The source asset's pinned chain decides the family, never the shape of the response.
 #[test]
 fn a_family_without_code_is_unsupported() {
-    let unbuilt = [
+    for (asset, family, owner) in [
+        ("base:cbbtc", Family::Evm, "0x6BEe096D56DCfa2a38e9F21FcaecbaB8D21D5aa5"),
         ("tron:trx", Family::Tron, "TSfPmyuqPyAJaXPBMe4RSvV3Lj2kyT1xzc"),
         ("sui:sui", Family::Sui, "0x79a1582388c16d0ab85904f320eb0527481391a9b9ab4b2ab46adc4c2564f9d0"),
         ("solana:sol", Family::Solana, "YH4btvqb4JBWSEJh22MuA231ekpJ5JqbBXQY1apJtKH"),
         ("starknet:strk", Family::Starknet, "0x00609190b1348bcc06da44d58c79709495c11a5a6f0b9e154e1209f2a17dd933"),
-    ];
-    for (asset, family, owner) in unbuilt {
-        let mut line = Tree::parse(&accepted_case(CASE).input);
-        line.set("/request/source/asset", Tree::parse(&format!("\"{asset}\"")));
-        line.set("/request/source/owner", Tree::parse(&format!("\"{owner}\"")));
-        let got = run(&line.text());
-        if countersign::FAMILIES.contains(&family) {
-            // Its own code judges it then, and finds no payload of its own.
-            assert_ne!(got["error"]["code"], "unsupported_family", "{asset}");
-            assert_eq!(got["ok"], serde_json::Value::Bool(false), "{asset}");
-        } else {
-            assert_eq!(
-                (&got["error"]["code"], &got["error"]["at"]),
-                (&"unsupported_family".into(), &"/request/source/asset".into()),
-                "{asset}: {got}"
-            );
-        }
-    }
-}
-
-/// One family's type does not take another family's order.
-#[test]
-fn a_proposed_order_is_of_its_own_family() {
-    let line = accepted_case(CASE).input;
-    let value = parse(line.as_bytes()).unwrap();
-    let documents = Case::of(&value).unwrap().documents;
-    let policy = Policy::default();
-    let order = Order::open(documents, &REGISTRY, &policy).unwrap();
-    assert_eq!(order.family(), Family::Evm);
-    assert!(Proposed::<Evm>::new(order).is_ok());
-    let bitcoin = r#"{"source":{"asset":"bitcoin:btc","amount":"50000"},"destination":{"asset":"ethereum:usdc","owner":"0xAE04EfaBe6775956E5BEC687f2B36B2A028cE7eB","amount":"1"}}"#;
-    let request = parse(bitcoin.as_bytes()).unwrap();
-    let order = Order::open(Documents { request: &request, ..documents }, &REGISTRY, &policy).unwrap();
-    let refusal = Proposed::<Evm>::new(order).map(|_| ()).unwrap_err();
-    assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/request/source/asset"));
-}
-
-/// A registry that contradicts itself is refused before any order is judged by it.
-#[test]
-fn a_registry_that_contradicts_itself_is_refused() {
-    let good = Tree::parse(&read(&fixtures().join("registry.json")));
-    assert!(Registry::from_json(good.text().as_bytes()).is_ok());
-    let Some(Tree::Array(chains)) = good.at("/chains").cloned() else { panic!("chains") };
-    let Some(Tree::Array(assets)) = good.at("/assets").cloned() else { panic!("assets") };
-    let (chain, asset) = (&chains[0], &assets[1]);
-    let set = |at: &str, value: &str| {
-        let mut registry = good.clone();
-        registry.set(at, Tree::parse(value));
-        registry.text()
-    };
-    for (what, text, code, at) in [
-        ("a chain twice", set("/chains/-", &chain.text()), Code::RegistryMalformed, format!("/chains/{}", chains.len())),
-        ("an asset twice", set("/assets/-", &asset.text()), Code::RegistryMalformed, format!("/assets/{}", assets.len())),
-        ("another chain id", set("/assets/1/chain_id", "2"), Code::RegistryMalformed, "/assets/1".to_owned()),
-        ("an asset of another chain", set("/assets/1/chain", "\"base\""), Code::RegistryMalformed, "/assets/1".to_owned()),
-        ("an asset of no chain", set("/assets/1/id", "\"nowhere:usdc\""), Code::RegistryMalformed, "/assets/1".to_owned()),
-        (
-            "a mistyped HTLC",
-            set("/assets/1/htlc/address", "\"0x2A9eA852e504D0d531f83Df5D9EC1938F33D5B9e\""),
-            Code::RegistryMalformed,
-            "/assets/1".to_owned(),
-        ),
-        ("a token without address", set("/assets/1/token/address", "\"\""), Code::RegistryMalformed, "/assets/1".to_owned()),
-        ("a limit in coins", set("/assets/1/min_amount", "\"0.5\""), Code::RegistryMalformed, "/assets/1".to_owned()),
-        ("a malformed network", set("/chains/0/id", "\"evm:x\""), Code::RegistryMalformed, "/chains/0".to_owned()),
-        ("a solver without account", set("/solvers/0/address", "\"0x12\""), Code::RegistryMalformed, "/solvers/0".to_owned()),
-        ("a solver of no chain", set("/solvers/0/chain", "\"nowhere\""), Code::RegistryMalformed, "/solvers/0".to_owned()),
-        ("chains of another type", set("/chains", "{}"), Code::WrongType, "/chains".to_owned()),
     ] {
-        let refusal = Registry::from_json(text.as_bytes()).map(|_| ()).expect_err(what);
-        assert_eq!((refusal.code(), refusal.location()), (code, at.as_str()), "{what}: {refusal}");
-    }
-    for member in ["/chains", "/assets"] {
-        let mut registry = good.clone();
-        registry.remove(member);
-        let refusal = Registry::from_json(registry.text().as_bytes()).map(|_| ()).unwrap_err();
-        assert_eq!((refusal.code(), refusal.location()), (Code::MissingField, member));
-    }
-}
-
-/// What is pinned is written and read again without a change.
-#[test]
-fn a_registry_survives_its_own_file() {
-    let first = serde_json::to_string(&*REGISTRY).unwrap();
-    let again = Registry::from_json(first.as_bytes()).unwrap();
-    assert_eq!(first, serde_json::to_string(&again).unwrap());
-    assert_eq!(REGISTRY.assets().len(), again.assets().len());
-    assert_eq!(REGISTRY.solvers(), again.solvers());
-}
-
-/// Every byte of the payload stands for a line that the owner reads.
-#[test]
-fn the_spans_of_a_summary_cover_the_payload() {
-    for case in accepted(Family::Evm) {
-        let value = parse(case.input.as_bytes()).unwrap();
-        let verified = Case::of(&value).unwrap().verify(&REGISTRY, &Policy::default()).unwrap();
-        let spans = verified.coverage();
-        let tree = Tree::parse(&case.input);
-        let titles: Vec<_> = verified.summary().lines().iter().map(|line| line.topic).collect();
-        for at in [
-            "/response/result/approval_transaction",
-            "/response/result/initiate_transaction",
-            "/response/result/transaction",
-            "/response/result/typed_data",
-        ] {
-            for (at, token) in tree.scalars(at) {
-                if token == "null" {
-                    continue;
-                }
-                if at.ends_with("/data") {
-                    let len = (token.len() - 4) / 2;
-                    let mut next = 0;
-                    for span in spans.iter().filter(|span| span.at == at) {
-                        let (start, end) = span.bytes.unwrap();
-                        assert_eq!(start, next, "{}: {at}", case.id);
-                        next = end;
-                    }
-                    assert_eq!(next, len, "{}: {at}", case.id);
-                } else {
-                    assert!(
-                        spans.iter().any(|span| at == span.at || at.starts_with(&format!("{}/", span.at))),
-                        "{}: {at} is not covered",
-                        case.id
-                    );
-                }
+        // A response of other families' shape.
+        for base in ["evm-token-approval-exact", "bitcoin-address", "solana-native-legacy"] {
+            if base.starts_with(family.name()) {
+                continue;
+            }
+            let mut line = accepted_case("evm-token-approval-exact").tree();
+            line.set("/response", accepted_case(base).tree().at("/response").unwrap().clone());
+            line.set("/request/source/asset", Tree::parse(&format!("\"{asset}\"")));
+            line.set("/request/source/owner", Tree::parse(&format!("\"{owner}\"")));
+            let refusal = Documents::from_tree(&line).verify().map(|_| ()).unwrap_err();
+            if FAMILIES.contains(&family) {
+                // Its own code judges it then, and finds no payload of its own.
+                assert_ne!(refusal.code(), Code::UnsupportedFamily, "{asset}: {refusal}");
+            } else {
+                assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/request/source/asset"), "{asset}: {refusal}");
             }
         }
-        for span in &spans {
-            assert!(tree.at(&span.at).is_some(), "{}: {} does not exist", case.id, span.at);
-            assert!(titles.contains(&span.topic), "{}: {:?} has no line", case.id, span.topic);
+    }
+}
+
+/// Orders of families that this build lacks are refused as that, whatever they say, and their records too.
+#[test]
+fn every_order_of_a_family_that_is_not_built_is_unsupported() {
+    for family in Family::ALL.iter().copied().filter(|family| !FAMILIES.contains(family)) {
+        for case in accepted(family) {
+            let documents = Documents::from_case(&case);
+            let refusal = documents.verify().map(|_| ()).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/request/source/asset"), "{}", case.id);
+            assert_eq!(refusal.blame(), countersign::Blame::Unsupported);
+            let refusal = verify_record(documents.proposal(), registry(), &Policy::default()).map(|_| ()).unwrap_err();
+            assert_eq!(refusal.code(), Code::UnsupportedFamily, "{}", case.id);
         }
+    }
+}
+
+#[test]
+fn what_is_not_pinned_is_refused_by_name() {
+    let case = accepted_case("evm-token-approval-exact");
+    let source = "/request/source/asset";
+    let refusal = |asset: &str, registry: &Registry| {
+        let mut line = case.tree();
+        line.set(source, Tree::parse(&format!("\"{asset}\"")));
+        let refusal = verify(Documents::from_tree(&line).proposal(), registry, &Policy::default()).map(|_| ()).unwrap_err();
+        (refusal.code(), refusal.location().to_owned())
+    };
+    assert_eq!(refusal("nowhere:coin", registry()), (Code::UnknownChain, source.to_owned()));
+    assert_eq!(refusal("base:nothing", registry()), (Code::UnknownAsset, source.to_owned()));
+    // A chain that is known by name, but not pinned.
+    let empty = Registry::from_json(br#"{"chains":[],"assets":[],"solvers":[]}"#).unwrap();
+    assert_eq!(refusal("base:cbbtc", &empty), (Code::UnknownAsset, source.to_owned()));
+    assert_eq!(empty.family("base"), Ok(Family::Evm));
+    assert_eq!(empty.family("nowhere").map_err(ParseError::code), Err(Code::UnknownChain));
+}
+
+#[cfg(feature = "evm")]
+mod with_evm {
+    //! The whole flow through the facade, and that a family's own states are its states.
+
+    use countersign::evm::{self, Calls, FundingPath};
+    use countersign::{Role, SignedTransaction};
+
+    use super::*;
+
+    const CASE: &str = "evm-token-approval-exact";
+
+    fn prepared(case: &Case, path: impl Into<FundingPath<Calls>>) -> Unsigned {
+        let Verified::Evm(order) = Documents::from_case(case).verify().unwrap() else { panic!("the wrong family") };
+        order.prepare(path).unwrap().into()
+    }
+
+    fn calls() -> Calls {
+        Calls::eip1559(22, 30_000_000_000, 1_000_000_000)
+    }
+
+    #[test]
+    fn the_whole_flow_without_naming_a_family_but_once() {
+        let case = accepted_case(CASE);
+        let mut unsigned = prepared(&case, FundingPath::Both(calls()));
+        assert_eq!((unsigned.family(), unsigned.order_id()), (Family::Evm, case.expect()["order_id"].as_str().unwrap()));
+        let requests = unsigned.requests();
+        assert_eq!(requests.iter().map(|request| request.id).collect::<Vec<_>>(), unsigned.missing());
+        assert!(requests.iter().all(|request| matches!(request.payload, Payload::Evm(_))));
+        assert!(unsigned.summary().to_string().contains(&hex::encode(&requests[0].digest)));
+
+        let incomplete = unsigned.finish().unwrap_err();
+        assert_eq!(incomplete.missing().len(), 3);
+        assert!(incomplete.to_string().contains("approval, initiate, typed_data"), "{incomplete}");
+        unsigned = incomplete.into_unsigned();
+        unsigned.sign(&case.secret_key().unwrap()).unwrap();
+        assert_eq!(unsigned.missing(), []);
+        let signed = unsigned.finish().unwrap();
+        assert_eq!(signed.order_id(), case.expect()["order_id"]);
+        let expect = &case.expect()["artefacts"];
+        for SignedTransaction { role, id, bytes, native, .. } in signed.transactions() {
+            let Transaction::Evm(native) = native else { panic!("the wrong family") };
+            let part = &expect[role.to_string()];
+            assert_eq!(
+                (id.as_str(), format!("0x{}", hex::encode(bytes)).as_str()),
+                (part["tx_hash"].as_str().unwrap(), part["signed"].as_str().unwrap())
+            );
+            assert_eq!(native.tx_hash().to_string(), id);
+        }
+        assert_eq!(signed.gasless().unwrap().signature, expect["typed_data"]["signature"]);
+    }
+
+    #[test]
+    fn signatures_in_text_are_proven_one_by_one() {
+        let case = accepted_case(CASE);
+        let signature = case.expect()["artefacts"]["typed_data"]["signature"].as_str().unwrap().to_owned();
+        let mut unsigned = prepared(&case, evm::Gasless);
+        assert_eq!(unsigned.missing(), [RequestId::TypedData]);
+        for (id, text, code) in [
+            (RequestId::Initiate, signature.as_str(), Code::NothingToSign),
+            (RequestId::TypedData, "0x", Code::SignatureMalformed),
+            (RequestId::TypedData, &"11".repeat(65)[..128], Code::SignatureMismatch),
+        ] {
+            let refusal = unsigned.attach(id, text).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (code, ""), "{id}");
+            assert_eq!(unsigned.missing(), [RequestId::TypedData]);
+        }
+        unsigned.attach(RequestId::TypedData, &signature).unwrap();
+        let signed = unsigned.finish().unwrap();
+        assert_eq!((signed.transactions().len(), signed.gasless().unwrap().signature), (0, signature));
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_never_repeated() {
+        let mut unsigned = prepared(&accepted_case(CASE), calls());
+        let secret = "63822b05d67ab80da6f2055ccc95d1522d984f040566dd5c90a1e27607948";
+        let refusal = unsigned.sign(secret).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::KeyMalformed, ""));
+        assert!(!format!("{refusal} {refusal:?}").contains(&secret[..8]));
+    }
+
+    /// A state of one family goes where a state of any family is wanted.
+    #[test]
+    fn a_familys_states_are_the_facades() {
+        let case = accepted_case(CASE);
+        let documents = Documents::from_case(&case);
+        let order = evm::verify(documents.proposal(), registry(), &Policy::default()).unwrap();
+        let any = Verified::from(order.clone());
+        assert_eq!((any.summary(), any.order_id()), (order.summary(), order.order_id()));
+        let mut unsigned = order.prepare(calls()).unwrap();
+        unsigned.sign(&case.secret_key().unwrap().parse().unwrap()).unwrap();
+        let signed = unsigned.finish().unwrap();
+        let roles: Vec<_> = signed.transactions().iter().map(|transaction| transaction.role).collect();
+        assert_eq!(roles, [Role::Approval, Role::Initiate]);
+        let any = Signed::from(signed);
+        assert_eq!(any.transactions().iter().map(|transaction| transaction.role).collect::<Vec<_>>(), roles);
     }
 }

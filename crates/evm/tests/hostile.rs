@@ -13,7 +13,7 @@ const PUBLISHED: [(&str, Code); 20] = [
     ("chain_id_mismatch", Code::ChainMismatch),
     ("permit_primary_type", Code::TypedDataPrimaryType),
     ("trailing_calldata", Code::CalldataLength),
-    ("initiate_selector_transfer", Code::UnexpectedSelector),
+    ("initiate_selector_transfer", Code::UnknownContract),
     ("native_value_not_amount", Code::ValueMismatch),
     ("secret_hash_not_request", Code::SecretHashMismatch),
     ("status_not_ok", Code::ServiceError),

@@ -1,4 +1,4 @@
-//! The wallet's own limits, and what the registry lists about a chain.
+//! The wallet's own limits, what the registry lists about a chain, and whom it pins.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use countersign_core::{Blame, Code, Policy, Refusal, Registry};
 use countersign_evm::{Evm, VerifiedOrder};
-use countersign_testkit::{TestResult, fixture, registry, registry_json, set, verified, verified_under};
+use countersign_testkit::{TestResult, fixture, fixtures, registry, registry_json, set, verified, verified_under};
 use serde_json::json;
 
 /// 43200 blocks of two seconds: 24 hours.
@@ -119,4 +119,39 @@ fn a_timelock_above_the_listed_one_is_a_warning() -> TestResult {
         verified::<Evm>(&case).deposit().initiate
     );
     Ok(())
+}
+
+/// However many fees a record lists, a few are shown and the rest counted.
+#[test]
+fn a_flood_of_fees_is_counted() {
+    let mut tree: serde_json::Value = serde_json::from_str(&fixture::<Evm>("evm-record-bitcoin-v1").input).expect("JSON");
+    tree["order"]["affiliate_fees"] = (0..50_000).map(|fee| serde_json::json!({ "fee": fee })).collect();
+    let case = fixture::<Evm>("evm-record-bitcoin-v1").with_input(tree.to_string());
+    let verified = verified::<Evm>(&case);
+    let fees: Vec<_> = verified.warnings().list().iter().filter(|warning| warning.code == Code::AffiliateFeesNotRequested).collect();
+    assert_eq!(fees.len(), 17);
+    assert_eq!(fees.last().expect("a warning").detail, "and 49984 fees more");
+}
+
+/// One account may be a solver under two ids: an order is judged as before if one of them is on both sides.
+#[test]
+fn a_solver_may_be_pinned_under_two_ids() {
+    let mut pins: serde_json::Value = registry_json();
+    let solvers = pins["solvers"].as_array_mut().expect("solvers");
+    let mut twice: Vec<_> =
+        solvers.iter().filter(|solver| solver["chain"].as_str().is_some_and(|chain| chain.starts_with("bitcoin"))).cloned().collect();
+    assert!(!twice.is_empty());
+    for solver in &mut twice {
+        solver["solver_id"] = "another id".into();
+    }
+    twice.append(solvers);
+    *solvers = twice;
+    let registry = Registry::from_json(pins.to_string().as_bytes()).expect("a registry");
+    let mut judged = 0;
+    for case in fixtures::<Evm>().unwrap().into_iter().filter(|case| case.input.contains("\"order\":{")) {
+        let verified = verified_under::<Evm>(&case, &registry, &Policy::default());
+        assert!(verified.is_ok(), "{}: {:?}", case.id, verified.err());
+        judged += 1;
+    }
+    assert!(judged > 10, "{judged}");
 }

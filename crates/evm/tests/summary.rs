@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use countersign_batch::Outcome;
 use countersign_core::Policy;
-use countersign_evm::{Calls, Evm, Gasless};
+use countersign_evm::{Calls, Evm};
 use countersign_testkit::lines::run;
 use countersign_testkit::{Tree, fixture, registry, verified};
 use serde_json::Value;
@@ -100,13 +100,6 @@ fn refusals_in_words() {
         refusal("evm-record-evm-v1", "/order/destination_swap/amount", "\"1\""),
     ];
     insta::assert_snapshot!(lines.join("\n"));
-}
-
-/// Without a transaction nobody pays for gas, and only the message is signed.
-#[test]
-fn the_gasless_path_reads_like_this() {
-    let unsigned = verified::<Evm>(&fixture::<Evm>("evm-native-typed-data")).prepare(Gasless).unwrap();
-    insta::assert_snapshot!(unsigned.summary().to_string());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 /// The warnings whose presence a case fixes (`expect.warnings` in `fixtures/case.schema.json`), because they follow from the
 /// order alone: where a case names its warnings, these are all named. Others may come and go.
-pub(crate) const FIXED: [&str; 8] = [
+pub const FIXED: [&str; 8] = [
     "unlimited_approval",
     "approval_above_amount",
     "unpinned_solver",

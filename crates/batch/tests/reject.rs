@@ -12,14 +12,23 @@
     reason = "a test fails by panicking"
 )]
 
-mod fixture;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use countersign::{Code, FAMILIES, Family, Policy, Registry};
-use fixture::tree::unquoted;
-use fixture::{Good, REGISTRY, Tree, accepted, fixtures, output, read, run, warning_codes};
+use countersign_testkit::lines::{accepted, output, run, warning_codes};
+use countersign_testkit::tree::unquoted;
+use countersign_testkit::{Case, Tree, project, registry};
 use serde_json::Value;
+
+fn fixtures() -> PathBuf {
+    project().join("fixtures")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 struct Change {
     id: String,
@@ -96,7 +105,7 @@ fn edit(tree: &mut Tree, remove: &[String], set: &[(String, Tree)]) {
 
 impl Change {
     /// The base line with the change made.
-    fn line(&self, base: &Good) -> String {
+    fn line(&self, base: &Case) -> String {
         let mut tree = Tree::parse(&base.input);
         edit(&mut tree, &self.remove, &self.set);
         let mut line = tree.text();
@@ -112,8 +121,8 @@ impl Change {
         line
     }
 
-    fn run(&self, base: &Good) -> Value {
-        let registry = self.registry.as_ref().map(|change| {
+    fn run(&self, base: &Case) -> Value {
+        let changed = self.registry.as_ref().map(|change| {
             let mut tree = Tree::parse(&read(&fixtures().join("registry.json")));
             edit(&mut tree, &texts(change.at("/remove")), &members(change.at("/set")));
             Registry::from_json(tree.text().as_bytes()).unwrap_or_else(|refusal| panic!("{}: {refusal}", self.id))
@@ -122,11 +131,11 @@ impl Change {
             Some(policy) => Policy::from_json(policy.text().as_bytes()).unwrap_or_else(|refusal| panic!("{}: {refusal}", self.id)),
             None => Policy::default(),
         };
-        serde_json::from_str(&output(self.line(base).as_bytes(), registry.as_ref().unwrap_or(&REGISTRY), &policy)).unwrap()
+        serde_json::from_str(&output(self.line(base).as_bytes(), changed.as_ref().unwrap_or(registry()), &policy)).unwrap()
     }
 }
 
-fn bases(family: Family) -> BTreeMap<String, Good> {
+fn bases(family: Family) -> BTreeMap<String, Case> {
     accepted(family).into_iter().map(|case| (case.id.clone(), case)).collect()
 }
 
@@ -217,19 +226,21 @@ fn refusals_can_be_shown() {
 const ELSEWHERE: &[(Code, &str)] = &[
     (Code::JsonNotUtf8, "a JSON file of cases cannot hold it: refuses_bytes_that_are_not_utf_8"),
     (Code::JsonTooLarge, "16 MiB do not belong into a file of cases: refuses_a_line_above_16_mib"),
-    (Code::UnsupportedFamily, "depends on which families are built: api.rs"),
-    (Code::SignatureMalformed, "signatures from outside: attach.rs"),
-    (Code::SignatureHighS, "signatures from outside: attach.rs"),
-    (Code::SignatureMismatch, "signatures from outside: attach.rs"),
-    (Code::SignatureCount, "signatures from outside: attach.rs"),
-    (Code::ContractSignatureUnverified, "signatures from outside: attach.rs"),
-    (Code::SignatureUnverified, "signatures from outside: crates/sui/tests/sign.rs"),
-    (Code::PsbtMismatch, "signatures from outside: crates/bitcoin/tests/sign.rs"),
+    (Code::UnsupportedFamily, "depends on which families are built: crates/countersign/tests/api.rs"),
+    (Code::SignatureMalformed, "external signatures: crates/evm/tests/sign.rs"),
+    (Code::SignatureHighS, "external signatures: crates/evm/tests/sign.rs"),
+    (Code::SignatureMismatch, "external signatures: crates/evm/tests/sign.rs"),
+    (Code::SignatureCount, "external signatures: crates/evm/tests/sign.rs"),
+    (Code::ContractSignatureUnverified, "external signatures: crates/evm/tests/sign.rs"),
+    (Code::SignatureUnverified, "external signatures: crates/sui/tests/sign.rs"),
+    (Code::PsbtMismatch, "external signatures: crates/bitcoin/tests/sign.rs"),
     (Code::TransactionAboveStandard, "thousands of coins do not belong into a file of cases: crates/bitcoin/tests/coins.rs"),
-    (Code::FundingMismatch, "the way out: crates/bitcoin/tests/recover.rs"),
-    (Code::InstantRefundMismatch, "the way out: crates/bitcoin/tests/recover.rs"),
-    (Code::SighashMismatch, "the way out: crates/bitcoin/tests/recover.rs"),
-    (Code::SecretWrong, "the way out: crates/evm/tests/published.rs"),
+    (Code::FundingMismatch, "recovery: crates/bitcoin/tests/recover.rs"),
+    (Code::InstantRefundMismatch, "recovery: crates/bitcoin/tests/recover.rs"),
+    (Code::SighashMismatch, "recovery: crates/bitcoin/tests/recover.rs"),
+    (Code::SecretWrong, "recovery: crates/evm/tests/recover.rs"),
+    (Code::SignatureMissing, "the typed API alone: crates/evm/tests/sign.rs"),
+    (Code::TransactionMismatch, "external wallets: crates/evm/tests/external.rs"),
     (Code::Internal, "no input is known that gives it; properties.rs looks for one"),
 ];
 
@@ -293,12 +304,12 @@ fn every_member_has_a_case() {
     }
 }
 
-fn first_case() -> Good {
+fn first_case() -> Case {
     accepted(FAMILIES[0]).swap_remove(0)
 }
 
 fn refusal(line: &[u8]) -> (String, String, Value) {
-    let got: Value = serde_json::from_str(&output(line, &REGISTRY, &Policy::default())).unwrap();
+    let got: Value = serde_json::from_str(&output(line, registry(), &Policy::default())).unwrap();
     let text = |member: &str| got["error"][member].as_str().unwrap_or_default().to_owned();
     (text("code"), text("at"), got["id"].clone())
 }

@@ -13,22 +13,26 @@
     reason = "a test fails by panicking"
 )]
 
-mod fixture;
-
-use countersign::case::Outcome;
-use countersign::{Family, Policy};
-use fixture::telling::{TELLING, TELLING_RECORDS};
-use fixture::tree::{escaped, quoted, unquoted};
-use fixture::{Good, REGISTRY, Tree, accepted, built, output, run, warning_codes};
+use countersign::{FAMILIES, Family, Policy};
+use countersign_batch::Outcome;
+use countersign_testkit::lines::{accepted, output, run, warning_codes, with_fixtures};
+use countersign_testkit::telling::{TELLING, TELLING_RECORDS};
+use countersign_testkit::tree::{escaped, quoted, unquoted};
+use countersign_testkit::{Case, Tree, registry};
 use proptest::prelude::*;
 use serde_json::Value;
+
+/// The families of this build that have accept fixtures.
+fn built() -> impl Iterator<Item = Family> {
+    with_fixtures(FAMILIES)
+}
 
 fn all() -> bool {
     std::env::var_os("COUNTERSIGN_ALL_FIXTURES").is_some()
 }
 
 /// The named cases of the families that are built; every case of a family for which none is named.
-fn cases(telling: &[&str]) -> Vec<Good> {
+fn cases(telling: &[&str]) -> Vec<Case> {
     let named = |family: Family| telling.iter().any(|id| id.starts_with(family.name()));
     built()
         .flat_map(|family| accepted(family).into_iter().map(move |case| (family, case)))
@@ -45,7 +49,7 @@ fn is_sampled(at: &str) -> bool {
 }
 
 /// A case as a tree, without the key: signing what is compared anyway would only cost time.
-fn unsigned(case: &Good) -> Tree {
+fn unsigned(case: &Case) -> Tree {
     let mut tree = Tree::parse(&case.input);
     if tree.at("/wallet/secret_key").is_some() {
         tree.remove("/wallet/secret_key");
@@ -189,26 +193,6 @@ fn every_byte_of_the_calldata_is_refused_or_shown() {
     assert!(wrongs.is_empty(), "{} of {runs}:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// Of the five words of a call, what is not fixed by the request or by another payload is only the solver and, without
-/// typed data, the timelock.
-#[test]
-fn a_changed_byte_that_the_terms_fix_is_refused() {
-    for id in ["evm-token-approval-exact", "evm-native-typed-data"] {
-        let Some(case) = cases(&[id]).into_iter().find(|case| case.id == id) else { continue };
-        let tree = unsigned(&case);
-        let at = "/response/result/initiate_transaction/data";
-        let data = hex::decode(tree.scalar(at).unwrap().trim_start_matches("0x")).unwrap();
-        for index in 0..data.len() {
-            for bit in 0..8 {
-                let mut other = data.clone();
-                other[index] ^= 1 << bit;
-                let after = run(&changed(&tree, at, Some(&quoted(&format!("0x{}", hex::encode(other))))));
-                assert_eq!(after["ok"], Value::Bool(false), "{id}: byte {index}, bit {bit}");
-            }
-        }
-    }
-}
-
 /// Members of a record that only inform. A change in any other is refused, or read by the owner, or the same value in
 /// another spelling.
 const INFORMS: [&str; 9] = [
@@ -271,22 +255,6 @@ fn every_member_of_the_record_is_refused_shown_or_only_informs() {
     assert!(wrongs.is_empty(), "{} of {runs}:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// On Bitcoin-like chains the request may leave the owner out. Then nothing fixes where the record pays to, and the swap
-/// id does not either: it binds only the key.
-#[test]
-fn a_payout_address_that_the_record_chose_is_shown_or_refused() {
-    let Some(case) = cases(&["evm-record-bitcoin-v1"]).into_iter().find(|case| case.id == "evm-record-bitcoin-v1") else { return };
-    let mut tree = unsigned(&case);
-    tree.remove("/request/destination/owner");
-    let before = run(&tree.text());
-    // An address of another fixture: valid, of the same network, of somebody else.
-    let other = accepted(Family::Evm).iter().find(|case| case.id == "evm-record-bitcoin-v2").map(|case| Tree::parse(&case.input)).unwrap();
-    let theirs = other.scalar("/order/destination_swap/redeemer").unwrap();
-    let after = run(&changed(&tree, "/order/destination_swap/redeemer", Some(&quoted(&theirs))));
-    let seen = after["ok"] != Value::Bool(true) || read_by_the_owner(&before) != read_by_the_owner(&after);
-    assert!(seen, "the record pays to {theirs}, and nothing says so");
-}
-
 /// The order of keys, blanks between tokens and escapes in text mean nothing.
 fn respelt(tree: &Tree, random: &mut Random, in_wallet: bool) -> String {
     let blank = |random: &mut Random| ["", " ", "\t", "\r\n  "][random.below(4)].to_owned();
@@ -347,16 +315,16 @@ fn spelling_does_not_change_the_artefacts() {
 #[test]
 fn the_same_line_gives_the_same_bytes() {
     for case in cases(TELLING) {
-        let first = output(case.input.as_bytes(), &REGISTRY, &Policy::default());
+        let first = output(case.input.as_bytes(), registry(), &Policy::default());
         for _ in 0..3 {
-            assert_eq!(first, output(case.input.as_bytes(), &REGISTRY, &Policy::default()), "{}", case.id);
+            assert_eq!(first, output(case.input.as_bytes(), registry(), &Policy::default()), "{}", case.id);
         }
     }
 }
 
 /// One line out, which is one object with an id, a verdict, and either artefacts or an error.
 fn is_one_answer(line: &[u8]) {
-    let outcome = Outcome::of_line(line, &REGISTRY, &Policy::default());
+    let outcome = Outcome::from_line(line, registry(), &Policy::default());
     let text = serde_json::to_string(&outcome).expect("an outcome is always JSON");
     assert!(!text.contains('\n'), "more than one line: {text}");
     let answer: Value = serde_json::from_str(&text).expect("one object");
@@ -473,7 +441,7 @@ proptest! {
         let line = tree.text();
         let end = place.index(line.len());
         is_one_answer(&line.as_bytes()[..end]);
-        prop_assert!(!Outcome::of_line(&line.as_bytes()[..end], &REGISTRY, &Policy::default()).is_ok());
+        prop_assert!(!Outcome::from_line(&line.as_bytes()[..end], registry(), &Policy::default()).is_ok());
     }
 
     #[test]
@@ -485,7 +453,7 @@ proptest! {
             let line = changed(&tree, &at, Some(&quoted(&format!("0x{}", hex::encode(other)))));
             is_one_answer(line.as_bytes());
             // No random words hold the secret hash that was asked for.
-            prop_assert!(!Outcome::of_line(line.as_bytes(), &REGISTRY, &Policy::default()).is_ok());
+            prop_assert!(!Outcome::from_line(line.as_bytes(), registry(), &Policy::default()).is_ok());
         }
     }
 }

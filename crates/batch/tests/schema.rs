@@ -8,16 +8,22 @@
     reason = "a test fails by panicking"
 )]
 
-mod fixture;
-
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fixture::{fixtures, read};
+use countersign_testkit::project;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 type Change = fn(&mut Value);
+
+fn fixtures() -> PathBuf {
+    project().join("fixtures")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 fn schema(name: &str) -> Validator {
     let schema: Value = serde_json::from_str(&read(&fixtures().join(name))).unwrap();
