@@ -24,7 +24,7 @@ pub use report::{
 };
 pub use ruint::aliases::U256;
 pub use state::{
-    GaslessSubmission, Incomplete, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SigningRequest, UnsignedOrder, VerifiedOrder,
+    GaslessSubmission, Incomplete, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest, UnsignedOrder, VerifiedOrder,
     verify, verify_context, verify_record,
 };
 pub use trust::{ApprovalPolicy, Asset, Chain, Change, Contract, Policy, Registry, Solver, Sponsor};

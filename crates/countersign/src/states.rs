@@ -100,26 +100,26 @@ any_family! {
 
 any_family! {
     /// Payloads for any signer, and the signatures that were attached so far.
-    #[expect(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
+    #[allow(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
     #[must_use = "an unsigned order is there to be signed"]
     Unsigned = UnsignedOrder
 }
 
 any_family! {
     /// An order with all its signatures, each of them proven.
-    #[expect(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
+    #[allow(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
     Signed = SignedOrder
 }
 
 any_family! {
     /// What a signer is given, in the native type of its family.
-    #[expect(clippy::large_enum_variant, reason = "a payload is handed to a signer, and never stored by the thousand")]
+    #[allow(clippy::large_enum_variant, reason = "a payload is handed to a signer, and never stored by the thousand")]
     Payload = PayloadOf
 }
 
 any_family! {
     /// A signed transaction in the native type of its family.
-    #[expect(clippy::large_enum_variant, reason = "a transaction is broadcast, and never stored by the thousand")]
+    #[allow(clippy::large_enum_variant, reason = "a transaction is broadcast, and never stored by the thousand")]
     Transaction = TransactionOf
 }
 

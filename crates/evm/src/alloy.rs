@@ -2,8 +2,6 @@
 //!
 //! They are given the transaction and the typed data, never a bare hash, which hardware refuses to sign.
 
-use std::fmt;
-
 use alloy_network::{TxSigner, TxSignerSync};
 use alloy_primitives::{Address, Signature};
 use alloy_signer::{Signer, SignerSync};
@@ -15,44 +13,7 @@ use crate::transaction::Unsigned;
 use crate::{Evm, Payload};
 
 /// Why an alloy signer did not sign.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SignerError {
-    /// The signer's own error.
-    Signer(alloy_signer::Error),
-    /// The signer controls another account, or made another signature than it was asked for.
-    Refused(Refusal),
-}
-
-impl fmt::Display for SignerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Signer(_) => f.write_str("the signer failed"),
-            Self::Refused(_) => f.write_str("the signature was refused"),
-        }
-    }
-}
-
-impl std::error::Error for SignerError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Signer(error) => Some(error),
-            Self::Refused(refusal) => Some(refusal),
-        }
-    }
-}
-
-impl From<alloy_signer::Error> for SignerError {
-    fn from(error: alloy_signer::Error) -> Self {
-        Self::Signer(error)
-    }
-}
-
-impl From<Refusal> for SignerError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
+pub type SignerError = countersign_core::SignerError<alloy_signer::Error>;
 
 /// Returns what is still to be signed, after checking that the signer controls the sender: a hardware signer would ask its
 /// owner in vain.
@@ -72,9 +33,10 @@ impl<S: TxSignerSync<Signature> + SignerSync + ?Sized> SignWith<S> for Evm {
     fn sign_with(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), SignerError> {
         for (id, payload) in open_requests(unsigned, TxSignerSync::address(signer))? {
             let signature = match payload {
-                Payload::Transaction(mut transaction) => signer.sign_transaction_sync(&mut transaction)?,
-                Payload::TypedData(typed_data) => signer.sign_dynamic_typed_data_sync(&typed_data)?,
+                Payload::Transaction(mut transaction) => signer.sign_transaction_sync(&mut transaction),
+                Payload::TypedData(typed_data) => signer.sign_dynamic_typed_data_sync(&typed_data),
             };
+            let signature = signature.map_err(SignerError::Signer)?;
             unsigned.attach(id, ExternalSignature::Ecdsa(signature), warnings)?;
         }
         Ok(())
@@ -87,9 +49,10 @@ impl<S: TxSigner<Signature> + Signer + Sync + ?Sized> SignWithAsync<S> for Evm {
     async fn sign_with_async(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), SignerError> {
         for (id, payload) in open_requests(unsigned, TxSigner::address(signer))? {
             let signature = match payload {
-                Payload::Transaction(mut transaction) => signer.sign_transaction(&mut transaction).await?,
-                Payload::TypedData(typed_data) => signer.sign_dynamic_typed_data(&typed_data).await?,
+                Payload::Transaction(mut transaction) => signer.sign_transaction(&mut transaction).await,
+                Payload::TypedData(typed_data) => signer.sign_dynamic_typed_data(&typed_data).await,
             };
+            let signature = signature.map_err(SignerError::Signer)?;
             unsigned.attach(id, ExternalSignature::Ecdsa(signature), warnings)?;
         }
         Ok(())

@@ -17,12 +17,14 @@
 //! ```
 
 mod request;
+mod signer;
 
 use std::fmt;
 use std::sync::Arc;
 
 use countersign_chains::Family;
 
+pub use signer::SignerError;
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
 
 use crate::family::{
