@@ -2,7 +2,7 @@
 
 use countersign_core::family::{ChainFamily, KeyOf, Signable, SignatureOf, UnsignedOf, WalletOf};
 use countersign_core::json::{Members, Node};
-use countersign_core::{Code, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
+use countersign_core::{Code, ParseError, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
 use serde::{Serialize, Serializer};
 
 /// Where the local key of a case is.
@@ -26,6 +26,25 @@ pub trait JsonFamily: ChainFamily {
     /// A [`Refusal`] at the signature.
     fn read_signature(signature: Node<'_, '_>) -> Result<SignatureOf<Self>, Refusal> {
         signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&signature.at().to_string()))
+    }
+
+    /// Parses the name that a signature is given under: the request's, unless the family has further names.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NothingToSign`] for any other text.
+    fn read_request(name: &str) -> Result<RequestId, ParseError> {
+        name.parse()
+    }
+
+    /// Requires that the key of a case has something to sign.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member of the wallet context that is missing for it; the caller puts `/wallet` in front.
+    fn check_signable(unsigned: &UnsignedOf<Self>) -> Result<(), Refusal> {
+        let _ = unsigned;
+        Ok(())
     }
 
     /// Requires of a key that it signed what the key of a case has to sign.
@@ -63,6 +82,7 @@ pub fn prepare_json<F: JsonFamily>(order: &VerifiedOrder<F>, wallet: Node<'_, '_
 /// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`, never with any part of the key.
 pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> Result<(), Refusal> {
     let key: KeyOf<F> = key.parse().map_err(|error| Refusal::new(error, KEY))?;
+    F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.under("/wallet"))?;
     unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.under(KEY))
 }
 
@@ -80,7 +100,7 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: N
         members.keys().zip(members.iter()).map(|(name, node)| Ok((name, F::read_signature(node)?))).collect::<Result<_, Refusal>>()?;
     for (name, signature) in read {
         let at = || format!("{SIGNATURES}/{}", name.replace('~', "~0").replace('/', "~1"));
-        let id: RequestId = name.parse().map_err(|error| Refusal::new(error, at()))?;
+        let id = F::read_request(name).map_err(|error| Refusal::new(error, at()))?;
         unsigned.attach(id, signature).map_err(|refusal| refusal.under(&at()))?;
     }
     Ok(())

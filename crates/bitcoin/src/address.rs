@@ -4,7 +4,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{PubkeyHash, ScriptBuf, ScriptHash, XOnlyPublicKey, base58};
 use countersign_core::chains::address::{hrp, parse_bitcoin, parse_xonly};
 use countersign_core::chains::{AddressError, BitcoinNet, Coin, Network};
-use countersign_core::{Account, Code, Family, Refusal, bad_address};
+use countersign_core::{Account, Amount, Code, Family, Refusal, U256, address_refusal};
 
 /// A Bitcoin-like chain: which coin, and which of its networks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,16 +16,16 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The chain of a network; `None` for another family's.
+    /// Returns the chain of a network; `None` for another family's.
     #[must_use]
-    pub const fn of(network: &Network) -> Option<Self> {
+    pub const fn from_network(network: &Network) -> Option<Self> {
         match network {
             Network::Bitcoin(coin, net) => Some(Self { coin: *coin, net: *net }),
             _ => None,
         }
     }
 
-    /// All coins that will ever be, in base units: 21 million bitcoin, 84 million litecoin.
+    /// Returns the number of base units that will ever exist: 21 million bitcoin, 84 million litecoin.
     #[must_use]
     pub const fn supply(self) -> u64 {
         match self.coin {
@@ -34,7 +34,7 @@ impl Chain {
         }
     }
 
-    /// The symbol that amounts are shown with.
+    /// Returns the symbol that amounts are shown with.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self.coin {
@@ -43,10 +43,17 @@ impl Chain {
         }
     }
 
-    /// The smallest output of this script that nodes relay, base units: what it costs to spend at 3 sat/vB on Bitcoin and
-    /// 30 on Litecoin, whose dust relay rate is ten times as high (`DUST_RELAY_TX_FEE` of both nodes).
+    /// Returns an amount of the chain's coin.
+    pub(crate) fn amount(self, base_units: u64) -> Amount {
+        Amount::new(U256::from(base_units), 8, self.symbol().to_lowercase())
+    }
+
+    /// Returns the smallest output of this script that nodes relay, in base units.
+    ///
+    /// It is what spending the output costs at 3 sat/vB on Bitcoin and at 30 on Litecoin, whose dust relay rate is ten times as
+    /// high (`DUST_RELAY_TX_FEE` of both nodes).
     #[must_use]
-    pub fn dust(self, script: &ScriptBuf) -> u64 {
+    pub fn dust_limit(self, script: &ScriptBuf) -> u64 {
         let dust = script.minimal_non_dust().to_sat();
         match self.coin {
             Coin::Bitcoin => dust,
@@ -58,24 +65,23 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`Code::AddressNetwork`], [`Code::AddressChecksum`] or [`Code::AddressMalformed`] at `at`.
-    pub fn script(self, address: &str, at: &str) -> Result<ScriptBuf, Refusal> {
+    /// [`Code::AddressNetwork`], [`Code::AddressChecksum`] or [`Code::AddressMalformed`] at `location`.
+    pub fn script(self, address: &str, location: &str) -> Result<ScriptBuf, Refusal> {
         let script = if address.is_ascii() && (1..=130).contains(&address.len()) {
             parse_bitcoin(self.coin, self.net, address)
         } else {
             Err(AddressError::Form)
         };
-        script.map(ScriptBuf::from_bytes).map_err(|error| bad_address(error, address, at))
+        script.map(ScriptBuf::from_bytes).map_err(|error| address_refusal(error, address, location))
     }
 
-    /// The address of a script pubkey, bech32 in lower case; `None` where none is defined.
+    /// Returns the address of a script pubkey, bech32 in lower case; `None` where none is defined.
     #[must_use]
     pub fn address(self, script: &ScriptBuf) -> Option<String> {
         let bytes = script.as_bytes();
         if script.is_witness_program() {
             let program = bytes.get(2..)?;
-            let version = script.witness_version()?;
-            let version = bech32_version(version.to_num())?;
+            let version = bitcoin::bech32::Fe32::try_from(script.witness_version()?.to_num()).ok()?;
             return bitcoin::bech32::segwit::encode(hrp(self.coin, self.net), version, program).ok();
         }
         let (key_hash, script_hash) = match (self.coin, self.net) {
@@ -94,48 +100,97 @@ impl Chain {
         Some(base58::encode_check(&[&[version], hash].concat()))
     }
 
-    /// As [`Chain::address`], or the script's hex.
+    /// Returns the address of a script pubkey, or its hex where it has none.
     #[must_use]
-    pub fn shown(self, script: &ScriptBuf) -> String {
+    pub fn format_script(self, script: &ScriptBuf) -> String {
         self.address(script).unwrap_or_else(|| hex::encode(script.as_bytes()))
     }
 }
 
-fn bech32_version(version: u8) -> Option<bitcoin::bech32::Fe32> {
-    bitcoin::bech32::Fe32::try_from(version).ok()
+/// Where coins go: an address of the chain, or the script pubkey of one.
+///
+/// ```
+/// use countersign_bitcoin::Destination;
+///
+/// let change: Destination = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4".into();
+/// assert!(matches!(change, Destination::Address(_)));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Destination {
+    /// An address as its users write it. It has to be of the chain that it is used on.
+    Address(String),
+    /// A script pubkey of a kind that has an address.
+    Script(ScriptBuf),
 }
 
-/// The x-only output key of a taproot script, where it is one and its key is a point of the curve. To any other nobody can
-/// ever spend (BIP-341).
+impl Destination {
+    /// Returns the script pubkey on a chain.
+    ///
+    /// # Errors
+    ///
+    /// What [`Chain::script`] refuses, and [`Code::AddressMalformed`] for a script that has no address.
+    pub fn script(&self, chain: Chain, location: &str) -> Result<ScriptBuf, Refusal> {
+        match self {
+            Self::Address(address) => chain.script(address, location),
+            Self::Script(script) if chain.address(script).is_some() => Ok(script.clone()),
+            Self::Script(script) => Err(Refusal::new(Code::AddressMalformed, location)
+                .with_reason("this script has no address")
+                .with_actual(hex::encode(script.as_bytes()))),
+        }
+    }
+}
+
+impl From<&str> for Destination {
+    fn from(address: &str) -> Self {
+        Self::Address(address.to_owned())
+    }
+}
+
+impl From<String> for Destination {
+    fn from(address: String) -> Self {
+        Self::Address(address)
+    }
+}
+
+impl From<bitcoin::Address> for Destination {
+    /// Keeps the address as text, so that its network is compared with the chain's.
+    fn from(address: bitcoin::Address) -> Self {
+        Self::Address(address.to_string())
+    }
+}
+
+impl From<ScriptBuf> for Destination {
+    fn from(script: ScriptBuf) -> Self {
+        Self::Script(script)
+    }
+}
+
+/// Returns the output key of a taproot script whose key is a point of the curve. Nobody can ever spend from any other (BIP-341).
 #[must_use]
-pub fn taproot_key(script: &ScriptBuf) -> Option<[u8; 32]> {
+pub fn taproot_key(script: &ScriptBuf) -> Option<XOnlyPublicKey> {
     if !script.is_p2tr() {
         return None;
     }
-    let key: [u8; 32] = script.as_bytes().get(2..)?.try_into().ok()?;
-    XOnlyPublicKey::from_slice(&key).ok().map(|_| key)
+    XOnlyPublicKey::from_slice(script.as_bytes().get(2..)?).ok()
 }
 
-/// The hash in a p2pkh script.
+/// Returns the hash in a p2pkh script.
 pub(crate) fn key_hash(script: &ScriptBuf) -> Option<PubkeyHash> {
     PubkeyHash::from_slice(script.is_p2pkh().then(|| script.as_bytes().get(3..23)).flatten()?).ok()
 }
 
-/// The hash in a p2sh script.
+/// Returns the hash in a p2sh script.
 pub(crate) fn script_hash(script: &ScriptBuf) -> Option<ScriptHash> {
     ScriptHash::from_slice(script.is_p2sh().then(|| script.as_bytes().get(2..22)).flatten()?).ok()
 }
 
-/// An x-only key as an account of this family.
-///
-/// # Errors
-///
-/// Never in practice: 32 bytes always fit; [`Code::Internal`] otherwise.
-pub(crate) fn account(key: &[u8; 32]) -> Result<Account, Refusal> {
-    Account::new(Family::Bitcoin, key).ok_or_else(|| Refusal::new(Code::Internal, ""))
+/// Returns the account of this family with this x-only key.
+pub(crate) fn account(key: [u8; 32]) -> Account {
+    Account::from_array(Family::Bitcoin, key)
 }
 
-/// Reads an x-only key: 64 hex digits of a point of the curve.
+/// Parses an x-only key: 64 hex digits of a point of the curve.
 pub(crate) fn key(text: &str) -> Result<[u8; 32], AddressError> {
     parse_xonly(text)
 }

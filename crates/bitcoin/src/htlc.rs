@@ -1,4 +1,4 @@
-//! The taproot HTLC: which keys an order record means, its leaves, control blocks and address.
+//! The taproot HTLC: the keys that an order record names, the leaves, the control blocks and the address.
 //!
 //! The tree is `[redeem, [refund, instant refund]]` under the pinned internal key, for which nobody has a secret key; script
 //! bytes, hashes and the tweak are those of `countersign_chains::taproot`, which recomputes swap ids for every family.
@@ -9,11 +9,11 @@ use countersign_core::chains::taproot::{self, LEAF_VERSION};
 pub use countersign_core::chains::taproot::{Htlc, Output};
 use countersign_core::chains::{Account, address};
 use countersign_core::wire::SwapRecord;
-use countersign_core::{Asset, Code, Order, Refusal, SecretHash};
+use countersign_core::{Asset, Code, OrderContext, Refusal, SecretHash};
 
 use crate::address::{Chain, key};
 
-/// A way to spend the HTLC.
+/// A leaf of the HTLC's tree: one script that spends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Leaf {
@@ -36,19 +36,19 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Computes the output; `None` if the internal key is no point of the curve.
+    /// Computes the output; `None` if the internal key is not a point of the curve.
     #[must_use]
     pub fn new(htlc: Htlc) -> Option<Self> {
         Some(Self { output: htlc.output()?, htlc })
     }
 
-    /// `OP_1 <output key>`, 34 bytes.
+    /// Returns the script pubkey: `OP_1 <output key>`, 34 bytes.
     #[must_use]
     pub fn script_pubkey(&self) -> ScriptBuf {
         ScriptBuf::from_bytes([&[0x51, 0x20][..], &self.output.key].concat())
     }
 
-    /// The script of a leaf.
+    /// Returns the script of a leaf.
     #[must_use]
     pub fn script(&self, leaf: Leaf) -> ScriptBuf {
         ScriptBuf::from_bytes(match leaf {
@@ -58,13 +58,13 @@ impl Tree {
         })
     }
 
-    /// The hash of a leaf.
+    /// Returns the hash of a leaf.
     #[must_use]
     pub fn leaf_hash(&self, leaf: Leaf) -> TapLeafHash {
         TapLeafHash::from_script(&self.script(leaf), LeafVersion::TapScript)
     }
 
-    /// The control block of a leaf, 97 or 65 bytes: leaf version and parity, internal key, the path to the root.
+    /// Returns the control block of a leaf, 97 or 65 bytes: leaf version and parity, internal key, the path to the root.
     #[must_use]
     pub fn control_block(&self, leaf: Leaf) -> Vec<u8> {
         let Output { redeem_leaf, refund_leaf, instant_refund_leaf, .. } = &self.output;
@@ -76,42 +76,43 @@ impl Tree {
         [&[LEAF_VERSION | u8::from(self.output.parity_odd)], &self.htlc.internal_key[..], &path].concat()
     }
 
-    /// The address on a chain.
+    /// Returns the address on a chain.
     #[must_use]
-    pub fn address(&self, chain: Chain) -> Option<String> {
-        chain.address(&self.script_pubkey())
+    pub fn address(&self, chain: Chain) -> String {
+        chain.format_script(&self.script_pubkey())
     }
 }
 
-/// A refusal at a member of a swap record.
-pub(crate) type Member<'m> = &'m dyn Fn(Code, &str) -> Refusal;
+/// Makes a refusal at a member of a swap record.
+pub(crate) type RefuseMember<'m> = &'m dyn Fn(Code, &str) -> Refusal;
 
-/// The internal key that is pinned for an asset.
+/// Returns the internal key that is pinned for an asset.
 pub(crate) fn internal_key(asset: &Asset) -> Option<[u8; 32]> {
     asset.htlc.as_ref().and_then(Account::array)
 }
 
-/// The HTLC of a swap record: the member of the pair initiator and redeemer that is written as an address is replaced by the
-/// key in `delegate` (protocol.md section 3).
+/// Reads the HTLC of a swap record. The party that is written as an address is replaced by the key in `delegate`.
 ///
 /// # Errors
 ///
 /// [`Code::UnknownAsset`], [`Code::MissingField`], [`Code::RecordMismatch`] or [`Code::TimelockTooLong`] at the member.
-pub(crate) fn of_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse: Member<'_>) -> Result<Htlc, Refusal> {
+pub(crate) fn from_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse: RefuseMember<'_>) -> Result<Htlc, Refusal> {
     let internal_key =
         internal_key(asset).ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("no internal key is pinned for the asset"))?;
     let mut delegate = swap.delegate.as_deref();
     let mut party = |member: &str, text: &str| {
         let read = |member: &str, text: &str| {
-            key(text).map_err(|error| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_expected("an x-only key").with_actual(text))
+            key(text).map_err(|error| {
+                refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_expected("an x-only key").with_actual(text)
+            })
         };
         if address::is_key(text) {
             return read(member, text);
         }
-        chain
-            .script(text, "")
-            .map_err(|_| refuse(Code::RecordMismatch, member).with_expected("an x-only key or an address of this chain").with_actual(text))?;
-        // One delegate stands for one party.
+        chain.script(text, "").map_err(|_| {
+            refuse(Code::RecordMismatch, member).with_expected("an x-only key or an address of this chain").with_actual(text)
+        })?;
+        // The delegate is the key of one party only.
         let key = delegate.take().ok_or_else(|| refuse(Code::MissingField, "delegate"))?;
         read("delegate", key)
     };
@@ -121,14 +122,13 @@ pub(crate) fn of_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse: 
     Ok(Htlc { internal_key, initiator, redeemer, secret_hash: swap.secret_hash.0, timelock })
 }
 
-/// Looks for the HTLC behind an output key among the pinned solvers and every timelock that the policy allows.
-pub(crate) fn search(order: &Order<'_>, output_key: &[u8; 32], initiator: [u8; 32], secret_hash: SecretHash) -> Option<Tree> {
-    /// What the service's chains have as source timelocks: nearly always the answer.
+/// Searches for the HTLC behind an output key among the pinned solvers and every timelock that the policy allows.
+pub(crate) fn search(order: &OrderContext<'_>, output_key: &[u8; 32], initiator: [u8; 32], secret_hash: SecretHash) -> Option<Tree> {
+    /// The source timelocks of the service's chains, which are tried first.
     const USUAL: [u16; 2] = [144, 576];
     let internal_key = internal_key(order.source)?;
-    let longest = u16::try_from(order.policy.bitcoin_timelock).unwrap_or(u16::MAX);
-    let timelocks =
-        || USUAL.into_iter().filter(|usual| *usual <= longest).chain((1..=longest).filter(|timelock| !USUAL.contains(timelock)));
+    let max = u16::try_from(order.policy.bitcoin_timelock).unwrap_or(u16::MAX);
+    let timelocks = || USUAL.into_iter().filter(|usual| *usual <= max).chain((1..=max).filter(|timelock| !USUAL.contains(timelock)));
     let solvers = order.registry.solvers_of(&order.source.chain.record.chain);
     let keys: Vec<[u8; 32]> = solvers.iter().filter_map(|solver| solver.account.array()).filter(|key| *key != initiator).collect();
     timelocks()

@@ -1,22 +1,23 @@
 //! The lines that a person reads before paying, and the members that each of them stands for.
 
-use bitcoin::{Amount, TxOut};
-use countersign_core::{ByteCoverage, Summary, Topic, U256, number};
+use bitcoin::TxOut;
+use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 
 use crate::address::Chain;
 use crate::htlc::Tree;
-use crate::transaction::{Payment, Unsigned};
+use crate::transaction::Payment;
 use crate::verify::Deposit;
 
 /// Inputs that are shown one by one.
 const SHOWN: usize = 8;
 
-fn coins(amount: Amount, chain: Chain) -> String {
-    format!("{} {} ({} sat)", number::in_whole_units(U256::from(amount.to_sat()), 8), chain.symbol(), amount.to_sat())
+/// Formats an amount: `0.0005 BTC (50000 sat)`.
+pub(crate) fn format_coins(base_units: u64, chain: Chain) -> String {
+    format!("{} {} ({base_units} sat)", number::in_whole_units(U256::from(base_units), 8), chain.symbol())
 }
 
-fn output(output: &TxOut, chain: Chain) -> String {
-    format!("{} to {}", coins(output.value, chain), chain.shown(&output.script_pubkey))
+fn format_output(output: &TxOut, chain: Chain) -> String {
+    format!("{} to {}", format_coins(output.value.to_sat(), chain), chain.format_script(&output.script_pubkey))
 }
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
@@ -25,58 +26,66 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
         Some(_) => "recomputed from its keys, secret hash and timelock",
         None => "taken on trust: nothing tells what it is made of",
     };
-    summary.say(Topic::Contract, format!("deposit address {address}, taproot, {how}"));
+    summary.add_values(Topic::Contract, format!("deposit address {address}, taproot, {how}"), [address.into()]);
     if let Some(Tree { htlc, .. }) = tree {
-        summary.say(Topic::Owner, format!("refund key {}", hex::encode(htlc.initiator)));
+        let account = crate::address::account(htlc.initiator);
+        summary.add_values(Topic::Owner, format!("refund key {}", hex::encode(htlc.initiator)), [account.into()]);
     }
     if let Some(today) = &deposit.owner_today {
-        summary.say(Topic::Owner, format!("the owner's address is in an old form that Bitcoin has too; today it is written {today}"));
+        let text = format!("the owner's address is in an old form that Bitcoin has too; today it is written {today}");
+        summary.add_values(Topic::Owner, text, [today.into()]);
     }
-    summary.say(Topic::Send, format!("exactly {}, in one payment, cannot be undone", coins(Amount::from_sat(*amount), *chain)));
-    summary.say(Topic::Message, format!("payment URI {}", deposit.uri()));
+    let text = format!("exactly {}, in one payment, cannot be undone", format_coins(*amount, *chain));
+    summary.add_values(Topic::Send, text, [chain.amount(*amount).into()]);
+    summary.add_values(Topic::Message, format!("payment URI {}", deposit.uri()), [deposit.uri().into()]);
 }
 
-pub(crate) fn coverage(_: &Deposit) -> Vec<ByteCoverage> {
+pub(crate) fn coverage() -> Vec<ByteCoverage> {
     vec![
         ByteCoverage::member(Topic::Contract, "/response/result/to", "deposit address"),
         ByteCoverage::member(Topic::Send, "/response/result/amount", "amount"),
     ]
 }
 
-pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-    let Some(payment) = &unsigned.payment else {
-        summary.say(Topic::Digest, "nothing: any wallet can pay the address");
-        return;
-    };
-    describe_payment(payment, unsigned.deposit.chain, summary);
-}
-
-/// What a payment spends, pays and costs, and at the end what is signed.
-pub fn describe_payment(payment: &Payment, chain: Chain, summary: &mut Summary) {
-    let transaction = payment.transaction();
-    for (input, spent) in transaction.input.iter().zip(&payment.inputs).take(SHOWN) {
-        summary.say(Topic::Wallet, format!("spends {} from {}", coins(spent.prevout.value, chain), input.previous_output));
-    }
-    if let Some(more @ 1..) = transaction.input.len().checked_sub(SHOWN) {
-        summary.say(Topic::Wallet, format!("and {more} outputs more"));
-    }
-    for (index, paid) in transaction.output.iter().enumerate() {
-        let what = if payment.change == Some(index) { "change" } else { "pays" };
-        summary.say(Topic::Wallet, format!("{what} {}", output(paid, chain)));
-        if paid.value.to_sat() < chain.dust(&paid.script_pubkey) {
-            summary.say(Topic::Wallet, format!("nodes do not relay an output below {} sat", chain.dust(&paid.script_pubkey)));
+impl Payment {
+    /// Adds what the payment spends, pays and costs, and at the end what is signed.
+    pub fn describe(&self, summary: &mut Summary) {
+        self.describe_coins(summary);
+        let chain = self.chain;
+        let fee = format!("fee {}, at least {} sat/vB of {} vB", format_coins(self.fee, chain), self.fee_rate, self.vsize);
+        summary.add_values(Topic::Gas, fee, [chain.amount(self.fee).into()]);
+        let is_replaceable = self.transaction().is_explicitly_rbf();
+        summary.add(Topic::Gas, if is_replaceable { "can be replaced by one with a higher fee" } else { "cannot be replaced" });
+        let changes = if self.id_is_final() { "" } else { ", which signing changes" };
+        let txid = self.transaction().compute_txid().to_string();
+        summary.add_values(Topic::Digest, format!("transaction {txid}{changes}"), [txid.into()]);
+        for (index, input) in self.inputs.iter().enumerate().take(SHOWN) {
+            let text = format!("input {index}, digest {}", hex::encode(input.digest));
+            summary.add_values(Topic::Digest, text, [TypedValue::Hash(input.digest)]);
+        }
+        if let Some(more @ 1..) = self.inputs.len().checked_sub(SHOWN) {
+            summary.add(Topic::Digest, format!("and {more} more digests"));
         }
     }
-    let fee = coins(Amount::from_sat(payment.fee), chain);
-    summary.say(Topic::Gas, format!("fee {fee}, at least {} sat/vB of {} vB", payment.fee_rate, payment.vsize));
-    let replaceable = transaction.is_explicitly_rbf();
-    summary.say(Topic::Gas, if replaceable { "can be replaced by one with a higher fee" } else { "cannot be replaced" });
-    let changes = if payment.id_is_final() { "" } else { ", which signing changes" };
-    summary.say(Topic::Digest, format!("transaction {}{changes}", transaction.compute_txid()));
-    for (index, input) in payment.inputs.iter().enumerate().take(SHOWN) {
-        summary.say(Topic::Digest, format!("input {index}, digest {}", hex::encode(input.digest)));
-    }
-    if let Some(more @ 1..) = payment.inputs.len().checked_sub(SHOWN) {
-        summary.say(Topic::Digest, format!("and {more} digests more"));
+
+    fn describe_coins(&self, summary: &mut Summary) {
+        let (transaction, chain) = (self.transaction(), self.chain);
+        for input in self.inputs.iter().take(SHOWN) {
+            let value = input.prevout.value.to_sat();
+            let text = format!("spends {} from {}", format_coins(value, chain), input.outpoint);
+            summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), input.outpoint.to_string().into()]);
+        }
+        if let Some(more @ 1..) = self.inputs.len().checked_sub(SHOWN) {
+            summary.add(Topic::Wallet, format!("and {more} more outputs"));
+        }
+        for (index, paid) in transaction.output.iter().enumerate() {
+            let what = if self.change == Some(index) { "change" } else { "pays" };
+            let values = [chain.amount(paid.value.to_sat()).into(), chain.format_script(&paid.script_pubkey).into()];
+            summary.add_values(Topic::Wallet, format!("{what} {}", format_output(paid, chain)), values);
+            let dust_limit = chain.dust_limit(&paid.script_pubkey);
+            if paid.value.to_sat() < dust_limit {
+                summary.add_values(Topic::Wallet, format!("nodes do not relay an output below {dust_limit} sat"), [dust_limit.into()]);
+            }
+        }
     }
 }

@@ -1,15 +1,19 @@
-//! The only file that accepts or refuses: each rule on a Bitcoin or Litecoin result (batch-contract.md, attacks.md).
+//! The only file that accepts or refuses: each rule on a Bitcoin or Litecoin result.
 
-use bitcoin::ScriptBuf;
+use bitcoin::psbt::Psbt;
+use bitcoin::{ScriptBuf, Transaction, XOnlyPublicKey};
 use countersign_core::json::Node;
-use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
+use countersign_core::wire::OrderRecord;
+use countersign_core::{
+    ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, TypedValue, U256, Warnings, family,
+};
 
 use crate::address::{Chain, account, taproot_key};
 use crate::htlc::{self, Tree};
-use crate::message::payment_uri;
-use crate::wire;
+use crate::transaction::{self, Unsigned, Wallet};
+use crate::uri::payment_uri;
 
-/// Where the funds go, and how sure that is.
+/// Where the funds go, and whether the address was recomputed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Deposit {
@@ -17,155 +21,217 @@ pub struct Deposit {
     pub chain: Chain,
     /// The address, bech32m in lower case.
     pub address: String,
-    /// What the address stands for.
+    /// The script pubkey of the address.
     pub script_pubkey: ScriptBuf,
     /// Base units, at most the chain's supply.
     pub amount: u64,
     /// The HTLC that the address was recomputed from; `None` where it is taken on trust.
     pub tree: Option<Tree>,
-    /// The owner's address as it is written today, where the request has Litecoin's old `3…` form, which is Bitcoin's too.
+    /// The owner's address as it is written today, where the request has Litecoin's old `3…` form, which Bitcoin has too.
     pub owner_today: Option<String>,
     /// The policy's ceiling for the wallet's fee rate, sat/vB.
-    pub(crate) fee_rate_limit: u64,
+    pub(crate) max_fee_rate: u64,
 }
 
 impl Deposit {
-    /// The payment URI: address and amount for whatever wallet pays.
+    /// Returns the payment URI: address and amount, for whatever wallet pays.
     #[must_use]
     pub fn uri(&self) -> String {
         payment_uri(self.chain, &self.address, self.amount)
     }
+
+    /// Requires that a PSBT made by another wallet pays the deposit.
+    ///
+    /// The wallet chooses coins, change and fee. A hash type that would let others change the outputs is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] with what differs.
+    pub fn matches_psbt(&self, psbt: &Psbt) -> Result<Role, Refusal> {
+        use bitcoin::{EcdsaSighashType, TapSighashType};
+
+        let sign_all = [TapSighashType::Default.into(), TapSighashType::All.into(), EcdsaSighashType::All.into()];
+        let hash_types = psbt.inputs.iter().enumerate().filter_map(|(index, input)| Some((index, input.sighash_type?)));
+        if let Some((index, hash_type)) = hash_types.into_iter().find(|(_, hash_type)| !sign_all.contains(hash_type)) {
+            return Err(Refusal::new(Code::TransactionMismatch, format!("/inputs/{index}/sighash_type"))
+                .with_reason("this hash type lets others change the outputs")
+                .with_expected("SIGHASH_ALL")
+                .with_actual(hash_type.to_string()));
+        }
+        family::Deposit::matches(self, &psbt.unsigned_tx)
+    }
 }
 
-pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
-    let chain = Chain::of(&order.source.chain.network).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/asset"))?;
-    let result = order.result.object()?;
-    let (to, stated) = wire::read(&result)?;
-    let rules = Rules { order, chain, to };
-    let amount = rules.amount(stated)?;
-    rules.delegate()?;
-    let (script_pubkey, key) = rules.taproot()?;
-    if chain.dust(&script_pubkey) > amount {
-        warnings.about(Code::AmountBelowDust, format!("{amount} of at least {}", chain.dust(&script_pubkey)));
+impl family::Deposit for Deposit {
+    type Wallet = Wallet;
+    type Unsigned = Unsigned;
+
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+        let chain = Chain::from_network(&order.source.chain.network)
+            .ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/request/source/asset"))?;
+        let result = order.result.object()?;
+        let (to, stated) = (result.need("to")?, result.need("amount")?.decimal()?);
+        let amount = check_amount(order, chain, stated)?;
+        check_delegate(order)?;
+        let (script_pubkey, output_key) = check_taproot(chain, to)?;
+        let dust_limit = chain.dust_limit(&script_pubkey);
+        if dust_limit > amount {
+            warnings.warn_about(Code::AmountBelowDust, format!("{amount} of at least {dust_limit}"));
+        }
+        let tree = check_derivation(order, chain, to, output_key, warnings)?;
+        if order.delegate.is_none() {
+            warnings.warn(Code::RefundKeyNotYours);
+        }
+        let deposit = Self {
+            chain,
+            // An address of the chain is canonical but for its letter case.
+            address: to.text()?.to_ascii_lowercase(),
+            script_pubkey,
+            amount,
+            tree,
+            owner_today: owner_today(order, chain),
+            max_fee_rate: order.policy.bitcoin_fee_rate,
+        };
+        Ok((deposit, tree.map(|tree| swap_terms(&tree))))
     }
-    let address = chain.address(&script_pubkey).ok_or_else(|| to.refuse(Code::Internal))?;
-    let tree = rules.tree(&key, warnings)?;
-    let terms = tree.map(|tree| terms(&tree)).transpose()?;
-    if order.delegate.is_none() {
-        warnings.warn(Code::RefundKeyNotYours);
+
+    fn describe(&self, summary: &mut Summary) {
+        crate::summary::describe(self, summary);
     }
-    let fee_rate_limit = order.policy.bitcoin_fee_rate;
-    let owner_today = owner_today(order, chain);
-    Ok((Deposit { chain, address, script_pubkey, amount, tree, owner_today, fee_rate_limit }, terms))
+
+    fn coverage(&self) -> Vec<ByteCoverage> {
+        crate::summary::coverage()
+    }
+
+    fn prepare(&self, wallet: &Wallet) -> Result<Unsigned, Refusal> {
+        transaction::prepare(self, wallet)
+    }
+
+    /// Requires that exactly one output pays the deposit address, and exactly the amount. Inputs, change, fee and the order of
+    /// outputs are the paying wallet's choice.
+    fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
+        let mut paying = transaction.output.iter().enumerate().filter(|(_, output)| output.script_pubkey == self.script_pubkey);
+        let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
+        let Some((index, output)) = paying.next() else {
+            return Err(differs("/output".to_owned()).with_reason("no output pays the deposit address").with_expected(&self.address));
+        };
+        if let Some((second, _)) = paying.next() {
+            return Err(differs(format!("/output/{second}")).with_reason("the deposit address is paid twice: pay it once"));
+        }
+        let value = output.value.to_sat();
+        if value != self.amount {
+            return Err(differs(format!("/output/{index}/value")).with_expected(self.amount).with_actual(value));
+        }
+        Ok(Role::Initiate)
+    }
 }
 
-fn owner_today(order: &Order<'_>, chain: Chain) -> Option<String> {
+/// Returns the owner's address as it is written today, where it was written otherwise.
+fn owner_today(order: &OrderContext<'_>, chain: Chain) -> Option<String> {
     let script = ScriptBuf::from_bytes(order.owner.as_ref()?.bytes().to_vec());
     let today = chain.address(&script)?;
     let written = order.request.source.owner.as_deref()?;
     (!written.eq_ignore_ascii_case(&today)).then_some(today)
 }
 
-fn terms(tree: &Tree) -> Result<Terms, Refusal> {
-    Ok(Terms {
-        initiator: account(&tree.htlc.initiator)?,
-        redeemer: account(&tree.htlc.redeemer)?,
+fn swap_terms(tree: &Tree) -> SwapTerms {
+    SwapTerms {
+        initiator: account(tree.htlc.initiator),
+        redeemer: account(tree.htlc.redeemer),
         timelock: u64::from(tree.htlc.timelock),
         secret_hash: SecretHash(tree.htlc.secret_hash),
+    }
+}
+
+/// The amount is the requested one, and the chain can have it.
+fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<u64, Refusal> {
+    order.check_amount(amount, &|code| Refusal::new(code, "/response/result/amount"))?;
+    u64::try_from(amount).ok().filter(|amount| *amount <= chain.supply()).ok_or_else(|| {
+        Refusal::new(Code::AmountAboveSupply, "/request/source/amount")
+            .with_expected(TypedValue::AtMost(U256::from(chain.supply())))
+            .with_actual(amount)
     })
 }
 
-struct Rules<'c, 'd> {
-    order: &'c Order<'d>,
-    chain: Chain,
-    to: Node<'c, 'd>,
+/// The requested refund key is not that of another participant.
+fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
+    let Some(delegate) = &order.delegate else { return Ok(()) };
+    let faults = [
+        (order.solver(delegate).is_some(), "the refund key is a solver's"),
+        (order.source.htlc.as_ref() == Some(delegate), "the refund key is the HTLC's internal key, which has no known secret key"),
+        (delegate.array::<32>().is_none(), "the refund key is an address: it has to be an x-only key"),
+    ];
+    match faults.iter().find(|(is, _)| *is) {
+        Some((_, what)) => Err(Refusal::new(Code::InitiatorMismatch, "/request/source/delegate")
+            .with_reason(*what)
+            .with_actual(hex::encode(delegate.bytes()))),
+        None => Ok(()),
+    }
 }
 
-impl Rules<'_, '_> {
-    /// The requested amount, which the chain can have.
-    fn amount(&self, amount: U256) -> Result<u64, Refusal> {
-        self.order.check_amount(amount, &|code| Refusal::new(code, "/response/result/amount"))?;
-        let supply = self.chain.supply();
-        u64::try_from(amount).ok().filter(|amount| *amount <= supply).ok_or_else(|| {
-            Refusal::new(Code::AmountAboveSupply, "/request/source/amount").with_expected(format!("at most {supply}")).with_actual(amount)
-        })
+/// The address is taproot, of the asset's own chain, with a key that somebody can spend with.
+fn check_taproot(chain: Chain, to: Node<'_, '_>) -> Result<(ScriptBuf, XOnlyPublicKey), Refusal> {
+    let script = chain.script(to.text()?, &to.at().to_string())?;
+    if !script.is_p2tr() {
+        return Err(to.refuse(Code::NotTaproot));
     }
+    match taproot_key(&script) {
+        Some(key) => Ok((script, key)),
+        None => {
+            let reason = "the address does not hold a point of the curve: nobody could ever spend from it";
+            Err(to.refuse(Code::NotTaproot).with_reason(reason))
+        }
+    }
+}
 
-    /// The requested refund key is nobody's who takes part otherwise.
-    fn delegate(&self) -> Result<(), Refusal> {
-        let Some(delegate) = &self.order.delegate else { return Ok(()) };
-        let what = match () {
-            () if self.order.solver(delegate).is_some() => "the refund key is a solver's",
-            () if self.order.source.htlc.as_ref() == Some(delegate) => "the refund key is the HTLC's internal key, which nobody has",
-            () if delegate.array::<32>().is_none() => "the refund key is an address: it has to be an x-only key",
-            () => return Ok(()),
-        };
-        Err(Refusal::new(Code::InitiatorMismatch, "/request/source/delegate").with_reason(what).with_actual(hex::encode(delegate.bytes())))
+/// Recomputes the address from the record, or searches for its HTLC, or takes it on trust with a warning.
+fn check_derivation(
+    order: &OrderContext<'_>,
+    chain: Chain,
+    to: Node<'_, '_>,
+    output_key: XOnlyPublicKey,
+    warnings: &mut Warnings,
+) -> Result<Option<Tree>, Refusal> {
+    let output_key = output_key.serialize();
+    if let Some(record) = &order.record {
+        let tree = tree_of_record(order, chain, record, warnings)?;
+        if tree.output.key == output_key {
+            return Ok(Some(tree));
+        }
+        return Err(to.refuse(Code::AddressNotDerived).with_expected(tree.address(chain)));
     }
+    let delegate = order.delegate.as_ref().and_then(|delegate| delegate.array::<32>());
+    let (Some(delegate), Some(secret_hash)) = (delegate, order.request.secret_hash) else {
+        warnings.warn(Code::AddressOnTrust);
+        return Ok(None);
+    };
+    order.check_secret_hash(secret_hash, &|code| Refusal::new(code, "/request/secret_hash"))?;
+    let tree = htlc::search(order, &output_key, delegate, secret_hash).ok_or_else(|| {
+        let reason = "no pinned solver and no timelock of the policy give this address with your key and secret hash";
+        to.refuse(Code::AddressNotDerived).with_reason(reason)
+    })?;
+    // The search stays within the policy's number of blocks; the policy may limit their duration too.
+    order.check_timelock(U256::from(tree.htlc.timelock), warnings, &|code| to.at().refuse(code))?;
+    Ok(Some(tree))
+}
 
-    /// An address of the asset's own chain, taproot, with a key that somebody can spend with.
-    fn taproot(&self) -> Result<(ScriptBuf, [u8; 32]), Refusal> {
-        let text = self.to.text()?;
-        let script = self.chain.script(text, &self.to.at().to_string())?;
-        if !script.is_p2tr() {
-            return Err(self.to.refuse(Code::NotTaproot));
-        }
-        match taproot_key(&script) {
-            Some(key) => Ok((script, key)),
-            None => {
-                Err(self.to.refuse(Code::NotTaproot).with_reason("the address holds no point of the curve: nobody could ever spend from it"))
-            }
-        }
+/// Returns the record's HTLC, each term checked before its address is compared.
+fn tree_of_record(order: &OrderContext<'_>, chain: Chain, record: &OrderRecord, warnings: &mut Warnings) -> Result<Tree, Refusal> {
+    let refuse = |code, member: &str| Refusal::new(code, format!("{}/source_swap/{member}", order.record_at));
+    let swap = &record.source_swap;
+    let htlc = htlc::from_record(order.source, chain, swap, &refuse)?;
+    if let Some(delegate) = &order.delegate
+        && delegate.bytes() != htlc.initiator
+    {
+        let expected = hex::encode(delegate.bytes());
+        return Err(refuse(Code::InitiatorMismatch, "delegate").with_expected(expected).with_actual(hex::encode(htlc.initiator)));
     }
-
-    /// The HTLC behind the address: from the record, or found, or unknown.
-    fn tree(&self, output_key: &[u8; 32], warnings: &mut Warnings) -> Result<Option<Tree>, Refusal> {
-        if self.order.record.is_some() {
-            return self.recomputed(output_key, warnings).map(Some);
-        }
-        let delegate = self.order.delegate.as_ref().and_then(|delegate| delegate.array::<32>());
-        match (delegate, self.order.request.secret_hash) {
-            (Some(delegate), Some(secret_hash)) => {
-                self.order.check_secret_hash(secret_hash, &|code| Refusal::new(code, "/request/secret_hash"))?;
-                let tree = htlc::search(self.order, output_key, delegate, secret_hash).ok_or_else(|| {
-                    self.to
-                        .refuse(Code::AddressNotDerived)
-                        .with_reason("no pinned solver and no timelock of the policy give this address with your key and secret hash")
-                })?;
-                Ok(Some(tree))
-            }
-            _ => {
-                warnings.warn(Code::AddressOnTrust);
-                Ok(None)
-            }
-        }
+    if htlc.redeemer == htlc.initiator {
+        let refusal = refuse(Code::RedeemerInvalid, "redeemer").with_reason("the redeemer is the initiator");
+        return Err(refusal.with_actual(&swap.redeemer));
     }
-
-    /// The record's HTLC, each term checked before its address is compared.
-    fn recomputed(&self, output_key: &[u8; 32], warnings: &mut Warnings) -> Result<Tree, Refusal> {
-        let order = self.order;
-        let Some(record) = &order.record else { return Err(self.to.refuse(Code::Internal)) };
-        let at = |code, member: &str| Refusal::new(code, format!("{}/source_swap/{member}", order.record_at));
-        let swap = &record.source_swap;
-        let htlc = htlc::of_record(order.source, self.chain, swap, &at)?;
-        if let Some(delegate) = &order.delegate
-            && delegate.bytes() != htlc.initiator
-        {
-            let wanted = hex::encode(delegate.bytes());
-            return Err(at(Code::InitiatorMismatch, "delegate").with_expected(wanted).with_actual(hex::encode(htlc.initiator)));
-        }
-        let redeemer = account(&htlc.redeemer)?;
-        if htlc.redeemer == htlc.initiator {
-            return Err(at(Code::RedeemerInvalid, "redeemer").with_reason("the redeemer is the initiator").with_actual(&swap.redeemer));
-        }
-        order.check_redeemer(&redeemer, warnings, &|code| at(code, "redeemer"))?;
-        order.check_secret_hash(swap.secret_hash, &|code| at(code, "secret_hash"))?;
-        order.check_timelock(U256::from(swap.timelock), &|code| at(code, "timelock"))?;
-        let tree =
-            Tree::new(htlc).ok_or_else(|| at(Code::UnknownAsset, "asset").with_reason("the pinned internal key is no point of the curve"))?;
-        if tree.output.key == *output_key {
-            return Ok(tree);
-        }
-        Err(self.to.refuse(Code::AddressNotDerived).with_expected(tree.address(self.chain).unwrap_or_default()))
-    }
+    order.check_redeemer(&account(htlc.redeemer), warnings, &|code| refuse(code, "redeemer"))?;
+    order.check_secret_hash(swap.secret_hash, &|code| refuse(code, "secret_hash"))?;
+    order.check_timelock(U256::from(swap.timelock), warnings, &|code| refuse(code, "timelock"))?;
+    Tree::new(htlc).ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("the pinned internal key is not a point of the curve"))
 }

@@ -1,4 +1,4 @@
-//! The public surface: what crosses threads, and what is never printed.
+//! The public surface: what crosses threads, what is never printed, and how keys are parsed.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -8,39 +8,30 @@
     reason = "a panic in a test is a failed test"
 )]
 
-use countersign_bitcoin::recover::{Body, Funded, Funding, InstantRefund, Swap};
-use countersign_bitcoin::transaction::Payment;
-use countersign_bitcoin::{Artefacts, Bitcoin, Deposit, FeeRate, Key, Signature, Signed, Unsigned, Utxo, Wallet};
-use countersign_core::{Code, Verified};
+use countersign_bitcoin::recover::{Body, Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Payout, RecordedHtlc};
+use countersign_bitcoin::{
+    ChangeRule, Deposit, Destination, ExternalSignature, FeeRate, Key, KeyOrigin, Payload, Payment, SignedOrder, SignedPayment, Unsigned,
+    UnsignedOrder, Utxo, VerifiedOrder, Wallet,
+};
+use countersign_core::Code;
 
 #[test]
 fn every_public_type_crosses_threads() {
     const fn crosses<T: Send + Sync>() {}
-    crosses::<Verified<Bitcoin>>();
-    crosses::<Deposit>();
-    crosses::<Wallet>();
-    crosses::<Utxo>();
-    crosses::<FeeRate>();
-    crosses::<Payment>();
-    crosses::<Unsigned>();
-    crosses::<Signature>();
-    crosses::<Signed>();
-    crosses::<Artefacts>();
-    crosses::<Key>();
-    crosses::<Swap>();
-    crosses::<Funding>();
-    crosses::<Funded>();
-    crosses::<InstantRefund>();
-    crosses::<Body>();
+    crosses::<(VerifiedOrder, UnsignedOrder, SignedOrder)>();
+    crosses::<(Deposit, Unsigned, Payment, SignedPayment, Payload)>();
+    crosses::<(Wallet, Utxo, FeeRate, KeyOrigin, ChangeRule, Destination)>();
+    crosses::<(Key, ExternalSignature)>();
+    crosses::<(RecordedHtlc, Payout, Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Body)>();
 }
 
 #[test]
-fn keys_are_read_strictly_and_never_printed() {
-    let key = Key::parse("0000000000000000000000000000000000000000000000000000000000000001").expect("a key");
+fn keys_are_parsed_strictly_and_never_printed() {
+    let key: Key = "0000000000000000000000000000000000000000000000000000000000000001".parse().expect("a key");
     assert_eq!(format!("{key:?} {key:#?}"), "Key(..) Key(..)");
     // The generator's x coordinate, and the WIF of the same key: SEC 2 and the Bitcoin wiki.
     let generator = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
-    assert_eq!(key.x_only().map(hex::encode).as_deref(), Some(generator));
+    assert_eq!(key.x_only().to_string(), generator);
     let wif = Key::parse("KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn").expect("WIF");
     assert_eq!(wif.x_only(), key.x_only());
     for text in [
@@ -53,6 +44,9 @@ fn keys_are_read_strictly_and_never_printed() {
         "5HpHagT65TZzG1PH3CSu63k8DbpvD8s5ip4nEB3kEsreAnchuDf",
         "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWm",
     ] {
-        assert_eq!(Key::parse(text).err(), Some(Code::KeyMalformed), "{text:?}");
+        assert_eq!(Key::parse(text).map(|_| ()).expect_err(text).code(), Code::KeyMalformed, "{text:?}");
     }
+    let text = "0000000000000000000000000000000000000000000000000000000000000001 ";
+    assert!(Key::parse(&text.repeat(2_000)).is_ok());
+    assert!(Key::parse(&text.repeat(2_001)).is_err());
 }

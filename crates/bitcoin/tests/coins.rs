@@ -1,4 +1,4 @@
-//! The choice of coins: it coverage the amount and the exact fee, and costs no more than the plain ways.
+//! Coin selection: it covers the amount and the exact fee, and costs no more than the plain ways.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -9,18 +9,16 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use std::collections::BTreeSet;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
-use countersign_bitcoin::transaction::{FeeRate, Payment, Selection, Sorting, Utxo, Wallet};
-use countersign_core::{Code, Policy, Refusal};
+use countersign_bitcoin::{Bitcoin, FeeRate, Payment, Selection, TxOrdering, Utxo, Wallet};
+use countersign_core::{Code, Refusal};
+use countersign_testkit::{fixture, verified};
 use proptest::prelude::*;
-use support::{fixture, with_verified};
 
-/// A p2wpkh output of nobody's.
+/// A p2wpkh output for which there is no key.
 fn coin(index: u32, value: u64) -> Utxo {
     let outpoint = OutPoint { txid: Txid::from_byte_array([7; 32]), vout: index };
     let script_pubkey = ScriptBuf::from_bytes([&[0x00, 0x14][..], &[9; 20]].concat());
@@ -34,14 +32,10 @@ fn coins(values: &[u64]) -> Vec<Utxo> {
 const CHANGE: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
 
 /// Pays the fixture's 50,000 satoshi with these coins.
-fn pay(utxos: Vec<Utxo>, rate: &str, selection: Selection, order: Sorting) -> Result<Payment, Refusal> {
-    let case = fixture("bitcoin-address");
-    with_verified(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| {
-        let mut wallet = Wallet::new(utxos, CHANGE.to_owned(), FeeRate::parse(rate).expect("a rate"));
-        wallet.selection = selection;
-        wallet.order = order;
-        verified.prepare(&wallet).map(|unsigned| unsigned.payloads().payment.clone().expect("coins"))
-    })
+fn pay(utxos: Vec<Utxo>, rate: &str, selection: Selection, ordering: TxOrdering) -> Result<Payment, Refusal> {
+    let wallet = Wallet::new(utxos, CHANGE, FeeRate::parse(rate).expect("a rate")).with_selection(selection).with_ordering(ordering);
+    let unsigned = verified::<Bitcoin>(&fixture::<Bitcoin>("bitcoin-address")).prepare(wallet)?;
+    Ok(unsigned.payloads().payment.clone().expect("coins"))
 }
 
 fn values(payment: &Payment) -> Vec<u64> {
@@ -58,39 +52,39 @@ fn vsize(payment: &Payment) -> u64 {
 #[test]
 fn an_exact_match_needs_no_change() {
     // 50,000 and 2 sat/vB of 122 vB: branch and bound finds the one coin that fits among larger and smaller ones.
-    let payment = pay(coins(&[40_000, 900_000, 50_244, 60_000, 300]), "2", Selection::Lowest, Sorting::Given).expect("enough");
+    let payment = pay(coins(&[40_000, 900_000, 50_244, 60_000, 300]), "2", Selection::LowestFee, TxOrdering::Given).expect("enough");
     assert_eq!((values(&payment), payment.change), (vec![50_244], None));
     assert_eq!(payment.fee, 244);
 }
 
 #[test]
 fn worthless_coins_are_left_alone() {
-    let payment = pay(coins(&[600, 500, 90_000, 400]), "10", Selection::Lowest, Sorting::Given).expect("enough");
+    let payment = pay(coins(&[600, 500, 90_000, 400]), "10", Selection::LowestFee, TxOrdering::Given).expect("enough");
     assert_eq!(values(&payment), [90_000]);
     assert_eq!(payment.change, Some(1));
 }
 
 #[test]
 fn what_does_not_reach_is_refused() {
-    for selection in [Selection::All, Selection::Lowest] {
-        let refusal = pay(coins(&[50_000, 100]), "2", selection, Sorting::Given).map(|_| ()).expect_err("too little");
-        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/wallet/utxos"));
+    for selection in [Selection::All, Selection::LowestFee] {
+        let refusal = pay(coins(&[50_000, 100]), "2", selection, TxOrdering::Given).map(|_| ()).expect_err("too little");
+        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/utxos"));
     }
 }
 
 #[test]
 fn a_transaction_that_no_node_relays_is_refused() {
-    let refusal = pay(coins(&vec![1_000; 1_500]), "1", Selection::All, Sorting::Given).map(|_| ()).expect_err("too large");
+    let refusal = pay(coins(&vec![1_000; 1_500]), "1", Selection::All, TxOrdering::Given).map(|_| ()).expect_err("too large");
     assert_eq!(refusal.code(), Code::TransactionAboveStandard);
     // 400,000 weight units less the rest, by 272 an input.
-    assert!(pay(coins(&vec![1_000; 1_469]), "1", Selection::All, Sorting::Given).is_ok());
+    assert!(pay(coins(&vec![1_000; 1_469]), "1", Selection::All, TxOrdering::Given).is_ok());
 }
 
 #[test]
 fn a_shuffle_moves_everything_and_only_that() {
     let many = coins(&(0..50).map(|index| 2_000 + index).collect::<Vec<_>>());
-    let given = pay(many.clone(), "1", Selection::All, Sorting::Given).expect("enough");
-    let shuffled = |seed| pay(many.clone(), "1", Selection::All, Sorting::Shuffled([seed; 32])).expect("enough");
+    let given = pay(many.clone(), "1", Selection::All, TxOrdering::Given).expect("enough");
+    let shuffled = |seed| pay(many.clone(), "1", Selection::All, TxOrdering::Shuffled([seed; 32])).expect("enough");
     assert_ne!(values(&given), values(&shuffled(1)));
     assert_ne!(values(&shuffled(2)), values(&shuffled(1)));
     assert_eq!(values(&shuffled(1)), values(&shuffled(1)));
@@ -112,8 +106,8 @@ proptest! {
         values in prop::collection::vec(1_u64..200_000, 1..60),
         rate in prop_oneof![Just("0.5"), Just("1"), Just("2.37"), Just("17.03"), Just("250")],
     ) {
-        let chosen = pay(coins(&values), rate, Selection::Lowest, Sorting::Given);
-        let all = pay(coins(&values), rate, Selection::All, Sorting::Given);
+        let chosen = pay(coins(&values), rate, Selection::LowestFee, TxOrdering::Given);
+        let all = pay(coins(&values), rate, Selection::All, TxOrdering::Given);
         match chosen {
             Ok(payment) => {
                 let transaction = payment.transaction();

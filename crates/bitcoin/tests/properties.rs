@@ -10,19 +10,17 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::{Transaction, script};
 use countersign_bitcoin::address::Chain;
 use countersign_bitcoin::htlc::{Htlc, Leaf, Tree};
 use countersign_bitcoin::recover::Funding;
-use countersign_bitcoin::{FeeRate, Key};
+use countersign_bitcoin::{Bitcoin, ExternalSignature, FeeRate, Key, KeyOrigin};
 use countersign_core::Code;
 use countersign_core::chains::{BitcoinNet, Coin};
+use countersign_testkit::{fixture, outcome};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::{array, fixture, outcome};
 
 const CHAINS: [Chain; 6] = [
     Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main },
@@ -37,10 +35,18 @@ const INTERNAL_KEY: &str = "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290
 const GENERATOR: &str = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 /// With the record nothing but the very address is accepted: each character is changed into each other one.
+fn bytes(hex: &str) -> Vec<u8> {
+    hex::decode(hex).expect("hex")
+}
+
+fn array(hex: &str) -> [u8; 32] {
+    bytes(hex).try_into().expect("32 bytes")
+}
+
 #[test]
 fn every_character_of_the_address_counts() {
     for id in ["bitcoin-address", "bitcoin-address-litecoin", "bitcoin-delegate-search"] {
-        let case = fixture(id);
+        let case = fixture::<Bitcoin>(id);
         let line = case.json();
         let to = line["response"]["result"]["to"].as_str().expect("an address").to_owned();
         for index in 0..to.len() {
@@ -49,7 +55,7 @@ fn every_character_of_the_address_counts() {
                 changed.replace_range(index..=index, &other.to_string());
                 let mut line = line.clone();
                 line["response"]["result"]["to"] = json!(changed);
-                let refusal = outcome(&case.with_input(line.to_string())).expect_err("another address");
+                let refusal = outcome::<Bitcoin>(&case.with_input(line.to_string())).expect_err("another address");
                 assert_ne!(refusal.code(), Code::Internal, "{id}: {changed}");
             }
         }
@@ -59,7 +65,7 @@ fn every_character_of_the_address_counts() {
 /// A term of the record that goes into the address cannot change: the address would be another.
 #[test]
 fn every_term_of_the_record_is_bound() {
-    let case = fixture("bitcoin-delegate");
+    let case = fixture::<Bitcoin>("bitcoin-delegate");
     for (member, value) in [
         ("timelock", json!(143)),
         ("timelock", json!(145)),
@@ -69,7 +75,7 @@ fn every_term_of_the_record_is_bound() {
     ] {
         let mut line: Json = case.json();
         line["order"]["source_swap"][member] = value;
-        outcome(&case.with_input(line.to_string())).expect_err(member);
+        outcome::<Bitcoin>(&case.with_input(line.to_string())).expect_err(member);
     }
 }
 
@@ -111,6 +117,8 @@ proptest! {
         let _ = Key::parse(&text);
         let _ = FeeRate::parse(&text);
         let _ = Funding::parse(&text);
+        let _ = text.parse::<ExternalSignature>();
+        let _ = text.parse::<KeyOrigin>();
         for chain in CHAINS {
             let _ = chain.script(&text, "");
         }
@@ -123,18 +131,18 @@ proptest! {
             "/wallet/utxos/0/txid", "/wallet/utxos/0/value", "/wallet/utxos/0/script_pubkey", "/wallet/utxos/0/previous_tx",
             "/order/source_swap/delegate", "/order/source_swap/redeemer", "/order/source_swap/swap_id",
         ];
-        let case = fixture("bitcoin-p2pkh");
+        let case = fixture::<Bitcoin>("bitcoin-p2pkh");
         let mut line = case.json();
         *line.pointer_mut(MEMBERS[at]).expect("a member") = json!(text);
-        if let Err(refusal) = outcome(&case.with_input(line.to_string())) {
+        if let Err(refusal) = outcome::<Bitcoin>(&case.with_input(line.to_string())) {
             prop_assert_ne!(refusal.code(), Code::Internal);
         }
     }
 
     #[test]
     fn transactions_are_read_to_the_last_byte(extra in prop::collection::vec(any::<u8>(), 1..4)) {
-        let case = fixture("bitcoin-p2wpkh");
-        let raw = support::bytes(case.whole().expect("JSON")["expect"]["artefacts"]["deposit"]["signed"].as_str().expect("hex"));
+        let case = fixture::<Bitcoin>("bitcoin-p2wpkh");
+        let raw = bytes(case.whole().expect("JSON")["expect"]["artefacts"]["deposit"]["signed"].as_str().expect("hex"));
         let transaction: Transaction = deserialize(&raw).expect("a transaction");
         prop_assert_eq!(&serialize(&transaction), &raw);
         prop_assert!(deserialize::<Transaction>(&[raw, extra].concat()).is_err());

@@ -8,8 +8,6 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use bitcoin::consensus::encode::deserialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{TapNodeHash, Transaction, XOnlyPublicKey};
@@ -17,10 +15,18 @@ use countersign_bitcoin::address::Chain;
 use countersign_bitcoin::htlc::{Htlc, Leaf, Tree};
 use countersign_core::chains::taproot::{branch_hash, leaf_hash, tagged_hash, tweak};
 use countersign_core::chains::{BitcoinNet, Coin};
+use countersign_testkit::{TestResult, shared, skipped};
 use serde_json::Value as Json;
-use support::{TestResult, array, bytes};
 
 const TESTNET: Chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Test };
+
+fn bytes(hex: &str) -> Vec<u8> {
+    hex::decode(hex).expect("hex")
+}
+
+fn array(hex: &str) -> [u8; 32] {
+    bytes(hex).try_into().expect("32 bytes")
+}
 
 fn text<'j>(value: &'j Json, at: &str) -> &'j str {
     value.pointer(at).and_then(Json::as_str).expect(at)
@@ -30,9 +36,9 @@ fn text<'j>(value: &'j Json, at: &str) -> &'j str {
 /// stand, those too.
 #[test]
 fn the_services_own_addresses_are_recomputed() -> TestResult {
-    let known: Json = match support::shared("known_answers.json") {
+    let known: Json = match shared("known_answers.json") {
         Ok(text) => serde_json::from_slice(&text)?,
-        Err(reason) => return support::skipped(&reason),
+        Err(reason) => return skipped(&reason),
     };
     let internal_key = array(text(&known, "/bitcoin_internal_key/x_only"));
     let swaps = known["bitcoin_htlc"].as_array().expect("an array");
@@ -42,7 +48,7 @@ fn the_services_own_addresses_are_recomputed() -> TestResult {
         let (initiator, redeemer) = (array(text(swap, "/initiator_xonly")), array(text(swap, "/redeemer_xonly")));
         let htlc = Htlc { internal_key, initiator, redeemer, secret_hash: array(text(swap, "/secret_hash")), timelock };
         let tree = Tree::new(htlc).expect("a point");
-        assert_eq!(tree.address(TESTNET).as_deref(), Some(text(swap, "/address")));
+        assert_eq!(tree.address(TESTNET), text(swap, "/address"));
         if let Some(between) = swap.get("intermediate") {
             assert_eq!(hex::encode(tree.output.merkle_root), text(between, "/merkle_root"));
             assert_eq!(hex::encode(tree.output.refund_leaf), text(between, "/refund_leaf"));
@@ -71,9 +77,9 @@ fn root(node: &Json) -> [u8; 32] {
 
 #[test]
 fn bip341_outputs() -> TestResult {
-    let vectors: Json = match support::shared("public-vectors/bip341-wallet.json") {
+    let vectors: Json = match shared("public-vectors/bip341-wallet.json") {
         Ok(text) => serde_json::from_slice(&text)?,
-        Err(reason) => return support::skipped(&reason),
+        Err(reason) => return skipped(&reason),
     };
     let chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main };
     let vectors = vectors["scriptPubKey"].as_array().expect("an array");
@@ -109,9 +115,9 @@ fn bip341_outputs() -> TestResult {
 fn bip341_sighashes() -> TestResult {
     use bitcoin::sighash::{Prevouts, SighashCache, TapSighashType};
     use bitcoin::{Amount, ScriptBuf, TxOut};
-    let vectors: Json = match support::shared("public-vectors/bip341-wallet.json") {
+    let vectors: Json = match shared("public-vectors/bip341-wallet.json") {
         Ok(text) => serde_json::from_slice(&text)?,
-        Err(reason) => return support::skipped(&reason),
+        Err(reason) => return skipped(&reason),
     };
     let vector = &vectors["keyPathSpending"][0];
     let transaction: Transaction = deserialize(&bytes(text(vector, "/given/rawUnsignedTx")))?;

@@ -1,4 +1,4 @@
-//! The way out. Keys and secret are the tests' own; every transaction here also runs through consensus code in
+//! Recovery. Keys and secret are the tests' own; every transaction here also runs through consensus code in
 //! `proofs/bitcoin`.
 
 #![allow(
@@ -10,15 +10,14 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Sequence, Transaction, TxIn, TxOut, Witness};
-use countersign_bitcoin::recover::{Fee, Funded, Funding, InstantRefund, Leg, Swap};
-use countersign_bitcoin::{FeeRate, Key};
-use countersign_core::{Code, Refusal};
+use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Leg, Payout, RecordedHtlc};
+use countersign_bitcoin::{Bitcoin, FeeRate, Key, KeyOrigin, Payment, UnsignedOrder, Utxo};
+use countersign_core::{Code, Refusal, RequestId, Role};
+use countersign_testkit::recover::read_record;
+use countersign_testkit::{TestResult, fixture, registry};
 use serde_json::{Value as Json, json};
-use support::{TestResult, fixture, record, registry};
 
 const INITIATOR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
 const REDEEMER: &str = "2222222222222222222222222222222222222222222222222222222222222222";
@@ -32,19 +31,23 @@ fn key(text: &str) -> Key {
 
 /// A fixture's record with these tests' own parties; the swap id is recomputed, as the address has to be.
 fn order() -> Json {
-    let mut order = fixture("bitcoin-address").json()["order"].take();
+    let mut order = fixture::<Bitcoin>("bitcoin-address").json()["order"].take();
     let swap = &mut order["source_swap"];
-    swap["delegate"] = json!(hex::encode(key(INITIATOR).x_only().expect("a key")));
-    swap["redeemer"] = json!(hex::encode(key(REDEEMER).x_only().expect("a key")));
+    swap["delegate"] = json!(key(INITIATOR).x_only().to_string());
+    swap["redeemer"] = json!(key(REDEEMER).x_only().to_string());
     swap["secret_hash"] = json!(hex::encode(bitcoin::hashes::sha256::Hash::hash(&SECRET).to_byte_array()));
-    let refusal = Swap::of(&record(&order), Leg::Source, registry()).map(|_| ()).expect_err("the old address");
+    let refusal = read(&order).map(|_| ()).expect_err("the old address");
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
-    order["source_swap"]["swap_id"] = json!(refusal.expected().expect("the address"));
+    order["source_swap"]["swap_id"] = json!(refusal.expected().expect("the address").to_string());
     order
 }
 
-fn swap() -> Swap {
-    Swap::of(&record(&order()), Leg::Source, registry()).expect("a coherent record")
+fn read(order: &Json) -> Result<RecordedHtlc, Refusal> {
+    RecordedHtlc::new(&read_record(order)?, Leg::Source, registry())
+}
+
+fn swap() -> RecordedHtlc {
+    read(&order()).expect("a coherent record")
 }
 
 fn funding(byte: u8, vout: u32, value: u64) -> Funding {
@@ -55,71 +58,153 @@ fn deducted(rate: &str) -> Fee {
     Fee::Deducted(FeeRate::parse(rate).expect("a rate"))
 }
 
+/// To the tests' own address, at 1 sat/vB.
+fn payout(fundings: &[Funding]) -> Payout {
+    Payout::new(fundings, TO, deducted("1"))
+}
+
+fn payment(unsigned: &UnsignedOrder) -> &Payment {
+    unsigned.payloads().payment.as_ref().expect("a recovery has a transaction")
+}
+
+/// Signs a recovery that needs no other key.
+fn signed(mut unsigned: UnsignedOrder, secret_key: &str) -> Result<Transaction, Refusal> {
+    unsigned.sign(&key(secret_key))?;
+    Ok(unsigned.finish()?.transactions().remove(0).native)
+}
+
 #[test]
 fn a_refund_waits_for_the_timelock_and_pays_its_fee() -> TestResult {
     let swap = swap();
-    let payment = swap.refund(&[funding(1, 0, 50_000), funding(2, 3, 700)], TO, &deducted("3"))?;
-    let transaction = payment.transaction();
+    let unsigned = swap.refund(&Payout::new([funding(1, 0, 50_000), funding(2, 3, 700)], TO, deducted("3")))?;
+    let (transaction, vsize) = (payment(&unsigned).transaction().clone(), payment(&unsigned).vsize);
     assert_eq!(transaction.version.0, 2);
     assert!(transaction.input.iter().all(|input| input.sequence == Sequence::from_height(144)));
     assert_eq!(transaction.output.len(), 1);
-    let signed = payment.sign(&key(INITIATOR), swap.chain)?.transaction.ok_or("signed")?;
+    assert_eq!(unsigned.missing(), [RequestId::Input(0), RequestId::Input(1)]);
+    let signed = signed(unsigned, INITIATOR)?;
     // The finished transaction's own size, to the weight unit: BIP-340 signatures have one length.
-    assert_eq!(signed.vsize() as u64, payment.vsize);
-    assert_eq!(transaction.output[0].value.to_sat(), 50_700 - 3 * payment.vsize);
+    assert_eq!(signed.vsize() as u64, vsize);
+    assert_eq!(transaction.output[0].value.to_sat(), 50_700 - 3 * vsize);
     assert_eq!(signed.input[0].witness.len(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_recovery_ends_in_the_states_of_an_order() -> TestResult {
+    let swap = swap();
+    let order = order();
+    let mut unsigned = swap.refund(&payout(&[funding(1, 0, 50_000)]))?;
+    assert_eq!(unsigned.order_id(), order["order_id"].as_str().ok_or("no id")?);
+    assert!(unsigned.verified().is_none());
+    let summary = unsigned.summary().to_string();
+    let paid = payment(&unsigned).transaction().output[0].value.to_sat();
+    let address = order["source_swap"]["swap_id"].as_str().ok_or("no id")?;
+    assert!(summary.contains(&format!("refund of swap {address} pays 0.000{paid} BTC ({paid} sat) to {TO}")), "{summary}");
+    assert!(summary.contains("144 confirmations"), "{summary}");
+    // An external signer: its signature is proven like that of a payment.
+    let request = unsigned.requests().remove(0);
+    assert_eq!(request.signer, key(INITIATOR).x_only().to_string());
+    let keypair = bitcoin::key::Keypair::from_seckey_str(&bitcoin::key::Secp256k1::new(), INITIATOR)?;
+    let digest: [u8; 32] = request.digest.as_slice().try_into()?;
+    let signature = bitcoin::key::Secp256k1::new().sign_schnorr_no_aux_rand(&bitcoin::secp256k1::Message::from_digest(digest), &keypair);
+    unsigned.attach(request.id, signature.into())?;
+    let transactions = unsigned.finish()?.transactions();
+    assert_eq!((transactions.len(), transactions[0].role), (1, Role::Refund));
+    assert_eq!(transactions[0].id, transactions[0].native.compute_txid().to_string());
+    let redeem = swap.redeem(&SECRET, &payout(&[funding(1, 0, 50_000)]))?;
+    assert_eq!(redeem.matches(&transactions[0].native).expect_err("a recovery has no order").code(), Code::TransactionMismatch);
+    Ok(())
+}
+
+/// The derivation of the refund key lets a seed refund: for hardware signers, and for an extended key here.
+#[test]
+fn a_seed_refunds_by_the_origin_of_its_key() -> TestResult {
+    use bitcoin::bip32::{DerivationPath, Xpriv};
+
+    let secp = bitcoin::key::Secp256k1::new();
+    let master = Xpriv::new_master(bitcoin::Network::Testnet, &[9; 32])?;
+    let path: DerivationPath = "m/86'/1'/0'/7/0".parse()?;
+    let public_key = bitcoin::CompressedPublicKey(master.derive_priv(&secp, &path)?.private_key.public_key(&secp));
+    let origin = KeyOrigin::new(master.fingerprint(&secp), path, public_key);
+    let mut order = order();
+    order["source_swap"]["delegate"] = json!(public_key.0.x_only_public_key().0.to_string());
+    let refusal = read(&order).map(|_| ()).expect_err("the old address");
+    order["source_swap"]["swap_id"] = json!(refusal.expected().expect("the address").to_string());
+    let swap = read(&order)?;
+    let mut without = swap.refund(&payout(&[funding(1, 0, 50_000)]))?;
+    assert_eq!(without.sign_with(&master).expect_err("no origin").code(), Code::KeyMismatch);
+    let mut unsigned = swap.refund(&payout(&[funding(1, 0, 50_000)]).with_origins([origin]))?;
+    unsigned.sign_with(&master)?;
+    assert_eq!(unsigned.finish()?.transactions()[0].native.input[0].witness.len(), 3);
     Ok(())
 }
 
 #[test]
 fn only_the_initiator_refunds_and_only_the_redeemer_redeems() -> TestResult {
     let swap = swap();
-    let refund = swap.refund(&[funding(1, 0, 50_000)], TO, &deducted("1"))?;
-    assert_eq!(refund.sign(&key(REDEEMER), swap.chain).map(|_| ()).expect_err("another key").code(), Code::KeyMismatch);
-    let redeem = swap.redeem(&SECRET, &[funding(1, 0, 50_000)], TO, &deducted("1"))?;
-    assert_eq!(redeem.sign(&key(INITIATOR), swap.chain).map(|_| ()).expect_err("another key").code(), Code::KeyMismatch);
-    let signed = redeem.sign(&key(REDEEMER), swap.chain)?.transaction.ok_or("signed")?;
+    let payout = payout(&[funding(1, 0, 50_000)]);
+    assert_eq!(refused(signed(swap.refund(&payout)?, REDEEMER)), (Code::KeyMismatch, String::new()));
+    assert_eq!(refused(signed(swap.redeem(&SECRET, &payout)?, INITIATOR)), (Code::KeyMismatch, String::new()));
+    let redeem = swap.redeem(&SECRET, &payout)?;
+    let vsize = payment(&redeem).vsize;
+    let signed = signed(redeem, REDEEMER)?;
     assert_eq!(signed.input[0].witness.nth(1), Some(&SECRET[..]));
-    assert_eq!(signed.vsize() as u64, redeem.vsize);
+    assert_eq!(signed.vsize() as u64, vsize);
     Ok(())
 }
 
 #[test]
 fn another_secret_is_refused_and_none_is_printed() -> TestResult {
     let swap = swap();
-    let refusal = swap.redeem(&[7; 32], &[funding(1, 0, 50_000)], TO, &deducted("1")).map(|_| ()).expect_err("another secret");
+    let payout = payout(&[funding(1, 0, 50_000)]);
+    let refusal = swap.redeem(&[7; 32], &payout).map(|_| ()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     assert!(!refusal.to_string().contains(&"07".repeat(8)));
-    let shown = format!("{:?}", swap.redeem(&SECRET, &[funding(1, 0, 50_000)], TO, &deducted("1"))?);
-    assert!(!shown.contains(&hex::encode(SECRET)) && !shown.contains(&format!("{SECRET:?}")));
+    let is_shown = |shown: &str| shown.contains(&hex::encode(SECRET)) || shown.contains(&format!("{SECRET:?}"));
+    let mut unsigned = swap.redeem(&SECRET, &payout)?;
+    assert!(!is_shown(&format!("{unsigned:?}")));
+    unsigned.sign(&key(REDEEMER))?;
+    assert!(!is_shown(&format!("{unsigned:?}")));
+    assert!(!is_shown(&format!("{:?}", unsigned.finish()?)));
     Ok(())
 }
 
 #[test]
 fn other_coins_can_pay_the_fee() -> TestResult {
     let swap = swap();
-    let wallet = fixture("bitcoin-p2wpkh").json()["wallet"].take();
+    let wallet = fixture::<Bitcoin>("bitcoin-p2wpkh").json()["wallet"].take();
     let utxo = &wallet["utxos"][0];
     let output = TxOut {
         value: bitcoin::Amount::from_sat(utxo["value"].as_str().expect("a value").parse()?),
         script_pubkey: bitcoin::ScriptBuf::from_hex(utxo["script_pubkey"].as_str().expect("hex"))?,
     };
-    let coin = countersign_bitcoin::Utxo::new(funding(9, 0, 0).outpoint, output)?;
-    let fee = Fee::Paid { rate: FeeRate::whole(5), utxos: vec![coin], change_address: TO.to_owned() };
-    let payment = swap.refund(&[funding(1, 0, 50_000)], TO, &fee)?;
-    let outputs = &payment.transaction().output;
-    assert_eq!((outputs[0].value.to_sat(), outputs[1].value.to_sat()), (50_000, 120_000 - payment.fee));
-    assert_eq!((payment.change, payment.fee), (Some(1), 5 * payment.vsize));
-    let keys = key(&format!("{INITIATOR} {}", wallet["secret_key"].as_str().expect("a key")));
-    assert!(payment.sign(&keys, swap.chain)?.transaction.is_some());
+    let coin = Utxo::new(funding(9, 0, 0).outpoint, output)?;
+    let coins = FeeCoins::new(vec![coin], TO, FeeRate::from_whole(5));
+    let wallet_key = wallet["secret_key"].as_str().expect("a key");
+    let mut unsigned = swap.refund(&Payout::new([funding(1, 0, 50_000)], TO, Fee::Paid(coins.clone())))?;
+    let paid = payment(&unsigned);
+    let outputs = &paid.transaction().output;
+    assert_eq!((outputs[0].value.to_sat(), outputs[1].value.to_sat()), (50_000, 120_000 - paid.fee));
+    assert_eq!((paid.change, paid.fee), (Some(1), 5 * paid.vsize));
+    // Refund key and wallet key may be two signers.
+    unsigned.sign(&key(INITIATOR))?;
+    assert_eq!(unsigned.missing(), [RequestId::Input(1)]);
+    unsigned.sign(&key(wallet_key))?;
+    assert!(unsigned.finish().is_ok());
 
     // The same for an instant refund, which both have signed already.
     let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)?;
     let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
-    let whole = refund.with_fee(&complete, &fee, &keys)?.transaction.ok_or("signed")?;
+    let unsigned = refund.with_fee(&complete, &coins)?;
+    assert_eq!(unsigned.missing(), [RequestId::Input(1)]);
+    let whole = signed(unsigned, wallet_key)?;
     assert_eq!(whole.input[0], complete.input[0]);
     assert_eq!(whole.output[0], complete.output[0]);
     assert_eq!((whole.input.len(), whole.output.len()), (2, 2));
+    let mut other = complete;
+    other.output[0].value = bitcoin::Amount::from_sat(1);
+    assert_eq!(refused(refund.with_fee(&other, &coins)).0, Code::InstantRefundMismatch);
     Ok(())
 }
 
@@ -132,18 +217,18 @@ fn funding_outputs_are_the_records_own() {
     let mut order = order();
     order["source_swap"]["initiate_tx_hash"] = json!(format!("{}:90249,{}", "01".repeat(32), "02".repeat(32)));
     order["source_swap"]["filled_amount"] = json!("49999");
-    let swap = Swap::of(&record(&order), Leg::Source, registry()).expect("a record");
+    let swap = read(&order).expect("a record");
     assert_eq!((swap.funding.len(), swap.funding[0].number, swap.funding[1].number), (2, Some(90_249), None));
-    assert_eq!(swap.funded(), Funded::Partly { missing: 1 });
+    assert_eq!(swap.funding_status(), FundingStatus::Partial { missing: 1 });
     let at = "/order/source_swap/initiate_tx_hash".to_owned();
-    assert!(swap.refund(&[funding(1, 0, 40_000), funding(2, 1, 9_999)], TO, &deducted("1")).is_ok());
+    assert!(swap.refund(&payout(&[funding(1, 0, 40_000), funding(2, 1, 9_999)])).is_ok());
     for fundings in [vec![], vec![funding(3, 0, 50_000)], vec![funding(1, 0, 1), funding(1, 0, 1)], vec![funding(1, 0, u64::MAX)]] {
-        assert_eq!(refused(swap.refund(&fundings, TO, &deducted("1"))), (Code::FundingMismatch, at.clone()));
+        assert_eq!(refused(swap.refund(&payout(&fundings))), (Code::FundingMismatch, at.clone()));
     }
     order["source_swap"]["initiate_tx_hash"] = json!("0x1234:5");
-    assert_eq!(refused(Swap::of(&record(&order), Leg::Source, registry())), (Code::FundingMismatch, at));
+    assert_eq!(refused(read(&order)), (Code::FundingMismatch, at));
     // Not funded, by this record: the caller's node knows better.
-    assert_eq!(self::swap().funded(), Funded::No);
+    assert_eq!(self::swap().funding_status(), FundingStatus::Unfunded);
 }
 
 #[test]
@@ -156,22 +241,22 @@ fn funding_outputs_are_found_in_their_transaction() {
         input: vec![TxIn { witness: Witness::new(), ..TxIn::default() }],
         output: vec![output(1, swap.chain.script(TO, "").expect("an address")), output(50_000, swap.tree.script_pubkey())],
     };
-    let found = Funding::of_transaction(&transaction, &swap.tree);
+    let found = Funding::from_transaction(&transaction, &swap.tree);
     assert_eq!(found, [Funding::new(OutPoint { txid: transaction.compute_txid(), vout: 1 }, 50_000)]);
     let text = format!("{}:1:50000", transaction.compute_txid());
     assert_eq!(Funding::parse(&text), Ok(found[0]));
     for text in ["", "1:2:3", &format!("{text}:4"), &text.replace(":1:", ":+1:")] {
-        assert_eq!(Funding::parse(text), Err(Code::FundingMismatch), "{text}");
+        assert_eq!(Funding::parse(text).expect_err(text).code(), Code::FundingMismatch);
     }
 }
 
 #[test]
 fn coins_do_not_go_to_another_chain_back_into_the_htlc_or_into_fees() {
     let swap = swap();
-    let to = |address: &str| refused(swap.refund(&[funding(1, 0, 50_000)], address, &deducted("1")));
+    let to = |address: &str| refused(swap.refund(&Payout::new([funding(1, 0, 50_000)], address, deducted("1"))));
     assert_eq!(to("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), (Code::AddressNetwork, "/to".to_owned()));
-    assert_eq!(to(&swap.tree.address(swap.chain).expect("an address")), (Code::ChangeToDeposit, "/to".to_owned()));
-    assert_eq!(refused(swap.refund(&[funding(1, 0, 400)], TO, &deducted("1"))), (Code::InsufficientFunds, "/fee_rate".to_owned()));
+    assert_eq!(to(&swap.tree.address(swap.chain)), (Code::ChangeToDeposit, "/to".to_owned()));
+    assert_eq!(refused(swap.refund(&payout(&[funding(1, 0, 400)]))), (Code::InsufficientFunds, "/fee_rate".to_owned()));
 }
 
 #[test]
@@ -180,12 +265,12 @@ fn no_other_hash_is_signed_above_all_not_the_refund_leafs() -> TestResult {
     let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)?;
     let good = hex::encode(refund.sighashes[0]);
     refund.check_hashes(&[&good])?;
-    let mismatch = (Code::SighashMismatch, "/hashes/0".to_owned());
+    let mismatch = (Code::SighashMismatch, "/0".to_owned());
     // One of the refund leaf: what the refund of the same output to the same address would be signed with.
-    let payment = swap.refund(&[funding(1, 0, 50_000)], TO, &Fee::Deducted(FeeRate::whole(0)))?;
-    let of_refund = hex::encode(&payment.requests(swap.chain)[0].digest.0);
+    let unsigned = swap.refund(&Payout::new([funding(1, 0, 50_000)], TO, deducted("0")))?;
+    let of_refund = hex::encode(&unsigned.requests()[0].digest);
     let refusal = refund.check_hashes(&[&of_refund]).expect_err("the refund leaf's");
-    assert_eq!((refusal.code(), refusal.location()), (Code::SighashMismatch, "/hashes/0"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::SighashMismatch, "/0"));
     assert!(refusal.message().contains("refund leaf"), "{refusal}");
     // Another output, another amount.
     let other = "tb1pqqqqp399et2xygdj5xreqhjjvcmzhxw4aywxecjdzew6hylgvsesf3hn0c";
@@ -194,8 +279,8 @@ fn no_other_hash_is_signed_above_all_not_the_refund_leafs() -> TestResult {
     let less = InstantRefund::new(&swap, &[funding(1, 0, 49_999)], TO)?;
     assert_eq!(refused(refund.check_hashes(&[&hex::encode(less.sighashes[0])])), mismatch);
     assert_eq!(refused(refund.check_hashes(&["zz"])), mismatch);
-    assert_eq!(refused(refund.check_hashes(&[])), (Code::SighashMismatch, "/hashes".to_owned()));
-    assert_eq!(refused(refund.check_hashes(&[&good, &good])), (Code::SighashMismatch, "/hashes".to_owned()));
+    assert_eq!(refused(refund.check_hashes(&[])), (Code::SighashMismatch, String::new()));
+    assert_eq!(refused(refund.check_hashes(&[&good, &good])), (Code::SighashMismatch, String::new()));
     Ok(())
 }
 
@@ -211,13 +296,18 @@ fn the_body_of_the_patch_has_65_bytes_for_each_output() -> TestResult {
     let texts: Vec<_> = body.signatures.iter().map(String::as_str).collect();
     assert_eq!(refund.attach(&texts)?, body);
     let swapped: Vec<_> = texts.iter().rev().copied().collect();
-    assert_eq!(refused(refund.attach(&swapped)), (Code::SignatureMismatch, "/signatures/0".to_owned()));
+    assert_eq!(refused(refund.attach(&swapped)), (Code::SignatureMismatch, "/0".to_owned()));
     assert_eq!(refused(refund.attach(&texts[..1])).0, Code::SignatureCount);
     assert_eq!(refused(refund.attach(&["00", texts[1]])).0, Code::SignatureMalformed);
     let requests = refund.requests();
     assert_eq!(requests.len(), 2);
     for (request, sighash) in requests.iter().zip(&refund.sighashes) {
-        assert_eq!(bitcoin::TapSighash::hash(&request.payload.0).to_byte_array(), *sighash);
+        assert_eq!(bitcoin::TapSighash::hash(&request.message).to_byte_array(), *sighash);
+        assert_eq!(request.digest, sighash);
+        // A signer of PSBTs sees the hash type and the leaf.
+        let input = &request.payload.psbt.inputs[request.payload.input];
+        assert_eq!(input.sighash_type, Some(bitcoin::TapSighashType::SinglePlusAnyoneCanPay.into()));
+        assert_eq!(input.tap_scripts.len(), 1);
     }
     Ok(())
 }

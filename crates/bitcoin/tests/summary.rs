@@ -1,4 +1,4 @@
-//! What a person reads: every value that the answer chose, and what the wallet adds.
+//! What a person reads: every value that the response chose, and what the wallet adds.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -8,18 +8,17 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
-use support::{TestResult, fixture, outcome};
+use countersign_bitcoin::Bitcoin;
+use countersign_testkit::{TestResult, fixture, outcome};
 
 fn lines(id: &str) -> Vec<String> {
-    let got = outcome(&fixture(id)).expect(id);
+    let got = outcome::<Bitcoin>(&fixture::<Bitcoin>(id)).expect(id);
     serde_json::from_value(got["summary"].clone()).expect("lines")
 }
 
 #[test]
 fn a_deposit_with_coins_shows_what_is_spent_paid_and_signed() -> TestResult {
-    let case = fixture("bitcoin-every-kind");
+    let case = fixture::<Bitcoin>("bitcoin-every-kind");
     let (line, whole) = (case.json(), case.whole()?);
     let lines = lines("bitcoin-every-kind");
     let all = lines.join("\n");
@@ -52,9 +51,9 @@ fn a_deposit_with_coins_shows_what_is_spent_paid_and_signed() -> TestResult {
 #[test]
 fn an_old_address_of_litecoin_is_named_in_its_new_form() -> TestResult {
     let (old, today) = ("3MSvaVbVFFLML86rt5eqgA9SvW23upaXdY", "MTf4tP1TCNBn8dNkyxeBVoPrFCcVzxJvvh");
-    let case = fixture("bitcoin-without-record-litecoin");
+    let case = fixture::<Bitcoin>("bitcoin-without-record-litecoin");
     let owner = case.json()["request"]["source"]["owner"].as_str().ok_or("no owner")?.to_owned();
-    let lines = |owner_now: &str| outcome(&case.replaced(&owner, owner_now)).map(|got| got["summary"].to_string());
+    let lines = |owner_now: &str| outcome::<Bitcoin>(&case.replaced(&owner, owner_now)).map(|got| got["summary"].to_string());
     assert!(lines(old)?.contains(&format!("today it is written {today}")), "{}", lines(old)?);
     assert!(!lines(today)?.contains("today it is written"));
     Ok(())
@@ -63,8 +62,8 @@ fn an_old_address_of_litecoin_is_named_in_its_new_form() -> TestResult {
 #[test]
 fn many_coins_are_counted() {
     let lines = lines("bitcoin-many-coins");
-    assert!(lines.iter().any(|line| line == "wallet: and 32 outputs more"), "{lines:#?}");
-    assert_eq!(lines.last().map(String::as_str), Some("to sign: and 32 digests more"));
+    assert!(lines.iter().any(|line| line == "wallet: and 32 more outputs"), "{lines:#?}");
+    assert_eq!(lines.last().map(String::as_str), Some("to sign: and 32 more digests"));
 }
 
 #[test]

@@ -4,19 +4,23 @@
 //! so that others can add an input for the fee. A bare hash from the service could bind any output, or be of the refund leaf,
 //! which the same key opens. Nothing here signs a hash that it has not computed from the record itself.
 
-use bitcoin::consensus::encode;
+use std::sync::Arc;
+
 use bitcoin::hashes::Hash;
+use bitcoin::psbt;
 use bitcoin::secp256k1::{Message, schnorr};
 use bitcoin::sighash::{Prevouts, SighashCache};
-use bitcoin::{ScriptBuf, Sequence, TapSighashType, Transaction, TxOut, XOnlyPublicKey};
+use bitcoin::{ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::chains::digits;
-use countersign_core::{Code, Refusal, SigningRequest};
+use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SigningRequest, Summary};
 use serde::Serialize;
 
-use super::{Cost, Fee, Funding, Swap, add_fee_coins, input, transaction};
-use crate::htlc::Leaf;
-use crate::sign::{Key, SECP, Signed};
-use crate::transaction::{Kind, Payment};
+use super::{FeeCoins, Funding, RecordedHtlc};
+use crate::UnsignedOrder;
+use crate::address::Destination;
+use crate::htlc::{Leaf, Tree};
+use crate::sign::{Key, Payload, SECP};
+use crate::transaction::{Input, Kind, LeafSpend, NO_CODE_SEPARATOR, new_psbt, new_transaction};
 
 /// The hash type of an instant refund.
 const HASH_TYPE: TapSighashType = TapSighashType::SinglePlusAnyoneCanPay;
@@ -42,7 +46,7 @@ pub struct InstantRefund {
     pub transaction: Transaction,
     /// What is signed for each input.
     pub sighashes: Vec<[u8; 32]>,
-    swap: Swap,
+    pub(super) htlc: RecordedHtlc,
     prevouts: Vec<TxOut>,
 }
 
@@ -56,46 +60,51 @@ pub struct Body {
 }
 
 impl InstantRefund {
-    /// The refund of these outputs to the owner's address.
+    /// Creates the refund of these outputs to the owner's address.
     ///
     /// # Errors
     ///
-    /// [`Code::FundingMismatch`] and what the address refuses.
-    pub fn new(swap: &Swap, fundings: &[Funding], owner: &str) -> Result<Self, Refusal> {
-        swap.check_fundings(fundings)?;
-        let script_pubkey = swap.destination(owner)?;
-        let prevouts: Vec<_> = fundings.iter().map(|funding| swap.prevout(funding)).collect();
-        let outputs = prevouts.iter().map(|prevout| TxOut { value: prevout.value, script_pubkey: script_pubkey.clone() }).collect();
-        let inputs = fundings.iter().map(|funding| input(funding, Sequence::MAX)).collect();
-        Self::of(swap.clone(), transaction(inputs, outputs), prevouts).ok_or_else(|| Refusal::new(Code::Internal, "/order"))
+    /// [`Code::FundingMismatch`], and what the address is refused for.
+    pub fn new(htlc: &RecordedHtlc, fundings: &[Funding], owner: impl Into<Destination>) -> Result<Self, Refusal> {
+        htlc.check_fundings(fundings)?;
+        Self::from_parts(htlc, fundings, &htlc.destination(&owner.into())?)
     }
 
-    fn of(swap: Swap, transaction: Transaction, prevouts: Vec<TxOut>) -> Option<Self> {
-        let sighashes = (0..prevouts.len()).map(|index| sighash(&swap, &transaction, &prevouts, index, Leaf::InstantRefund, HASH_TYPE));
-        let sighashes = sighashes.collect::<Option<Vec<_>>>()?;
-        Some(Self { transaction, sighashes, swap, prevouts })
+    pub(super) fn from_parts(htlc: &RecordedHtlc, fundings: &[Funding], owner: &ScriptBuf) -> Result<Self, Refusal> {
+        let prevouts: Vec<_> = fundings.iter().map(|funding| htlc.prevout(funding)).collect();
+        let inputs = fundings.iter().map(|funding| TxIn {
+            previous_output: funding.outpoint,
+            script_sig: ScriptBuf::new(),
+            sequence: Sequence::MAX,
+            witness: Witness::new(),
+        });
+        let outputs = prevouts.iter().map(|prevout| TxOut { value: prevout.value, script_pubkey: owner.clone() });
+        let transaction = new_transaction(inputs.collect(), outputs.collect());
+        let signed = Signed { tree: &htlc.tree, transaction: &transaction, prevouts: &prevouts };
+        let sighashes = (0..prevouts.len()).map(|index| signed.digest(index, Leaf::InstantRefund, HASH_TYPE));
+        // The library computes a digest for every input that has an output at its index, which all have.
+        let sighashes = sighashes.collect::<Option<_>>().ok_or_else(|| Refusal::new(Code::Internal, ""))?;
+        Ok(Self { sighashes, htlc: htlc.clone(), transaction, prevouts })
     }
 
     /// Requires that the hashes that the service wants signed are exactly these.
     ///
     /// # Errors
     ///
-    /// [`Code::SighashMismatch`] at `/hashes/<index>`, which says so where a hash is of the refund leaf.
+    /// [`Code::SighashMismatch`] at `/<index>`, which says so where a hash is of the refund leaf.
     pub fn check_hashes(&self, hashes: &[&str]) -> Result<(), Refusal> {
         if hashes.len() != self.sighashes.len() {
-            return Err(Refusal::new(Code::SighashMismatch, "/hashes").with_expected(self.sighashes.len()).with_actual(hashes.len()));
+            return Err(Refusal::new(Code::SighashMismatch, "").with_expected(self.sighashes.len()).with_actual(hashes.len()));
         }
-        for (index, (wanted, hash)) in self.sighashes.iter().zip(hashes).enumerate() {
+        for (index, (expected, hash)) in self.sighashes.iter().zip(hashes).enumerate() {
             let given = digits::array::<32>(hash.strip_prefix("0x").unwrap_or(hash)).ok();
-            if given.as_ref() == Some(wanted) {
+            if given.as_ref() == Some(expected) {
                 continue;
             }
-            let refusal = Refusal::new(Code::SighashMismatch, format!("/hashes/{index}")).with_expected(hex::encode(wanted)).with_actual(hash);
-            return Err(if given.is_some_and(|given| self.is_of_refund_leaf(index, &given)) {
-                refusal.with_reason(REFUND_LEAF)
-            } else {
-                refusal
-            });
+            let refusal = Refusal::new(Code::SighashMismatch, format!("/{index}"));
+            let refusal = refusal.with_expected(hex::encode(expected)).with_actual(*hash);
+            let is_of_refund_leaf = given.is_some_and(|given| self.is_of_refund_leaf(index, &given));
+            return Err(if is_of_refund_leaf { refusal.with_reason(REFUND_LEAF) } else { refusal });
         }
         Ok(())
     }
@@ -104,22 +113,33 @@ impl InstantRefund {
     fn is_of_refund_leaf(&self, index: usize, hash: &[u8; 32]) -> bool {
         let mut refund = self.transaction.clone();
         for input in &mut refund.input {
-            input.sequence = Sequence::from_height(self.swap.tree.htlc.timelock);
+            input.sequence = Sequence::from_height(self.htlc.tree.htlc.timelock);
         }
         [&self.transaction, &refund].into_iter().any(|transaction| {
-            HASH_TYPES
-                .into_iter()
-                .any(|hash_type| sighash(&self.swap, transaction, &self.prevouts, index, Leaf::Refund, hash_type).as_ref() == Some(hash))
+            let signed = Signed { tree: &self.htlc.tree, transaction, prevouts: &self.prevouts };
+            HASH_TYPES.into_iter().any(|hash_type| signed.digest(index, Leaf::Refund, hash_type).as_ref() == Some(hash))
         })
     }
 
-    /// What a signer outside is asked for: the initiator's key, one signature for each input.
+    /// Returns what an external signer is asked for: the initiator's key, one signature for each input.
     #[must_use]
-    pub fn requests(&self) -> Vec<SigningRequest> {
-        let signer = hex::encode(self.swap.tree.htlc.initiator);
+    pub fn requests(&self) -> Vec<SigningRequest<Payload>> {
+        let htlc = &self.htlc;
+        let leaf = LeafSpend::new(&htlc.tree, Leaf::InstantRefund, &htlc.tree.htlc.initiator, None);
+        let inputs = self.prevouts.iter().map(|prevout| {
+            let mut input = psbt::Input { witness_utxo: Some(prevout.clone()), ..Default::default() };
+            input.sighash_type = Some(HASH_TYPE.into());
+            if let Some(leaf) = &leaf {
+                leaf.add_to_input(&mut input);
+            }
+            input
+        });
+        let psbt = Arc::new(new_psbt(self.transaction.clone(), inputs.collect()));
+        let signed = Signed { tree: &htlc.tree, transaction: &self.transaction, prevouts: &self.prevouts };
         let requests = self.sighashes.iter().enumerate().map(|(index, sighash)| {
-            let payload = payload(&self.swap, &self.transaction, &self.prevouts, index, Leaf::InstantRefund, HASH_TYPE);
-            SigningRequest::new(format!("input_{index}"), signer.clone(), payload.unwrap_or_default(), sighash.to_vec())
+            let bytes = signed.bytes(index, Leaf::InstantRefund, HASH_TYPE).unwrap_or_default();
+            let payload = Payload::new(Arc::clone(&psbt), index);
+            SigningRequest::new(RequestId::Input(index), htlc.initiator.to_string(), Scheme::Bip340, payload, bytes, sighash.to_vec())
         });
         requests.collect()
     }
@@ -130,7 +150,7 @@ impl InstantRefund {
     ///
     /// [`Code::KeyMismatch`] if it is another's.
     pub fn sign(&self, key: &Key) -> Result<Body, Refusal> {
-        self.sign_as(key, &self.swap.tree.htlc.initiator)
+        self.sign_as(key, &self.htlc.initiator)
     }
 
     /// Signs every input with the redeemer's key: the other half, for whoever holds it.
@@ -139,35 +159,35 @@ impl InstantRefund {
     ///
     /// [`Code::KeyMismatch`] if it is another's.
     pub fn countersign(&self, key: &Key) -> Result<Body, Refusal> {
-        self.sign_as(key, &self.swap.tree.htlc.redeemer)
+        self.sign_as(key, &self.htlc.redeemer)
     }
 
-    fn sign_as(&self, key: &Key, signer: &[u8; 32]) -> Result<Body, Refusal> {
+    fn sign_as(&self, key: &Key, signer: &XOnlyPublicKey) -> Result<Body, Refusal> {
         let signatures = self.sighashes.iter().map(|sighash| {
-            let signature = key.sign_as(signer, &Message::from_digest(*sighash)).ok_or_else(|| {
-                Refusal::new(Code::KeyMismatch, "/wallet/secret_key").with_expected(format!("the key of {}", hex::encode(signer)))
-            })?;
-            Ok(hex::encode(with_type(&signature)))
+            let signature = key.sign_as(signer, &Message::from_digest(*sighash));
+            signature.map(|signature| hex::encode(with_type(&signature)))
         });
-        Ok(Body { signatures: signatures.collect::<Result<_, Refusal>>()? })
+        let signatures = signatures.collect::<Option<_>>();
+        let signatures = signatures.ok_or_else(|| Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {signer}")))?;
+        Ok(Body { signatures })
     }
 
-    /// Proves the initiator's signatures from outside, 64 or 65 bytes in hex each, and writes the body of the PATCH.
+    /// Proves the initiator's signatures from an external signer, 64 or 65 bytes in hex each, and returns the body of the PATCH.
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureCount`], [`Code::SignatureMalformed`] or [`Code::SignatureMismatch`] at `/signatures/<index>`.
+    /// [`Code::SignatureCount`], or at `/<index>` [`Code::SignatureMalformed`] or [`Code::SignatureMismatch`].
     pub fn attach(&self, signatures: &[&str]) -> Result<Body, Refusal> {
-        let proven = self.proven(signatures, &self.swap.tree.htlc.initiator)?;
+        let proven = self.prove(signatures, &self.htlc.initiator)?;
         Ok(Body { signatures: proven.iter().map(|signature| hex::encode(with_type(signature))).collect() })
     }
 
-    fn proven(&self, signatures: &[&str], signer: &[u8; 32]) -> Result<Vec<schnorr::Signature>, Refusal> {
+    fn prove(&self, signatures: &[&str], signer: &XOnlyPublicKey) -> Result<Vec<schnorr::Signature>, Refusal> {
         if signatures.len() != self.sighashes.len() {
-            return Err(Refusal::new(Code::SignatureCount, "/signatures").with_expected(self.sighashes.len()).with_actual(signatures.len()));
+            return Err(Refusal::new(Code::SignatureCount, "").with_expected(self.sighashes.len()).with_actual(signatures.len()));
         }
         let prove = |(index, (text, sighash)): (usize, (&&str, &[u8; 32]))| {
-            let refuse = |code| Refusal::new(code, format!("/signatures/{index}"));
+            let refuse = |code| Refusal::new(code, format!("/{index}"));
             let bytes = digits::bytes(text).map_err(|_| refuse(Code::SignatureMalformed))?;
             let signature = parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).with_expected("64 bytes, and 83 behind them"))?;
             if verify(&signature, sighash, signer) { Ok(signature) } else { Err(refuse(Code::SignatureMismatch)) }
@@ -175,129 +195,64 @@ impl InstantRefund {
         signatures.iter().zip(&self.sighashes).enumerate().map(prove).collect()
     }
 
-    /// The transaction with both parties' signatures. It pays no fee: see [`InstantRefund::with_fee`].
+    /// Returns the transaction with both parties' signatures. It pays no fee: see [`InstantRefund::with_fee`].
     ///
     /// # Errors
     ///
     /// As [`InstantRefund::attach`].
     pub fn complete(&self, initiator: &Body, redeemer: &Body) -> Result<Transaction, Refusal> {
-        let proven = |body: &Body, signer| {
+        let prove = |body: &Body, signer| {
             let signatures: Vec<_> = body.signatures.iter().map(String::as_str).collect();
-            self.proven(&signatures, signer)
+            self.prove(&signatures, signer)
         };
-        let htlc = &self.swap.tree.htlc;
-        let (first, second) = (proven(initiator, &htlc.initiator)?, proven(redeemer, &htlc.redeemer)?);
+        let (first, second) = (prove(initiator, &self.htlc.initiator)?, prove(redeemer, &self.htlc.redeemer)?);
+        let tree = &self.htlc.tree;
         let mut transaction = self.transaction.clone();
         for ((input, initiator), redeemer) in transaction.input.iter_mut().zip(&first).zip(&second) {
             // The item nearest the script is checked first, and that is the initiator's.
             input.witness.push(with_type(redeemer));
             input.witness.push(with_type(initiator));
-            input.witness.push(self.swap.tree.script(Leaf::InstantRefund));
-            input.witness.push(self.swap.tree.control_block(Leaf::InstantRefund));
+            input.witness.push(tree.script(Leaf::InstantRefund));
+            input.witness.push(tree.control_block(Leaf::InstantRefund));
         }
         Ok(transaction)
     }
 
-    /// Adds coins that pay the fee behind a completed refund, and signs them: the signatures that are there stay valid.
+    /// Adds coins that pay the fee behind a completed refund. The signatures that are there stay valid.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`] if the key does not open the coins, and [`Code::InsufficientFunds`].
-    pub fn with_fee(&self, complete: &Transaction, fee: &Fee, key: &Key) -> Result<Signed, Refusal> {
-        let Fee::Paid { .. } = fee else {
-            return Err(Refusal::new(Code::InsufficientFunds, "/fee")
-                .with_reason("an instant refund pays out everything: its fee comes from other coins"));
-        };
-        let done = complete.input.iter().zip(&self.prevouts);
-        let mut inputs: Vec<_> = done.map(|(input, prevout)| (prevout.clone(), Kind::Done(input.witness.clone()))).collect();
-        let mut whole = self.transaction.clone();
-        add_fee_coins(fee, &mut inputs, &mut whole.input);
-        let cost = Cost::of(self.swap.chain, &inputs, &whole.output, fee)?;
-        let change = cost.change.is_some().then_some(whole.output.len());
-        whole.output.extend(cost.change);
-        let payment = Payment::new(whole, inputs, (cost.fee, cost.vsize, fee.rate()), change)?;
-        payment.sign(key, self.swap.chain)
+    /// [`Code::InstantRefundMismatch`] for another transaction than this refund, [`Code::InsufficientFunds`], and what a coin or
+    /// the change address is refused for.
+    pub fn with_fee(&self, complete: &Transaction, coins: &FeeCoins) -> Result<UnsignedOrder, Refusal> {
+        if without_witnesses(complete) != self.transaction {
+            return Err(Refusal::new(Code::InstantRefundMismatch, "").with_reason("the transaction is not this refund"));
+        }
+        let inputs = complete.input.iter().zip(&self.prevouts).map(|(input, prevout)| {
+            Input::new(input.previous_output, input.sequence, prevout.clone(), Kind::Presigned(input.witness.clone()))
+        });
+        let payment = coins.add_to(self.htlc.chain, inputs.collect(), self.transaction.output.clone())?;
+        let mut summary = Summary::default();
+        self.htlc.describe_payout(Role::Refund, &payment, &mut summary);
+        Ok(self.htlc.recovery(Role::Refund, payment, summary))
     }
+}
 
-    /// Verifies the presigned instant refund of a record: it refunds all of the record's amount to the owner's address, and
-    /// the initiator's signature in it is valid. Answers what it refunds.
-    ///
-    /// The slot of the redeemer may be empty, hold a copy of the initiator's signature as a placeholder, or the redeemer's own
-    /// valid signature, nothing else.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::InstantRefundMismatch`] at `/order/source_swap/instant_refund_tx`, with a byte range where one is to blame.
-    pub fn verify_presigned(swap: &Swap, owner: &str) -> Result<Self, Refusal> {
-        let mismatch = |why: &'static str| swap.refuse(Code::InstantRefundMismatch, "instant_refund_tx").with_reason(why);
-        let owner = swap.destination(owner)?;
-        let bytes = digits::bytes(&swap.instant_refund_tx).ok().filter(|bytes| !bytes.is_empty());
-        let bytes = bytes.ok_or_else(|| mismatch("the record has no presigned refund in hex"))?;
-        let found: Transaction = encode::deserialize(&bytes).map_err(|_| mismatch("these bytes are no transaction"))?;
-        if encode::serialize(&found) != bytes {
-            return Err(mismatch("the transaction is not in its canonical form"));
-        }
-        let fundings: Vec<_> = found
-            .input
-            .iter()
-            .zip(&found.output)
-            .map(|(input, output)| Funding::new(input.previous_output, output.value.to_sat()))
-            .collect();
-        if swap.funding.is_empty() {
-            return Err(mismatch("the record names no funding transaction"));
-        }
-        let total = swap.check_fundings(&fundings)?;
-        let wanted = if swap.filled == 0 { swap.amount } else { swap.filled };
-        if total != wanted {
-            return Err(mismatch("it refunds another amount").with_expected(wanted).with_actual(total));
-        }
-        let prevouts: Vec<_> = fundings.iter().map(|funding| swap.prevout(funding)).collect();
-        let outputs = prevouts.iter().map(|prevout| TxOut { value: prevout.value, script_pubkey: owner.clone() }).collect();
-        let bare = transaction(fundings.iter().map(|funding| input(funding, Sequence::MAX)).collect(), outputs);
-        let refund = Self::of(swap.clone(), bare, prevouts).ok_or_else(|| swap.refuse(Code::Internal, "instant_refund_tx"))?;
-        let mut stripped = found.clone();
-        for input in &mut stripped.input {
-            input.witness.clear();
-        }
-        if stripped != refund.transaction {
-            return Err(mismatch(
-                "it is not the transaction that the record's terms give: version, locktime, sequences, outputs to the owner",
-            ));
-        }
-        for (input, sighash) in found.input.iter().zip(&refund.sighashes) {
-            refund.check_witness(&input.witness, sighash).map_err(mismatch)?;
-        }
-        Ok(refund)
+/// Returns a transaction as it was before signing.
+pub(super) fn without_witnesses(transaction: &Transaction) -> Transaction {
+    let mut stripped = transaction.clone();
+    for input in &mut stripped.input {
+        input.witness.clear();
     }
-
-    fn check_witness(&self, witness: &bitcoin::Witness, sighash: &[u8; 32]) -> Result<(), &'static str> {
-        let items: Vec<_> = witness.iter().collect();
-        let [redeemer, initiator, script, control] = items.as_slice() else { return Err("the witness has another number of items") };
-        if ScriptBuf::from_bytes(script.to_vec()) != self.swap.tree.script(Leaf::InstantRefund) {
-            return Err("the script is not the instant-refund leaf");
-        }
-        if **control != self.swap.tree.control_block(Leaf::InstantRefund) {
-            return Err("the control block is not the instant-refund leaf's");
-        }
-        let typed = |bytes: &[u8]| (bytes.len() == 65).then(|| parse(bytes)).flatten();
-        let valid = |bytes: &[u8], key: &[u8; 32]| typed(bytes).is_some_and(|signature| verify(&signature, sighash, key));
-        let htlc = &self.swap.tree.htlc;
-        if !valid(initiator, &htlc.initiator) {
-            return Err("the initiator's signature is not valid");
-        }
-        if !redeemer.is_empty() && redeemer != initiator && !valid(redeemer, &htlc.redeemer) {
-            return Err("the redeemer's slot holds neither a placeholder nor a valid signature");
-        }
-        Ok(())
-    }
+    stripped
 }
 
 fn with_type(signature: &schnorr::Signature) -> Vec<u8> {
     bitcoin::taproot::Signature { signature: *signature, sighash_type: HASH_TYPE }.to_vec()
 }
 
-/// 64 bytes, or 65 with the hash type of an instant refund.
-fn parse(bytes: &[u8]) -> Option<schnorr::Signature> {
+/// Parses 64 bytes, or 65 with the hash type of an instant refund.
+pub(super) fn parse(bytes: &[u8]) -> Option<schnorr::Signature> {
     match bytes {
         [signature @ .., 0x83] if signature.len() == 64 => schnorr::Signature::from_slice(signature).ok(),
         signature if signature.len() == 64 => schnorr::Signature::from_slice(signature).ok(),
@@ -305,33 +260,28 @@ fn parse(bytes: &[u8]) -> Option<schnorr::Signature> {
     }
 }
 
-fn verify(signature: &schnorr::Signature, sighash: &[u8; 32], signer: &[u8; 32]) -> bool {
-    let key = XOnlyPublicKey::from_slice(signer);
-    key.is_ok_and(|key| SECP.verify_schnorr(signature, &Message::from_digest(*sighash), &key).is_ok())
+pub(super) fn verify(signature: &schnorr::Signature, sighash: &[u8; 32], signer: &XOnlyPublicKey) -> bool {
+    SECP.verify_schnorr(signature, &Message::from_digest(*sighash), signer).is_ok()
 }
 
-fn payload(
-    swap: &Swap,
-    transaction: &Transaction,
-    prevouts: &[TxOut],
-    index: usize,
-    leaf: Leaf,
-    hash_type: TapSighashType,
-) -> Option<Vec<u8>> {
-    let mut payload = Vec::new();
-    let leaf = Some((swap.tree.leaf_hash(leaf), 0xffff_ffff));
-    let mut cache = SighashCache::new(transaction);
-    cache.taproot_encode_signing_data_to(&mut payload, index, &Prevouts::All(prevouts), None, leaf, hash_type).ok()?;
-    Some(payload)
+/// A transaction that spends outputs of one HTLC.
+struct Signed<'s> {
+    tree: &'s Tree,
+    transaction: &'s Transaction,
+    prevouts: &'s [TxOut],
 }
 
-fn sighash(
-    swap: &Swap,
-    transaction: &Transaction,
-    prevouts: &[TxOut],
-    index: usize,
-    leaf: Leaf,
-    hash_type: TapSighashType,
-) -> Option<[u8; 32]> {
-    payload(swap, transaction, prevouts, index, leaf, hash_type).map(|payload| bitcoin::TapSighash::hash(&payload).to_byte_array())
+impl Signed<'_> {
+    /// Returns the bytes that a digest is taken of.
+    fn bytes(&self, index: usize, leaf: Leaf, hash_type: TapSighashType) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let leaf = Some((self.tree.leaf_hash(leaf), NO_CODE_SEPARATOR));
+        let prevouts = Prevouts::All(self.prevouts);
+        SighashCache::new(self.transaction).taproot_encode_signing_data_to(&mut bytes, index, &prevouts, None, leaf, hash_type).ok()?;
+        Some(bytes)
+    }
+
+    fn digest(&self, index: usize, leaf: Leaf, hash_type: TapSighashType) -> Option<[u8; 32]> {
+        self.bytes(index, leaf, hash_type).map(|bytes| TapSighash::hash(&bytes).to_byte_array())
+    }
 }

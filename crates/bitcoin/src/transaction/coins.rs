@@ -1,9 +1,9 @@
-//! Which unspent outputs pay: the choice is the library's, the arithmetic that decides is exact.
+//! Coin selection: a search with floats proposes, exact arithmetic decides.
 
 use bdk_coin_select::metrics::LowestFee;
 use bdk_coin_select::{Candidate, ChangePolicy, CoinSelector, DrainWeights, FeeRate as Rough, Target, TargetFee, TargetOutputs};
 
-use super::{FeeRate, Utxo};
+use super::{FeeRate, Spend, Utxo};
 
 /// Steps that branch and bound may take in all: keeps the search within some ten milliseconds.
 const EFFORT: usize = 300_000;
@@ -16,9 +16,9 @@ const MAX_INPUTS: usize = 1_739;
 /// Weight of the input that will spend a change output later: p2wpkh.
 const SPEND_CHANGE: u64 = 272;
 
-/// What is to be paid and at what price.
+/// What the chosen coins have to pay, and at what price.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Goal {
+pub(crate) struct SelectionTarget {
     /// Base units that leave.
     pub(crate) amount: u64,
     /// Weight of the output that gets them.
@@ -26,53 +26,61 @@ pub(crate) struct Goal {
     /// Weight of a change output.
     pub(crate) change_weight: u64,
     /// Smallest change that is made.
-    pub(crate) dust: u64,
-    pub(crate) rate: FeeRate,
+    pub(crate) dust_limit: u64,
+    pub(crate) fee_rate: FeeRate,
 }
 
-/// Indices of the outputs that pay the goal, in the order in which they were given; `None` if all together do not.
+/// Returns the coins that pay the target, in the order in which they were given; `None` if all together do not.
 ///
 /// Branch and bound looks for the lowest fee, the change's later spending included. Where it finds nothing in its rounds, the
-/// outputs that are worth most per weight are taken until they are enough. `enough` has the last word: it computes with exact
-/// decimals what the library computes with floats.
-pub(crate) fn choose(utxos: &[Utxo], goal: &Goal, enough: impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+/// outputs that are worth most per weight are taken until they are enough. `is_enough` has the last word: it computes with
+/// exact decimals what the search computes with floats.
+pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough: impl Fn(&[&'u Utxo]) -> bool) -> Option<Vec<&'u Utxo>> {
     let candidates: Vec<_> = utxos
         .iter()
         .map(|utxo| Candidate {
-            value: utxo.output.value.to_sat(),
-            weight: utxo.kind.weight(),
+            value: utxo.output().value.to_sat(),
+            weight: utxo.spend().weight(),
             input_count: 1,
-            is_segwit: !matches!(utxo.kind, super::Spend::P2pkh { .. }),
+            is_segwit: !matches!(utxo.spend(), Spend::P2pkh),
         })
         .collect();
-    let rate = Rough::from_sat_per_vb(goal.rate.to_string().parse().ok()?);
-    let target = Target { fee: TargetFee::from_feerate(rate), outputs: TargetOutputs::fund_outputs([(goal.output_weight, goal.amount)]) };
-    let drain = DrainWeights { output_weight: goal.change_weight, spend_weight: SPEND_CHANGE, n_outputs: 1 };
+    let rate = Rough::from_sat_per_vb(target.fee_rate.to_string().parse().ok()?);
+    let outputs = TargetOutputs::fund_outputs([(target.output_weight, target.amount)]);
     let mut selector = CoinSelector::new(&candidates);
     selector.sort_candidates_by_descending_value_pwu();
-    let worthless = |index: &usize| candidates.get(*index).is_none_or(|candidate| candidate.effective_value(rate) <= 0.0);
-    for index in (0..candidates.len()).filter(worthless) {
-        selector.ban(index);
+    for (index, candidate) in candidates.iter().enumerate() {
+        if candidate.effective_value(rate) <= 0.0 {
+            selector.ban(index);
+        }
     }
-    let largest = largest_first(&selector, goal, &enough)?;
+    let picked = |indices: &[usize]| indices.iter().filter_map(|index| utxos.get(*index)).collect::<Vec<_>>();
+    let largest = largest_first(&selector, target.amount, |indices| is_enough(&picked(indices)))?;
     // A round looks at every coin, and adds up as many as are needed, as often as there are such.
     let needed = largest.len();
     let rounds = EFFORT.checked_div(needed.saturating_mul(needed).saturating_add(candidates.len()))?.min(MAX_ROUNDS);
-    let metric = LowestFee { target, long_term_feerate: rate, change_policy: ChangePolicy::min_value(drain, goal.dust) };
-    let chosen = |selector: &CoinSelector<'_>| selector.selected_indices().iter().copied().collect::<Vec<_>>();
-    if rounds >= MIN_ROUNDS && selector.run_bnb(metric, rounds).is_ok() && enough(&chosen(&selector)) {
-        return Some(chosen(&selector));
+    let drain = DrainWeights { output_weight: target.change_weight, spend_weight: SPEND_CHANGE, n_outputs: 1 };
+    let metric = LowestFee {
+        target: Target { fee: TargetFee::from_feerate(rate), outputs },
+        long_term_feerate: rate,
+        change_policy: ChangePolicy::min_value(drain, target.dust_limit),
+    };
+    if rounds >= MIN_ROUNDS && selector.run_bnb(metric, rounds).is_ok() {
+        let chosen = picked(&selector.selected_indices().iter().copied().collect::<Vec<_>>());
+        if is_enough(&chosen) {
+            return Some(chosen);
+        }
     }
-    Some(largest)
+    Some(picked(&largest))
 }
 
-/// The outputs that are worth most per weight, until they are enough; `None` if no transaction can hold as many.
-fn largest_first(selector: &CoinSelector<'_>, goal: &Goal, enough: &impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+/// Returns the outputs that are worth most per weight, until they are enough; `None` if no transaction can hold as many.
+fn largest_first(selector: &CoinSelector<'_>, amount: u64, is_enough: impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
     let (mut chosen, mut value) = (Vec::new(), 0_u64);
     for (index, candidate) in selector.candidates().filter(|(index, _)| !selector.banned().contains(index)).take(MAX_INPUTS) {
         chosen.push(index);
         value = value.saturating_add(candidate.value);
-        if value > goal.amount && enough(&chosen) {
+        if value > amount && is_enough(&chosen) {
             chosen.sort_unstable();
             return Some(chosen);
         }

@@ -1,9 +1,9 @@
 //! Fee rates in sat/vB as exact decimals: a float would make two wallets disagree by a satoshi.
 
 use std::fmt;
+use std::str::FromStr;
 
-use countersign_core::json::Node;
-use countersign_core::{Code, Refusal, U256, number};
+use countersign_core::{Code, ParseError, Refusal, TypedValue, U256, number};
 
 /// Most digits behind the point.
 const MAX_FRACTION: usize = 36;
@@ -17,30 +17,30 @@ pub struct FeeRate {
 }
 
 impl FeeRate {
-    /// A whole number of base units per virtual byte.
+    /// Takes a whole number of base units per virtual byte.
     #[must_use]
-    pub fn whole(rate: u64) -> Self {
+    pub fn from_whole(rate: u64) -> Self {
         Self { units: U256::from(rate), scale: 0 }
     }
 
-    /// Reads a decimal such as `2.5`: digits, and up to 36 more behind a point.
+    /// Parses a decimal such as `2.5`: digits, and up to 36 more behind a point.
     ///
     /// # Errors
     ///
     /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units, or with more digits than that
     /// behind the point.
-    pub fn parse(text: &str) -> Result<Self, Code> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let (whole, fraction) = match text.split_once('.') {
-            Some((_, "")) => return Err(Code::DecimalEmpty),
+            Some((_, "")) => return Err(Code::DecimalEmpty.into()),
             Some((whole, fraction)) => (whole, fraction),
             None => (text, ""),
         };
         let whole = u64::try_from(number::decimal(whole)?).map_err(|_| Code::NumberTooLarge)?;
         if let Some(bad) = fraction.bytes().find(|byte| !byte.is_ascii_digit()) {
-            return Err(if matches!(bad, b'e' | b'E') { Code::DecimalExponent } else { Code::DecimalDigit });
+            return Err(if matches!(bad, b'e' | b'E') { Code::DecimalExponent } else { Code::DecimalDigit }.into());
         }
         if fraction.len() > MAX_FRACTION {
-            return Err(Code::NumberTooLarge);
+            return Err(Code::NumberTooLarge.into());
         }
         // The largest 64-bit number times 10^36 is below 2^184: it can be multiplied by any size of a transaction.
         let units = format!("{whole}{fraction}").parse().map_err(|_| Code::NumberTooLarge)?;
@@ -48,32 +48,44 @@ impl FeeRate {
         Ok(Self { units, scale })
     }
 
-    pub(crate) fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
-        Self::parse(node.text()?).map_err(|code| node.refuse(code))
-    }
-
-    /// Not zero, and at most `limit` sat/vB.
+    /// Requires that the rate is neither zero nor above `max` sat/vB.
     ///
     /// # Errors
     ///
-    /// [`Code::FeeRateZero`] or [`Code::FeeRateTooHigh`] at `at`.
-    pub fn check(self, limit: u64, at: &str) -> Result<(), Refusal> {
+    /// [`Code::FeeRateZero`] or [`Code::FeeRateTooHigh`] at `location`.
+    pub fn check(self, max: u64, location: &str) -> Result<(), Refusal> {
         if self.units.is_zero() {
-            return Err(Refusal::new(Code::FeeRateZero, at).with_actual(self));
+            return Err(Refusal::new(Code::FeeRateZero, location).with_actual(self.to_string()));
         }
-        // The smallest fee of one byte that is above the limit.
-        if self.fee(1).is_none_or(|fee| fee > limit) {
-            return Err(Refusal::new(Code::FeeRateTooHigh, at).with_expected(format!("at most {limit}")).with_actual(self));
+        // Rounded up, the fee of one byte is above the maximum exactly where the rate is.
+        if self.fee(1).is_none_or(|fee| fee > max) {
+            let expected = TypedValue::AtMost(U256::from(max));
+            return Err(Refusal::new(Code::FeeRateTooHigh, location).with_expected(expected).with_actual(self.to_string()));
         }
         Ok(())
     }
 
-    /// The fee of a transaction of this virtual size, rounded up; `None` beyond 64 bits.
+    /// Returns the fee of a transaction of this virtual size, rounded up; `None` beyond 64 bits.
     #[must_use]
     pub fn fee(self, vsize: u64) -> Option<u64> {
         let scale = U256::from(10).checked_pow(U256::from(self.scale))?;
         let fee = self.units.checked_mul(U256::from(vsize))?.div_ceil(scale);
         u64::try_from(fee).ok()
+    }
+}
+
+impl FromStr for FeeRate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+impl From<bitcoin::FeeRate> for FeeRate {
+    /// Converts satoshi per 1,000 weight units: 4 of them are a virtual byte.
+    fn from(rate: bitcoin::FeeRate) -> Self {
+        Self { units: U256::from(rate.to_sat_per_kwu()).saturating_mul(U256::from(4)), scale: 3 }
     }
 }
 
@@ -105,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_plain_decimal() {
+    fn refuses_what_is_not_a_plain_decimal() {
         for (text, code) in [
             ("", Code::DecimalEmpty),
             ("2.", Code::DecimalEmpty),
@@ -119,8 +131,15 @@ mod tests {
             ("18446744073709551616", Code::NumberTooLarge),
             ("1.0000000000000000000000000000000000001", Code::NumberTooLarge),
         ] {
-            assert_eq!(FeeRate::parse(text), Err(code), "{text:?}");
+            assert_eq!(FeeRate::parse(text).unwrap_err().code(), code, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_bitcoin_crates_rates_are_converted() {
+        // 250 sat/kWU are 1 sat/vB.
+        assert_eq!(FeeRate::from(bitcoin::FeeRate::BROADCAST_MIN).fee(141), Some(141));
+        assert_eq!(FeeRate::from(bitcoin::FeeRate::from_sat_per_kwu(625)).to_string(), "2.5");
     }
 
     #[test]

@@ -1,45 +1,70 @@
 //! A transaction that waits for signatures: its PSBT, and for each input what is signed and how.
 
 use std::fmt;
+use std::sync::Arc;
 
+use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode;
-use bitcoin::hashes::{Hash, sha256, sha256d};
-use bitcoin::psbt::Psbt;
-use bitcoin::sighash::{EncodeSigningDataResult, Prevouts, SighashCache};
-use bitcoin::taproot::{LeafVersion, TapLeafHash};
-use bitcoin::{EcdsaSighashType, ScriptBuf, TapSighash, TapSighashType, Transaction, TxOut, Witness, io};
+use bitcoin::psbt::{self, Psbt};
+use bitcoin::taproot::{ControlBlock, LeafVersion, TapNodeHash};
+use bitcoin::transaction::Version;
+use bitcoin::{OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::{Code, Refusal};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::{BASE_WEIGHT, FeeRate, Spend, output_weight};
+use super::{FeeRate, KeyOrigin, Origins, Spend, Utxo, sighash};
+use crate::address::Chain;
 use crate::htlc::{Leaf, Tree};
+use crate::sign::Proof;
 
-/// Largest transaction that nodes relay (`MAX_STANDARD_TX_WEIGHT`).
+/// The largest transaction that nodes relay (`MAX_STANDARD_TX_WEIGHT`).
 pub const MAX_WEIGHT: u64 = 400_000;
+/// Weight of outpoint, empty script and sequence.
+const INPUT_WEIGHT: u64 = 164;
 
-/// A transaction that waits for signatures.
+/// A transaction that waits for signatures, with those that it has.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Payment {
-    /// Version 0, as BIP-174 has it. The unsigned transaction is in it.
-    pub psbt: Psbt,
+    /// The chain.
+    pub chain: Chain,
+    /// The PSBT for signers, version 0 (BIP-174), without signatures.
+    pub psbt: Arc<Psbt>,
     /// Base units.
     pub fee: u64,
     /// Virtual bytes that the fee was computed for.
     pub vsize: u64,
-    /// What was asked for.
+    /// The fee rate that was asked for.
     pub fee_rate: FeeRate,
     /// Index of the change output.
     pub change: Option<usize>,
     pub(crate) inputs: Vec<Input>,
 }
 
+/// Everything that a payment is made of.
+pub(crate) struct PaymentPlan {
+    pub(crate) chain: Chain,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<TxOut>,
+    /// Index of the change output.
+    pub(crate) change: Option<usize>,
+    pub(crate) change_origin: Option<KeyOrigin>,
+    pub(crate) fee: u64,
+    pub(crate) fee_rate: FeeRate,
+    pub(crate) weight: u64,
+}
+
 /// One input as it is signed.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
+    pub(crate) outpoint: OutPoint,
+    pub(crate) sequence: Sequence,
     pub(crate) prevout: TxOut,
     pub(crate) kind: Kind,
+    previous: Option<Arc<Transaction>>,
+    origin: Option<KeyOrigin>,
     pub(crate) digest: [u8; 32],
+    pub(crate) proof: Option<Proof>,
 }
 
 /// The secret of an HTLC: public once the transaction is sent, not before. Wiped on drop, never printed.
@@ -52,179 +77,225 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What an input is spent by.
+/// What spends an input.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
-    /// An output of the wallet.
+    /// A signature of the wallet.
     Wallet(Spend),
-    /// A leaf of the HTLC that one signature, and perhaps a secret, opens.
-    Htlc {
-        tree: Box<Tree>,
-        leaf: Leaf,
-        /// Who signs.
-        signer: [u8; 32],
-        /// What stands on the stack between signature and script.
-        secret: Option<Secret>,
-    },
-    /// An input whose witness is there already.
-    Done(Witness),
+    /// A signature, and perhaps a secret, under a leaf of the HTLC.
+    Htlc(Arc<LeafSpend>),
+    /// A witness that is there already.
+    Presigned(Witness),
+}
+
+/// A leaf of the HTLC that one signature, and perhaps a secret, opens.
+#[derive(Debug, Clone)]
+pub(crate) struct LeafSpend {
+    pub(crate) leaf_hash: TapLeafHash,
+    pub(crate) script: ScriptBuf,
+    control: ControlBlock,
+    merkle_root: TapNodeHash,
+    /// The key that signs.
+    pub(crate) signer: XOnlyPublicKey,
+    /// What is on the stack between signature and script.
+    pub(crate) secret: Option<Secret>,
+}
+
+impl LeafSpend {
+    /// Puts together what spending a leaf needs; `None` if a key of the tree is not a point of the curve.
+    pub(crate) fn new(tree: &Tree, leaf: Leaf, signer: &[u8; 32], secret: Option<Secret>) -> Option<Self> {
+        use bitcoin::hashes::Hash as _;
+
+        Some(Self {
+            leaf_hash: tree.leaf_hash(leaf),
+            script: tree.script(leaf),
+            control: ControlBlock::decode(&tree.control_block(leaf)).ok()?,
+            merkle_root: TapNodeHash::from_byte_array(tree.output.merkle_root),
+            signer: XOnlyPublicKey::from_slice(signer).ok()?,
+            secret,
+        })
+    }
+
+    pub(crate) fn control_block(&self) -> Vec<u8> {
+        self.control.serialize()
+    }
+
+    /// Adds what a signer has to know to a PSBT.
+    pub(crate) fn add_to_input(&self, input: &mut psbt::Input) {
+        input.tap_internal_key = Some(self.control.internal_key);
+        input.tap_merkle_root = Some(self.merkle_root);
+        input.tap_scripts.insert(self.control.clone(), (self.script.clone(), LeafVersion::TapScript));
+    }
 }
 
 impl Kind {
-    /// The leaf's script.
-    pub(crate) fn leaf(&self) -> Option<(ScriptBuf, Vec<u8>)> {
-        match self {
-            Self::Htlc { tree, leaf, .. } => Some((tree.script(*leaf), tree.control_block(*leaf))),
-            Self::Wallet(_) | Self::Done(_) => None,
+    /// Returns the weight of the whole input. An HTLC's witness: 64 bytes of signature, the secret, script and control block,
+    /// each behind its length.
+    fn weight(&self) -> u64 {
+        let bytes = match self {
+            Self::Wallet(spend) => return spend.weight(),
+            Self::Presigned(witness) => witness.size(),
+            Self::Htlc(leaf) => {
+                let secret = if leaf.secret.is_some() { 33 } else { 0 };
+                let parts = [1, 65, secret, 1, leaf.script.len(), 1, leaf.control.size()];
+                parts.into_iter().fold(0, usize::saturating_add)
+            }
+        };
+        u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(INPUT_WEIGHT)
+    }
+}
+
+impl Input {
+    pub(crate) const fn new(outpoint: OutPoint, sequence: Sequence, prevout: TxOut, kind: Kind) -> Self {
+        Self { outpoint, sequence, prevout, kind, previous: None, origin: None, digest: [0; 32], proof: None }
+    }
+
+    pub(crate) fn from_utxo(utxo: &Utxo, sequence: Sequence, origins: &Origins<'_>) -> Self {
+        Self {
+            previous: utxo.previous_tx().cloned(),
+            origin: origins.of_script(&utxo.output().script_pubkey),
+            ..Self::new(utxo.outpoint(), sequence, utxo.output().clone(), Kind::Wallet(utxo.spend().clone()))
         }
     }
 
-    /// Weight of the whole input. An HTLC's: outpoint, empty script and sequence, then 64 bytes of signature, the secret,
-    /// script and control block, each behind its length.
+    pub(crate) fn with_origin(mut self, origin: Option<KeyOrigin>) -> Self {
+        self.origin = origin;
+        self
+    }
+
     pub(crate) fn weight(&self) -> u64 {
-        match self {
-            Self::Wallet(spend) => spend.weight(),
-            Self::Done(witness) => u64::try_from(witness.size()).unwrap_or(u64::MAX).saturating_add(164),
-            Self::Htlc { secret, .. } => {
-                let (script, control) = self.leaf().unwrap_or_default();
-                let witness = [1, 65, if secret.is_some() { 33 } else { 0 }, 1, script.len(), 1, control.len()];
-                witness.iter().fold(164, |sum: u64, part| sum.saturating_add(u64::try_from(*part).unwrap_or(u64::MAX)))
-            }
+        self.kind.weight()
+    }
+
+    /// Whether nothing is left to sign here.
+    pub(crate) const fn is_signed(&self) -> bool {
+        matches!(self.kind, Kind::Presigned(_)) || self.proof.is_some()
+    }
+
+    fn unsigned(&self) -> TxIn {
+        TxIn { previous_output: self.outpoint, script_sig: ScriptBuf::new(), sequence: self.sequence, witness: Witness::new() }
+    }
+
+    /// Returns what signers know of this input.
+    fn to_psbt(&self) -> psbt::Input {
+        let mut input = psbt::Input::default();
+        // A legacy signature does not commit to the amount: only the whole previous transaction proves it.
+        if !matches!(self.kind, Kind::Wallet(Spend::P2pkh)) {
+            input.witness_utxo = Some(self.prevout.clone());
         }
+        // Hardware signers ask for it for segwit version 0 too, as a fee could be forged over two signatures. Taproot signatures
+        // commit to every amount.
+        if !matches!(self.kind, Kind::Wallet(Spend::P2tr { .. })) {
+            input.non_witness_utxo = self.previous.as_deref().cloned();
+        }
+        match &self.kind {
+            Kind::Wallet(spend) => {
+                if let Spend::P2shP2wpkh { redeem_script } = spend {
+                    input.redeem_script = Some(redeem_script.clone());
+                }
+                if let Some(origin) = &self.origin {
+                    origin.add_to_input(spend, &mut input);
+                }
+            }
+            Kind::Htlc(leaf) => {
+                leaf.add_to_input(&mut input);
+                if let Some(origin) = &self.origin {
+                    origin.add_to_leaf(leaf.leaf_hash, &mut input);
+                }
+            }
+            Kind::Presigned(witness) => input.final_script_witness = Some(witness.clone()),
+        }
+        input
+    }
+}
+
+/// Returns a transaction of version 2 without locktime.
+pub(crate) const fn new_transaction(input: Vec<TxIn>, output: Vec<TxOut>) -> Transaction {
+    Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input, output }
+}
+
+/// Returns a PSBT of version 0.
+pub(crate) fn new_psbt(unsigned_tx: Transaction, inputs: Vec<psbt::Input>) -> Psbt {
+    Psbt {
+        outputs: unsigned_tx.output.iter().map(|_| psbt::Output::default()).collect(),
+        unsigned_tx,
+        version: 0,
+        xpub: Default::default(),
+        proprietary: Default::default(),
+        unknown: Default::default(),
+        inputs,
     }
 }
 
 impl Payment {
     /// Puts the PSBT together and computes every digest.
-    pub(crate) fn new(
-        transaction: Transaction,
-        inputs: Vec<(TxOut, Kind)>,
-        fee: (u64, u64, FeeRate),
-        change: Option<usize>,
-    ) -> Result<Self, Refusal> {
-        let internal = || Refusal::new(Code::Internal, "/wallet/utxos");
-        let outputs = transaction.output.iter().map(|output| output_weight(&output.script_pubkey));
-        let weights = inputs.iter().map(|(_, kind)| kind.weight()).chain(outputs);
-        let weight = weights.fold(BASE_WEIGHT, u64::saturating_add);
+    pub(crate) fn new(plan: PaymentPlan) -> Result<Self, Refusal> {
+        let PaymentPlan { chain, mut inputs, outputs, change, change_origin, fee, fee_rate, weight } = plan;
         if weight > MAX_WEIGHT {
-            let refusal = Refusal::new(Code::TransactionAboveStandard, "/wallet/utxos");
-            return Err(refusal.with_expected(format!("at most {MAX_WEIGHT} weight units")).with_actual(weight));
+            let expected = format!("at most {MAX_WEIGHT} weight units");
+            return Err(Refusal::new(Code::TransactionAboveStandard, "/utxos").with_expected(expected).with_actual(weight));
         }
-        let (fee, vsize, fee_rate) = fee;
-        let mut psbt = Psbt::from_unsigned_tx(transaction).map_err(|_| internal())?;
-        for ((prevout, kind), known) in inputs.iter().zip(&mut psbt.inputs) {
-            match kind {
-                Kind::Wallet(Spend::P2pkh { previous }) => known.non_witness_utxo = Some((**previous).clone()),
-                _ => known.witness_utxo = Some(prevout.clone()),
-            }
-            match kind {
-                Kind::Wallet(Spend::P2shP2wpkh { redeem_script }) => known.redeem_script = Some(redeem_script.clone()),
-                Kind::Htlc { tree, leaf, .. } => {
-                    let control = bitcoin::taproot::ControlBlock::decode(&tree.control_block(*leaf)).map_err(|_| internal())?;
-                    known.tap_internal_key = Some(control.internal_key);
-                    known.tap_merkle_root = Some(bitcoin::TapNodeHash::from_byte_array(tree.output.merkle_root));
-                    known.tap_scripts.insert(control, (tree.script(*leaf), LeafVersion::TapScript));
-                }
-                Kind::Done(witness) => known.final_script_witness = Some(witness.clone()),
-                Kind::Wallet(_) => {}
-            }
+        let unsigned = new_transaction(inputs.iter().map(Input::unsigned).collect(), outputs);
+        let mut psbt = new_psbt(unsigned, inputs.iter().map(Input::to_psbt).collect());
+        let output = change.and_then(|index| Some((psbt.unsigned_tx.output.get(index)?, psbt.outputs.get_mut(index)?)));
+        if let (Some(origin), Some((change, known))) = (change_origin, output) {
+            origin.add_to_change(&change.script_pubkey, known);
         }
-        let mut inputs: Vec<_> = inputs.into_iter().map(|(prevout, kind)| Input { prevout, kind, digest: [0; 32] }).collect();
-        let digests = {
-            let prevouts: Vec<_> = inputs.iter().map(|input| &input.prevout).collect();
-            let mut cache = SighashCache::new(&psbt.unsigned_tx);
-            let digests = inputs.iter().enumerate().map(|(index, input)| digest(&mut cache, index, input, &prevouts));
-            digests.collect::<Option<Vec<_>>>().ok_or_else(internal)?
-        };
+        // The library computes a digest for every input of the transaction, so this error does not occur.
+        let digests = sighash::digests(&psbt.unsigned_tx, &inputs).ok_or_else(|| Refusal::new(Code::Internal, ""))?;
         for (input, digest) in inputs.iter_mut().zip(digests) {
             input.digest = digest;
         }
-        Ok(Self { psbt, fee, vsize, fee_rate, change, inputs })
+        Ok(Self { chain, psbt: Arc::new(psbt), fee, vsize: weight.div_ceil(4), fee_rate, change, inputs })
     }
 
-    /// The unsigned transaction.
+    /// Returns the unsigned transaction.
     #[must_use]
-    pub const fn transaction(&self) -> &Transaction {
+    pub fn transaction(&self) -> &Transaction {
         &self.psbt.unsigned_tx
     }
 
-    /// The unsigned transaction's bytes, which have no witness.
+    /// Returns the unsigned transaction's bytes, which have no witness.
     #[must_use]
     pub fn unsigned_bytes(&self) -> Vec<u8> {
         encode::serialize(self.transaction())
     }
 
-    /// Whether signing leaves the transaction's id as it is: so with native segwit inputs only.
+    /// Returns whether signing leaves the transaction's id as it is: it does where all inputs are native segwit.
     #[must_use]
     pub fn id_is_final(&self) -> bool {
-        !self.inputs.iter().any(|input| matches!(input.kind, Kind::Wallet(Spend::P2pkh { .. } | Spend::P2shP2wpkh { .. })))
+        !self.inputs.iter().any(|input| matches!(input.kind, Kind::Wallet(Spend::P2pkh | Spend::P2shP2wpkh { .. })))
     }
 
-    /// The bytes that an input's digest is taken of.
-    pub(crate) fn payload(&self, index: usize) -> Option<Vec<u8>> {
-        let prevouts: Vec<_> = self.inputs.iter().map(|input| &input.prevout).collect();
-        let mut payload = Vec::new();
-        let mut cache = SighashCache::new(self.transaction());
-        write(&mut cache, index, self.inputs.get(index)?, &prevouts, &mut payload)?;
-        Some(payload)
+    /// Returns whether any signature is attached.
+    #[must_use]
+    pub fn has_signatures(&self) -> bool {
+        self.inputs.iter().any(|input| input.proof.is_some())
     }
 
-    /// The transaction with what each input was signed with.
-    pub(crate) fn complete(&self, done: Vec<(ScriptBuf, Witness)>) -> Transaction {
+    /// Returns the PSBT with the signatures that are attached.
+    #[must_use]
+    pub fn signed_psbt(&self) -> Psbt {
+        let mut psbt = (*self.psbt).clone();
+        for (known, input) in psbt.inputs.iter_mut().zip(&self.inputs) {
+            if let Some(proof) = &input.proof {
+                proof.add_to_input(known);
+            }
+        }
+        psbt
+    }
+
+    /// Returns the signed transaction; `None` while a signature is missing.
+    #[must_use]
+    pub fn signed_transaction(&self) -> Option<Transaction> {
         let mut transaction = self.transaction().clone();
-        for (input, (script_sig, witness)) in transaction.input.iter_mut().zip(done) {
-            input.script_sig = script_sig;
-            input.witness = witness;
+        for (signed, input) in transaction.input.iter_mut().zip(&self.inputs) {
+            match (&input.kind, &input.proof) {
+                (Kind::Presigned(witness), _) => signed.witness = witness.clone(),
+                (_, Some(proof)) => (signed.script_sig, signed.witness) = proof.scripts(),
+                (_, None) => return None,
+            }
         }
-        transaction
-    }
-}
-
-/// The digest of an input.
-fn digest(cache: &mut SighashCache<&Transaction>, index: usize, input: &Input, prevouts: &[&TxOut]) -> Option<[u8; 32]> {
-    match input.kind {
-        Kind::Done(_) => Some([0; 32]),
-        Kind::Wallet(Spend::P2tr) | Kind::Htlc { .. } => {
-            let mut engine = TapSighash::engine();
-            write(cache, index, input, prevouts, &mut engine)?;
-            Some(TapSighash::from_engine(engine).to_byte_array())
-        }
-        Kind::Wallet(_) => {
-            let mut engine = sha256::HashEngine::default();
-            write(cache, index, input, prevouts, &mut engine)?;
-            Some(sha256d::Hash::from_engine(engine).to_byte_array())
-        }
-    }
-}
-
-/// Writes what an input's digest is taken of: BIP-341, BIP-143 or the legacy form, always for all outputs.
-fn write(
-    cache: &mut SighashCache<&Transaction>,
-    index: usize,
-    input: &Input,
-    prevouts: &[&TxOut],
-    to: &mut (impl io::Write + ?Sized),
-) -> Option<()> {
-    let all = EcdsaSighashType::All;
-    let mut segwit = |to: &mut _, script: &ScriptBuf| {
-        let code = script.p2wpkh_script_code()?;
-        cache.segwit_v0_encode_signing_data_to(to, index, &code, input.prevout.value, all).ok()
-    };
-    match &input.kind {
-        Kind::Done(_) => Some(()),
-        Kind::Wallet(Spend::P2wpkh) => segwit(to, &input.prevout.script_pubkey),
-        Kind::Wallet(Spend::P2shP2wpkh { redeem_script }) => segwit(to, redeem_script),
-        Kind::Wallet(Spend::P2pkh { .. }) => {
-            let written = cache.legacy_encode_signing_data_to(to, index, &input.prevout.script_pubkey, all.to_u32());
-            matches!(written, EncodeSigningDataResult::WriteResult(Ok(()))).then_some(())
-        }
-        Kind::Wallet(Spend::P2tr) | Kind::Htlc { .. } => {
-            let leaf = match &input.kind {
-                Kind::Htlc { tree, leaf, .. } => Some((TapLeafHash::from_script(&tree.script(*leaf), LeafVersion::TapScript), 0xffff_ffff)),
-                Kind::Wallet(_) | Kind::Done(_) => None,
-            };
-            let sighash = TapSighashType::Default;
-            cache.taproot_encode_signing_data_to(to, index, &Prevouts::All(prevouts), None, leaf, sighash).ok()
-        }
+        Some(transaction)
     }
 }

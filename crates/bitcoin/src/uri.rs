@@ -1,12 +1,13 @@
-//! Bitcoin-like chains have no gasless message: whoever sends the coins funds the swap. What can be handed on instead is a
-//! payment URI (BIP-21, extended by BIP-321), and its QR code with the feature `qr`.
+//! Payment URIs (BIP-21, extended by BIP-321), and their QR codes with the feature `qr`.
+//!
+//! Any wallet can pay a deposit address: there is no gasless message, because whoever sends the coins funds the swap.
 
 use countersign_core::chains::Coin;
 use countersign_core::{U256, number};
 
 use crate::address::Chain;
 
-/// `bitcoin:<address>?amount=<whole coins>`; `litecoin:` for Litecoin. The scheme is the same on test networks.
+/// Returns `bitcoin:<address>?amount=<whole coins>`, or `litecoin:` for Litecoin. The scheme is the same on test networks.
 #[must_use]
 pub fn payment_uri(chain: Chain, address: &str, amount: u64) -> String {
     let scheme = match chain.coin {
@@ -16,7 +17,7 @@ pub fn payment_uri(chain: Chain, address: &str, amount: u64) -> String {
     format!("{scheme}:{address}?amount={}", number::in_whole_units(U256::from(amount), 8))
 }
 
-/// A QR code of the text for a terminal, two modules per character cell; `None` if the text is too long for one.
+/// Returns a QR code of the text for a terminal, two modules per character cell; `None` if the text is too long for one.
 #[cfg(feature = "qr")]
 #[must_use]
 pub fn qr_terminal(text: &str) -> Option<String> {
@@ -26,7 +27,7 @@ pub fn qr_terminal(text: &str) -> Option<String> {
     Some(code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build())
 }
 
-/// A QR code of the text as an SVG document; `None` if the text is too long for one.
+/// Returns a QR code of the text as an SVG document; `None` if the text is too long for one.
 #[cfg(feature = "qr")]
 #[must_use]
 pub fn qr_svg(text: &str) -> Option<String> {

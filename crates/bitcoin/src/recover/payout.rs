@@ -1,0 +1,128 @@
+//! Where recovered coins go, and who pays the fee.
+
+use bitcoin::{Amount, ScriptBuf, Sequence, TxOut};
+use countersign_core::{Code, Refusal, TypedValue, U256};
+
+use super::Funding;
+use crate::address::{Chain, Destination};
+use crate::transaction::{ChangePlan, ChangeRule, Draft, FeeRate, Input, KeyOrigin, Origins, Payment, PaymentPlan, Utxo, check_coins};
+
+/// Which outputs of the HTLC are spent, where their coins go, and who pays the fee.
+///
+/// ```
+/// use countersign_bitcoin::FeeRate;
+/// use countersign_bitcoin::recover::{Fee, Payout};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let funding = "a8d8d2b9b4d3d3b1d2e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f80:0:50000".parse()?;
+/// let payout = Payout::new([funding], "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", Fee::Deducted(FeeRate::from_whole(3)));
+/// # let _ = payout;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Payout {
+    /// The outputs of the HTLC that are spent.
+    pub fundings: Vec<Funding>,
+    /// Where the coins go.
+    pub to: Destination,
+    /// Who pays the fee.
+    pub fee: Fee,
+    /// Derivation of the key that signs for the HTLC, for hardware signers.
+    pub origins: Vec<KeyOrigin>,
+}
+
+impl Payout {
+    /// Creates a payout.
+    #[must_use]
+    pub fn new(fundings: impl Into<Vec<Funding>>, to: impl Into<Destination>, fee: Fee) -> Self {
+        Self { fundings: fundings.into(), to: to.into(), fee, origins: Vec::new() }
+    }
+
+    /// Adds derivations of keys. The one whose key signs for the HTLC is put into the PSBT; others are ignored.
+    #[must_use]
+    pub fn with_origins(mut self, origins: impl IntoIterator<Item = KeyOrigin>) -> Self {
+        self.origins.extend(origins);
+        self
+    }
+}
+
+/// Who pays the fee of a recovery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fee {
+    /// It is deducted from what is paid out, at this rate in sat/vB.
+    Deducted(FeeRate),
+    /// Other coins of the wallet pay it.
+    Paid(FeeCoins),
+}
+
+/// Coins of the wallet that pay the fee of a recovery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FeeCoins {
+    /// sat/vB.
+    pub fee_rate: FeeRate,
+    /// The coins, all of which are spent.
+    pub utxos: Vec<Utxo>,
+    /// Where the rest goes, on the same chain.
+    pub change_address: Destination,
+    /// Derivations of the keys of coins and change, for hardware signers.
+    pub origins: Vec<KeyOrigin>,
+}
+
+impl FeeCoins {
+    /// Takes coins, all of which are spent.
+    #[must_use]
+    pub fn new(utxos: Vec<Utxo>, change_address: impl Into<Destination>, fee_rate: FeeRate) -> Self {
+        Self { fee_rate, utxos, change_address: change_address.into(), origins: Vec::new() }
+    }
+
+    /// Adds derivations of the keys of coins and change.
+    #[must_use]
+    pub fn with_origins(mut self, origins: impl IntoIterator<Item = KeyOrigin>) -> Self {
+        self.origins.extend(origins);
+        self
+    }
+
+    /// Adds the coins behind inputs that pay the outputs exactly, and the change behind the outputs.
+    pub(super) fn add_to(&self, chain: Chain, mut inputs: Vec<Input>, mut outputs: Vec<TxOut>) -> Result<Payment, Refusal> {
+        let held = check_coins(&self.utxos, chain)?;
+        let script = self.change_address.script(chain, "/change_address")?;
+        let origins = Origins::new(&self.origins);
+        inputs.extend(self.utxos.iter().map(|utxo| Input::from_utxo(utxo, Sequence::ENABLE_RBF_NO_LOCKTIME, &origins)));
+        let draft = Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), &outputs);
+        let plan = ChangePlan { chain, rule: ChangeRule::Standard, fee_rate: self.fee_rate, script: &script };
+        let cost = plan.settle(&draft).map_err(|short| {
+            let needed = short.needed.saturating_sub(draft.paid);
+            Refusal::new(Code::InsufficientFunds, "/utxos").with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(held)
+        })?;
+        let change = cost.change.is_some().then_some(outputs.len());
+        outputs.extend(cost.change);
+        let change_origin = origins.of_script(&script);
+        let (fee, weight) = (cost.fee, cost.weight);
+        Payment::new(PaymentPlan { chain, inputs, outputs, change, change_origin, fee, fee_rate: self.fee_rate, weight })
+    }
+}
+
+impl Fee {
+    /// Pays what the inputs of an HTLC hold to a script.
+    pub(super) fn pay(&self, chain: Chain, inputs: Vec<Input>, total: u64, script: ScriptBuf) -> Result<Payment, Refusal> {
+        let fee_rate = match self {
+            Self::Paid(coins) => {
+                return coins.add_to(chain, inputs, vec![TxOut { value: Amount::from_sat(total), script_pubkey: script }]);
+            }
+            Self::Deducted(fee_rate) => *fee_rate,
+        };
+        // What is paid out is all change: nothing else is paid.
+        let draft = Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), []);
+        let plan = ChangePlan { chain, rule: ChangeRule::Standard, fee_rate, script: &script };
+        let settled = plan.settle(&draft).ok().and_then(|cost| Some((cost.fee, cost.weight, cost.change?)));
+        let (fee, weight, paid) = settled.ok_or_else(|| {
+            let needed = TypedValue::AtLeast(U256::from(plan.needed_with_change(&draft)));
+            Refusal::new(Code::InsufficientFunds, "/fee_rate").with_expected(needed).with_actual(total)
+        })?;
+        Payment::new(PaymentPlan { chain, inputs, outputs: vec![paid], change: None, change_origin: None, fee, fee_rate, weight })
+    }
+}

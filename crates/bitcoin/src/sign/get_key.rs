@@ -1,0 +1,29 @@
+//! Signers of the `bitcoin` crate: extended keys and maps of keys sign a prepared PSBT.
+
+use bitcoin::psbt::GetKey;
+use countersign_core::family::SignWith;
+use countersign_core::{Code, Refusal, Warnings};
+
+use super::SECP;
+use crate::Bitcoin;
+use crate::transaction::Unsigned;
+
+/// Any [`GetKey`] signs the inputs whose key it has. It is asked by the key origins that the wallet's context gave
+/// ([`Wallet::with_origins`](crate::Wallet::with_origins)): without them it finds no key.
+impl<K: GetKey> SignWith<K> for Bitcoin {
+    type Error = Refusal;
+
+    fn sign_with(unsigned: &mut Unsigned, signer: &K, _: &mut Warnings) -> Result<(), Refusal> {
+        let mut psbt = (*unsigned.payment()?.psbt).clone();
+        // An input that cannot be signed does not keep others from being signed: what is missing is seen afterwards.
+        let errors = psbt.sign(signer, &*SECP).err().map(|(_, errors)| errors).unwrap_or_default();
+        unsigned.attach_psbt(&psbt).map_err(|refusal| match refusal.code() {
+            Code::SignatureMissing => {
+                let details: Vec<_> = errors.iter().map(|(input, error)| format!("; input {input}: {error}")).collect();
+                let reason = format!("the signer has no key for any input; it is asked by their key origins{}", details.concat());
+                Refusal::new(Code::KeyMismatch, "").with_reason(reason)
+            }
+            _ => refusal,
+        })
+    }
+}

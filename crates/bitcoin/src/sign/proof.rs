@@ -1,0 +1,137 @@
+//! Signatures that are proven to open their input, and the scripts that they make.
+
+use std::sync::Arc;
+
+use bitcoin::psbt;
+use bitcoin::script::Builder;
+use bitcoin::secp256k1::{self, Message, schnorr};
+use bitcoin::sighash::TapSighashType;
+use bitcoin::{EcdsaSighashType, PublicKey, ScriptBuf, Witness, XOnlyPublicKey, ecdsa, taproot};
+use countersign_core::{Code, Refusal};
+
+use super::{ExternalSignature, SECP};
+use crate::address::key_hash;
+use crate::transaction::{Input, Kind, LeafSpend, Spend};
+
+/// A signature that opens its input, with what else the input's scripts are made of.
+#[derive(Debug, Clone)]
+pub(crate) enum Proof {
+    /// Of a key whose hash the output has.
+    Ecdsa { spend: Spend, signature: ecdsa::Signature, public_key: PublicKey },
+    /// Of a taproot output key.
+    KeyPath(taproot::Signature),
+    /// Under a leaf.
+    Leaf { leaf: Arc<LeafSpend>, signature: taproot::Signature },
+}
+
+impl Proof {
+    pub(super) fn key_path(signature: schnorr::Signature) -> Self {
+        Self::KeyPath(taproot::Signature { signature, sighash_type: TapSighashType::Default })
+    }
+
+    pub(super) fn leaf(leaf: &Arc<LeafSpend>, signature: schnorr::Signature) -> Self {
+        let signature = taproot::Signature { signature, sighash_type: TapSighashType::Default };
+        Self::Leaf { leaf: Arc::clone(leaf), signature }
+    }
+
+    pub(super) fn ecdsa(spend: &Spend, signature: secp256k1::ecdsa::Signature, public_key: PublicKey) -> Self {
+        let signature = ecdsa::Signature { signature, sighash_type: EcdsaSighashType::All };
+        Self::Ecdsa { spend: spend.clone(), signature, public_key }
+    }
+
+    /// Returns the script and witness that open the input.
+    pub(crate) fn scripts(&self) -> (ScriptBuf, Witness) {
+        match self {
+            Self::Ecdsa { spend, signature, public_key } => {
+                let witness = || Witness::p2wpkh(signature, &public_key.inner);
+                match spend {
+                    Spend::P2pkh => {
+                        let script = Builder::new().push_slice(signature.serialize()).push_key(public_key).into_script();
+                        (script, Witness::new())
+                    }
+                    // One push of the 22 bytes of the script that the output has the hash of.
+                    Spend::P2shP2wpkh { redeem_script } => (ScriptBuf::from_bytes([&[22], redeem_script.as_bytes()].concat()), witness()),
+                    Spend::P2wpkh | Spend::P2tr { .. } => (ScriptBuf::new(), witness()),
+                }
+            }
+            Self::KeyPath(signature) => (ScriptBuf::new(), Witness::p2tr_key_spend(signature)),
+            Self::Leaf { leaf, signature } => {
+                let mut witness = Witness::new();
+                witness.push(signature.to_vec());
+                if let Some(secret) = &leaf.secret {
+                    witness.push(secret.0);
+                }
+                witness.push(&leaf.script);
+                witness.push(leaf.control_block());
+                (ScriptBuf::new(), witness)
+            }
+        }
+    }
+
+    /// Adds the signature to a PSBT.
+    pub(crate) fn add_to_input(&self, input: &mut psbt::Input) {
+        match self {
+            Self::Ecdsa { signature, public_key, .. } => drop(input.partial_sigs.insert(*public_key, *signature)),
+            Self::KeyPath(signature) => input.tap_key_sig = Some(*signature),
+            Self::Leaf { leaf, signature } => drop(input.tap_script_sigs.insert((leaf.signer, leaf.leaf_hash), *signature)),
+        }
+    }
+}
+
+/// Proves that a signature opens an input.
+///
+/// # Errors
+///
+/// [`Code::SignatureMalformed`] for another kind of signature than the input takes, [`Code::SignatureHighS`],
+/// [`Code::SignatureMismatch`], or [`Code::NothingToSign`] for an input that is signed already.
+pub(super) fn prove(input: &Input, signature: &ExternalSignature) -> Result<Proof, Refusal> {
+    let malformed = |expected| Err(Refusal::new(Code::SignatureMalformed, "").with_expected(expected));
+    match &input.kind {
+        Kind::Presigned(_) => Err(Refusal::new(Code::NothingToSign, "").with_reason("the input is signed already")),
+        Kind::Htlc(leaf) => prove_schnorr(input, signature, &leaf.signer).map(|signature| Proof::leaf(leaf, signature)),
+        Kind::Wallet(Spend::P2tr { output_key }) => prove_schnorr(input, signature, output_key).map(Proof::key_path),
+        Kind::Wallet(spend) => match signature {
+            ExternalSignature::Ecdsa { signature, public_key } => {
+                prove_ecdsa(input, spend, signature, public_key)?;
+                Ok(Proof::ecdsa(spend, *signature, *public_key))
+            }
+            _ => malformed("a DER signature and its public key"),
+        },
+    }
+}
+
+fn mismatch(input: &Input) -> Refusal {
+    Refusal::new(Code::SignatureMismatch, "").with_expected(format!("a signature over {}", hex::encode(input.digest)))
+}
+
+fn prove_schnorr(input: &Input, signature: &ExternalSignature, key: &XOnlyPublicKey) -> Result<schnorr::Signature, Refusal> {
+    let ExternalSignature::Schnorr(bytes) = signature else {
+        return Err(Refusal::new(Code::SignatureMalformed, "").with_expected("64 bytes of a BIP-340 signature"));
+    };
+    let signature = schnorr::Signature::from_slice(bytes).map_err(|_| mismatch(input))?;
+    SECP.verify_schnorr(&signature, &Message::from_digest(input.digest), key).map_err(|_| mismatch(input))?;
+    Ok(signature)
+}
+
+fn prove_ecdsa(input: &Input, spend: &Spend, signature: &secp256k1::ecdsa::Signature, public_key: &PublicKey) -> Result<(), Refusal> {
+    let mut low = *signature;
+    low.normalize_s();
+    if low != *signature {
+        return Err(Refusal::new(Code::SignatureHighS, ""));
+    }
+    if !opens(public_key, spend, &input.prevout.script_pubkey) {
+        return Err(mismatch(input));
+    }
+    SECP.verify_ecdsa(&Message::from_digest(input.digest), signature, &public_key.inner).map_err(|_| mismatch(input))
+}
+
+/// Returns whether a public key's hash is the one that an output pays to.
+pub(crate) fn opens(public_key: &PublicKey, spend: &Spend, script: &ScriptBuf) -> bool {
+    let witness = public_key.wpubkey_hash().ok().map(|hash| ScriptBuf::new_p2wpkh(&hash));
+    match spend {
+        Spend::P2wpkh => witness.as_ref() == Some(script),
+        Spend::P2shP2wpkh { redeem_script } => witness.as_ref() == Some(redeem_script),
+        Spend::P2pkh => key_hash(script) == Some(public_key.pubkey_hash()),
+        Spend::P2tr { .. } => false,
+    }
+}

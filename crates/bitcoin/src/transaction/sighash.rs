@@ -1,0 +1,82 @@
+//! What each input signs: BIP-341, BIP-143 or the legacy form, always for all inputs and outputs.
+
+use bitcoin::hashes::{Hash, sha256, sha256d};
+use bitcoin::sighash::{EncodeSigningDataResult, Prevouts, SighashCache};
+use bitcoin::{EcdsaSighashType, ScriptBuf, TapSighash, TapSighashType, Transaction, TxOut, io};
+
+use super::{Input, Kind, Payment, Spend};
+
+/// `OP_CODESEPARATOR` does not occur in a leaf.
+pub(crate) const NO_CODE_SEPARATOR: u32 = 0xffff_ffff;
+
+/// Returns the digest of every input; zeros where nothing is signed.
+pub(super) fn digests(transaction: &Transaction, inputs: &[Input]) -> Option<Vec<[u8; 32]>> {
+    let prevouts: Vec<_> = inputs.iter().map(|input| &input.prevout).collect();
+    let mut cache = SighashCache::new(transaction);
+    inputs.iter().enumerate().map(|(index, input)| digest(&mut cache, index, input, &prevouts)).collect()
+}
+
+impl Payment {
+    /// Returns for every input the bytes that its digest is taken of.
+    pub(crate) fn signing_bytes(&self) -> Vec<Vec<u8>> {
+        let prevouts: Vec<_> = self.inputs.iter().map(|input| &input.prevout).collect();
+        let mut cache = SighashCache::new(self.transaction());
+        let bytes = self.inputs.iter().enumerate().map(|(index, input)| {
+            let mut bytes = Vec::new();
+            write(&mut cache, index, input, &prevouts, &mut bytes).map(|()| bytes).unwrap_or_default()
+        });
+        bytes.collect()
+    }
+}
+
+fn digest(cache: &mut SighashCache<&Transaction>, index: usize, input: &Input, prevouts: &[&TxOut]) -> Option<[u8; 32]> {
+    match input.kind {
+        Kind::Presigned(_) => Some([0; 32]),
+        Kind::Wallet(Spend::P2tr { .. }) | Kind::Htlc(_) => {
+            let mut engine = TapSighash::engine();
+            write(cache, index, input, prevouts, &mut engine)?;
+            Some(TapSighash::from_engine(engine).to_byte_array())
+        }
+        Kind::Wallet(_) => {
+            let mut engine = sha256::HashEngine::default();
+            write(cache, index, input, prevouts, &mut engine)?;
+            Some(sha256d::Hash::from_engine(engine).to_byte_array())
+        }
+    }
+}
+
+/// Writes what an input's digest is taken of; `None` if the library refuses, which it does for no input of the transaction.
+fn write(
+    cache: &mut SighashCache<&Transaction>,
+    index: usize,
+    input: &Input,
+    prevouts: &[&TxOut],
+    to: &mut (impl io::Write + ?Sized),
+) -> Option<()> {
+    let all = EcdsaSighashType::All;
+    let mut segwit_v0 = |to: &mut _, script: &ScriptBuf| {
+        let code = script.p2wpkh_script_code()?;
+        cache.segwit_v0_encode_signing_data_to(to, index, &code, input.prevout.value, all).ok()
+    };
+    match &input.kind {
+        Kind::Presigned(_) => Some(()),
+        Kind::Wallet(Spend::P2wpkh) => segwit_v0(to, &input.prevout.script_pubkey),
+        Kind::Wallet(Spend::P2shP2wpkh { redeem_script }) => segwit_v0(to, redeem_script),
+        Kind::Wallet(Spend::P2pkh) => {
+            let written = cache.legacy_encode_signing_data_to(to, index, &input.prevout.script_pubkey, all.to_u32());
+            matches!(written, EncodeSigningDataResult::WriteResult(Ok(()))).then_some(())
+        }
+        Kind::Wallet(Spend::P2tr { .. }) => taproot(cache, index, prevouts, None, to),
+        Kind::Htlc(leaf) => taproot(cache, index, prevouts, Some((leaf.leaf_hash, NO_CODE_SEPARATOR)), to),
+    }
+}
+
+fn taproot(
+    cache: &mut SighashCache<&Transaction>,
+    index: usize,
+    prevouts: &[&TxOut],
+    leaf: Option<(bitcoin::TapLeafHash, u32)>,
+    to: &mut (impl io::Write + ?Sized),
+) -> Option<()> {
+    cache.taproot_encode_signing_data_to(to, index, &Prevouts::All(prevouts), None, leaf, TapSighashType::Default).ok()
+}

@@ -1,0 +1,113 @@
+//! Transactions and PSBTs of other wallets: coins, change, fee and order are theirs, the deposit is not.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+use std::str::FromStr;
+
+use bitcoin::consensus::encode;
+use bitcoin::hashes::Hash;
+use bitcoin::psbt::Psbt;
+use bitcoin::{Amount, EcdsaSighashType, OutPoint, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid};
+use countersign_bitcoin::{Bitcoin, VerifiedOrder};
+use countersign_core::{Code, Refusal, Role};
+use countersign_testkit::{Case, fixture, verified};
+
+const CASES: [&str; 3] = ["bitcoin-p2wpkh", "bitcoin-every-kind", "bitcoin-every-kind-litecoin"];
+
+/// What bitcoinjs-lib signed for a case.
+fn signed(case: &Case) -> Transaction {
+    let hex = case.expect()["artefacts"]["deposit"]["signed"].as_str().expect("hex").to_owned();
+    encode::deserialize_hex(&hex).expect("a transaction")
+}
+
+fn refused(order: &VerifiedOrder, transaction: &Transaction) -> (Code, String) {
+    let refusal: Refusal = order.matches(transaction).expect_err("another transaction");
+    (refusal.code(), refusal.location().to_owned())
+}
+
+fn mismatch(location: &str) -> (Code, String) {
+    (Code::TransactionMismatch, location.to_owned())
+}
+
+#[test]
+fn what_pays_the_deposit_matches() {
+    for id in CASES {
+        let case = fixture::<Bitcoin>(id);
+        let (order, mut transaction) = (verified::<Bitcoin>(&case), signed(&case));
+        assert_eq!(order.matches(&transaction).expect(id), Role::Initiate);
+        // Another wallet chooses its own coins, change, fee and order of outputs.
+        transaction.input = vec![TxIn { previous_output: OutPoint::new(Txid::all_zeros(), 7), ..TxIn::default() }];
+        transaction.output[1].value = Amount::from_sat(12_345);
+        transaction.output.reverse();
+        assert_eq!(order.matches(&transaction).expect(id), Role::Initiate);
+    }
+}
+
+#[test]
+fn another_amount_or_address_does_not() {
+    for id in CASES {
+        let case = fixture::<Bitcoin>(id);
+        let (order, good) = (verified::<Bitcoin>(&case), signed(&case));
+        for value in [0, 49_999, 50_001] {
+            let mut other = good.clone();
+            other.output[0].value = Amount::from_sat(value);
+            assert_eq!(refused(&order, &other), mismatch("/output/0/value"));
+        }
+        let script = good.output[0].script_pubkey.to_bytes();
+        for index in 0..script.len() {
+            let mut script = script.clone();
+            script[index] ^= 1;
+            let mut other = good.clone();
+            other.output[0].script_pubkey = ScriptBuf::from_bytes(script);
+            assert_eq!(refused(&order, &other), mismatch("/output"), "{id}: byte {index}");
+        }
+    }
+}
+
+/// Each payment to the address is a deposit of its own: two halves, or the amount twice, are not what was verified.
+#[test]
+fn the_deposit_is_paid_once() {
+    let case = fixture::<Bitcoin>(CASES[0]);
+    let (order, good) = (verified::<Bitcoin>(&case), signed(&case));
+    let mut twice = good.clone();
+    twice.output.push(good.output[0].clone());
+    assert_eq!(refused(&order, &twice), mismatch("/output/2"));
+    let mut halves = twice;
+    halves.output[0].value = Amount::from_sat(25_000);
+    halves.output[2].value = Amount::from_sat(25_000);
+    assert_eq!(refused(&order, &halves), mismatch("/output/2"));
+    let mut nothing = good;
+    nothing.output = vec![TxOut { value: Amount::from_sat(50_000), script_pubkey: ScriptBuf::new() }];
+    assert_eq!(refused(&order, &nothing), mismatch("/output"));
+}
+
+#[test]
+fn a_psbt_of_another_wallet_is_matched_before_it_is_signed() {
+    let case = fixture::<Bitcoin>(CASES[0]);
+    let order = verified::<Bitcoin>(&case);
+    let text = case.expect()["artefacts"]["deposit"]["psbt"].as_str().expect("a PSBT").to_owned();
+    let good = Psbt::from_str(&text).expect("a PSBT");
+    let deposit = order.deposit();
+    assert_eq!(deposit.matches_psbt(&good).expect("the deposit"), Role::Initiate);
+    for hash_type in [EcdsaSighashType::All.into(), TapSighashType::Default.into()] {
+        let mut psbt = good.clone();
+        psbt.inputs[0].sighash_type = Some(hash_type);
+        assert!(deposit.matches_psbt(&psbt).is_ok(), "{hash_type}");
+    }
+    // Hash types that leave outputs or inputs open.
+    for hash_type in [EcdsaSighashType::None, EcdsaSighashType::Single, EcdsaSighashType::AllPlusAnyoneCanPay] {
+        let mut psbt = good.clone();
+        psbt.inputs[0].sighash_type = Some(hash_type.into());
+        let refusal = deposit.matches_psbt(&psbt).expect_err("an open hash type");
+        assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/inputs/0/sighash_type"));
+    }
+    let mut less = good;
+    less.unsigned_tx.output[0].value = Amount::from_sat(1);
+    assert_eq!(deposit.matches_psbt(&less).expect_err("less").location(), "/output/0/value");
+}
