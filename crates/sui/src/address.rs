@@ -14,17 +14,27 @@ pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
     parse_sui(node.text()?).map(Address::new).map_err(|error| node.refuse(Code::AddressMalformed).with_reason(error.to_string()))
 }
 
-/// The address of an account of this family; `None` for another family's.
+/// Returns the address of an account of this family; `None` for another family's.
 #[must_use]
-pub fn of(account: &Account) -> Option<Address> {
-    account.array::<32>().map(Address::new)
+pub fn from_account(account: &Account) -> Option<Address> {
+    if account.family() == Family::Sui { account.array::<32>().map(Address::new) } else { None }
 }
 
-/// The account with this address.
-///
-/// # Errors
-///
-/// Never in practice: 32 bytes always fit; [`Code::Internal`] otherwise.
-pub(crate) fn account(address: Address) -> Result<Account, Refusal> {
-    Account::new(Family::Sui, address.as_bytes()).ok_or_else(|| Refusal::new(Code::Internal, ""))
+/// Returns the account with this address.
+#[must_use]
+pub fn to_account(address: Address) -> Account {
+    Account::from_array(Family::Sui, address.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_of_other_families_are_not_sui_addresses() {
+        let address = Address::new([7; 32]);
+        assert_eq!(from_account(&to_account(address)), Some(address));
+        assert_eq!(from_account(&Account::from_array(Family::Solana, [7; 32])), None);
+        assert_eq!(countersign_core::TypedValue::from(to_account(address)).to_string(), address.to_string());
+    }
 }

@@ -1,4 +1,4 @@
-//! The swap contract's calls as programmable transactions (protocol.md section 8).
+//! The swap contract's calls as programmable transactions.
 //!
 //! A deposit is two or three commands: where the coin is not SUI, `MergeCoins` of the owner's coins where one is not enough;
 //! `SplitCoins` of exactly the amount; `MoveCall` of `AtomicSwap::initiate`. Its nine arguments, in the order of the Move
@@ -24,10 +24,10 @@ use sui_sdk_types::{
     SplitCoins, StructTag, TypeTag,
 };
 
-mod layout;
+mod ranges;
 mod read;
 
-pub(crate) use layout::{Layout, Range};
+pub(crate) use ranges::{Range, Ranges};
 
 /// The contract's module.
 pub const MODULE: &str = "AtomicSwap";
@@ -37,16 +37,16 @@ pub const INITIATE: &str = "initiate";
 pub const CLOCK: Address = Address::from_static("0x6");
 /// The version at which the clock became shared.
 pub const CLOCK_VERSION: u64 = 1;
-/// Most bytes of destination data (batch-contract.md, "What the service may choose freely").
+/// Most bytes of destination data that a deposit may carry.
 pub const MAX_DESTINATION_DATA: usize = 1024;
 
-/// The clock as an input.
+/// Returns the clock as an input.
 #[must_use]
 pub fn clock() -> SharedInput {
     SharedInput::new(CLOCK, CLOCK_VERSION, Mutability::Immutable)
 }
 
-/// The chain's own coin, `0x2::sui::SUI`.
+/// Returns the chain's own coin, `0x2::sui::SUI`.
 #[must_use]
 pub fn sui() -> TypeTag {
     StructTag::sui().into()
@@ -79,7 +79,7 @@ pub struct Initiate {
 /// What an input is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Role {
+pub enum InputRole {
     /// The orders registry.
     Registry,
     /// Who gets refunds.
@@ -100,8 +100,8 @@ pub enum Role {
     Coin(ObjectReference),
 }
 
-impl Role {
-    /// What the input is called in summaries and refusals.
+impl InputRole {
+    /// Returns what the input is called in summaries and refusals.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -118,12 +118,12 @@ impl Role {
     }
 }
 
-/// What the service chose freely about the transaction's form.
+/// What the service chose freely about the form of the programmable transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PtbLayout {
     /// The role of each input, in order.
-    pub roles: Vec<Role>,
+    pub roles: Vec<InputRole>,
     /// The input that holds the split's amount.
     pub split_amount: u16,
     /// The input that holds the call's amount.
@@ -145,15 +145,15 @@ pub struct Coins {
 }
 
 impl PtbLayout {
-    /// Index of the `SplitCoins` command.
+    /// Returns the index of the `SplitCoins` command.
     fn split_index(&self) -> u16 {
         u16::from(self.coins.as_ref().is_some_and(|coins| !coins.merged.is_empty()))
     }
 
-    /// The input with a role; the first where two hold the amount.
-    fn index(&self, role: &Role) -> Argument {
+    /// Returns the input with a role; the first where two hold the amount.
+    fn index(&self, role: &InputRole) -> Argument {
         let index = self.roles.iter().position(|other| other == role).and_then(|index| u16::try_from(index).ok());
-        // A decoded shape has every role. An index that no transaction has would make the rebuilt one differ.
+        // A decoded layout has every role. An index that no transaction has would make the rebuilt one differ.
         Argument::Input(index.unwrap_or(u16::MAX))
     }
 }
@@ -161,10 +161,10 @@ impl PtbLayout {
 impl Initiate {
     /// Builds the transaction that makes this call, in a given form.
     #[must_use]
-    pub fn encode(&self, shape: &PtbLayout) -> ProgrammableTransaction {
-        let split = Argument::Result(shape.split_index());
+    pub fn encode(&self, layout: &PtbLayout) -> ProgrammableTransaction {
+        let split = Argument::Result(layout.split_index());
         let mut commands = Vec::new();
-        let coin = match &shape.coins {
+        let coin = match &layout.coins {
             None => Argument::Gas,
             Some(coins) => {
                 let coin = Argument::Input(coins.split);
@@ -175,57 +175,71 @@ impl Initiate {
                 coin
             }
         };
-        commands.push(Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(shape.split_amount)] }));
+        commands.push(Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(layout.split_amount)] }));
         commands.push(Command::MoveCall(MoveCall {
             package: self.package,
             module: const { Identifier::from_static(MODULE) },
             function: const { Identifier::from_static(INITIATE) },
             type_arguments: vec![self.coin_type.clone()],
             arguments: vec![
-                shape.index(&Role::Registry),
-                shape.index(&Role::Initiator),
-                shape.index(&Role::Redeemer),
-                shape.index(&Role::SecretHash),
-                Argument::Input(shape.call_amount),
-                shape.index(&Role::Timelock),
-                shape.index(&Role::DestinationData),
-                if shape.nested { split.nested(0).unwrap_or(split) } else { split },
-                shape.index(&Role::Clock),
+                layout.index(&InputRole::Registry),
+                layout.index(&InputRole::Initiator),
+                layout.index(&InputRole::Redeemer),
+                layout.index(&InputRole::SecretHash),
+                Argument::Input(layout.call_amount),
+                layout.index(&InputRole::Timelock),
+                layout.index(&InputRole::DestinationData),
+                if layout.nested { split.nested(0).unwrap_or(split) } else { split },
+                layout.index(&InputRole::Clock),
             ],
         }));
-        ProgrammableTransaction { inputs: shape.roles.iter().map(|role| self.input(role)).collect(), commands }
+        ProgrammableTransaction { inputs: layout.roles.iter().map(|role| self.input(role)).collect(), commands }
     }
 
-    fn input(&self, role: &Role) -> Input {
+    fn input(&self, role: &InputRole) -> Input {
         match role {
-            Role::Registry => Input::Shared(self.registry.clone()),
-            Role::Initiator => Input::Pure(self.initiator.as_bytes().to_vec()),
-            Role::Redeemer => Input::Pure(self.redeemer.as_bytes().to_vec()),
-            Role::SecretHash => Input::Pure(byte_vector(&self.secret_hash)),
-            Role::Amount => Input::Pure(self.amount.to_le_bytes().to_vec()),
-            Role::Timelock => Input::Pure(self.timelock.to_le_bytes::<32>().to_vec()),
-            Role::DestinationData => Input::Pure(byte_vector(&self.destination_data)),
-            Role::Clock => Input::Shared(clock()),
-            Role::Coin(coin) => Input::ImmutableOrOwned(coin.clone()),
+            InputRole::Registry => Input::Shared(self.registry.clone()),
+            InputRole::Initiator => Input::Pure(self.initiator.as_bytes().to_vec()),
+            InputRole::Redeemer => Input::Pure(self.redeemer.as_bytes().to_vec()),
+            InputRole::SecretHash => Input::Pure(byte_vector(&self.secret_hash)),
+            InputRole::Amount => Input::Pure(self.amount.to_le_bytes().to_vec()),
+            InputRole::Timelock => Input::Pure(self.timelock.to_le_bytes::<32>().to_vec()),
+            InputRole::DestinationData => Input::Pure(byte_vector(&self.destination_data)),
+            InputRole::Clock => Input::Shared(clock()),
+            InputRole::Coin(coin) => Input::ImmutableOrOwned(coin.clone()),
         }
     }
 
-    /// Reads a transaction that makes this call and nothing else; `native` where the gas coin is to be split.
+    /// Decodes a transaction that makes this call and nothing else; `native` where the gas coin is to be split.
     ///
     /// # Errors
     ///
-    /// [`Code::UnexpectedCommand`](countersign_core::Code::UnexpectedCommand), [`Code::UnexpectedSelector`](countersign_core::Code::UnexpectedSelector), [`Code::UnexpectedArgument`](countersign_core::Code::UnexpectedArgument), [`Code::UnexpectedInput`](countersign_core::Code::UnexpectedInput),
-    /// [`Code::DestinationDataTooLong`](countersign_core::Code::DestinationDataTooLong), or [`Code::AmountMismatch`](countersign_core::Code::AmountMismatch) where the split is not of the call's amount; at the
-    /// bytes that are meant.
+    /// At the bytes that are meant: [`Code::UnexpectedCommand`], [`Code::UnexpectedSelector`], [`Code::UnexpectedArgument`],
+    /// [`Code::UnexpectedInput`], [`Code::DestinationDataTooLong`], or [`Code::AmountMismatch`] where the split is not of the
+    /// call's amount.
+    ///
+    /// [`Code::UnexpectedCommand`]: countersign_core::Code::UnexpectedCommand
+    /// [`Code::UnexpectedSelector`]: countersign_core::Code::UnexpectedSelector
+    /// [`Code::UnexpectedArgument`]: countersign_core::Code::UnexpectedArgument
+    /// [`Code::UnexpectedInput`]: countersign_core::Code::UnexpectedInput
+    /// [`Code::DestinationDataTooLong`]: countersign_core::Code::DestinationDataTooLong
+    /// [`Code::AmountMismatch`]: countersign_core::Code::AmountMismatch
     pub fn decode(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Self, PtbLayout), Refusal> {
         read::read(transaction, native, at)
     }
 }
 
-/// A Move `vector<u8>` in BCS: the length as ULEB128, then the bytes.
+/// Returns a Move `vector<u8>` in BCS: the length, then the bytes.
 pub(crate) fn byte_vector(bytes: &[u8]) -> Vec<u8> {
     let mut encoded = Vec::with_capacity(bytes.len().saturating_add(2));
-    let mut rest = bytes.len();
+    push_length(&mut encoded, bytes.len());
+    encoded.extend_from_slice(bytes);
+    encoded
+}
+
+/// Appends the length of a sequence in BCS: ULEB128.
+pub(crate) fn push_length(encoded: &mut Vec<u8>, length: usize) {
+    let mut rest = length;
     loop {
         let [low, ..] = rest.to_le_bytes();
         rest >>= 7;
@@ -235,6 +249,4 @@ pub(crate) fn byte_vector(bytes: &[u8]) -> Vec<u8> {
         }
         encoded.push(low | 0x80);
     }
-    encoded.extend_from_slice(bytes);
-    encoded
 }

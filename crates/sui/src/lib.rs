@@ -1,23 +1,30 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod gas;
 pub mod htlc;
-pub mod message;
+mod key;
 pub mod recover;
 mod sign;
+#[cfg(feature = "sui-signer")]
+mod signer;
 mod summary;
 pub mod transaction;
 mod verify;
-mod wire;
 
-pub use sign::{Artefacts, Execution, Key};
+pub use gas::{Coin, Gas, MAX_GAS_COINS, choose_gas};
+pub use key::Key;
+pub use sign::{Execution, ExternalSignature, SignedPayloads};
+#[cfg(feature = "sui-signer")]
+pub use signer::SignerError;
+#[cfg(feature = "sui-signer")]
+pub use sui_crypto;
 pub use sui_sdk_types;
-pub use transaction::{Coin, Unsigned, Wallet, choose_gas};
+pub use transaction::Unsigned;
 pub use verify::Deposit;
 
-use countersign_core::json::Node;
-use countersign_core::{ChainFamily, Code, Family, Order, Refusal, SigningRequest, ByteCoverage, Summary, Terms, Warnings};
-use sui_sdk_types::UserSignature;
+use countersign_core::family::ChainFamily;
+use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
 /// The Sui family: see the crate's documentation.
 #[derive(Debug, Clone, Copy)]
@@ -25,56 +32,22 @@ pub enum Sui {}
 
 impl ChainFamily for Sui {
     const FAMILY: Family = Family::Sui;
-    const PAYLOAD_KEYS: &'static [&'static str] = &[wire::KEY];
-
+    const PAYLOAD_KEYS: &'static [&'static str] = &[verify::PAYLOAD_KEY];
     type Deposit = Deposit;
-    type Wallet = Wallet;
-    type Unsigned = Unsigned;
-    type Key = Key;
-    type Signature = UserSignature;
-    type Artefacts = Artefacts;
+}
 
-    fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Option<Terms>), Refusal> {
-        verify::check(order, warnings).map(|(deposit, terms)| (deposit, Some(terms)))
-    }
+/// A Sui order whose every byte is accounted for.
+pub type VerifiedOrder = countersign_core::VerifiedOrder<Sui>;
+/// A Sui order with a payload for any signer.
+pub type UnsignedOrder = countersign_core::UnsignedOrder<Sui>;
+/// A Sui order with all its signatures.
+pub type SignedOrder = countersign_core::SignedOrder<Sui>;
 
-    fn describe(deposit: &Deposit, summary: &mut Summary) {
-        summary::describe(deposit, summary);
-    }
-
-    fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-        summary::coverage(deposit)
-    }
-
-    fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
-        Wallet::read(wallet)
-    }
-
-    fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-        transaction::prepare(deposit, wallet)
-    }
-
-    fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
-        summary::describe_unsigned(unsigned, summary);
-    }
-
-    fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
-        sign::requests(unsigned)
-    }
-
-    fn read_key(text: &str) -> Result<Key, Code> {
-        Key::parse(text)
-    }
-
-    fn sign(unsigned: Unsigned, key: &Key, _: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::sign(unsigned, key)
-    }
-
-    fn read_signature(signature: Node<'_, '_>) -> Result<UserSignature, Refusal> {
-        sign::read(signature)
-    }
-
-    fn attach(unsigned: Unsigned, signatures: Vec<(String, UserSignature)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
-        sign::attach(unsigned, signatures, warnings)
-    }
+/// Verifies an order whose source asset is on Sui.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
+    countersign_core::verify(proposal, registry, policy)
 }

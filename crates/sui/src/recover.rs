@@ -1,28 +1,28 @@
-//! The way out from an order record alone: redeem with the secret, refund after the timelock.
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
-//! is due is for the caller to see on chain: `initiated at + timelock < clock` in milliseconds (protocol.md section 8).
+//! is due is for the caller to see on chain: `initiated at + timelock < clock` in milliseconds.
 
 use std::sync::Arc;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
-use countersign_core::wire::OrderRecord;
-use countersign_core::{Account, Code, Family, Refusal, Registry, Side, U256};
+use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, number};
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ProgrammableTransaction, SharedInput, TransactionKind, TypeTag,
 };
 
-use crate::address;
+use crate::gas::Gas;
 use crate::htlc::{self, byte_vector};
-use crate::transaction::{Unsigned, Wallet};
+use crate::transaction::Unsigned;
+use crate::{UnsignedOrder, address};
 
-/// Which names the pinned package has for its ways out. No capture shows them; simulate the transaction before it is sent,
-/// and take the other names where it aborts for want of the function.
+/// Which names the pinned package has for its functions. No captured transaction shows them: simulate the transaction before it
+/// is sent, and take the other names where it aborts for want of the function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Names {
-    /// `redeem` and `refund`: the published source whose swap id is that of the captures.
+pub enum FunctionNames {
+    /// `redeem` and `refund`: the published source whose swap id is that of the captured orders.
     #[default]
     Current,
     /// `redeem_swap` and `refund_swap`: the published sources before it, and the published client.
@@ -33,6 +33,10 @@ pub enum Names {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
+    /// The order's id, as the record has it.
+    pub order_id: String,
+    /// Whether the call redeems or refunds.
+    pub role: Role,
     /// One call of the pinned package.
     pub kind: Arc<TransactionKind>,
     /// The swap that it ends.
@@ -46,95 +50,121 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Gives the call a sender, who need not be a party of the swap, and gas.
+    /// Calls the functions by these names.
+    #[must_use]
+    pub fn with_names(mut self, names: FunctionNames) -> Self {
+        let function = match (self.role, names) {
+            (Role::Redeem, FunctionNames::Current) => "redeem",
+            (Role::Redeem, FunctionNames::Older) => "redeem_swap",
+            (_, FunctionNames::Current) => "refund",
+            (_, FunctionNames::Older) => "refund_swap",
+        };
+        if let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind) {
+            for command in &mut transaction.commands {
+                if let Command::MoveCall(call) = command {
+                    call.function = Identifier::from_static(function);
+                }
+            }
+        }
+        self
+    }
+
+    /// Makes the call a transaction of `sender`, who need not be a party of the swap.
+    ///
+    /// A swap id that does not follow from the record is a warning of the result ([`Code::SwapIdUnchecked`]).
     ///
     /// # Errors
     ///
-    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`].
-    pub fn prepare(&self, sender: Address, wallet: &Wallet) -> Result<Unsigned, Refusal> {
-        let bytes = bcs::to_bytes(self.kind.as_ref()).map_err(|_| Refusal::new(Code::Internal, "/order"))?;
-        Unsigned::new(Arc::clone(&self.kind), &bytes, sender, wallet)
+    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] if the kind was
+    /// changed into one that has no bytes.
+    pub fn prepare(&self, sender: Address, gas: &Gas) -> Result<UnsignedOrder, Refusal> {
+        let bytes =
+            bcs::to_bytes(self.kind.as_ref()).map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
+        let unsigned = Unsigned::new(self.role, Arc::clone(&self.kind), &bytes, sender, gas)?;
+        let mut summary = Summary::default();
+        let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let mut warnings = Warnings::default();
+        if !self.swap_id_recomputed {
+            warnings.warn(Code::SwapIdUnchecked);
+        }
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
     }
 }
 
-/// The swap id of a Sui side of a record and whether it follows from the record's fields and the pinned registry object.
+/// Returns the swap id of a Sui leg of a record, and whether it follows from the record's fields and the pinned registry object.
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the record's id is another on a network whose formula is certain, or no id at all; and what
-/// [`Side::of`] refuses.
+/// [`Code::RecordSwapId`] if the record's id is another on a network whose formula is certain, or not an id at all; and what
+/// [`RecordedLeg::new`] refuses.
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([u8; 32], bool), Refusal> {
-    recompute(&Side::of(record, leg, registry, Family::Sui)?)
+    recompute(&RecordedLeg::new(record, leg, registry, Family::Sui)?)
 }
 
-/// The call that redeems a side with the secret.
+/// Returns the call that redeems a leg with the secret.
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`swap_id`].
-pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry, names: Names) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Sui)?;
-    side.check_secret(secret)?;
-    let function = match names {
-        Names::Current => "redeem",
-        Names::Older => "redeem_swap",
-    };
-    recovery(&side, function, Input::Pure(byte_vector(secret)), &side.redeemer)
+/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`fn@swap_id`].
+pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
+    let leg = RecordedLeg::new(record, leg, registry, Family::Sui)?;
+    leg.check_secret(secret)?;
+    recovery(record, &leg, Role::Redeem, Input::Pure(byte_vector(secret)))
 }
 
-/// The call that refunds a side after its timelock.
+/// Returns the call that refunds a leg after its timelock.
 ///
 /// # Errors
 ///
-/// As [`swap_id`].
-pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry, names: Names) -> Result<Recovery, Refusal> {
-    let side = Side::of(record, leg, registry, Family::Sui)?;
-    let function = match names {
-        Names::Current => "refund",
-        Names::Older => "refund_swap",
-    };
-    recovery(&side, function, Input::Shared(htlc::clock()), &side.initiator)
+/// As [`fn@swap_id`].
+pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
+    let leg = RecordedLeg::new(record, leg, registry, Family::Sui)?;
+    recovery(record, &leg, Role::Refund, Input::Shared(htlc::clock()))
 }
 
-fn registry_object(side: &Side<'_>) -> Result<Address, Refusal> {
-    let object = side.asset.htlc_registry.as_ref().and_then(address::of);
-    object.ok_or_else(|| side.refuse(Code::UnknownAsset, "asset").with_reason("no orders registry is pinned"))
+fn registry_object(leg: &RecordedLeg<'_>) -> Result<Address, Refusal> {
+    let object = leg.asset.htlc_registry.as_ref().and_then(address::from_account);
+    object.ok_or_else(|| leg.refuse(Code::UnknownAsset, "asset").with_reason("no orders registry is pinned"))
 }
 
-fn recompute(side: &Side<'_>) -> Result<([u8; 32], bool), Refusal> {
-    let refuse = || side.refuse(Code::RecordSwapId, "swap_id").with_actual(&side.swap.swap_id);
-    let id = formula::sui(&side.terms(), registry_object(side)?.as_bytes());
-    let given = countersign_core::number::bare_hex_array(&side.swap.swap_id).map_err(|_| refuse())?;
+fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
+    let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
+    let id = formula::sui(&leg.terms(), registry_object(leg)?.as_bytes());
+    let given = number::bare_hex_array(&leg.swap.swap_id).map_err(|_| refuse())?;
     match id {
         Some(id) if id == given => Ok((given, true)),
         // The word that stands for the chain is only known on test networks.
-        _ if !side.asset.chain.test => Ok((given, false)),
+        _ if !leg.asset.chain.test => Ok((given, false)),
         Some(id) => Err(refuse().with_expected(hex::encode(id))),
         None => Err(refuse()),
     }
 }
 
-/// `function<T>(&mut registry, swap id, last)`.
-fn recovery(side: &Side<'_>, function: &'static str, last: Input, to: &Account) -> Result<Recovery, Refusal> {
-    let unpinned = |what: &'static str| side.refuse(Code::UnknownAsset, "asset").with_reason(what);
-    let (swap_id, swap_id_recomputed) = recompute(side)?;
-    let package = address::of(side.htlc()?).ok_or_else(|| side.refuse(Code::Internal, "chain"))?;
-    let version = side.asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
+/// Builds `function<T>(&mut registry, swap id, last)`.
+fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input) -> Result<Recovery, Refusal> {
+    let unpinned = |what: &'static str| leg.refuse(Code::UnknownAsset, "asset").with_reason(what);
+    let (swap_id, swap_id_recomputed) = recompute(leg)?;
+    let account = |account: &Account| address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
+    let package = account(leg.htlc()?)?;
+    let version = leg.asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
     let version = version.and_then(|text| text.parse().ok()).ok_or_else(|| unpinned("no version of the orders registry is pinned"))?;
-    let coin_type: TypeTag = match &side.asset.token {
-        Some(token) => token.text.parse().map_err(|_| unpinned("the pinned coin is no Move type"))?,
+    let coin_type: TypeTag = match &leg.asset.token {
+        Some(token) => token.text.parse().map_err(|_| unpinned("the pinned coin is not a Move type"))?,
         None => htlc::sui(),
     };
-    let registry = SharedInput::new(registry_object(side)?, version, Mutability::Mutable);
+    let registry = SharedInput::new(registry_object(leg)?, version, Mutability::Mutable);
     let call = MoveCall {
         package,
         module: Identifier::from_static(htlc::MODULE),
-        function: Identifier::from_static(function),
+        function: Identifier::from_static("refund"),
         type_arguments: vec![coin_type],
         arguments: vec![Argument::Input(0), Argument::Input(1), Argument::Input(2)],
     };
     let inputs = vec![Input::Shared(registry), Input::Pure(byte_vector(&swap_id)), last];
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands: vec![Command::MoveCall(call)] });
-    let to = address::of(to).ok_or_else(|| side.refuse(Code::Internal, "chain"))?;
-    Ok(Recovery { kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount: side.swap.amount })
+    let to = account(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
+    let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
+    let recovery = Recovery { order_id, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount };
+    Ok(recovery.with_names(FunctionNames::default()))
 }

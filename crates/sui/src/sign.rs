@@ -1,158 +1,181 @@
-//! Signing requests, proofs of signatures from outside, and the local signer.
+//! Signing requests, proofs of external signatures, and what nodes take.
 
-use std::fmt;
+use std::str::FromStr;
 
-use bech32::Bech32;
-use bech32::primitives::decode::CheckedHrpstring;
-use countersign_core::chains::digits;
-use countersign_core::json::{At, Node};
-use countersign_core::{Code, Refusal, SigningRequest, U256, Warnings};
+use countersign_core::family::{Signable, Signed};
+use countersign_core::{
+    Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
+};
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
-use sui_crypto::ed25519::Ed25519PrivateKey;
-use sui_crypto::secp256k1::Secp256k1PrivateKey;
-use sui_crypto::secp256r1::Secp256r1PrivateKey;
+use sui_crypto::Verifier as _;
 use sui_crypto::simple::SimpleVerifier;
-use sui_crypto::{Signer as _, Verifier as _};
-use sui_sdk_types::{Address, Secp256r1Signature, SignedTransaction, SimpleSignature, UserSignature};
-use zeroize::Zeroizing;
+use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
 
-use crate::message;
+use crate::key::{Key, is_high_s};
 use crate::transaction::Unsigned;
 
-const TRANSACTION: &str = "transaction";
-const SPONSOR: &str = "sponsor";
-
-/// Longest signature text that is read: a multisig of zkLogin signatures fits many times.
+/// Longest signature text that is parsed: a multisig of zkLogin signatures fits many times.
 const MAX_SIGNATURE: usize = 64 * 1024;
 
-/// Order of secp256k1.
-const K1_ORDER: U256 = U256::from_limbs([0xbfd2_5e8c_d036_4141, 0xbaae_dce6_af48_a03b, 0xffff_ffff_ffff_fffe, u64::MAX]);
-/// Order of secp256r1.
-const R1_ORDER: U256 = U256::from_limbs([0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff_ffff_0000_0000]);
+/// A signature made by an external signer: of any scheme that Sui has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalSignature(UserSignature);
 
-/// A secret key of one of Sui's three simple schemes. Wiped on drop, never printed.
-pub struct Key {
-    key: Scheme,
-    address: Address,
-}
-
-enum Scheme {
-    Ed25519(Ed25519PrivateKey),
-    Secp256k1(Secp256k1PrivateKey),
-    Secp256r1(Secp256r1PrivateKey),
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(..)")
+impl ExternalSignature {
+    /// Returns the signature as Mysten's own type.
+    #[must_use]
+    pub const fn inner(&self) -> &UserSignature {
+        &self.0
     }
 }
 
-impl Key {
-    /// Reads `suiprivkey1..` of any simple scheme, or the 64 hex digits of an ed25519 seed, with or without `0x`.
+impl From<UserSignature> for ExternalSignature {
+    fn from(signature: UserSignature) -> Self {
+        Self(signature)
+    }
+}
+
+impl FromStr for ExternalSignature {
+    type Err = Refusal;
+
+    /// Parses base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMalformed`] for any other text, and for bytes that are no key of the scheme.
-    pub fn parse(text: &str) -> Result<Self, Code> {
-        let mut bytes = Zeroizing::new([0; 32]);
-        let mut flag = 0;
-        if let Ok(parsed) = CheckedHrpstring::new::<Bech32>(text) {
-            if !parsed.hrp().as_str().eq_ignore_ascii_case("suiprivkey") || parsed.byte_iter().len() != 33 {
-                return Err(Code::KeyMalformed);
+    /// [`Code::SignatureMalformed`] or [`Code::SignatureHighS`].
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let malformed = || Refusal::new(Code::SignatureMalformed, "").with_expected("base64 of flag, signature and public key");
+        if text.len() > MAX_SIGNATURE {
+            return Err(malformed());
+        }
+        let signature = UserSignature::from_base64(text).map_err(|_| malformed())?;
+        check_low_s(&signature)?;
+        Ok(Self(signature))
+    }
+}
+
+fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
+    match signature {
+        UserSignature::Simple(simple) if is_high_s(simple) => Err(Refusal::new(Code::SignatureHighS, "")),
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether a signature is sound over this digest, as far as that can be said without the network.
+pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
+    match signature {
+        UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).is_ok(),
+        _ => true,
+    }
+}
+
+impl Unsigned {
+    /// Returns the request that this account's signature answers.
+    pub(crate) fn request_of(&self, signer: Address) -> Option<RequestId> {
+        match signer {
+            _ if signer == self.sender => Some(self.request_id()),
+            _ if self.sponsor() == Some(signer) => Some(RequestId::Sponsor),
+            _ => None,
+        }
+    }
+
+    /// Returns the account whose signature a request asks for.
+    fn signer_of(&self, id: RequestId) -> Result<Address, Refusal> {
+        let nothing = || Refusal::new(Code::NothingToSign, "");
+        match id {
+            _ if id == self.request_id() => Ok(self.sender),
+            RequestId::Sponsor => self.sponsor().ok_or_else(|| nothing().with_reason("no sponsor pays for this transaction")),
+            RequestId::TypedData | RequestId::Gasless => {
+                Err(nothing().with_reason("Sui has no gasless way: send the signed transaction, or let a sponsor pay for it"))
             }
-            let mut decoded = parsed.byte_iter();
-            flag = decoded.next().ok_or(Code::KeyMalformed)?;
-            for (to, from) in bytes.iter_mut().zip(decoded) {
-                *to = from;
-            }
+            _ => Err(nothing()),
+        }
+    }
+
+    fn set(&mut self, id: RequestId, signature: UserSignature) {
+        if id == RequestId::Sponsor {
+            self.sponsor_signature = Some(signature);
         } else {
-            digits::into(text.strip_prefix("0x").unwrap_or(text), bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
+            self.signature = Some(signature);
         }
-        let (key, address) = match flag {
-            0 => {
-                let key = Ed25519PrivateKey::new(*bytes);
-                let address = key.public_key().derive_address();
-                (Scheme::Ed25519(key), address)
-            }
-            1 => {
-                let key = Secp256k1PrivateKey::new(*bytes).map_err(|_| Code::KeyMalformed)?;
-                let address = key.public_key().derive_address();
-                (Scheme::Secp256k1(key), address)
-            }
-            2 => {
-                let key = secp256r1(&bytes)?;
-                let address = key.public_key().derive_address();
-                (Scheme::Secp256r1(key), address)
-            }
-            _ => return Err(Code::KeyMalformed),
+    }
+
+    /// Refuses a signer who is neither the sender nor the sponsor.
+    pub(crate) fn key_mismatch(&self, signer: Address) -> Refusal {
+        let expected = match self.sponsor() {
+            Some(sponsor) => format!("the key of {}, or of the sponsor {sponsor}", self.sender),
+            None => format!("the key of {}", self.sender),
         };
-        Ok(Self { key, address })
+        Refusal::new(Code::KeyMismatch, "").with_expected(expected).with_actual(format!("the key of {signer}"))
+    }
+}
+
+impl Signable for Unsigned {
+    type Payload = Transaction;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads;
+
+    fn describe(&self, summary: &mut Summary) {
+        crate::summary::describe_unsigned(self, summary);
     }
 
-    /// The account that this key controls.
-    #[must_use]
-    pub const fn address(&self) -> Address {
-        self.address
-    }
-
-    fn sign(&self, digest: &[u8; 32]) -> Result<SimpleSignature, Refusal> {
-        let signature: Result<SimpleSignature, _> = match &self.key {
-            Scheme::Ed25519(key) => key.try_sign(digest),
-            Scheme::Secp256k1(key) => key.try_sign(digest),
-            Scheme::Secp256r1(key) => key.try_sign(digest),
+    fn requests(&self) -> Vec<SigningRequest<Transaction>> {
+        let request = |id, signer: Address| {
+            let (message, digest) = (self.intent_message(), self.signing_digest.to_vec());
+            SigningRequest::new(id, signer.to_string(), Scheme::Sui, self.transaction(), message, digest)
         };
-        signature.map(low_s).map_err(|_| Refusal::new(Code::Internal, "/wallet"))
+        let sponsor = self.sponsor().map(|sponsor| request(RequestId::Sponsor, sponsor));
+        [request(self.request_id(), self.sender)].into_iter().chain(sponsor).collect()
     }
-}
 
-/// The scalar is checked first: the library takes the bytes as they are.
-fn secp256r1(bytes: &[u8; 32]) -> Result<Secp256r1PrivateKey, Code> {
-    let scalar = U256::from_be_bytes(*bytes);
-    if scalar.is_zero() || scalar >= R1_ORDER { Err(Code::KeyMalformed) } else { Ok(Secp256r1PrivateKey::new(*bytes)) }
-}
+    fn missing(&self) -> Vec<RequestId> {
+        let sender = self.signature.is_none().then(|| self.request_id());
+        let sponsor = (self.sponsor().is_some() && self.sponsor_signature.is_none()).then_some(RequestId::Sponsor);
+        sender.into_iter().chain(sponsor).collect()
+    }
 
-/// The curve order and s of an ECDSA signature.
-fn order_and_s(signature: &SimpleSignature) -> Option<(U256, U256)> {
-    let (order, bytes) = match signature {
-        SimpleSignature::Secp256k1 { signature, .. } => (K1_ORDER, signature.inner()),
-        SimpleSignature::Secp256r1 { signature, .. } => (R1_ORDER, signature.inner()),
-        _ => return None,
-    };
-    let (_, s) = bytes.split_at(32);
-    Some((order, U256::try_from_be_slice(s)?))
-}
+    /// Signs for the sender, or for the sponsor, whichever the key controls.
+    fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
+        let id = self.request_of(key.address()).ok_or_else(|| self.key_mismatch(key.address()))?;
+        let signature = key.sign(&self.signing_digest)?;
+        self.set(id, UserSignature::Simple(signature));
+        Ok(())
+    }
 
-/// Whether s is in the upper half of the curve order, which validators refuse.
-fn is_high_s(signature: &SimpleSignature) -> bool {
-    order_and_s(signature).is_some_and(|(order, s)| s > order.wrapping_shr(1))
-}
-
-/// The same signature with s in the lower half. The library leaves s of secp256r1 as it falls.
-fn low_s(signature: SimpleSignature) -> SimpleSignature {
-    match (order_and_s(&signature), &signature) {
-        (Some((order, s)), SimpleSignature::Secp256r1 { signature: found, public_key }) if s > order.wrapping_shr(1) => {
-            let mut bytes = *found.inner();
-            for (to, from) in bytes.iter_mut().skip(32).zip(order.saturating_sub(s).to_be_bytes::<32>()) {
-                *to = from;
-            }
-            SimpleSignature::Secp256r1 { signature: Secp256r1Signature::new(bytes), public_key: *public_key }
+    /// Proves that a signature is the signer's over exactly this digest. What only the network can prove passes with a
+    /// warning, if its address is the signer's.
+    fn attach(&mut self, id: RequestId, ExternalSignature(signature): ExternalSignature, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let signer = self.signer_of(id)?;
+        check_low_s(&signature)?;
+        let is_signers = signature.derive_addresses().any(|address| address == signer);
+        if !is_signers || !is_sound(&signature, &self.signing_digest) {
+            let expected = format!("a signature of {signer} over {}", hex::encode(self.signing_digest));
+            return Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected));
         }
-        _ => signature,
+        if !matches!(signature, UserSignature::Simple(_)) {
+            warnings.warn_about(Code::SignatureUnverified, signature.scheme().name());
+        }
+        self.set(id, signature);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<SignedPayloads, Self> {
+        let sponsored = self.sponsor().is_some();
+        let signatures = match (&self.signature, &self.sponsor_signature) {
+            (Some(sender), None) if !sponsored => vec![sender.clone()],
+            (Some(sender), Some(sponsor)) if sponsored => vec![sender.clone(), sponsor.clone()],
+            _ => return Err(self),
+        };
+        Ok(SignedPayloads { unsigned: self, signatures })
     }
 }
 
-/// A transaction, signed as far as signatures were given.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Artefacts {
-    /// What was signed.
-    pub unsigned: Unsigned,
-    /// The sender's.
-    pub signature: Option<UserSignature>,
-    /// The sponsor's, where there is one.
-    pub sponsor_signature: Option<UserSignature>,
+/// The transaction with every signature that the network wants. Only [`Signable::finish`] makes one.
+#[derive(Debug, Clone)]
+pub struct SignedPayloads {
+    unsigned: Unsigned,
+    signatures: Vec<UserSignature>,
 }
 
 /// Parameters of the JSON-RPC method `executeTransactionBlock`.
@@ -165,120 +188,44 @@ pub struct Execution {
     pub signatures: Vec<String>,
 }
 
-impl Artefacts {
-    /// Every signature that the network wants, sender's first; `None` while one is missing.
+impl SignedPayloads {
+    /// Returns the transaction; every signature is there.
     #[must_use]
-    pub fn signatures(&self) -> Option<Vec<&UserSignature>> {
-        let mut signatures = vec![self.signature.as_ref()?];
-        if self.unsigned.sponsor().is_some() {
-            signatures.push(self.sponsor_signature.as_ref()?);
-        }
-        Some(signatures)
+    pub const fn payloads(&self) -> &Unsigned {
+        &self.unsigned
     }
 
-    /// What a node is sent; `None` while a signature is missing.
+    /// Returns every signature that the network wants, the sender's first.
     #[must_use]
-    pub fn execution(&self) -> Option<Execution> {
-        let signatures = self.signatures()?.into_iter().map(UserSignature::to_base64).collect();
-        Some(Execution { tx_bytes: self.unsigned.base64(), signatures })
+    pub fn signatures(&self) -> &[UserSignature] {
+        &self.signatures
     }
 
-    /// The signed transaction as Mysten's own type; `None` while a signature is missing.
+    /// Returns what a node is sent over JSON-RPC.
     #[must_use]
-    pub fn signed_transaction(&self) -> Option<SignedTransaction> {
-        let signatures = self.signatures()?.into_iter().cloned().collect();
-        Some(SignedTransaction { transaction: self.unsigned.transaction(), signatures })
+    pub fn execution(&self) -> Execution {
+        let signatures = self.signatures.iter().map(UserSignature::to_base64).collect();
+        Execution { tx_bytes: self.unsigned.base64(), signatures }
+    }
+
+    /// Returns the signed transaction as Mysten's own type.
+    #[must_use]
+    pub fn signed_transaction(&self) -> SignedTransaction {
+        SignedTransaction { transaction: self.unsigned.transaction(), signatures: self.signatures.clone() }
+    }
+
+    /// Returns what the transaction does.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.unsigned.role
     }
 }
 
-pub(crate) fn requests(unsigned: &Unsigned) -> Vec<SigningRequest> {
-    let request =
-        |name, signer: Address| SigningRequest::new(name, signer.to_string(), unsigned.intent_message(), unsigned.signing_digest.to_vec());
-    let mut requests = vec![request(TRANSACTION, unsigned.sender)];
-    requests.extend(unsigned.sponsor().map(|sponsor| request(SPONSOR, sponsor)));
-    requests
-}
+impl Signed for SignedPayloads {
+    type Transaction = SignedTransaction;
 
-pub(crate) fn sign(unsigned: Unsigned, key: &Key) -> Result<Artefacts, Refusal> {
-    let sender = unsigned.sender;
-    if key.address() != sender {
-        return Err(Refusal::new(Code::KeyMismatch, "/wallet/secret_key")
-            .with_expected(format!("the key of {sender}"))
-            .with_actual(format!("the key of {}", key.address())));
-    }
-    let signature = key.sign(&unsigned.signing_digest)?;
-    Ok(Artefacts { unsigned, signature: Some(UserSignature::Simple(signature)), sponsor_signature: None })
-}
-
-/// Reads base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature.
-pub(crate) fn read(node: Node<'_, '_>) -> Result<UserSignature, Refusal> {
-    let text = node.text()?;
-    let malformed = || node.at().refuse(Code::SignatureMalformed).with_expected("base64 of flag, signature and public key");
-    if text.len() > MAX_SIGNATURE {
-        return Err(malformed());
-    }
-    let signature = UserSignature::from_base64(text).map_err(|_| malformed())?;
-    match &signature {
-        UserSignature::Simple(simple) if is_high_s(simple) => Err(node.at().refuse(Code::SignatureHighS)),
-        _ => Ok(signature),
-    }
-}
-
-pub(crate) fn attach(unsigned: Unsigned, mut given: Vec<(String, UserSignature)>, warnings: &mut Warnings) -> Result<Artefacts, Refusal> {
-    let mut take = |name: &str, signer: Address| {
-        let Some(index) = given.iter().position(|(other, _)| other == name) else { return Ok(None) };
-        let (_, signature) = given.swap_remove(index);
-        prove(&signature, &unsigned.signing_digest, signer, &At::root("/signatures").key(name), warnings)?;
-        Ok(Some(signature))
-    };
-    let signature = take(TRANSACTION, unsigned.sender)?;
-    let sponsor_signature = match unsigned.sponsor() {
-        Some(sponsor) => take(SPONSOR, sponsor)?,
-        None => None,
-    };
-    match given.first() {
-        Some((name, _)) if name == SPONSOR => {
-            Err(At::root("/signatures").key(name).refuse(Code::NothingToSign).with_reason("no sponsor pays for this transaction"))
-        }
-        Some((name, _)) => Err(message::gasless(At::root("/signatures").key(name).to_string())),
-        None => Ok(Artefacts { unsigned, signature, sponsor_signature }),
-    }
-}
-
-/// Proves that a signature is `signer`'s over exactly this digest. What only the network can prove passes with a warning,
-/// if its address is the signer's.
-fn prove(signature: &UserSignature, digest: &[u8; 32], signer: Address, at: &At<'_>, warnings: &mut Warnings) -> Result<(), Refusal> {
-    let mismatch = || at.refuse(Code::SignatureMismatch).with_expected(format!("a signature of {signer} over {}", hex::encode(digest)));
-    if !signature.derive_addresses().any(|address| address == signer) {
-        return Err(mismatch());
-    }
-    match signature {
-        UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).map_err(|_| mismatch()),
-        other => {
-            warnings.about(Code::SignatureUnverified, other.scheme().name());
-            Ok(())
-        }
-    }
-}
-
-impl Serialize for Artefacts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Members<'a>(&'a Artefacts);
-        impl Serialize for Members<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut map = serializer.serialize_map(None)?;
-                self.0.unsigned.serialize_members(&mut map)?;
-                if let Some(signature) = &self.0.signature {
-                    map.serialize_entry("signature", &signature.to_base64())?;
-                }
-                if let Some(signature) = &self.0.sponsor_signature {
-                    map.serialize_entry("sponsor_signature", &signature.to_base64())?;
-                }
-                map.end()
-            }
-        }
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(TRANSACTION, &Members(self))?;
-        map.end()
+    fn transactions(&self) -> Vec<BroadcastTransaction<SignedTransaction>> {
+        let (id, bytes) = (self.unsigned.digest().to_base58(), self.unsigned.bytes.clone());
+        vec![BroadcastTransaction::new(self.unsigned.role, id, bytes, self.signed_transaction())]
     }
 }

@@ -1,14 +1,22 @@
-//! The only file that accepts or refuses: each rule on a Sui result (batch-contract.md, attacks.md).
+//! The only file that accepts or refuses: each rule on a Sui result.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use countersign_core::json::At;
-use countersign_core::{Code, Order, Refusal, SecretHash, Terms, U256, Warnings};
-use sui_sdk_types::{Address, Mutability, ProgrammableTransaction, SharedInput, TransactionKind, TypeTag};
+use countersign_core::json::{At, Members};
+use countersign_core::{ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, U256, Warnings, family};
+use sui_sdk_types::{Address, Mutability, ProgrammableTransaction, SharedInput, SignedTransaction, TransactionKind, TypeTag};
 
-use crate::htlc::{self, Initiate, Layout, Range, Role, PtbLayout};
-use crate::{address, wire};
+use crate::address::{self, to_account};
+use crate::gas::Gas;
+use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
+use crate::transaction::{self, Unsigned};
+
+/// The member that carries this family's payload.
+pub(crate) const PAYLOAD_KEY: &str = "ptb_bytes";
+/// Longest transaction kind that is read: no transaction may be longer than this (Sui's `max_tx_size_bytes`).
+const MAX_KIND: usize = 128 * 1024;
 
 /// What an order locks, rebuilt from its terms.
 #[derive(Debug)]
@@ -21,12 +29,20 @@ pub struct Deposit {
     /// What the call says.
     pub terms: Initiate,
     /// What the service chose about its form.
-    pub shape: PtbLayout,
-    pub(crate) kind_bytes: Vec<u8>,
+    pub layout: PtbLayout,
+    kind_bytes: Vec<u8>,
 }
 
 impl Deposit {
-    /// The rebuilt kind's inputs and commands.
+    /// Returns the bytes of the transaction kind: for wallets that choose gas themselves, as `Transaction.fromKind` takes them.
+    ///
+    /// What such a wallet signs or broadcasts is proven by [`VerifiedOrder::matches`](crate::VerifiedOrder).
+    #[must_use]
+    pub fn kind_bytes(&self) -> &[u8] {
+        &self.kind_bytes
+    }
+
+    /// Returns the rebuilt kind's inputs and commands.
     pub(crate) fn programmable(&self) -> Option<&ProgrammableTransaction> {
         match self.kind.as_ref() {
             TransactionKind::ProgrammableTransaction(transaction) => Some(transaction),
@@ -35,24 +51,56 @@ impl Deposit {
     }
 }
 
-pub(crate) fn check(order: &Order<'_>, warnings: &mut Warnings) -> Result<(Deposit, Terms), Refusal> {
-    order.check_no_delegate()?;
-    let pins = Pins::of(order)?;
-    let result = order.result.object()?;
-    let bytes = wire::kind_bytes(&result)?;
-    let at = result.at().key(wire::KEY);
-    let transaction = decode(&bytes, &at)?;
-    let (terms, shape) = Initiate::decode(&transaction, pins.coin_type == htlc::sui(), &at)?;
-    let timelock = Rules { order, pins: &pins, layout: Layout(&transaction), shape: &shape, at: &at }.check(&terms, warnings)?;
-    let kind = rebuild(&terms, &shape, &bytes, &at)?;
-    let kind_bytes = bytes.into_owned();
-    let stated = Terms {
-        initiator: address::account(terms.initiator)?,
-        redeemer: address::account(terms.redeemer)?,
-        timelock,
-        secret_hash: SecretHash(terms.secret_hash),
-    };
-    Ok((Deposit { sender: pins.owner, kind: Arc::new(kind), terms, shape, kind_bytes }, stated))
+impl family::Deposit for Deposit {
+    type Wallet = Gas;
+    type Unsigned = Unsigned;
+
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+        order.check_no_delegate()?;
+        let pins = Pins::from_order(order)?;
+        let result = order.result.object()?;
+        let bytes = read_kind_bytes(&result)?;
+        let at = result.at().key(PAYLOAD_KEY);
+        let transaction = decode(&bytes, &at)?;
+        let (terms, layout) = Initiate::decode(&transaction, pins.coin_type == htlc::sui(), &at)?;
+        let rules = Rules { order, pins: &pins, ranges: Ranges(&transaction), layout: &layout, at: &at };
+        let timelock = rules.check(&terms, warnings)?;
+        let kind = rebuild(&terms, &layout, &bytes, &at)?;
+        let kind_bytes = bytes.into_owned();
+        let swap = SwapTerms {
+            initiator: to_account(terms.initiator),
+            redeemer: to_account(terms.redeemer),
+            timelock,
+            secret_hash: SecretHash(terms.secret_hash),
+        };
+        Ok((Self { sender: pins.owner, kind: Arc::new(kind), terms, layout, kind_bytes }, Some(swap)))
+    }
+
+    fn describe(&self, summary: &mut Summary) {
+        crate::summary::describe(self, summary);
+    }
+
+    fn coverage(&self) -> Vec<ByteCoverage> {
+        crate::summary::coverage(self)
+    }
+
+    fn prepare(&self, gas: &Gas) -> Result<Unsigned, Refusal> {
+        Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas)
+    }
+
+    fn matches(&self, transaction: &SignedTransaction) -> Result<Role, Refusal> {
+        transaction::matches(self, transaction)
+    }
+}
+
+/// Reads the bytes of the transaction kind: an array of integers.
+fn read_kind_bytes<'v>(result: &Members<'_, 'v>) -> Result<Cow<'v, [u8]>, Refusal> {
+    let node = result.need(PAYLOAD_KEY)?;
+    let bytes = node.byte_array()?;
+    if bytes.len() > MAX_KIND {
+        return Err(node.at().refuse(Code::KindMalformed).with_expected(format!("at most {MAX_KIND} bytes")).with_actual(bytes.len()));
+    }
+    Ok(bytes)
 }
 
 /// What the wallet knows already.
@@ -65,27 +113,25 @@ struct Pins {
 }
 
 impl Pins {
-    fn of(order: &Order<'_>) -> Result<Self, Refusal> {
-        let asset = order.source;
-        let package = order.pinned_htlc(address::of)?;
-        let registry = asset.htlc_registry.as_ref().and_then(address::of).ok_or_else(|| {
-            Refusal::new(Code::UnknownAsset, "/request/source/asset").with_reason("no orders registry is pinned").with_actual(&asset.record.id)
+    fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
+        const ASSET: &str = "/request/source/asset";
+        let (asset, convert) = (order.source, address::from_account);
+        let package = order.pinned_htlc(convert)?;
+        let registry = asset.htlc_registry.as_ref().and_then(convert).ok_or_else(|| {
+            Refusal::new(Code::UnknownAsset, ASSET).with_reason("no orders registry is pinned").with_actual(&asset.record.id)
         })?;
         let version = asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
-        let malformed = |what: &'static str| move || Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(what);
-        let registry_version = match version {
-            Some(text) => Some(text.parse().map_err(|_| malformed("the pinned version of the orders registry is no number")())?),
-            None => None,
-        };
+        let malformed = |what: &'static str| Refusal::new(Code::RegistryMalformed, ASSET).with_reason(what);
+        let version = version.map(|text| text.parse().map_err(|_| malformed("the pinned version of the orders registry is not a number")));
         let coin_type = match &asset.token {
-            Some(token) => token.text.parse().map_err(|_| malformed("the pinned coin is no Move type")())?,
+            Some(token) => token.text.parse().map_err(|_| malformed("the pinned coin is not a Move type"))?,
             None => htlc::sui(),
         };
-        Ok(Self { package, registry, registry_version, coin_type, owner: order.owner_as(address::of)? })
+        Ok(Self { package, registry, registry_version: version.transpose()?, coin_type, owner: order.owner_as(convert)? })
     }
 }
 
-/// One canonical programmable transaction, to the last byte.
+/// Decodes one canonical programmable transaction, to the last byte.
 fn decode(bytes: &[u8], at: &At<'_>) -> Result<ProgrammableTransaction, Refusal> {
     let named = |range: Range, got: &'static str| at.refuse_bytes(Code::KindNotProgrammable, range.0, range.1).with_actual(got);
     match bytes.first() {
@@ -116,9 +162,9 @@ fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
     at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason(format!("not a canonical transaction kind: {error}"))
 }
 
-/// The kind that the terms give in the form that came; byte for byte what came.
-fn rebuild(terms: &Initiate, shape: &PtbLayout, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
-    let kind = TransactionKind::ProgrammableTransaction(terms.encode(shape));
+/// Returns the kind that the terms give in the layout that came, which must be byte for byte what came.
+fn rebuild(terms: &Initiate, layout: &PtbLayout, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
+    let kind = TransactionKind::ProgrammableTransaction(terms.encode(layout));
     let mut same = Same { rest: bytes };
     match bcs::serialize_into(&mut same, &kind) {
         Ok(()) if same.rest.is_empty() => Ok(kind),
@@ -129,7 +175,7 @@ fn rebuild(terms: &Initiate, shape: &PtbLayout, bytes: &[u8], at: &At<'_>) -> Re
     }
 }
 
-/// Takes only what came: writing anything else fails, and what is left begins at the first byte that differs.
+/// Accepts only the bytes that came. Writing anything else fails; what is left then begins at the first byte that differs.
 struct Same<'b> {
     rest: &'b [u8],
 }
@@ -153,44 +199,52 @@ impl Write for Same<'_> {
 }
 
 struct Rules<'c, 'd> {
-    order: &'c Order<'d>,
+    order: &'c OrderContext<'d>,
     pins: &'c Pins,
-    layout: Layout<'c>,
-    shape: &'c PtbLayout,
+    ranges: Ranges<'c>,
+    layout: &'c PtbLayout,
     at: &'c At<'c>,
 }
 
 impl Rules<'_, '_> {
-    /// Each value against the request, the registry or the policy, at its own bytes; answers the timelock.
+    /// Checks each value against the request, the registry or the policy, at its own bytes, and returns the timelock.
     fn check(&self, terms: &Initiate, warnings: &mut Warnings) -> Result<u64, Refusal> {
         self.package(terms)?;
         self.coin_type(terms)?;
         self.registry(terms, warnings)?;
-        self.order.check_initiator(&address::account(terms.initiator)?, &|code| self.refuse(code, &Role::Initiator))?;
-        self.order.check_redeemer(&address::account(terms.redeemer)?, warnings, &|code| self.refuse(code, &Role::Redeemer))?;
-        self.order.check_secret_hash(SecretHash(terms.secret_hash), &|code| self.refuse(code, &Role::SecretHash))?;
-        self.order.check_amount(U256::from(terms.amount), &|code| self.refuse_input(code, usize::from(self.shape.call_amount)))?;
-        self.order.check_timelock(terms.timelock, &|code| self.refuse(code, &Role::Timelock))
+        self.order.check_initiator(&to_account(terms.initiator), &|code| self.refuse(code, &InputRole::Initiator))?;
+        self.order.check_redeemer(&to_account(terms.redeemer), warnings, &|code| self.refuse(code, &InputRole::Redeemer))?;
+        self.order.check_secret_hash(SecretHash(terms.secret_hash), &|code| self.refuse(code, &InputRole::SecretHash))?;
+        self.order.check_amount(U256::from(terms.amount), &|code| self.refuse_input(code, usize::from(self.layout.call_amount)))?;
+        self.order.check_timelock(terms.timelock, warnings, &|code| self.refuse(code, &InputRole::Timelock))
     }
 
     fn package(&self, terms: &Initiate) -> Result<(), Refusal> {
         if terms.package == self.pins.package {
             return Ok(());
         }
-        let [(_, end), ..] = self.layout.call();
+        let [(_, end), ..] = self.ranges.call();
         let start = end.saturating_sub(Address::LENGTH);
-        Err(self.at.refuse_bytes(Code::UnknownContract, start, end).with_expected(self.pins.package).with_actual(terms.package))
+        Err(self
+            .at
+            .refuse_bytes(Code::UnknownContract, start, end)
+            .with_expected(to_account(self.pins.package))
+            .with_actual(to_account(terms.package)))
     }
 
     fn coin_type(&self, terms: &Initiate) -> Result<(), Refusal> {
         if terms.coin_type == self.pins.coin_type {
             return Ok(());
         }
-        let [_, _, _, (start, end), _] = self.layout.call();
-        Err(self.at.refuse_bytes(Code::CoinTypeMismatch, start, end).with_expected(&self.pins.coin_type).with_actual(&terms.coin_type))
+        let [_, _, _, (start, end), _] = self.ranges.call();
+        Err(self
+            .at
+            .refuse_bytes(Code::CoinTypeMismatch, start, end)
+            .with_expected(self.pins.coin_type.to_string())
+            .with_actual(terms.coin_type.to_string()))
     }
 
-    /// The pinned object, shared since the pinned version, changed by the call.
+    /// Requires the pinned object, shared since the pinned version, changed by the call.
     fn registry(&self, terms: &Initiate, warnings: &mut Warnings) -> Result<(), Refusal> {
         let version = self.pins.registry_version.unwrap_or_else(|| {
             warnings.warn(Code::UnpinnedRegistryVersion);
@@ -200,20 +254,20 @@ impl Rules<'_, '_> {
         if terms.registry == pinned {
             return Ok(());
         }
-        Err(self.refuse(Code::UnknownRegistry, &Role::Registry).with_expected(shared(&pinned)).with_actual(shared(&terms.registry)))
+        Err(self.refuse(Code::UnknownRegistry, &InputRole::Registry).with_expected(shared(&pinned)).with_actual(shared(&terms.registry)))
     }
 
-    fn refuse(&self, code: Code, role: &Role) -> Refusal {
-        self.refuse_input(code, self.shape.roles.iter().position(|other| other == role).unwrap_or_default())
+    fn refuse(&self, code: Code, role: &InputRole) -> Refusal {
+        self.refuse_input(code, self.layout.roles.iter().position(|other| other == role).unwrap_or_default())
     }
 
     fn refuse_input(&self, code: Code, index: usize) -> Refusal {
-        let (start, end) = self.layout.input(index);
+        let (start, end) = self.ranges.input(index);
         self.at.refuse_bytes(code, start, end)
     }
 }
 
-/// A shared object as text.
+/// Writes a shared object as text.
 pub(crate) fn shared(object: &SharedInput) -> String {
     let access = match object.mutability() {
         Mutability::Mutable => "changed by the call",

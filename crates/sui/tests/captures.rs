@@ -8,16 +8,15 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use countersign_core::json::{self, Node};
 use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Policy, Registry};
+use countersign_sui::Sui;
 use countersign_sui::recover::{self, Leg};
+use countersign_testkit::{TestResult, shared, skipped, with_verified};
 use serde_json::{Value as Json, json};
-use support::{TestResult, with_verified};
 
-/// The pins of the captures' network: package and registry object stand in protocol.md section 8, the solvers are the
+/// The pins of the captures' network: package and registry object of the test network's service; the solvers are the
 /// records' own counterparties.
 fn registry(record: &Json) -> Result<Registry, countersign_core::Refusal> {
     let (source, destination) = (&record["source_swap"], &record["destination_swap"]);
@@ -50,11 +49,11 @@ fn registry(record: &Json) -> Result<Registry, countersign_core::Refusal> {
 fn captures_verify_with_their_records() -> TestResult {
     let mut swap_ids = Vec::new();
     for number in [1, 2] {
-        let [request, response, record] = ["create-request", "create-response", "order-record"]
-            .map(|part| support::shared(&format!("captures/sui-{part}-{number}.json")));
+        let [request, response, record] =
+            ["create-request", "create-response", "order-record"].map(|part| shared(&format!("captures/sui-{part}-{number}.json")));
         let (request, response, record) = match (request, response, record) {
             (Ok(request), Ok(response), Ok(record)) => (request, response, record),
-            (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return support::skipped(&reason),
+            (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => return skipped(&reason),
         };
         let [mut request, response, order]: [Json; 3] =
             [serde_json::from_slice(&request)?, serde_json::from_slice(&response)?, serde_json::from_slice(&record)?];
@@ -63,9 +62,10 @@ fn captures_verify_with_their_records() -> TestResult {
         }
         let registry = registry(&order["result"])?;
         let line = json!({ "request": request, "response": response, "order": order }).to_string();
-        with_verified(line.as_bytes(), &registry, &Policy::default(), |verified, _| {
+        with_verified::<Sui, _>(line.as_bytes(), &registry, &Policy::default(), |verified, _| {
             let bytes: Vec<u8> = serde_json::from_value(response["result"]["ptb_bytes"].clone()).expect("bytes");
             assert_eq!(bcs::to_bytes(verified.deposit().kind.as_ref()).expect("encodes"), bytes, "capture {number}");
+            assert_eq!(verified.deposit().kind_bytes(), bytes, "capture {number}");
             assert_eq!(verified.warnings().list().len(), 1, "{:?}", verified.warnings());
             Ok(())
         })
@@ -77,7 +77,7 @@ fn captures_verify_with_their_records() -> TestResult {
         assert!(recomputed);
         swap_ids.push(id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     }
-    let known: Json = serde_json::from_slice(&support::shared("known_answers.json")?)?;
+    let known: Json = serde_json::from_slice(&shared("known_answers.json")?)?;
     let known: Vec<_> = known["sui_swap_id"].as_array().into_iter().flatten().filter_map(|one| one["swap_id"].as_str()).collect();
     assert_eq!(swap_ids, known);
     Ok(())

@@ -11,34 +11,34 @@
 mod support;
 
 use countersign_core::{Code, Policy, Refusal};
-use countersign_sui::htlc::{Role, PtbLayout};
+use countersign_sui::htlc::{InputRole, PtbLayout};
 use countersign_sui::sui_sdk_types::{
     Address, Argument, Command, Digest, Input, MergeCoins, ObjectReference, ProgrammableTransaction, TransactionKind,
 };
-use countersign_sui::transaction::MAX_GAS_COINS;
-use countersign_sui::{Coin, choose_gas};
+use countersign_sui::{Coin, MAX_GAS_COINS, Sui, choose_gas};
+use countersign_testkit::{TestResult, asset_index, fixture, registry_with, with_verified};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::{TestResult, asset_index, outside, registry_with, with_verified};
+use support::outside;
 
 fn token_registry(coin_type: &Json) -> countersign_core::Registry {
     let token = format!("/assets/{}/token", asset_index("sui_testnet:sui"));
     registry_with(&[(&token, json!({ "address": coin_type }))])
 }
 
-fn shape(line: &Json, coin_type: &Json) -> Result<PtbLayout, Refusal> {
-    with_verified(line.to_string().as_bytes(), &token_registry(coin_type), &Policy::default(), |verified, _| {
+fn layout(line: &Json, coin_type: &Json) -> Result<PtbLayout, Refusal> {
+    with_verified::<Sui, _>(line.to_string().as_bytes(), &token_registry(coin_type), &Policy::default(), |verified, _| {
         assert_eq!(
             bcs::to_bytes(verified.deposit().kind.as_ref()).expect("encodes"),
             serde_json::from_value::<Vec<u8>>(line["response"]["result"]["ptb_bytes"].clone()).expect("bytes")
         );
         let lines = serde_json::to_string(&verified.summary()).expect("JSON");
-        for role in &verified.deposit().shape.roles {
-            if let Role::Coin(coin) = role {
+        for role in &verified.deposit().layout.roles {
+            if let InputRole::Coin(coin) = role {
                 assert!(lines.contains(&coin.object_id().to_string()) && lines.contains(&coin.digest().to_string()), "{lines}");
             }
         }
-        Ok(verified.deposit().shape.clone())
+        Ok(verified.deposit().layout.clone())
     })
 }
 
@@ -47,7 +47,7 @@ fn other_coins_are_merged_and_split() -> TestResult {
     let outside = outside();
     let tokens = &outside["tokens"];
     for (case, merged) in tokens["cases"].as_array().into_iter().flatten().zip([0, 1, 4]) {
-        let coins = shape(&case["line"], &tokens["coin_type"])?.coins.ok_or("split from the gas coin")?;
+        let coins = layout(&case["line"], &tokens["coin_type"])?.coins.ok_or("split from the gas coin")?;
         assert_eq!(coins.merged.len(), merged);
     }
     Ok(())
@@ -63,7 +63,7 @@ fn refused(number: usize, change: impl FnOnce(&mut ProgrammableTransaction)) -> 
     let TransactionKind::ProgrammableTransaction(mut transaction) = kind else { panic!("another kind") };
     change(&mut transaction);
     *bytes = json!(bcs::to_bytes(&TransactionKind::ProgrammableTransaction(transaction)).expect("encodes"));
-    shape(&line, &tokens["coin_type"]).expect_err("a changed deposit")
+    layout(&line, &tokens["coin_type"]).expect_err("a changed deposit")
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn a_coin_that_does_not_belong_there_is_refused() {
 }
 
 #[test]
-fn a_pinned_version_that_is_no_number_is_refused() {
+fn a_pinned_version_that_is_not_a_number_is_refused() {
     let version = format!("/assets/{}/htlc/registry_initial_shared_version", asset_index("sui_testnet:sui"));
     let registry = registry_with(&[(&version, json!("latest"))]);
-    let case = support::fixture("sui-native");
-    let refusal = with_verified(case.input.as_bytes(), &registry, &Policy::default(), |_, _| Ok(())).expect_err("no number");
+    let case = fixture::<Sui>("sui-native");
+    let refusal = with_verified::<Sui, _>(case.input.as_bytes(), &registry, &Policy::default(), |_, _| Ok(())).expect_err("not a number");
     assert_eq!((refusal.code(), refusal.location()), (Code::RegistryMalformed, "/request/source/asset"));
 }
 
@@ -153,8 +153,8 @@ fn a_pinned_version_that_is_no_number_is_refused() {
 fn a_version_that_is_not_pinned_is_taken_and_shown_with_a_warning() -> TestResult {
     let version = format!("/assets/{}/htlc/registry_initial_shared_version", asset_index("sui_testnet:sui"));
     let registry = registry_with(&[(&version, Json::Null)]);
-    let case = support::fixture("sui-native");
-    let lines = with_verified(case.input.as_bytes(), &registry, &Policy::default(), |verified, _| {
+    let case = fixture::<Sui>("sui-native");
+    let lines = with_verified::<Sui, _>(case.input.as_bytes(), &registry, &Policy::default(), |verified, _| {
         assert!(verified.warnings().list().iter().any(|warning| warning.code == Code::UnpinnedRegistryVersion));
         Ok(serde_json::to_string(&verified.summary()))
     })??;
@@ -166,11 +166,11 @@ fn a_version_that_is_not_pinned_is_taken_and_shown_with_a_warning() -> TestResul
 fn another_coin_type_is_refused() {
     let outside = outside();
     let line = &outside["tokens"]["cases"][0]["line"];
-    let refusal = shape(line, &json!("0x2::sui::SUI")).expect_err("SUI is split from the gas coin");
+    let refusal = layout(line, &json!("0x2::sui::SUI")).expect_err("SUI is split from the gas coin");
     assert_eq!(refusal.code(), Code::UnexpectedArgument, "{refusal}");
-    let refusal = shape(line, &json!("0x3::usdc::USDC")).expect_err("another coin");
+    let refusal = layout(line, &json!("0x3::usdc::USDC")).expect_err("another coin");
     assert_eq!(refusal.code(), Code::CoinTypeMismatch, "{refusal}");
-    let refusal = shape(line, &json!("USDC")).expect_err("no type");
+    let refusal = layout(line, &json!("USDC")).expect_err("no type");
     assert_eq!(refusal.code(), Code::RegistryMalformed, "{refusal}");
 }
 
@@ -194,7 +194,7 @@ fn the_largest_coins_cover_and_dust_is_swept() -> TestResult {
     assert_eq!(ids(&choose_gas(&[coin(1, 5), coin(1, 5), coin(2, 1)], 5, 1)?), [1, 2], "a coin listed twice is one");
     for (coins, split, budget) in [(&coins[..], 2_000, 50), (&[], 0, 0)] {
         let refusal = choose_gas(coins, split, budget).expect_err("too little");
-        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/wallet/gas_payment"));
+        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/gas_payment"));
     }
     let many: Vec<_> = (0..300).map(|id| coin(id, 1)).collect();
     assert_eq!(choose_gas(&many, 100, 156)?.len(), MAX_GAS_COINS);

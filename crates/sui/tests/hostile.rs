@@ -1,9 +1,8 @@
 //! Cases with one change that a wallet must refuse, and the code that names the change.
 
-mod support;
-
 use countersign_core::Code;
-use support::{TestResult, hostile};
+use countersign_sui::Sui;
+use countersign_testkit::{TestResult, hostile};
 
 /// The published cases, each with the code that it must meet.
 const PUBLISHED: [(&str, Code); 10] = [
@@ -21,5 +20,5 @@ const PUBLISHED: [(&str, Code); 10] = [
 
 #[test]
 fn published_hostile_cases_are_refused() -> TestResult {
-    hostile::published_cases_are_refused(&PUBLISHED)
+    hostile::published_cases_are_refused::<Sui>(&PUBLISHED)
 }

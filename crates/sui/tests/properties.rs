@@ -9,15 +9,14 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use countersign_core::{Code, Policy, U256};
+use countersign_sui::Sui;
 use countersign_sui::htlc::Initiate;
 use countersign_sui::sui_sdk_types::{Argument, Command, Input, ProgrammableTransaction, TransactionKind};
+use countersign_testkit::properties::{Payloads, account_for, every_scalar_is_accounted_for};
+use countersign_testkit::{Case, fixture, outcome, with_verified};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::properties::{Payloads, account_for, every_scalar_is_accounted_for};
-use support::{Case, fixture, outcome, with_verified};
 
 const PTB: &str = "/response/result/ptb_bytes";
 
@@ -41,18 +40,18 @@ fn every_byte_of_the_payload_is_accounted_for() {
         read: |bytes| Some(serde_json::from_value(bytes.clone()).expect("bytes")),
         spell: |bytes| json!(bytes),
     };
-    payloads.every_byte_is_accounted_for(&EVERY_KIND);
+    payloads.every_byte_is_accounted_for::<Sui>(&EVERY_KIND);
 }
 
 #[test]
 fn a_changed_byte_that_the_terms_fix_is_refused() {
-    let case = fixture("sui-native");
+    let case = fixture::<Sui>("sui-native");
     let bytes = bytes_of(&case);
     let accepted: Vec<_> = (0..bytes.len())
         .filter(|index| {
             let mut bytes = bytes.clone();
             bytes[*index] ^= 0x01;
-            outcome(&case.with_input(with_bytes(&case, &bytes).to_string())).is_ok()
+            outcome::<Sui>(&case.with_input(with_bytes(&case, &bytes).to_string())).is_ok()
         })
         .collect();
     // Before the timelock's 32 bytes stand the head, the amount, the registry, two addresses, the hash, a tag and a length.
@@ -64,7 +63,7 @@ fn a_changed_byte_that_the_terms_fix_is_refused() {
 
 #[test]
 fn every_scalar_of_a_response_and_record_is_accounted_for() {
-    every_scalar_is_accounted_for(&["sui-native", "sui-record-bitcoin", "sui-record-mainnet"]);
+    every_scalar_is_accounted_for::<Sui>(&["sui-native", "sui-record-bitcoin", "sui-record-mainnet"]);
 }
 
 fn programmable(case: &Case) -> ProgrammableTransaction {
@@ -102,7 +101,8 @@ fn permuted(case: &Case, order: &[usize]) -> Json {
 }
 
 fn terms_of(line: &str, case: &Case) -> Initiate {
-    with_verified(line.as_bytes(), case.registry, &Policy::default(), |verified, _| Ok(verified.deposit().terms.clone())).expect("honest")
+    with_verified::<Sui, _>(line.as_bytes(), case.registry, &Policy::default(), |verified, _| Ok(verified.deposit().terms.clone()))
+        .expect("honest")
 }
 
 proptest! {
@@ -110,10 +110,10 @@ proptest! {
 
     #[test]
     fn any_order_of_inputs_is_the_same_deposit(order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle()) {
-        let case = fixture("sui-nested-two-amounts");
+        let case = fixture::<Sui>("sui-nested-two-amounts");
         let changed = permuted(&case, &order);
         prop_assert_eq!(terms_of(&changed.to_string(), &case), terms_of(&case.input, &case));
-        prop_assert_eq!(outcome(&case.with_input(changed.to_string())).expect("honest")["warnings"].clone(), outcome(&case).expect("honest")["warnings"].clone());
+        prop_assert_eq!(outcome::<Sui>(&case.with_input(changed.to_string())).expect("honest")["warnings"].clone(), outcome::<Sui>(&case).expect("honest")["warnings"].clone());
     }
 
     #[test]
@@ -123,7 +123,7 @@ proptest! {
         secret_hash in any::<[u8; 32]>(),
         data in proptest::collection::vec(any::<u8>(), 0..=1024),
     ) {
-        let case = fixture("sui-native");
+        let case = fixture::<Sui>("sui-native");
         let mut transaction = programmable(&case);
         let vector = |bytes: &[u8]| bcs::to_bytes(bytes).expect("encodes");
         transaction.inputs[0] = Input::Pure(amount.to_le_bytes().to_vec());
@@ -148,41 +148,41 @@ proptest! {
             (0..3_u16, 0..3_u16).prop_map(|(index, part)| Argument::NestedResult(index, part)),
         ],
     ) {
-        let case = fixture("sui-two-amounts");
+        let case = fixture::<Sui>("sui-two-amounts");
         let mut transaction = programmable(&case);
         *arguments(&mut transaction)[place] = argument;
         let line = with_bytes(&case, &bcs::to_bytes(&TransactionKind::ProgrammableTransaction(transaction)).expect("encodes"));
-        let base = outcome(&case).expect("honest");
-        prop_assert_eq!(account_for(&case, &base, &line, "argument"), Ok(()));
-        if let Ok(got) = outcome(&case.with_input(line.to_string())) {
+        let base = outcome::<Sui>(&case).expect("honest");
+        prop_assert_eq!(account_for::<Sui>(&case, &base, &line, "argument"), Ok(()));
+        if let Ok(got) = outcome::<Sui>(&case.with_input(line.to_string())) {
             prop_assert_eq!(terms_of(&line.to_string(), &case), terms_of(&case.input, &case), "{}", got);
         }
     }
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-        let case = fixture("sui-native");
-        prop_assert!(outcome(&case.with_input(with_bytes(&case, &bytes).to_string())).is_err());
-        prop_assert!(outcome(&case.with_input(with_bytes(&case, &[&[0][..], &bytes].concat()).to_string())).is_err());
+        let case = fixture::<Sui>("sui-native");
+        prop_assert!(outcome::<Sui>(&case.with_input(with_bytes(&case, &bytes).to_string())).is_err());
+        prop_assert!(outcome::<Sui>(&case.with_input(with_bytes(&case, &[&[0][..], &bytes].concat()).to_string())).is_err());
     }
 
     #[test]
     fn bytes_overwritten_anywhere_never_panic(at in 0..369_usize, bytes in proptest::collection::vec(any::<u8>(), 1..12)) {
-        let case = fixture("sui-native");
-        let base = outcome(&case).expect("honest");
+        let case = fixture::<Sui>("sui-native");
+        let base = outcome::<Sui>(&case).expect("honest");
         let mut changed = bytes_of(&case);
         changed.splice(at..changed.len().min(at + bytes.len()), bytes);
-        prop_assert_eq!(account_for(&case, &base, &with_bytes(&case, &changed), "overwritten"), Ok(()));
+        prop_assert_eq!(account_for::<Sui>(&case, &base, &with_bytes(&case, &changed), "overwritten"), Ok(()));
     }
 
     #[test]
     fn arbitrary_members_never_panic(value in "\\PC{0,40}", number in any::<i64>()) {
-        let case = fixture("sui-native");
+        let case = fixture::<Sui>("sui-native");
         for pointer in [PTB, "/response/result/order_id", "/wallet/gas_payment", "/wallet/gas_payment/0/digest", "/wallet/gas_price", "/wallet/secret_key"] {
             for other in [json!(value), json!(number), json!([value]), json!({ "x": number }), json!([number])] {
                 let mut line = case.json();
                 *line.pointer_mut(pointer).expect(pointer) = other;
-                let code = outcome(&case.with_input(line.to_string())).map_or_else(|refusal| refusal.code(), |_| Code::JsonSyntax);
+                let code = outcome::<Sui>(&case.with_input(line.to_string())).map_or_else(|refusal| refusal.code(), |_| Code::JsonSyntax);
                 prop_assert_ne!(code, Code::Internal);
             }
         }
@@ -191,13 +191,13 @@ proptest! {
 
 #[test]
 fn deep_and_wide_payloads_are_refused_quickly() {
-    let case = fixture("sui-native");
+    let case = fixture::<Sui>("sui-native");
     let head = [vec![0, 0, 1, 0], vec![7; 32], vec![1, b'm', 1, b'f', 1]].concat();
     // A type argument of vectors in vectors, a length beyond the bytes, and the longest payload of zeros.
     let deep = [head.clone(), vec![6; 100_000]].concat();
     let long = [head, vec![0xff, 0xff, 0xff, 0xff, 0x07]].concat();
     for bytes in [deep, long, vec![0; 128 * 1024], vec![0; 128 * 1024 + 1], vec![0xff; 4096]] {
-        let refusal = outcome(&case.with_input(with_bytes(&case, &bytes).to_string())).expect_err("no deposit");
+        let refusal = outcome::<Sui>(&case.with_input(with_bytes(&case, &bytes).to_string())).expect_err("no deposit");
         assert!(matches!(refusal.code(), Code::KindMalformed | Code::KindNotProgrammable), "{refusal}");
     }
 }

@@ -1,4 +1,4 @@
-//! The way out from an order record alone.
+//! Recovery from an order record alone.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -10,13 +10,14 @@
 
 mod support;
 
-use countersign_core::Code;
-use countersign_sui::Wallet;
-use countersign_sui::recover::{self, Leg, Names, Recovery};
+use countersign_core::{Code, RequestId, Role};
+use countersign_sui::recover::{self, FunctionNames, Leg, Recovery};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
+use countersign_sui::{Gas, Key, Sui};
+use countersign_testkit::recover::{read_record, record, refuses_other_records};
+use countersign_testkit::{TestResult, asset_index, registry, registry_with};
 use serde_json::Value as Json;
-use support::recover::{read_record, record, refuses_other_records};
-use support::{TestResult, asset_index, outside, registry, registry_with};
+use support::outside;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -35,60 +36,94 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
         .collect::<Result<_, _>>()?;
     let secret: [u8; 32] = secret.try_into().map_err(|_| "no secret")?;
 
-    let refund = recover::refund(&record, Leg::Source, registry(), Names::Current)?;
+    let refund = recover::refund(&record, Leg::Source, registry())?;
     assert_eq!(kind(&refund), ways["refund"].as_str().ok_or("no kind")?);
     assert_eq!(refund.to.to_string(), record.source_swap.initiator);
     assert_eq!(hex(&refund.swap_id), record.source_swap.swap_id);
     assert!(refund.swap_id_recomputed);
-    let refund = recover::refund(&record, Leg::Source, registry(), Names::Older)?;
+    let refund = recover::refund(&record, Leg::Source, registry())?.with_names(FunctionNames::Older);
     assert_eq!(kind(&refund), ways["refund_swap"].as_str().ok_or("no kind")?);
 
-    let redeem = recover::redeem(&record, Leg::Source, &secret, registry(), Names::Current)?;
+    let redeem = recover::redeem(&record, Leg::Source, &secret, registry())?;
     assert_eq!(kind(&redeem), ways["redeem"].as_str().ok_or("no kind")?);
     assert_eq!(redeem.to.to_string(), record.source_swap.redeemer);
-    let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry(), Names::Current).expect_err("another secret");
+    let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
 
-    let coin = ObjectReference::new(Address::new([7; 32]), 1, Digest::new([8; 32]));
-    let sender = Address::new([9; 32]);
-    let unsigned = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![coin.clone()]))?;
-    assert_eq!((unsigned.sender, unsigned.gas_payment.owner), (sender, sender));
-    assert_eq!(unsigned.signing_digest, unsigned.transaction().signing_digest());
-    assert_eq!(unsigned.digest(), unsigned.transaction().digest());
-    assert_eq!(unsigned.bytes, bcs::to_bytes(&unsigned.transaction())?);
-    let refusal = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![coin.clone(), coin])).expect_err("twice");
-    assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinTwice, "/wallet/gas_payment/1/object_id"));
-    let refusal = redeem.prepare(sender, &Wallet::new(1_000, 5_000_000, vec![])).expect_err("none");
-    assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinCount, "/wallet/gas_payment"));
+    let older = redeem.clone().with_names(FunctionNames::Older);
+    assert_eq!(kind(&older), kind(&redeem).replace(&hex(b"\x06redeem"), &hex(b"\x0bredeem_swap")));
+    assert_eq!(older.with_names(FunctionNames::Current), redeem);
+    Ok(())
+}
+
+fn coin() -> ObjectReference {
+    ObjectReference::new(Address::new([7; 32]), 1, Digest::new([8; 32]))
+}
+
+#[test]
+fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
+    let record = record::<Sui>("sui-record-evm", |_| {})?;
+    let refund = recover::refund(&record, Leg::Source, registry())?;
+    let key = Key::from_ed25519_seed(&[9; 32]);
+    let mut unsigned = refund.prepare(key.address(), &Gas::new(1_000, 5_000_000, vec![coin()]))?;
+    let payload = unsigned.payloads();
+    assert_eq!((payload.sender, payload.gas_payment.owner), (key.address(), key.address()));
+    assert_eq!(payload.signing_digest, payload.transaction().signing_digest());
+    assert_eq!(payload.digest(), payload.transaction().digest());
+    assert_eq!(payload.bytes, bcs::to_bytes(&payload.transaction())?);
+    assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
+    let text = format!("refund of swap {} pays {} base units to {}", hex(&refund.swap_id), refund.amount, refund.to);
+    assert!(unsigned.summary().to_string().contains(&text), "{}", unsigned.summary());
+    assert_eq!(unsigned.warnings().list(), []);
+    unsigned.sign(&key)?;
+    let transactions = unsigned.finish()?.transactions();
+    let [transaction] = transactions.as_slice() else { panic!("one transaction") };
+    assert_eq!((transaction.role, transaction.native.signatures.len()), (Role::Refund, 1));
+    assert_eq!(transaction.bytes, bcs::to_bytes(&transaction.native.transaction)?);
+    assert_eq!(transaction.id, transaction.native.transaction.digest().to_base58());
+    Ok(())
+}
+
+#[test]
+fn gas_that_no_transaction_may_have_is_refused() -> TestResult {
+    let refund = recover::refund(&record::<Sui>("sui-record-evm", |_| {})?, Leg::Source, registry())?;
+    let refused = |payment| refund.prepare(Address::new([9; 32]), &Gas::new(1_000, 5_000_000, payment)).expect_err("refused");
+    let refusal = refused(vec![coin(), coin()]);
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinTwice, "/gas_payment/1/object_id"));
+    let refusal = refused(vec![]);
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinCount, "/gas_payment"));
     Ok(())
 }
 
 #[test]
 fn refuses_what_is_not_suis_or_not_a_swap() -> TestResult {
-    refuses_other_records(
+    refuses_other_records::<Sui, _>(
         "sui-record-evm",
         &[
             (|order| order["source_swap"]["timelock"] = 1.into(), Code::RecordSwapId, "/order/source_swap/swap_id"),
             (|order| order["source_swap"]["initiator"] = "0x00".into(), Code::RecordMismatch, "/order/source_swap/initiator"),
         ],
-        |record, leg| recover::refund(record, leg, registry(), Names::Current),
+        |record, leg| recover::refund(record, leg, registry()),
     )
 }
 
 #[test]
 fn a_main_networks_id_may_follow_another_formula() -> TestResult {
-    let record = record("sui-record-other-id", |_| {})?;
-    assert!(!recover::refund(&record, Leg::Source, registry(), Names::Current)?.swap_id_recomputed);
+    let record = record::<Sui>("sui-record-other-id", |_| {})?;
+    let refund = recover::refund(&record, Leg::Source, registry())?;
+    assert!(!refund.swap_id_recomputed);
+    let unsigned = refund.prepare(Address::new([9; 32]), &Gas::new(1_000, 5_000_000, vec![coin()]))?;
+    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     Ok(())
 }
 
 #[test]
-fn a_way_out_needs_the_pinned_registry_object_and_its_version() -> TestResult {
-    let record = record("sui-record-evm", |_| {})?;
+fn recovery_needs_the_pinned_registry_object_and_its_version() -> TestResult {
+    let record = record::<Sui>("sui-record-evm", |_| {})?;
     let htlc = format!("/assets/{}/htlc", asset_index("sui_testnet:sui"));
     for member in ["registry", "registry_initial_shared_version"] {
         let registry = registry_with(&[(&format!("{htlc}/{member}"), Json::Null)]);
-        let refusal = recover::refund(&record, Leg::Source, &registry, Names::Current).expect_err(member);
+        let refusal = recover::refund(&record, Leg::Source, &registry).expect_err(member);
         assert_eq!((refusal.code(), refusal.location()), (Code::UnknownAsset, "/order/source_swap/asset"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What a signer is asked for, what it may answer, and what goes to nodes.
+//! What a signer is asked for, what it may return, and what goes to nodes.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -14,77 +14,87 @@ use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::json::{self, Node};
-use countersign_core::{ChainFamily, Code, Policy, Refusal, Signed};
+use countersign_core::{Code, Refusal, RequestId, Role, Scheme};
 use countersign_sui::sui_sdk_types::UserSignature;
-use countersign_sui::{Key, Sui};
+use countersign_sui::{ExternalSignature, Gas, Key, Sui, UnsignedOrder};
+use countersign_testkit::{Case, TestResult, artefacts, attach as attach_json, fixture, fixtures, outcome, verified, wallet};
 use serde_json::{Value as Json, json};
-use support::{Case, TestResult, fixture, fixtures, outside, outside_case, with_unsigned};
+use support::{outside, outside_case};
 
-fn read(signature: &Json) -> Result<UserSignature, Refusal> {
-    let text = signature.to_string();
-    Sui::read_signature(Node::root(&json::parse(text.as_bytes())?, "/signatures/x"))
+fn prepared(case: &Case) -> UnsignedOrder {
+    verified::<Sui>(case).prepare(wallet::<Sui>(case)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id))
 }
 
-fn attach(case: &Case, given: &[(&str, &Json)]) -> Result<Signed<Sui>, Refusal> {
-    with_unsigned(case, &Policy::default(), |unsigned, _| {
-        let given = given.iter().map(|(name, text)| Ok(((*name).to_owned(), read(text)?))).collect::<Result<_, Refusal>>()?;
-        unsigned.attach(given)
-    })
+fn attach(case: &Case, given: &[(&str, &Json)]) -> Result<UnsignedOrder, Refusal> {
+    let mut unsigned = prepared(case);
+    attach_json(&mut unsigned, &given.iter().map(|(name, text)| ((*name).to_owned(), (*text).clone())).collect())?;
+    Ok(unsigned)
+}
+
+fn signature(text: &Json) -> ExternalSignature {
+    text.as_str().expect("text").parse().expect("a signature")
 }
 
 fn expected(case: &Case) -> Json {
-    case.whole().expect("JSON")["expect"]["artefacts"]["transaction"].clone()
+    case.expect()["artefacts"]["transaction"].clone()
 }
 
 #[test]
 fn requests_name_owner_payload_and_digest() -> TestResult {
-    let case = fixture("sui-sponsor");
-    let requests = serde_json::to_value(with_unsigned(&case, &Policy::default(), |unsigned, _| Ok(unsigned.requests()))?)?;
-    let wanted = expected(&case);
-    let line = case.json();
-    for (index, (name, signer)) in
-        [("transaction", &line["request"]["source"]["owner"]), ("sponsor", &line["wallet"]["sponsor"])].into_iter().enumerate()
-    {
-        assert_eq!(requests[index]["name"], name);
-        assert_eq!(&requests[index]["signer"], signer);
-        assert_eq!(requests[index]["digest"], format!("0x{}", wanted["signing_digest"].as_str().ok_or("no digest")?));
+    let case = fixture::<Sui>("sui-sponsor");
+    let requests = prepared(&case).requests();
+    let (wanted, line) = (expected(&case), case.json());
+    let signers = [("transaction", &line["request"]["source"]["owner"]), ("sponsor", &line["wallet"]["sponsor"])];
+    assert_eq!(requests.len(), 2);
+    for (request, (name, signer)) in requests.iter().zip(signers) {
+        assert_eq!((request.id.name().as_ref(), request.scheme), (name, Scheme::Sui));
+        assert_eq!(*signer, request.signer);
+        assert_eq!(wanted["signing_digest"], hex(&request.digest));
         let data = STANDARD.decode(wanted["transaction_data"].as_str().ok_or("no data")?)?;
-        assert_eq!(requests[index]["payload"], format!("0x000000{}", data.iter().map(|byte| format!("{byte:02x}")).collect::<String>()));
+        assert_eq!(request.message, [&[0; 3], data.as_slice()].concat());
+        assert_eq!(bcs::to_bytes(&request.payload)?, data);
     }
-    assert_eq!(requests.as_array().map(Vec::len), Some(2));
     Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]
 fn signatures_of_every_simple_scheme_are_proven() -> TestResult {
     let mut schemes = HashSet::new();
-    for case in fixtures()? {
+    for case in fixtures::<Sui>()? {
         let wanted = expected(&case);
-        let signature = &wanted["signature"];
-        if signature.is_null() || !case.json()["wallet"]["sponsor"].is_null() {
+        let text = &wanted["signature"];
+        if text.is_null() || !case.json()["wallet"]["sponsor"].is_null() {
             continue;
         }
-        schemes.insert(read(signature)?.scheme().name());
-        let signed = attach(&case, &[("transaction", signature)])?;
-        assert_eq!(serde_json::to_value(signed.artefacts())?["transaction"], wanted, "{}", case.id);
-        let execution = serde_json::to_value(signed.artefacts().execution())?;
-        assert_eq!(execution, json!({ "tx_bytes": wanted["transaction_data"], "signatures": [signature] }));
-        let native = signed.artefacts().signed_transaction().ok_or("not signed")?;
-        assert_eq!(native.transaction.digest().to_base58(), wanted["tx_digest"].as_str().ok_or("no digest")?);
+        schemes.insert(signature(text).inner().scheme().name());
+        let unsigned = attach(&case, &[("transaction", text)])?;
+        assert_eq!(artefacts(&unsigned)["transaction"], wanted, "{}", case.id);
+        let signed = unsigned.finish()?;
+        let execution = serde_json::to_value(signed.payloads().execution())?;
+        assert_eq!(execution, json!({ "tx_bytes": wanted["transaction_data"], "signatures": [text] }));
+        let transactions = signed.transactions();
+        let [transaction] = transactions.as_slice() else { panic!("one transaction") };
+        assert_eq!((transaction.role, json!(transaction.id)), (Role::Initiate, wanted["tx_digest"].clone()));
+        assert_eq!(wanted["transaction_data"], STANDARD.encode(&transaction.bytes));
+        assert_eq!(transaction.native.transaction.digest().to_base58(), transaction.id);
+        assert_eq!(transaction.native.signatures, [signature(text).inner().clone()]);
+        assert!(signed.gasless().is_none());
     }
     assert_eq!(schemes.len(), 3, "{schemes:?}");
     Ok(())
 }
 
 #[test]
-fn what_is_not_signed_stays_unsigned() -> TestResult {
-    let case = fixture("sui-native");
-    let signed = attach(&case, &[])?;
-    assert!(signed.artefacts().signature.is_none() && signed.artefacts().execution().is_none());
-    assert!(signed.artefacts().signed_transaction().is_none());
-    assert!(serde_json::to_value(signed.artefacts())?["transaction"].get("signature").is_none());
-    Ok(())
+fn what_is_not_signed_stays_unsigned() {
+    let unsigned = prepared(&fixture::<Sui>("sui-native"));
+    assert_eq!(unsigned.missing(), [RequestId::Transaction]);
+    assert!(artefacts(&unsigned)["transaction"].get("signature").is_none());
+    let incomplete = unsigned.finish().expect_err("nothing is signed");
+    assert_eq!(incomplete.missing(), [RequestId::Transaction]);
 }
 
 #[test]
@@ -94,16 +104,57 @@ fn a_sponsored_transaction_needs_two_signatures() -> TestResult {
     let case = outside_case(sponsored);
     let (owner, sponsor) = (&sponsored["signatures"]["transaction"], &sponsored["signatures"]["sponsor"]);
     let half = attach(&case, &[("transaction", owner)])?;
-    assert!(half.artefacts().execution().is_none());
-    let signed = attach(&case, &[("sponsor", sponsor), ("transaction", owner)])?;
-    let execution = serde_json::to_value(signed.artefacts().execution())?;
-    assert_eq!(execution, json!({ "tx_bytes": sponsored["expect"]["transaction_data"], "signatures": [owner, sponsor] }));
+    assert_eq!(half.missing(), [RequestId::Sponsor]);
+    // The sponsor's may come later, or first.
+    let mut unsigned = half.finish().expect_err("the sponsor's signature is missing").into_unsigned();
+    unsigned.attach(RequestId::Sponsor, signature(sponsor))?;
+    let both = attach(&case, &[("sponsor", sponsor), ("transaction", owner)])?;
+    let lines = both.summary().to_string();
+    assert!(lines.contains("who signs too") && lines.contains("the amount too is split from the sponsor's coins"), "{lines}");
+    for signed in [unsigned.finish()?, both.finish()?] {
+        let execution = serde_json::to_value(signed.payloads().execution())?;
+        assert_eq!(execution, json!({ "tx_bytes": sponsored["expect"]["transaction_data"], "signatures": [owner, sponsor] }));
+        assert_eq!(signed.transactions().len(), 1);
+    }
     for (name, signature) in [("sponsor", owner), ("transaction", sponsor)] {
         let refusal = attach(&case, &[(name, signature)]).expect_err(name);
         assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMismatch, &*format!("/signatures/{name}")));
     }
-    let lines = serde_json::to_string(signed.summary())?;
-    assert!(lines.contains("who signs too") && lines.contains("the amount too is split from the sponsor's coins"), "{lines}");
+    Ok(())
+}
+
+#[test]
+fn a_local_key_signs_for_whichever_account_it_controls() -> TestResult {
+    let case = fixture::<Sui>("sui-native");
+    let sender: Key = case.secret_key().ok_or("no key")?.parse()?;
+    let sponsor = Key::from_ed25519_seed(&[7; 32]);
+    let Gas { price, budget, payment, .. } = wallet::<Sui>(&case);
+    let gas = Gas::sponsored(sponsor.address(), price, budget, payment);
+    assert_eq!(gas.clone().with_sponsor(sponsor.address()), gas);
+    let mut unsigned = verified::<Sui>(&case).prepare(gas)?;
+    unsigned.sign(&sponsor)?;
+    assert_eq!(unsigned.missing(), [RequestId::Transaction]);
+    let refusal = unsigned.sign(&Key::from_ed25519_seed(&[8; 32])).expect_err("neither sender nor sponsor");
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, ""));
+    assert_eq!(unsigned.missing(), [RequestId::Transaction], "a refused key changes nothing");
+    unsigned.sign(&sender)?;
+    let signers: Vec<_> = unsigned.finish()?.payloads().signatures().iter().flat_map(UserSignature::derive_addresses).collect();
+    assert_eq!(signers, [sender.address(), sponsor.address()]);
+    Ok(())
+}
+
+/// The key of a case in the contract's JSON is the sender's: one that signed for the sponsor alone would look complete.
+#[test]
+fn the_key_of_a_case_is_the_senders() -> TestResult {
+    let case = fixture::<Sui>("sui-native");
+    let mut line = case.json();
+    let sponsor = Key::from_ed25519_seed(&[7; 32]).address();
+    line["wallet"]["sponsor"] = sponsor.to_string().into();
+    assert_eq!(outcome::<Sui>(&case.with_input(line.to_string()))?["artefacts"]["transaction"].get("sponsor_signature"), None);
+    line["wallet"]["secret_key"] = "07".repeat(32).into();
+    let refusal = outcome::<Sui>(&case.with_input(line.to_string())).expect_err("the sponsor's key");
+    assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
+    assert_eq!(refusal.actual().map(ToString::to_string), Some(format!("the key of {sponsor}")));
     Ok(())
 }
 
@@ -113,12 +164,12 @@ fn signatures_that_only_the_network_proves_pass_with_a_warning() -> TestResult {
     for (scheme, other) in [("multisig", "zklogin"), ("zklogin", "multisig")] {
         let case = outside_case(&outside[scheme]);
         let signature = &outside[scheme]["signature"];
-        let signed = attach(&case, &[("transaction", signature)])?;
-        let warning = signed.warnings().list().iter().find(|warning| warning.code == Code::SignatureUnverified).ok_or("no warning")?;
+        let unsigned = attach(&case, &[("transaction", signature)])?;
+        let warning = unsigned.warnings().list().iter().find(|warning| warning.code == Code::SignatureUnverified).ok_or("no warning")?;
         assert_eq!(warning.detail, scheme);
         let mut wanted = outside[scheme]["expect"].clone();
         wanted["signature"] = signature.clone();
-        assert_eq!(serde_json::to_value(signed.artefacts())?["transaction"], wanted);
+        assert_eq!(artefacts(&unsigned)["transaction"], wanted);
         let refusal = attach(&case, &[("transaction", &outside[other]["signature"])]).expect_err("another account's");
         assert_eq!(refusal.code(), Code::SignatureMismatch);
     }
@@ -140,11 +191,11 @@ fn flip_s(signature: &[u8]) -> Vec<u8> {
 #[test]
 fn refuses_signatures_that_prove_nothing() -> TestResult {
     for id in ["sui-native", "sui-secp256k1", "sui-secp256r1"] {
-        let case = fixture(id);
+        let case = fixture::<Sui>(id);
         let text = expected(&case)["signature"].as_str().ok_or("no signature")?.to_owned();
         let signature = STANDARD.decode(&text)?;
         let encode = |bytes: &[u8]| json!(STANDARD.encode(bytes));
-        let another = expected(&fixture("sui-key-hex"))["signature"].clone();
+        let another = expected(&fixture::<Sui>("sui-key-hex"))["signature"].clone();
         let mut cases = vec![
             ("transaction", another, Code::SignatureMismatch),
             ("transaction", json!(""), Code::SignatureMalformed),
@@ -175,7 +226,7 @@ fn refuses_signatures_that_prove_nothing() -> TestResult {
 
 #[test]
 fn keys_of_another_form_or_account_are_refused() -> TestResult {
-    let good = fixture("sui-native").json()["wallet"]["secret_key"].as_str().ok_or("no key")?.to_owned();
+    let good = fixture::<Sui>("sui-native").json()["wallet"]["secret_key"].as_str().ok_or("no key")?.to_owned();
     for text in [
         String::new(),
         "00".repeat(31),
@@ -186,19 +237,20 @@ fn keys_of_another_form_or_account_are_refused() -> TestResult {
         // Bech32 with another human-readable part.
         "sui1qypqxpq9qcrsszg2pvxq6rs0zqg3yyc5z5tpwxqergd3c8g7rusqgcwnx2".to_owned(),
     ] {
-        assert_eq!(Sui::read_key(&text).expect_err(&text), Code::KeyMalformed, "{text}");
+        assert_eq!(text.parse::<Key>().expect_err(&text).code(), Code::KeyMalformed, "{text}");
     }
-    assert!(Sui::read_key(&good.to_uppercase()).is_ok(), "bech32 in one case");
-    let case = fixture("sui-native");
-    let other = Key::parse(&"11".repeat(32)).map_err(|code| code.name())?;
-    let refusal = with_unsigned(&case, &Policy::default(), |unsigned, _| unsigned.sign(&other)).expect_err("another key");
+    assert!(good.to_uppercase().parse::<Key>().is_ok(), "bech32 in one case");
+    let case = fixture::<Sui>("sui-native");
+    let mut line = case.json();
+    line["wallet"]["secret_key"] = "11".repeat(32).into();
+    let refusal = outcome::<Sui>(&case.with_input(line.to_string())).expect_err("another key");
     assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, "/wallet/secret_key"));
     assert!(!refusal.to_string().contains("1111"));
     Ok(())
 }
 
 #[test]
-fn scalars_that_are_no_key_are_refused() {
+fn scalars_that_are_not_keys_are_refused() {
     use bech32::{Bech32, Hrp};
     let hrp = Hrp::parse("suiprivkey").expect("an hrp");
     let order =
@@ -207,18 +259,20 @@ fn scalars_that_are_no_key_are_refused() {
     let r1 = order("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551");
     for (flag, scalar) in [(1, vec![0; 32]), (2, vec![0; 32]), (1, k1), (2, r1), (2, vec![0xff; 32]), (3, vec![7; 32]), (0, vec![7; 31])] {
         let text = bech32::encode::<Bech32>(hrp, &[&[flag], &scalar[..]].concat()).expect("encodes");
-        assert_eq!(Sui::read_key(&text).expect_err("no key"), Code::KeyMalformed, "{flag} {scalar:?}");
+        assert_eq!(text.parse::<Key>().expect_err("not a key").code(), Code::KeyMalformed, "{flag} {scalar:?}");
     }
     let text = bech32::encode::<bech32::Bech32m>(hrp, &[7; 33]).expect("encodes");
-    assert!(Sui::read_key(&text).is_err(), "another checksum");
+    assert!(text.parse::<Key>().is_err(), "another checksum");
 }
 
 #[test]
 fn neither_key_nor_secret_is_ever_printed() {
-    let case = fixture("sui-key-hex");
-    let secret = case.json()["wallet"]["secret_key"].as_str().expect("a key").to_owned();
-    let key = Sui::read_key(&secret).expect("a key");
-    let signed = with_unsigned(&case, &Policy::default(), |unsigned, _| unsigned.sign(&key)).expect("signs");
+    let case = fixture::<Sui>("sui-key-hex");
+    let secret = case.secret_key().expect("a key");
+    let key: Key = secret.parse().expect("a key");
+    let mut unsigned = prepared(&case);
+    unsigned.sign(&key).expect("signs");
+    let signed = unsigned.finish().expect("complete");
     assert!(!format!("{key:?} {signed:?}").contains(&secret));
-    assert_eq!(Sui::read_key(&secret[1..]).expect_err("63 digits"), Code::KeyMalformed);
+    assert_eq!(secret[1..].parse::<Key>().expect_err("63 digits").code(), Code::KeyMalformed);
 }

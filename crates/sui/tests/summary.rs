@@ -8,13 +8,12 @@
     reason = "a panic in a test is a failed test"
 )]
 
-mod support;
-
 use countersign_core::Policy;
-use support::{TestResult, fixture, outcome, with_verified};
+use countersign_sui::Sui;
+use countersign_testkit::{TestResult, fixture, fixtures, outcome, with_verified};
 
 fn lines(id: &str) -> Vec<String> {
-    let got = outcome(&fixture(id)).expect(id);
+    let got = outcome::<Sui>(&fixture::<Sui>(id)).expect(id);
     got["summary"].as_array().into_iter().flatten().filter_map(|line| line.as_str().map(str::to_owned)).collect()
 }
 
@@ -57,15 +56,15 @@ fn an_order_reads_like_this() {
 fn what_the_wallet_adds_is_shown() {
     let shown = |id: &str, text: &str| assert!(lines(id).iter().any(|line| line.contains(text)), "{id}: {text}: {:#?}", lines(id));
     shown("sui-expiration", "expires after epoch 812");
-    shown("sui-gas-most-coins", "wallet: and 248 gas coins more");
+    shown("sui-gas-most-coins", "wallet: and 248 more gas coins");
     shown("sui-gas-largest", "18446744073709551615 MIST per unit of gas, at most 18446744073.709551615 SUI");
     shown("sui-nested-two-amounts", "timelock, destination data, clock, amount; the coin as nested result of the split");
 }
 
 #[test]
 fn spans_cover_every_byte_and_each_has_its_line() -> TestResult {
-    for case in support::fixtures()? {
-        with_verified(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| {
+    for case in fixtures::<Sui>()? {
+        with_verified::<Sui, _>(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| {
             let (coverage, summary) = (verified.coverage(), verified.summary());
             let mut end = 0;
             for span in &coverage {

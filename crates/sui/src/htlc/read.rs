@@ -8,10 +8,10 @@ use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MergeCoins, MoveCall, ProgrammableTransaction, SharedInput, SplitCoins, TypeTag,
 };
 
-use super::layout::{Layout, Range};
-use super::{CLOCK, Coins, INITIATE, Initiate, MAX_DESTINATION_DATA, MODULE, Role, PtbLayout};
+use super::ranges::{Range, Ranges};
+use super::{CLOCK, Coins, INITIATE, Initiate, InputRole, MAX_DESTINATION_DATA, MODULE, PtbLayout};
 
-/// What a command is called in Sui's documentation.
+/// Returns what a command is called in Sui's documentation.
 const fn command_name(command: &Command) -> &'static str {
     match command {
         Command::MoveCall(_) => "MoveCall",
@@ -25,9 +25,10 @@ const fn command_name(command: &Command) -> &'static str {
     }
 }
 
-struct Shown<'a>(&'a Argument);
+/// Writes an argument as Sui's documentation does.
+struct Written<'a>(&'a Argument);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Written<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Argument::Gas => f.write_str("GasCoin"),
@@ -38,16 +39,16 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Reads a transaction: see [`Initiate::decode`].
+/// Decodes a transaction: see [`Initiate::decode`].
 pub(super) fn read(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Initiate, PtbLayout), Refusal> {
-    Reader { transaction, layout: Layout(transaction), at, roles: vec![None; transaction.inputs.len()] }.read(native)
+    Reader { transaction, ranges: Ranges(transaction), at, roles: vec![None; transaction.inputs.len()] }.read(native)
 }
 
 struct Reader<'r, 'p> {
     transaction: &'r ProgrammableTransaction,
-    layout: Layout<'r>,
+    ranges: Ranges<'r>,
     at: &'r At<'p>,
-    roles: Vec<Option<Role>>,
+    roles: Vec<Option<InputRole>>,
 }
 
 impl<'r> Reader<'r, '_> {
@@ -60,7 +61,7 @@ impl<'r> Reader<'r, '_> {
         self.function(call)?;
         let coin_type = self.type_argument(call)?;
         let [registry, initiator, redeemer, secret_hash, amount, timelock, data, coin, clock] = call.arguments.as_slice() else {
-            let [.., arguments] = self.layout.call();
+            let [.., arguments] = self.ranges.call();
             return Err(self.refuse(Code::UnexpectedArgument, arguments).with_expected("9 arguments").with_actual(call.arguments.len()));
         };
 
@@ -70,28 +71,31 @@ impl<'r> Reader<'r, '_> {
         };
         let split_index = usize::from(merge.is_some());
         let [split_amount] = split.amounts.as_slice() else {
-            let range = self.layout.command(split_index);
+            let range = self.ranges.command(split_index);
             return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("one amount").with_actual(split.amounts.len()));
         };
-        let (split_amount, split_value) = self.amount(split_amount, |layout| layout.command(split_index))?;
+        let (split_amount, split_value) = self.amount(split_amount, |ranges| ranges.command(split_index))?;
 
-        let registry = self.shared(registry, 0, Role::Registry)?;
-        let initiator = Address::new(self.pure(initiator, 1, Role::Initiator)?);
-        let redeemer = Address::new(self.pure(redeemer, 2, Role::Redeemer)?);
-        let secret_hash = match self.pure::<33>(secret_hash, 3, Role::SecretHash)? {
+        let registry = self.shared(registry, 0, InputRole::Registry)?;
+        let initiator = Address::new(self.pure(initiator, 1, InputRole::Initiator)?);
+        let redeemer = Address::new(self.pure(redeemer, 2, InputRole::Redeemer)?);
+        let secret_hash = match self.pure::<33>(secret_hash, 3, InputRole::SecretHash)? {
             [32, hash @ ..] => hash,
-            _ => return Err(self.unlike(&Role::SecretHash, "a vector of 32 bytes")),
+            _ => return Err(self.unlike(&InputRole::SecretHash, "a vector of 32 bytes")),
         };
-        let (call_amount, amount) = self.amount(amount, |layout| layout.argument(4))?;
-        let timelock = U256::from_le_bytes::<32>(self.pure(timelock, 5, Role::Timelock)?);
+        let (call_amount, amount) = self.amount(amount, |ranges| ranges.argument(4))?;
+        let timelock = U256::from_le_bytes::<32>(self.pure(timelock, 5, InputRole::Timelock)?);
         let destination_data = self.destination_data(data)?;
         let nested = self.split_result(coin, split_index)?;
-        if self.shared(clock, 8, Role::Clock)? != super::clock() {
-            return Err(self.unlike(&Role::Clock, "0x6, shared since version 1, not changed by the call"));
+        if self.shared(clock, 8, InputRole::Clock)? != super::clock() {
+            return Err(self.unlike(&InputRole::Clock, "0x6, shared since version 1, not changed by the call"));
         }
         if split_value != amount {
-            let range = self.layout.input(usize::from(split_amount));
-            return Err(self.refuse(Code::AmountMismatch, range).with_expected(format!("{amount}, as in the call")).with_actual(split_value));
+            let range = self.ranges.input(usize::from(split_amount));
+            return Err(self
+                .refuse(Code::AmountMismatch, range)
+                .with_expected(format!("{amount}, as in the call"))
+                .with_actual(split_value));
         }
 
         let initiate =
@@ -101,7 +105,7 @@ impl<'r> Reader<'r, '_> {
         Ok((initiate, PtbLayout { roles, split_amount, call_amount, coins, nested }))
     }
 
-    /// The commands that the coin needs, and no others.
+    /// Finds the commands that the coin needs, and no others.
     fn commands(&self, native: bool) -> Result<(Option<&'r MergeCoins>, &'r SplitCoins, &'r MoveCall), Refusal> {
         let commands = self.transaction.commands.as_slice();
         match commands {
@@ -115,7 +119,7 @@ impl<'r> Reader<'r, '_> {
         let plan: &[_] = if merges { &["MergeCoins", "SplitCoins", "MoveCall"] } else { &["SplitCoins", "MoveCall"] };
         let names = commands.iter().map(command_name);
         let index = names.clone().zip(plan).take_while(|(name, wanted)| name == *wanted).count();
-        let range = if index < commands.len() { self.layout.command(index) } else { self.layout.commands_head() };
+        let range = if index < commands.len() { self.ranges.command(index) } else { self.ranges.commands_head() };
         Err(self
             .refuse(Code::UnexpectedCommand, range)
             .with_expected(plan.get(index).copied().unwrap_or("no further command"))
@@ -123,13 +127,15 @@ impl<'r> Reader<'r, '_> {
     }
 
     fn function(&self, call: &MoveCall) -> Result<(), Refusal> {
-        let other = |got: &Identifier, wanted, range| Err(self.refuse(Code::UnexpectedSelector, range).with_expected(wanted).with_actual(got));
+        let other = |got: &Identifier, wanted, range| {
+            Err(self.refuse(Code::UnexpectedSelector, range).with_expected(wanted).with_actual(got.to_string()))
+        };
         if call.module.as_str() != MODULE {
-            let [_, module, ..] = self.layout.call();
+            let [_, module, ..] = self.ranges.call();
             return other(&call.module, MODULE, module);
         }
         if call.function.as_str() != INITIATE {
-            let [_, _, function, ..] = self.layout.call();
+            let [_, _, function, ..] = self.ranges.call();
             return other(&call.function, INITIATE, function);
         }
         Ok(())
@@ -139,7 +145,7 @@ impl<'r> Reader<'r, '_> {
         match call.type_arguments.as_slice() {
             [coin] => Ok(coin.clone()),
             other => {
-                let [_, _, _, types, _] = self.layout.call();
+                let [_, _, _, types, _] = self.ranges.call();
                 Err(self.refuse(Code::CoinTypeMismatch, types).with_expected("one type argument").with_actual(other.len()))
             }
         }
@@ -148,7 +154,10 @@ impl<'r> Reader<'r, '_> {
     fn gas_coin(&self, split: &SplitCoins) -> Result<(), Refusal> {
         match &split.coin {
             Argument::Gas => Ok(()),
-            other => Err(self.refuse(Code::UnexpectedArgument, self.layout.command(0)).with_expected(Shown(&Argument::Gas)).with_actual(Shown(other))),
+            other => Err(self
+                .refuse(Code::UnexpectedArgument, self.ranges.command(0))
+                .with_expected(Written(&Argument::Gas).to_string())
+                .with_actual(Written(other).to_string())),
         }
     }
 
@@ -158,12 +167,15 @@ impl<'r> Reader<'r, '_> {
         let mut merged = Vec::new();
         if let Some(merge) = merge {
             if merge.coin != split.coin {
-                let range = self.layout.command(0);
-                return Err(self.refuse(Code::UnexpectedArgument, range).with_expected(Shown(&split.coin)).with_actual(Shown(&merge.coin)));
+                let range = self.ranges.command(0);
+                return Err(self
+                    .refuse(Code::UnexpectedArgument, range)
+                    .with_expected(Written(&split.coin).to_string())
+                    .with_actual(Written(&merge.coin).to_string()));
             }
             if merge.coins_to_merge.is_empty() {
-                let range = self.layout.command(0);
-                return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("at least one coin to merge").with_actual(0));
+                let range = self.ranges.command(0);
+                return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("at least one coin to merge").with_actual(0_u64));
             }
             for other in &merge.coins_to_merge {
                 merged.push(self.coin(other, 0)?);
@@ -179,65 +191,74 @@ impl<'r> Reader<'r, '_> {
         };
         match (argument, input) {
             (Argument::Input(index), Some(Input::ImmutableOrOwned(coin))) => {
-                if self.roles.iter().flatten().any(|role| matches!(role, Role::Coin(other) if other.object_id() == coin.object_id())) {
-                    let range = self.layout.input(usize::from(*index));
-                    return Err(self.refuse(Code::UnexpectedInput, range).with_reason("a coin stands twice").with_actual(coin.object_id()));
+                if self.roles.iter().flatten().any(|role| matches!(role, InputRole::Coin(other) if other.object_id() == coin.object_id())) {
+                    let range = self.ranges.input(usize::from(*index));
+                    return Err(self
+                        .refuse(Code::UnexpectedInput, range)
+                        .with_reason("a coin is listed twice")
+                        .with_actual(coin.object_id().to_string()));
                 }
-                self.take(argument, Role::Coin(coin.clone()), |layout| layout.command(command))
+                self.take(argument, InputRole::Coin(coin.clone()), |ranges| ranges.command(command)).map(|(index, _)| index)
             }
             (Argument::Input(index), Some(_)) => {
-                Err(self.refuse(Code::UnexpectedInput, self.layout.input(usize::from(*index))).with_expected("a coin of the owner"))
+                Err(self.refuse(Code::UnexpectedInput, self.ranges.input(usize::from(*index))).with_expected("a coin of the owner"))
             }
             _ => {
-                let range = self.layout.command(command);
-                Err(self.refuse(Code::UnexpectedArgument, range).with_expected("a coin of the owner").with_actual(Shown(argument)))
+                let range = self.ranges.command(command);
+                Err(self
+                    .refuse(Code::UnexpectedArgument, range)
+                    .with_expected("a coin of the owner")
+                    .with_actual(Written(argument).to_string()))
             }
         }
     }
 
-    /// Gives an input its role. Only the amount may have it twice.
-    fn take(&mut self, argument: &Argument, role: Role, range: impl Fn(Layout<'r>) -> Range) -> Result<u16, Refusal> {
+    /// Gives an input its role, and returns the input with its index. Only the amount may have its role twice.
+    fn take(&mut self, argument: &Argument, role: InputRole, range: impl Fn(Ranges<'r>) -> Range) -> Result<(u16, &'r Input), Refusal> {
         let refuse = |code, range: Range| self.at.refuse_bytes(code, range.0, range.1);
-        let unexpected =
-            || refuse(Code::UnexpectedArgument, range(self.layout)).with_expected(format!("an input: the {}", role.name())).with_actual(Shown(argument));
+        let unexpected = || {
+            refuse(Code::UnexpectedArgument, range(self.ranges))
+                .with_expected(format!("an input: the {}", role.name()))
+                .with_actual(Written(argument).to_string())
+        };
         let Argument::Input(index) = argument else { return Err(unexpected()) };
         let position = usize::from(*index);
-        match self.roles.get_mut(position) {
-            None => Err(unexpected()),
-            Some(Some(Role::Amount)) if role == Role::Amount => Ok(*index),
-            Some(Some(other)) => {
-                let range = self.layout.input(position);
-                Err(refuse(Code::UnexpectedInput, range).with_reason(format!("one input is both {} and {}", other.name(), role.name())))
+        let Some((input, slot)) = self.transaction.inputs.get(position).zip(self.roles.get_mut(position)) else {
+            return Err(unexpected());
+        };
+        match slot {
+            Some(InputRole::Amount) if role == InputRole::Amount => {}
+            Some(other) => {
+                let range = self.ranges.input(position);
+                let reason = format!("one input is both {} and {}", other.name(), role.name());
+                return Err(refuse(Code::UnexpectedInput, range).with_reason(reason));
             }
-            Some(slot) => {
-                *slot = Some(role);
-                Ok(*index)
-            }
+            None => *slot = Some(role),
         }
+        Ok((*index, input))
     }
 
-    /// A refusal of the input that has just been given a role.
-    fn unlike(&self, role: &Role, expected: &'static str) -> Refusal {
+    /// Refuses the input that has just been given a role.
+    fn unlike(&self, role: &InputRole, expected: &'static str) -> Refusal {
         self.refuse(Code::UnexpectedInput, self.range_of(role)).with_expected(format!("{}: {expected}", role.name()))
     }
 
-    fn range_of(&self, role: &Role) -> Range {
-        self.layout.input(self.roles.iter().position(|other| other.as_ref() == Some(role)).unwrap_or_default())
+    fn range_of(&self, role: &InputRole) -> Range {
+        self.ranges.input(self.roles.iter().position(|other| other.as_ref() == Some(role)).unwrap_or_default())
     }
 
-    fn input(&mut self, argument: &Argument, position: usize, role: Role) -> Result<&'r Input, Refusal> {
-        let index = self.take(argument, role, |layout| layout.argument(position))?;
-        self.transaction.inputs.get(usize::from(index)).ok_or_else(|| self.at.refuse(Code::Internal))
+    fn input(&mut self, argument: &Argument, position: usize, role: InputRole) -> Result<&'r Input, Refusal> {
+        self.take(argument, role, |ranges| ranges.argument(position)).map(|(_, input)| input)
     }
 
-    fn shared(&mut self, argument: &Argument, position: usize, role: Role) -> Result<SharedInput, Refusal> {
+    fn shared(&mut self, argument: &Argument, position: usize, role: InputRole) -> Result<SharedInput, Refusal> {
         match self.input(argument, position, role.clone())? {
             Input::Shared(shared) => Ok(shared.clone()),
             _ => Err(self.unlike(&role, "a shared object")),
         }
     }
 
-    fn pure<const N: usize>(&mut self, argument: &Argument, position: usize, role: Role) -> Result<[u8; N], Refusal> {
+    fn pure<const N: usize>(&mut self, argument: &Argument, position: usize, role: InputRole) -> Result<[u8; N], Refusal> {
         let input = self.input(argument, position, role.clone())?;
         let bytes = match input {
             Input::Pure(bytes) => bytes.as_slice().try_into().ok(),
@@ -247,28 +268,28 @@ impl<'r> Reader<'r, '_> {
             self.unlike(
                 &role,
                 match role {
-                    Role::Timelock => "a u256 of 32 bytes",
-                    Role::SecretHash => "a vector of 32 bytes",
+                    InputRole::Timelock => "a u256 of 32 bytes",
+                    InputRole::SecretHash => "a vector of 32 bytes",
                     _ => "an address of 32 bytes",
                 },
             )
         })
     }
 
-    /// The amount's input and value. It may stand twice, so it is found by its index.
-    fn amount(&mut self, argument: &Argument, range: impl Fn(Layout<'r>) -> Range) -> Result<(u16, u64), Refusal> {
-        let index = self.take(argument, Role::Amount, range)?;
-        let position = usize::from(index);
-        if let Some(Input::Pure(bytes)) = self.transaction.inputs.get(position)
+    /// Returns the amount's input and value. Two inputs may hold it, so that its place is its index.
+    fn amount(&mut self, argument: &Argument, range: impl Fn(Ranges<'r>) -> Range) -> Result<(u16, u64), Refusal> {
+        let (index, input) = self.take(argument, InputRole::Amount, range)?;
+        if let Input::Pure(bytes) = input
             && let Ok(bytes) = bytes.as_slice().try_into()
         {
             return Ok((index, u64::from_le_bytes(bytes)));
         }
-        Err(self.refuse(Code::UnexpectedInput, self.layout.input(position)).with_expected("amount: a u64 of 8 bytes"))
+        let range = self.ranges.input(usize::from(index));
+        Err(self.refuse(Code::UnexpectedInput, range).with_expected("amount: a u64 of 8 bytes"))
     }
 
     fn destination_data(&mut self, argument: &Argument) -> Result<Vec<u8>, Refusal> {
-        let role = Role::DestinationData;
+        let role = InputRole::DestinationData;
         let Input::Pure(bytes) = self.input(argument, 6, role.clone())? else {
             return Err(self.unlike(&role, "a vector of bytes"));
         };
@@ -281,33 +302,33 @@ impl<'r> Reader<'r, '_> {
         Ok(data.to_vec())
     }
 
-    /// Whether the coin is written as a nested result; another coin than the split's is refused.
+    /// Returns whether the coin is written as a nested result, and refuses any other coin than the split's.
     fn split_result(&self, argument: &Argument, split: usize) -> Result<bool, Refusal> {
         match argument {
             Argument::Result(index) if usize::from(*index) == split => Ok(false),
             Argument::NestedResult(index, 0) if usize::from(*index) == split => Ok(true),
             other => Err(self
-                .refuse(Code::UnexpectedArgument, self.layout.argument(7))
+                .refuse(Code::UnexpectedArgument, self.ranges.argument(7))
                 .with_expected(format!("Result({split}), the coin that was split off"))
-                .with_actual(Shown(other))),
+                .with_actual(Written(other).to_string())),
         }
     }
 
     fn coins_are_no_other_object(&self, registry: &SharedInput) -> Result<(), Refusal> {
-        let objects = [(registry.object_id(), Role::Registry), (CLOCK, Role::Clock)];
+        let objects = [(registry.object_id(), InputRole::Registry), (CLOCK, InputRole::Clock)];
         for (index, role) in self.roles.iter().enumerate() {
-            let Some(Role::Coin(coin)) = role else { continue };
+            let Some(InputRole::Coin(coin)) = role else { continue };
             if let Some((object, other)) = objects.iter().find(|(object, _)| object == coin.object_id()) {
-                let refusal = self.refuse(Code::UnexpectedInput, self.layout.input(index));
-                return Err(refusal.with_reason(format!("one object is both coin and {}", other.name())).with_actual(object));
+                let refusal = self.refuse(Code::UnexpectedInput, self.ranges.input(index));
+                return Err(refusal.with_reason(format!("one object is both coin and {}", other.name())).with_actual(object.to_string()));
             }
         }
         Ok(())
     }
 
-    fn every_input_used(self) -> Result<Vec<Role>, Refusal> {
+    fn every_input_used(self) -> Result<Vec<InputRole>, Refusal> {
         if let Some(unused) = self.roles.iter().position(Option::is_none) {
-            return Err(self.refuse(Code::UnexpectedInput, self.layout.input(unused)).with_reason("an input is used by no command"));
+            return Err(self.refuse(Code::UnexpectedInput, self.ranges.input(unused)).with_reason("an input is used by no command"));
         }
         Ok(self.roles.into_iter().flatten().collect())
     }

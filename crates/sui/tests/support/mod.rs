@@ -1,16 +1,11 @@
-//! What the tests of every family share, for this one.
+//! What the tests of this family share.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 
-#[path = "../../../core/tests/family/mod.rs"]
-mod family;
-
-use countersign_sui::Sui as Tested;
-#[allow(unused_imports, reason = "each test file takes what it needs")]
-pub(crate) use family::*;
+use countersign_testkit::{Case, registry};
 use serde_json::Value as Json;
 
-/// What `fixtures/generate/families/sui.mjs` made for these tests alone: other coins, and signatures from outside.
+/// What `fixtures/generate/families/sui.mjs` made for these tests alone: other coins, and signatures of other signers.
 pub(crate) fn outside() -> Json {
     serde_json::from_str(include_str!("../outside.json")).expect("outside.json")
 }

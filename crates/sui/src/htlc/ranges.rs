@@ -1,4 +1,4 @@
-//! Where the parts of a transaction kind stand in its bytes.
+//! Where the parts of a transaction kind are in its bytes.
 
 use serde::Serialize;
 use sui_sdk_types::{Address, Command, ProgrammableTransaction};
@@ -6,16 +6,16 @@ use sui_sdk_types::{Address, Command, ProgrammableTransaction};
 /// Bytes of a payload, half-open.
 pub(crate) type Range = (usize, usize);
 
-/// The places of a transaction kind. BCS has one form of a value, so sizes tell.
+/// The byte ranges of a transaction kind's parts. A value has one form in BCS, so that sizes give positions.
 #[derive(Clone, Copy)]
-pub(crate) struct Layout<'k>(pub(crate) &'k ProgrammableTransaction);
+pub(crate) struct Ranges<'k>(pub(crate) &'k ProgrammableTransaction);
 
 fn size<T: Serialize>(value: &T) -> usize {
     // What was decoded can be encoded.
     bcs::serialized_size(value).unwrap_or_default()
 }
 
-/// Size of a sequence's length.
+/// Returns how many bytes the length of a sequence takes.
 const fn length_size(length: usize) -> usize {
     match length {
         0..0x80 => 1,
@@ -24,8 +24,8 @@ const fn length_size(length: usize) -> usize {
     }
 }
 
-impl Layout<'_> {
-    /// The kind's tag and the number of inputs.
+impl Ranges<'_> {
+    /// Returns the kind's tag and the number of inputs.
     pub(crate) fn head(self) -> Range {
         (0, length_size(self.0.inputs.len()).saturating_add(1))
     }
@@ -39,7 +39,7 @@ impl Layout<'_> {
         (start, start.saturating_add(self.0.inputs.get(index).map_or(0, size)))
     }
 
-    /// The number of commands.
+    /// Returns the number of commands.
     pub(crate) fn commands_head(self) -> Range {
         let start = self.inputs_end();
         (start, start.saturating_add(length_size(self.0.commands.len())))
@@ -50,7 +50,7 @@ impl Layout<'_> {
         (start, start.saturating_add(self.0.commands.get(index).map_or(0, size)))
     }
 
-    /// Tag and package, module, function, type arguments, arguments of a call at the end.
+    /// Returns the parts of the call at the end: tag and package, module, function, type arguments, arguments.
     pub(crate) fn call(self) -> [Range; 5] {
         let index = self.0.commands.len().saturating_sub(1);
         let (start, _) = self.command(index);
@@ -63,7 +63,7 @@ impl Layout<'_> {
             })
     }
 
-    /// One argument of the call at the end.
+    /// Returns one argument of the call at the end.
     pub(crate) fn argument(self, index: usize) -> Range {
         let [.., (start, end)] = self.call();
         let Some(Command::MoveCall(call)) = self.0.commands.last() else { return (start, end) };

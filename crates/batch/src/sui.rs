@@ -1,0 +1,85 @@
+//! Sui: `{"gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch"}`, MIST as decimal strings.
+
+use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
+use countersign::sui::{Gas, MAX_GAS_COINS, Sui, Unsigned, address};
+use countersign_core::chains::address::parse_solana;
+use countersign_core::json::Node;
+use countersign_core::{Code, Refusal, U256};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::family::JsonFamily;
+
+impl JsonFamily for Sui {
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<Gas, Refusal> {
+        let members = wallet.object()?;
+        let narrow = |node: Node<'_, '_>, wide: U256| u64::try_from(wide).map_err(|_| node.refuse(Code::NumberTooLarge));
+        let mist = |node: Node<'_, '_>| narrow(node, node.decimal()?);
+        let payment = members.need("gas_payment")?;
+        let coins = payment.array()?;
+        // Before the coins are read: a list may be as long as a case.
+        if !(1..=MAX_GAS_COINS).contains(&coins.len()) {
+            let refusal = payment.at().refuse(Code::GasCoinCount).with_expected(format!("1 to {MAX_GAS_COINS} coins"));
+            return Err(refusal.with_actual(coins.len()));
+        }
+        let (price, budget) = (mist(members.need("gas_price")?)?, mist(members.need("gas_budget")?)?);
+        let mut gas = Gas::new(price, budget, coins.map(|coin| read_reference(&coin)).collect::<Result<_, _>>()?);
+        gas.sponsor = members.get("sponsor").map(address::read).transpose()?;
+        gas.expiration_epoch = members.get("expiration_epoch").map(|node| narrow(node, node.any_number()?)).transpose()?;
+        Ok(gas)
+    }
+
+    /// The key of a case is the sender's. One that signed for the sponsor alone is refused as any other key.
+    fn check_signed(unsigned: &Unsigned) -> Result<(), Refusal> {
+        if unsigned.signature.is_some() {
+            return Ok(());
+        }
+        let refusal = Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {}", unsigned.sender));
+        Err(match unsigned.sponsor() {
+            Some(sponsor) => refusal.with_actual(format!("the key of {sponsor}")),
+            None => refusal,
+        })
+    }
+
+    fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("transaction", &Transaction(unsigned))?;
+        map.end()
+    }
+}
+
+/// Reads the id, version and digest of a coin.
+fn read_reference(node: &Node<'_, '_>) -> Result<ObjectReference, Refusal> {
+    let members = node.object()?;
+    let version = members.need("version")?;
+    let digest = members.need("digest")?;
+    Ok(ObjectReference::new(
+        address::read(members.need("object_id")?)?,
+        u64::try_from(version.any_number()?).map_err(|_| version.refuse(Code::NumberTooLarge))?,
+        read_digest(&digest)?,
+    ))
+}
+
+/// Reads base58 of exactly 32 bytes, as a Solana address is. The SDK's own parser takes shorter texts too.
+fn read_digest(node: &Node<'_, '_>) -> Result<Digest, Refusal> {
+    let bytes = parse_solana(node.text()?);
+    bytes.map(Digest::new).map_err(|_| node.refuse(Code::ObjectDigestMalformed).with_expected("base58 of 32 bytes"))
+}
+
+struct Transaction<'a>(&'a Unsigned);
+
+impl Serialize for Transaction<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unsigned = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("transaction_data", &unsigned.base64())?;
+        map.serialize_entry("signing_digest", &hex::encode(unsigned.signing_digest))?;
+        map.serialize_entry("tx_digest", &unsigned.digest().to_base58())?;
+        if let Some(signature) = &unsigned.signature {
+            map.serialize_entry("signature", &signature.to_base64())?;
+        }
+        if let Some(signature) = &unsigned.sponsor_signature {
+            map.serialize_entry("sponsor_signature", &signature.to_base64())?;
+        }
+        map.end()
+    }
+}

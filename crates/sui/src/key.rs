@@ -1,0 +1,157 @@
+//! Local keys of Sui's three simple schemes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bech32::Bech32;
+use bech32::primitives::decode::CheckedHrpstring;
+use countersign_core::chains::digits;
+use countersign_core::{Code, ParseError, Refusal, U256};
+use sui_crypto::Signer as _;
+use sui_crypto::ed25519::Ed25519PrivateKey;
+use sui_crypto::secp256k1::Secp256k1PrivateKey;
+use sui_crypto::secp256r1::Secp256r1PrivateKey;
+use sui_sdk_types::{Address, Secp256r1Signature, SimpleSignature};
+use zeroize::Zeroizing;
+
+/// Order of secp256k1.
+const K1_ORDER: U256 = U256::from_limbs([0xbfd2_5e8c_d036_4141, 0xbaae_dce6_af48_a03b, 0xffff_ffff_ffff_fffe, u64::MAX]);
+/// Order of secp256r1.
+const R1_ORDER: U256 = U256::from_limbs([0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff_ffff_0000_0000]);
+
+/// A secret key of one of Sui's three simple schemes. Wiped on drop, never printed.
+pub struct Key {
+    key: Scheme,
+    address: Address,
+}
+
+enum Scheme {
+    Ed25519(Ed25519PrivateKey),
+    Secp256k1(Secp256k1PrivateKey),
+    Secp256r1(Secp256r1PrivateKey),
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+impl Key {
+    /// Parses `suiprivkey1..` of any simple scheme, or the 64 hex digits of an Ed25519 seed, with or without `0x`.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMalformed`] for any other text, and for bytes that are not a key of the scheme.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        let mut flag = 0;
+        if let Ok(parsed) = CheckedHrpstring::new::<Bech32>(text) {
+            if !parsed.hrp().as_str().eq_ignore_ascii_case("suiprivkey") || parsed.byte_iter().len() != 33 {
+                return Err(Code::KeyMalformed.into());
+            }
+            let mut decoded = parsed.byte_iter();
+            flag = decoded.next().ok_or(Code::KeyMalformed)?;
+            for (to, from) in bytes.iter_mut().zip(decoded) {
+                *to = from;
+            }
+        } else {
+            digits::into(text.strip_prefix("0x").unwrap_or(text), bytes.as_mut_slice()).map_err(|_| Code::KeyMalformed)?;
+        }
+        match flag {
+            0 => Ok(Self::from_ed25519_seed(&bytes)),
+            1 => Self::from_secp256k1_bytes(&bytes),
+            2 => Self::from_secp256r1_bytes(&bytes),
+            _ => Err(Code::KeyMalformed.into()),
+        }
+    }
+
+    /// Takes the 32 bytes of an Ed25519 seed. The caller wipes its own copy.
+    #[must_use]
+    pub fn from_ed25519_seed(seed: &[u8; 32]) -> Self {
+        let key = Ed25519PrivateKey::new(*seed);
+        let address = key.public_key().derive_address();
+        Self { key: Scheme::Ed25519(key), address }
+    }
+
+    /// Takes the 32 bytes of a secp256k1 scalar, big-endian. The caller wipes its own copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMalformed`] for zero and for a number at or above the curve order.
+    pub fn from_secp256k1_bytes(bytes: &[u8; 32]) -> Result<Self, ParseError> {
+        let key = Secp256k1PrivateKey::new(*bytes).map_err(|_| Code::KeyMalformed)?;
+        let address = key.public_key().derive_address();
+        Ok(Self { key: Scheme::Secp256k1(key), address })
+    }
+
+    /// Takes the 32 bytes of a secp256r1 scalar, big-endian. The caller wipes its own copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMalformed`] for zero and for a number at or above the curve order.
+    pub fn from_secp256r1_bytes(bytes: &[u8; 32]) -> Result<Self, ParseError> {
+        // The library takes the bytes as they are, and panics later.
+        let scalar = U256::from_be_bytes(*bytes);
+        if scalar.is_zero() || scalar >= R1_ORDER {
+            return Err(Code::KeyMalformed.into());
+        }
+        let key = Secp256r1PrivateKey::new(*bytes);
+        let address = key.public_key().derive_address();
+        Ok(Self { key: Scheme::Secp256r1(key), address })
+    }
+
+    /// Returns the account that this key controls.
+    #[must_use]
+    pub const fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Signs a digest, with s in the lower half of the curve order.
+    pub(crate) fn sign(&self, digest: &[u8; 32]) -> Result<SimpleSignature, Refusal> {
+        let signature: Result<SimpleSignature, _> = match &self.key {
+            Scheme::Ed25519(key) => key.try_sign(digest),
+            Scheme::Secp256k1(key) => key.try_sign(digest),
+            Scheme::Secp256r1(key) => key.try_sign(digest),
+        };
+        signature.map(low_s).map_err(|_| Refusal::new(Code::Internal, ""))
+    }
+}
+
+impl FromStr for Key {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+/// Returns the curve order and s of an ECDSA signature.
+fn order_and_s(signature: &SimpleSignature) -> Option<(U256, U256)> {
+    let (order, bytes) = match signature {
+        SimpleSignature::Secp256k1 { signature, .. } => (K1_ORDER, signature.inner()),
+        SimpleSignature::Secp256r1 { signature, .. } => (R1_ORDER, signature.inner()),
+        _ => return None,
+    };
+    let (_, s) = bytes.split_at(32);
+    Some((order, U256::try_from_be_slice(s)?))
+}
+
+/// Returns whether s is in the upper half of the curve order, which validators refuse.
+pub(crate) fn is_high_s(signature: &SimpleSignature) -> bool {
+    order_and_s(signature).is_some_and(|(order, s)| s > order.wrapping_shr(1))
+}
+
+/// Returns the same signature with s in the lower half. The library leaves s of secp256r1 as it falls.
+pub(crate) fn low_s(signature: SimpleSignature) -> SimpleSignature {
+    match (order_and_s(&signature), &signature) {
+        (Some((order, s)), SimpleSignature::Secp256r1 { signature: found, public_key }) if s > order.wrapping_shr(1) => {
+            let mut bytes = *found.inner();
+            for (to, from) in bytes.iter_mut().skip(32).zip(order.saturating_sub(s).to_be_bytes::<32>()) {
+                *to = from;
+            }
+            SimpleSignature::Secp256r1 { signature: Secp256r1Signature::new(bytes), public_key: *public_key }
+        }
+        _ => signature,
+    }
+}

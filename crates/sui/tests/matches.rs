@@ -1,0 +1,173 @@
+//! What an external wallet signed or broadcast is recognized, whatever gas it chose, and anything else is refused.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use countersign_core::{Code, Role};
+use countersign_sui::sui_sdk_types::{
+    Address, Argument, Command, Digest, Input, ObjectReference, ProgrammableTransaction, SignedTransaction, TransactionKind, UserSignature,
+};
+use countersign_sui::{Gas, Key, Sui, VerifiedOrder};
+use countersign_testkit::{Case, TestResult, fixture, fixtures, key, verified, wallet};
+use support::{outside, outside_case};
+
+fn signed(case: &Case, gas: Gas, sponsor: Option<&Key>) -> SignedTransaction {
+    let mut unsigned = verified::<Sui>(case).prepare(gas).expect("prepares");
+    unsigned.sign(&key::<Sui>(case)).expect("signs");
+    if let Some(sponsor) = sponsor {
+        unsigned.sign(sponsor).expect("signs");
+    }
+    unsigned.finish().expect("complete").transactions().swap_remove(0).native
+}
+
+fn own(case: &Case) -> SignedTransaction {
+    signed(case, wallet::<Sui>(case), None)
+}
+
+/// The order and a transaction of its owner's, changed before it is signed.
+fn changed(change: impl FnOnce(&mut ProgrammableTransaction)) -> (VerifiedOrder, SignedTransaction) {
+    use sui_crypto::SuiSigner as _;
+    use sui_crypto::ed25519::Ed25519PrivateKey;
+    let case = fixture::<Sui>("sui-key-hex");
+    let mut signed = own(&case);
+    let TransactionKind::ProgrammableTransaction(transaction) = &mut signed.transaction.kind else { panic!("another kind") };
+    change(transaction);
+    let seed = hex::decode(case.secret_key().expect("a key")).expect("hex");
+    let key = Ed25519PrivateKey::new(seed.try_into().expect("32 bytes"));
+    signed.signatures = vec![key.sign_transaction(&signed.transaction).expect("signs")];
+    (verified::<Sui>(&case), signed)
+}
+
+fn refused(order: &VerifiedOrder, transaction: &SignedTransaction) -> String {
+    let refusal = order.matches(transaction).expect_err("not a transaction of this order");
+    assert_eq!(refusal.code(), Code::TransactionMismatch, "{refusal}");
+    refusal.location().to_owned()
+}
+
+#[test]
+fn gas_is_free() -> TestResult {
+    let case = fixture::<Sui>("sui-native");
+    let order = verified::<Sui>(&case);
+    let coin = |id: u8| ObjectReference::new(Address::new([id; 32]), 3, Digest::new([id; 32]));
+    let sponsor = Key::from_ed25519_seed(&[7; 32]);
+    let gas = Gas::new(999, 77_000_000, vec![coin(1), coin(2)]).with_expiration_epoch(9);
+    assert_eq!(order.matches(&signed(&case, gas.clone(), None)), Ok(Role::Initiate));
+    let mut sponsored = signed(&case, gas.with_sponsor(sponsor.address()), Some(&sponsor));
+    assert_eq!(order.matches(&sponsored), Ok(Role::Initiate));
+    sponsored.signatures.reverse();
+    assert_eq!(order.matches(&sponsored), Ok(Role::Initiate), "the sponsor's signature first");
+    Ok(())
+}
+
+#[test]
+fn every_fixture_matches_itself_and_no_other_order() -> TestResult {
+    let mut orders = Vec::new();
+    for case in fixtures::<Sui>()? {
+        if case.secret_key().is_some() && case.json()["wallet"]["sponsor"].is_null() {
+            let transaction = own(&case);
+            orders.push((verified::<Sui>(&case), transaction));
+        }
+    }
+    assert!(orders.len() > 10, "{}", orders.len());
+    for (order, transaction) in &orders {
+        assert_eq!(order.matches(transaction), Ok(Role::Initiate), "{}", order.order_id());
+    }
+    for (order, transaction) in orders.iter().zip(orders.iter().skip(1)).map(|(one, other)| (&one.0, &other.1)) {
+        if *order.deposit().kind != transaction.transaction.kind {
+            refused(order, transaction);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_byte_of_every_input_is_compared() {
+    let (order, same) = changed(|_| {});
+    assert_eq!(order.matches(&same), Ok(Role::Initiate));
+    let TransactionKind::ProgrammableTransaction(transaction) = &same.transaction.kind else { panic!("another kind") };
+    let mut pure = 0;
+    for (index, input) in transaction.inputs.iter().enumerate() {
+        let Input::Pure(bytes) = input else { continue };
+        for byte in 0..bytes.len() {
+            let (order, other) = changed(|transaction| {
+                if let Input::Pure(bytes) = &mut transaction.inputs[index] {
+                    bytes[byte] ^= 1;
+                }
+            });
+            assert_eq!(refused(&order, &other), format!("/kind/inputs/{index}"));
+            pure += 1;
+        }
+    }
+    assert!(pure > 100, "{pure}");
+}
+
+#[test]
+fn other_inputs_and_commands_are_refused() {
+    let at = |change: fn(&mut ProgrammableTransaction)| {
+        let (order, other) = changed(change);
+        refused(&order, &other)
+    };
+    assert_eq!(at(|transaction| transaction.inputs.push(Input::Pure(vec![0]))), "/kind/inputs");
+    assert_eq!(at(|transaction| transaction.commands.push(transaction.commands[0].clone())), "/kind/commands");
+    assert_eq!(
+        at(|transaction| {
+            if let Command::MoveCall(call) = &mut transaction.commands[1] {
+                call.arguments[7] = Argument::Gas;
+            }
+        }),
+        "/kind/commands/1"
+    );
+    assert_eq!(
+        at(|transaction| {
+            if let Command::MoveCall(call) = &mut transaction.commands[1] {
+                call.package = Address::new([1; 32]);
+            }
+        }),
+        "/kind/commands/1"
+    );
+}
+
+#[test]
+fn sender_and_signature_are_the_owners() -> TestResult {
+    let case = fixture::<Sui>("sui-native");
+    let order = verified::<Sui>(&case);
+    let honest = own(&case);
+
+    let mut other = honest.clone();
+    other.transaction.sender = Address::new([1; 32]);
+    assert_eq!(refused(&order, &other), "/sender");
+    let mut other = honest.clone();
+    other.signatures.clear();
+    assert_eq!(refused(&order, &other), "/signatures");
+    // Another account's, and the owner's over another gas budget.
+    other.signatures = own(&fixture::<Sui>("sui-key-hex")).signatures;
+    assert_eq!(refused(&order, &other), "/signatures");
+    let mut other = honest.clone();
+    other.transaction.gas_payment.budget += 1;
+    assert_eq!(refused(&order, &other), "/signatures/0");
+    let mut other = honest;
+    other.transaction.kind = TransactionKind::EndOfEpoch(Vec::new());
+    assert_eq!(refused(&order, &other), "/kind");
+    Ok(())
+}
+
+#[test]
+fn signatures_that_only_the_network_proves_count_by_their_address() -> TestResult {
+    let outside = outside();
+    for scheme in ["multisig", "zklogin"] {
+        let case = outside_case(&outside[scheme]);
+        let order = verified::<Sui>(&case);
+        let unsigned = order.prepare(wallet::<Sui>(&case))?;
+        let signature = UserSignature::from_base64(outside[scheme]["signature"].as_str().ok_or("no signature")?)?;
+        let transaction = SignedTransaction { transaction: unsigned.payloads().transaction(), signatures: vec![signature] };
+        assert_eq!(order.matches(&transaction), Ok(Role::Initiate), "{scheme}");
+    }
+    Ok(())
+}
