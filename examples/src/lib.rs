@@ -13,6 +13,12 @@ pub fn pinned_registry() -> Registry {
     Registry::from_json(include_bytes!("../../fixtures/registry.json")).expect("a valid registry file")
 }
 
+/// The seed of the Solana example's keypair: a test key that controls nothing.
+#[must_use]
+pub const fn solana_seed() -> [u8; 32] {
+    *include_bytes!("../keys/solana.seed")
+}
+
 /// The swap service: answers each request with a stored body.
 pub mod service {
     use super::CreateOrder;

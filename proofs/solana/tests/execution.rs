@@ -233,9 +233,10 @@ impl Scene {
         let stranger = Keypair::new_from_array([9; 32]);
         self.svm.airdrop(&stranger.pubkey(), 1_000_000_000).unwrap();
         self.svm.expire_blockhash();
-        let mut transaction = way_out.prepare(stranger.pubkey(), self.svm.latest_blockhash());
-        transaction.signatures[0] = stranger.sign_message(&transaction.message.serialize());
-        self.svm.send_transaction(transaction).is_ok()
+        let mut unsigned = way_out.prepare(stranger.pubkey(), self.svm.latest_blockhash());
+        unsigned.sign_with(&stranger).unwrap();
+        let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
+        self.svm.send_transaction(transaction.native).is_ok()
     }
 }
 
@@ -275,7 +276,7 @@ fn tokens_move_by_exactly_the_amount_shown_at_the_sponsors_expense() {
 fn the_ways_out_pay_lamports() {
     let mut redeemed = scene("solana-record-testnet");
     redeemed.initiate();
-    let way_out = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, None, &PINNED).unwrap();
+    let way_out = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, &PINNED).unwrap();
     assert!(redeemed.send(&way_out));
     assert_eq!(redeemed.lamports(redeemed.redeemer), FUNDS + redeemed.amount);
     assert_eq!(redeemed.lamports(redeemed.owner), FUNDS - redeemed.amount - FEE, "the rent came back");
@@ -283,7 +284,7 @@ fn the_ways_out_pay_lamports() {
 
     let mut refunded = scene("solana-record-testnet");
     refunded.initiate();
-    let way_out = recover::refund(&refunded.record(), Leg::Source, None, &PINNED).unwrap();
+    let way_out = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
     refunded.outlive_the_timelock(&way_out);
     assert_eq!(refunded.lamports(refunded.owner), FUNDS - FEE);
 }
@@ -293,7 +294,7 @@ fn the_ways_out_pay_tokens() {
     let key = sponsor().pubkey();
     let mut redeemed = scene("solana-record-token");
     redeemed.initiate_gasless();
-    let way_out = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, Some(key), &PINNED).unwrap();
+    let way_out = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, &PINNED).unwrap().with_sponsor(key);
     assert!(redeemed.send(&way_out));
     assert_eq!((redeemed.tokens(redeemed.redeemer), redeemed.tokens_in(redeemed.vault())), (redeemed.amount, 0));
     assert_eq!(redeemed.lamports(key), FUNDS - RENT - 2 * FEE, "the swap's rent came back, the vault stays");
@@ -301,7 +302,7 @@ fn the_ways_out_pay_tokens() {
     let mut refunded = scene("solana-record-token");
     refunded.initiate();
     // The owner sent the ordinary transaction and was its own sponsor.
-    let way_out = recover::refund(&refunded.record(), Leg::Source, None, &PINNED).unwrap();
+    let way_out = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
     refunded.outlive_the_timelock(&way_out);
     assert_eq!((refunded.tokens(refunded.owner), refunded.tokens_in(refunded.vault())), (2 * refunded.amount, 0));
 }
