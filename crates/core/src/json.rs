@@ -5,7 +5,7 @@
 //! pointers.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiter::{Jiter, JiterError, Peek};
@@ -181,11 +181,12 @@ impl<'v> Reader<'v> {
 
     fn object(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
         let (text, start) = (self.text, self.members.len());
-        let mut seen: Option<HashSet<Cow<'v, str>>> = None;
+        let mut seen: Option<BTreeSet<Cow<'v, str>>> = None;
         let mut next = self.step(|jiter| jiter.known_object().map(|key| key.map(|key| borrow(text, key))))?;
         while let Some(key) = next {
             let members = self.members.get(start..).unwrap_or_default();
-            // A short object is compared key by key; a long one would make that quadratic.
+            // A short object is compared key by key; a long one would make that quadratic. No hashes: where there is no
+            // randomness for them, as in WebAssembly, whoever writes the keys could make them all collide.
             let twice = if members.len() < 32 {
                 members.iter().any(|(known, _)| *known == key)
             } else {
