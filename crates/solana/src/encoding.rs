@@ -104,6 +104,8 @@ impl Reader<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 mod tests {
+    use std::sync::LazyLock;
+
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
     use proptest::prelude::*;
@@ -111,7 +113,7 @@ mod tests {
     use super::*;
 
     /// The fixtures' transactions, which Solana's JavaScript library compiled. Those in base58 are there in base64 as well.
-    fn samples() -> Vec<Vec<u8>> {
+    static SAMPLES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         let lines = include_str!("../../../fixtures/accept/solana.jsonl").lines().map(|line| serde_json::from_str(line).unwrap());
         lines
             .flat_map(|line: serde_json::Value| {
@@ -121,7 +123,7 @@ mod tests {
             .filter_map(|text| STANDARD.decode(text).ok())
             .filter(|bytes| wincode::deserialize_exact::<VersionedTransaction>(bytes).is_ok())
             .collect()
-    }
+    });
 
     fn agrees_with_solana(bytes: &[u8]) {
         let read = read(bytes);
@@ -136,8 +138,8 @@ mod tests {
 
     #[test]
     fn reads_and_writes_what_solana_does() {
-        for bytes in samples() {
-            assert_eq!(write(&read(&bytes).unwrap()).unwrap(), bytes);
+        for bytes in SAMPLES.iter() {
+            assert_eq!(write(&read(bytes).unwrap()).unwrap(), *bytes);
             for len in 0..=bytes.len() {
                 agrees_with_solana(&bytes[..len]);
             }
@@ -152,7 +154,7 @@ mod tests {
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
             tail in prop::collection::vec(any::<u8>(), 0..4),
         ) {
-            let mut bytes = sample.get(&samples()).clone();
+            let mut bytes = sample.get(&SAMPLES).clone();
             for (place, byte) in changes {
                 let place = place.index(bytes.len());
                 bytes[place] = byte;
