@@ -16,6 +16,9 @@ pub(crate) struct Accepted<'a> {
     ok: bool,
     family: &'static str,
     order_id: &'a str,
+    /// The heading of the artefacts, for people.
+    #[serde(skip)]
+    heading: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     artefacts: Option<Artefacts<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,6 +37,7 @@ impl<'a> Accepted<'a> {
             ok: true,
             family: order.family().name(),
             order_id: order.order_id(),
+            heading: "",
             artefacts: None,
             requests: None,
             summary: order.summary(),
@@ -44,11 +48,13 @@ impl<'a> Accepted<'a> {
 
     /// Takes a prepared order and its artefacts, with the signatures that are there.
     pub(crate) fn prepared(order: &'a Unsigned) -> Self {
+        let is_signed = order.missing().len() < order.requests().len();
         Self {
             id: None,
             ok: true,
             family: order.family().name(),
             order_id: order.order_id(),
+            heading: if is_signed { "signed" } else { "payloads" },
             artefacts: Some(Artefacts(order)),
             requests: None,
             summary: order.summary(),
@@ -75,8 +81,8 @@ impl<'a> Accepted<'a> {
         self
     }
 
-    /// Prints the order; the artefacts for people under a heading.
-    pub(crate) fn print(&self, heading: &str, json: bool) -> Result<(), Failure> {
+    /// Prints the order.
+    pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
         if json {
             return Ok(show::json(self)?);
         }
@@ -86,7 +92,7 @@ impl<'a> Accepted<'a> {
             return Ok(show::requests(requests)?);
         }
         if let Some(artefacts) = &self.artefacts {
-            show::heading(heading)?;
+            show::heading(self.heading)?;
             show::artefacts(&serde_json::to_value(artefacts).map_err(usage)?, "")?;
         }
         Ok(())

@@ -7,7 +7,6 @@ use countersign::json::{self, Node};
 use crate::OK;
 use crate::accepted::Accepted;
 use crate::input::{self, CaseArgs, Failure, TrustArgs, WalletArgs, usage};
-use crate::sign::SIGNED;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign attach --registry registry.json --case case.json --signature initiate=0x... --signature approval=0x...
@@ -33,7 +32,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
-    texts.judge(|values| {
+    texts.open(|values| {
         let mut order = values.case()?.prepare(&registry, &policy)?;
         let text = match &args.signatures {
             Some(path) => input::read(path)?.to_vec(),
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         };
         let signatures = json::parse(&text).map_err(|refusal| refusal.under("/signatures"))?;
         countersign_batch::attach(&mut order, Node::root(&signatures, "/signatures"))?;
-        Accepted::prepared(&order).with_id(values.id()).print(SIGNED, json)?;
+        Accepted::prepared(&order).with_id(values.id()).print(json)?;
         Ok(OK)
     })
 }

@@ -35,13 +35,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
-    texts.judge(|values| {
+    texts.open(|values| {
         let order = values.case()?.verify(&registry, &policy)?;
         let mut accepted = Accepted::verified(&order).with_id(values.id());
         if args.bytes {
             accepted = accepted.with_coverage(order.coverage());
         }
-        accepted.print("", json)?;
+        accepted.print(json)?;
         if args.qr || args.qr_svg.is_some() {
             qr(args, &order)?;
         }

@@ -155,9 +155,9 @@ impl CaseArgs {
 
 impl Texts {
     /// Parses the texts and hands them on. A refusal carries the case's id, as in the batch.
-    pub(crate) fn judge(&self, judge: impl FnOnce(&Values<'_>) -> Result<u8, Failure>) -> Result<u8, Failure> {
+    pub(crate) fn open(&self, then: impl FnOnce(&Values<'_>) -> Result<u8, Failure>) -> Result<u8, Failure> {
         let (id, answer) = match self.parse() {
-            Ok(values) => (values.id().map(str::to_owned), judge(&values)),
+            Ok(values) => (values.id().map(str::to_owned), then(&values)),
             Err(refusal) => (self.case.as_ref().and_then(|text| json::salvage_id(text)), Err(refusal.into())),
         };
         answer.map_err(|failure| match failure {

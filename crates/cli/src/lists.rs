@@ -163,7 +163,7 @@ pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure>
     let (from, to) = (asset(from)?, asset(to)?);
     let client = service.client()?;
     let answer = service::run(async { Ok(client.policy().await?) })?;
-    let verdict = answer.value.judge(&from, &to);
+    let verdict = answer.value.check(&from, &to);
     let end = if verdict.allowed { OK } else { REFUSED };
     if json {
         show::json(&verdict)?;

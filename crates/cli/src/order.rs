@@ -287,7 +287,7 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
     service::run(async {
         let swap = flow.create(request).await?;
         state.save(&swap)?;
-        Accepted::verified(&flow.verify(&swap).await?.order).print("", json)?;
+        Accepted::verified(&flow.verify(&swap).await?.order).print(json)?;
         Ok(OK)
     })
 }
@@ -304,7 +304,7 @@ impl OneArgs {
     fn open(&self) -> Result<One, Failure> {
         let (registry, policy) = self.trust.read()?;
         let id = OrderId::parse(&self.id)?;
-        let swap = self.state.open()?.load(&id).ok();
+        let swap = self.state.open()?.find(&id)?;
         Ok(One { flow: Flow::new(self.service.client()?, registry, policy), id, swap })
     }
 }

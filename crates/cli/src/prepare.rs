@@ -23,10 +23,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
-    texts.judge(|values| {
+    texts.open(|values| {
         let order = values.case()?.prepare(&registry, &policy)?;
         let requests = order.requests().into_iter().map(Request::from).collect();
-        Accepted::prepared(&order).with_id(values.id()).with_requests(requests).print("", json)?;
+        Accepted::prepared(&order).with_id(values.id()).with_requests(requests).print(json)?;
         Ok(OK)
     })
 }

@@ -131,10 +131,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     show::summary(&order.summary(), None)?;
     show::warnings(order.warnings())?;
     show::field("psbt", &psbt)?;
-    for request in &requests {
-        show::heading(&format!("sign {} with {}", request.id, request.signer))?;
-        show::field("digest", &request.digest.to_string())?;
-    }
+    show::requests(&requests)?;
     if let (Some(signed), Some(tx_id)) = (&signed, &tx_id) {
         show::field("transaction", signed)?;
         show::field("id", tx_id)?;

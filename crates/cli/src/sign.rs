@@ -4,9 +4,6 @@ use crate::OK;
 use crate::accepted::Accepted;
 use crate::input::{CaseArgs, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
 
-/// The heading of signed artefacts.
-pub(crate) const SIGNED: &str = "signed";
-
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign sign --registry registry.json --case case.json --key-file key.txt
   countersign sign --registry registry.json --case case.json --key-env WALLET_KEY --json
@@ -27,7 +24,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
-    texts.judge(|values| {
+    texts.open(|values| {
         let case = values.case()?;
         let order = match args.key.read()? {
             Some(key) => {
@@ -40,7 +37,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
                 (_, false) => return Err(usage("no key: name a source with --key-file, --key-env or --key-stdin")),
             },
         };
-        Accepted::prepared(&order).with_id(values.id()).print(SIGNED, json)?;
+        Accepted::prepared(&order).with_id(values.id()).print(json)?;
         Ok(OK)
     })
 }

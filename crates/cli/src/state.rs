@@ -43,6 +43,11 @@ impl State {
         Ok(StoredSwap::from_json(&input::read(&self.order_file(id))?)?)
     }
 
+    /// Returns the order with this id, where it is kept here. A file that cannot be read is an error, not a missing order.
+    pub(crate) fn find(&self, id: &OrderId) -> Result<Option<StoredSwap>, Failure> {
+        if self.order_file(id).exists() { self.load(id).map(Some) } else { Ok(None) }
+    }
+
     pub(crate) fn save_secret(&self, secret: &Secret) -> Result<(), Failure> {
         files::replace(&self.secret_file(&secret.hash()), secret.to_hex().as_bytes(), Access::Private)
     }

@@ -11,7 +11,6 @@ use crate::accepted::Accepted;
 use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, chain, usage};
 use crate::order::{AskArgs, PaceArgs, SecretArgs};
 use crate::quote::{asset, units};
-use crate::sign::SIGNED;
 use crate::{OK, REFUSED, service, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -95,7 +94,7 @@ async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<S
     let client = flow.client();
     match client.policy().await {
         Ok(routes) => {
-            let verdict = routes.value.judge(&from, &to);
+            let verdict = routes.value.check(&from, &to);
             if !verdict.allowed {
                 return Err(Failure::Held { code: "route_not_allowed", message: format!("{from} -> {to}: {}", verdict.because) });
             }
@@ -137,7 +136,7 @@ async fn pay(args: &Args, flow: &Flow<Http>, swap: &StoredSwap, verified: &Verif
         // A Bitcoin-like deposit is an address first of all: it can be paid from anywhere.
         None if verified.family() == Family::Bitcoin => Zeroizing::new(b"{}".to_vec()),
         None => {
-            Accepted::verified(verified).print("", json)?;
+            Accepted::verified(verified).print(json)?;
             show::progress(if args.dry_run { "dry run: nothing was signed" } else { "to sign, pass --wallet and a key" });
             return Ok(Paid::Ended);
         }
@@ -145,7 +144,7 @@ async fn pay(args: &Args, flow: &Flow<Http>, swap: &StoredSwap, verified: &Verif
     let mut order = prepare(verified, &wallet)?;
     let key = key(args, &wallet)?;
     let Some(key) = key.filter(|_| !args.dry_run) else {
-        Accepted::prepared(&order).print("payloads", json)?;
+        Accepted::prepared(&order).print(json)?;
         show::progress(if args.dry_run {
             "dry run: nothing was signed"
         } else {
@@ -162,7 +161,7 @@ async fn pay(args: &Args, flow: &Flow<Http>, swap: &StoredSwap, verified: &Verif
     // The gasless message is worthless until the token approval is on chain.
     let approval_first = asks_for(&order, &[RequestId::Approval]) && !args.approved;
     if !has_gasless || approval_first {
-        Accepted::prepared(&order).print(SIGNED, json)?;
+        Accepted::prepared(&order).print(json)?;
         let (what, more) = if has_gasless { ("the approval", " --approved") } else { ("these", "") };
         show::progress(&format!("broadcast {what}, then: countersign swap --resume {}{more}", swap.id()));
         return Ok(Paid::Ended);

@@ -130,7 +130,7 @@ fn a_batch_answers_a_line_before_the_next_one_comes() {
         std::thread::spawn(move || answers.try_for_each(|line| sender.send(line.expect("UTF-8"))));
         for id in ["evm-token-approval-exact", "evm-token-approval-unlimited", "evm-token-approval-exact"] {
             writeln!(input, "{}", case(id)).expect("a pipe");
-            // Far longer than any judgement takes: what fails here waits for ever.
+            // Far longer than any case takes: what fails here waits for ever.
             let line = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("an answer to the line before the next one");
             assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON")["id"], id);
         }
@@ -140,7 +140,7 @@ fn a_batch_answers_a_line_before_the_next_one_comes() {
 }
 
 #[test]
-fn wrong_use_ends_with_2_and_says_nothing_on_stdout() {
+fn usage_errors_end_with_2_and_print_nothing_to_stdout() {
     for arguments in [
         &["batch"][..],
         &["batch", "--registry", "nowhere.json"],
@@ -203,7 +203,7 @@ fn documents_may_come_apart_and_keys_from_a_file_the_environment_or_stdin() {
     assert_eq!(json(&output)["artefacts"]["initiate"]["tx_hash"], expected(id)["initiate"]["tx_hash"]);
     assert_eq!(sign(&[], b"").status.code(), Some(2));
 
-    // A signer outside: what prepare prints is signed elsewhere, and attach gives the same transaction.
+    // An external signer: what prepare prints is signed elsewhere, and attach gives the same transaction.
     let prepared = json(&run(&[&["prepare"][..], &documents].concat(), b""));
     let digest = prepared["requests"].as_array().unwrap().iter().find(|request| request["name"] == "typed_data").unwrap();
     assert_eq!(digest["digest"], expected(id)["typed_data"]["digest"]);
@@ -253,7 +253,7 @@ fn the_demo_signs_for_each_built_family_and_refuses_the_tampered_answer() {
     }
 }
 
-/// On both chains: what a signer outside is asked for, and no other hash than the owner's own instant refund.
+/// On both chains: what an external signer is asked for, and no other hash than the owner's own instant refund.
 #[test]
 fn a_refund_starts_from_the_record_alone() {
     let folder = std::env::temp_dir().join(format!("countersign-refund-{}", std::process::id()));
@@ -305,7 +305,7 @@ fn a_deposit_can_be_scanned() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Both of Solana's ways of funding: the transaction that the owner sends, and the one that the service sends.
+/// Both of Solana's funding paths: the transaction that the owner sends, and the one that the service sends.
 #[test]
 fn solana_is_explained_signed_and_attached_both_ways() {
     let registry = registry();
@@ -318,8 +318,8 @@ fn solana_is_explained_signed_and_attached_both_ways() {
         let lines = with("explain", &[])["summary"].to_string();
         assert_eq!(lines.contains("co-signed with the sponsor"), gasless, "{lines}");
         let signed = with("sign", &[])["artefacts"].clone();
-        for (way, member) in [("transaction", "signed"), ("transaction", "signature"), ("gasless", "submission")] {
-            assert_eq!(signed[way][member], expected(id)[way][member], "{id}: {way}");
+        for (path, member) in [("transaction", "signed"), ("transaction", "signature"), ("gasless", "submission")] {
+            assert_eq!(signed[path][member], expected(id)[path][member], "{id}: {path}");
         }
         let signature = format!("transaction={}", expected(id)["transaction"]["signature"].as_str().unwrap());
         let attached = with("attach", &["--signature", &signature])["artefacts"].clone();

@@ -116,8 +116,8 @@ pub(crate) const fn is_busy(status: u16) -> bool {
 pub struct TransportError {
     /// What failed.
     pub kind: TransportErrorKind,
-    /// What the HTTP stack and its causes say, capped and escaped, without address, header or body. It stands in place of a
-    /// source, which would hold all of these.
+    /// What the HTTP stack and its causes say, capped and escaped, without address, header or body. There is no source, which
+    /// would hold all of these.
     pub detail: String,
 }
 

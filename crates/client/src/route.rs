@@ -98,9 +98,9 @@ impl fmt::Display for Reason {
 type Reading<'r> = (bool, Reason, Option<&'r Rule>);
 
 impl Routes {
-    /// Judges a route.
+    /// Checks a route.
     #[must_use]
-    pub fn judge(&self, from: &AssetId, to: &AssetId) -> Verdict {
+    pub fn check(&self, from: &AssetId, to: &AssetId) -> Verdict {
         let (documentation, client) = (self.documentation(from, to), self.client(from, to));
         // The reason is that of the stricter interpretation.
         let (allowed, because, rule) = if documentation.0 { client } else { documentation };
@@ -238,7 +238,7 @@ mod tests {
     }
 
     fn judge(routes: &Routes, from: &str, to: &str) -> (bool, bool, Reason) {
-        let verdict = routes.judge(&AssetId::parse(from).unwrap(), &AssetId::parse(to).unwrap());
+        let verdict = routes.check(&AssetId::parse(from).unwrap(), &AssetId::parse(to).unwrap());
         (verdict.allowed, verdict.differs, verdict.because)
     }
 

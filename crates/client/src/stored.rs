@@ -18,12 +18,16 @@ use crate::request::OrderId;
 /// byte as it came. Serialize it with `serde_json`: other formats cannot embed the response.
 ///
 /// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use countersign_client::StoredSwap;
+/// use countersign_client::countersign::{CreateOrder, RequestedLeg, U256};
 ///
-/// # let kept = format!(r#"{{"id":"{0}","request":{{"source":{{"asset":"a:x","owner":"o","amount":"1"}},
-/// #     "destination":{{"asset":"b:y","owner":"p","amount":"1"}}}},"response":{{"status":"Ok","result":{{"order_id":"{0}"}}}}}}"#, "ab".repeat(32));
-/// # let swap = StoredSwap::from_json(kept.as_bytes())?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let request = CreateOrder::new(
+///     RequestedLeg::new("ethereum:usdc".parse()?, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5_000_000)),
+///     RequestedLeg::new("bitcoin:btc".parse()?, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", U256::from(4_900)),
+/// );
+/// let response = br#"{"status":"Ok","result":{"order_id":"4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26"}}"#;
+/// let swap = StoredSwap::new(request, *response)?;
 /// let kept = serde_json::to_vec(&swap)?;
 /// assert_eq!(StoredSwap::from_json(&kept)?, swap);
 /// # Ok(())
@@ -95,7 +99,7 @@ impl StoredSwap {
         &self.response
     }
 
-    /// Returns the documents to judge the order by, together with a record.
+    /// Returns the documents to verify the order by, together with a record.
     pub(crate) fn proposal<'d>(&'d self, record: &'d [u8]) -> Proposal<'d> {
         Proposal::new(&self.request, &self.response).with_record(record)
     }

@@ -62,37 +62,37 @@ struct Memory {
 ///
 /// Client and registry may be references, or owned by the stream ([`Arc`](std::sync::Arc)).
 ///
-/// `judge` sees each response before it becomes an item; what it refuses ends the stream. So does any other failure that is
+/// `verify` sees each response before it becomes an item; what it refuses ends the stream. So does any other failure that is
 /// permanent. A failure that may pass is an item of the stream, which then continues at its slowest.
 pub fn track<T: Transport>(
     client: impl Deref<Target = Client<T>>,
     registry: impl Deref<Target = Registry>,
     id: OrderId,
     pace: Pace,
-    judge: impl FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
+    verify: impl FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
 ) -> impl Stream<Item = Result<Progress, Error>> {
     let memory = Memory { wait: Duration::ZERO, seen: None, done: false };
-    stream::unfold(Tracker { client, registry, id, pace, judge, memory }, |mut tracker| async move {
+    stream::unfold(Tracker { client, registry, id, pace, verify, memory }, |mut tracker| async move {
         let item = tracker.next().await?;
         Some((item, tracker))
     })
 }
 
-struct Tracker<C, R, J> {
+struct Tracker<C, R, V> {
     client: C,
     registry: R,
     id: OrderId,
     pace: Pace,
-    judge: J,
+    verify: V,
     memory: Memory,
 }
 
-impl<T, C, R, J> Tracker<C, R, J>
+impl<T, C, R, V> Tracker<C, R, V>
 where
     T: Transport,
     C: Deref<Target = Client<T>>,
     R: Deref<Target = Registry>,
-    J: FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
+    V: FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
 {
     /// Waits for the next change or failure; `None` after the last.
     async fn next(&mut self) -> Option<Result<Progress, Error>> {
@@ -104,7 +104,7 @@ where
                 self.client.transport().sleep(jittered(self.memory.wait, random())).await;
             }
             let answer = self.client.order(&self.id).await;
-            let record = match answer.and_then(|answer| (self.judge)(&answer).map(|()| answer.value)) {
+            let record = match answer.and_then(|answer| (self.verify)(&answer).map(|()| answer.value)) {
                 Ok(record) => record,
                 Err(error) => {
                     self.memory.done = !error.is_transient();

@@ -1,4 +1,4 @@
-//! What the client needs from outside: something that sends a request, a timer and a clock.
+//! What the client needs: something that sends a request, a timer and a clock.
 //!
 //! Requests and responses are plain values, so that a browser's or a wallet's own HTTP stack can be plugged in. The shape is
 //! that of alloy's and reqwest's transports: futures are `Send` everywhere but on WebAssembly, where what a browser returns

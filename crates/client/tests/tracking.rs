@@ -1,4 +1,4 @@
-//! Where an order stands, and the stream of what changed.
+//! The status of an order, and the stream of changes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

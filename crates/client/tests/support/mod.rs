@@ -240,7 +240,7 @@ impl Fixture {
                 let usable = |fixture: &&Self| fixture.wallet["secret_key"].is_string();
                 let fixture = match kind {
                     "bitcoin" | "litecoin" => all.iter().filter(source).find(usable),
-                    // One with a gasless way, where the family has one.
+                    // One with a gasless path, where the family has one.
                     _ => all.iter().filter(usable).find(|fixture| fixture.gasless().is_some()).or_else(|| all.iter().find(usable)),
                 };
                 found.extend(fixture.map(|fixture| (kind, fixture.clone())));
