@@ -1,6 +1,6 @@
-//! The two swap programs as built-in programs of a local SVM, written for this project after protocol.md section 7: the
-//! same accounts, argument order and derived addresses as the deployed programs. The SPL program moves tokens by calling
-//! the real token program; accounts come from the real system program.
+//! The two swap programs as built-in programs of a local SVM, written for this project with the accounts, argument order
+//! and derived addresses of the deployed programs. The SPL program moves tokens by calling the real token program; accounts
+//! come from the real system program.
 //!
 //! A swap account holds initiator, redeemer, secret hash, expiry slot, amount and, for tokens, the sponsor: 32, 32, 32, 8,
 //! 8 and 32 bytes. The deployed programs' own state layout is not known here and nothing depends on it.

@@ -15,15 +15,13 @@ use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use countersign::case::{Case, Prepared};
-use countersign::core::wire::{OrderRecord, Read};
-use countersign::core::{Leg, json};
-use countersign::json::Node;
-use countersign::solana::Address;
+use countersign::json;
 use countersign::solana::address::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account, parse};
 use countersign::solana::recover::{self, Recovery};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
-use countersign::{Code, Policy, Refusal, Registry};
+use countersign::solana::{Address, SignedOrder};
+use countersign::{Code, Leg, OrderRecord, Policy, Refusal, Registry, Role, Unsigned};
+use countersign_batch::Case;
 use litesvm::LiteSVM;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -154,19 +152,17 @@ fn put(svm: &mut LiteSVM, address: Address, owner: Address, data: &[u8]) {
 }
 
 impl Scene {
-    /// Artefacts and summary.
-    fn signed(&self) -> Result<(Value, String), Refusal> {
+    /// The signed order and its summary.
+    fn signed(&self) -> Result<(SignedOrder, String), Refusal> {
         let mut line = self.line.clone();
         line.as_object_mut().unwrap().remove("order");
         let text = line.to_string();
         let value = json::parse(text.as_bytes())?;
-        match Case::of(&value)?.run(&PINNED, &Policy::default())? {
-            Prepared::Signed(signed) => {
-                let lines: Vec<_> = signed.summary().lines().iter().map(ToString::to_string).collect();
-                Ok((serde_json::to_value(&signed).unwrap(), lines.join("\n")))
-            }
-            _ => panic!("the fixture holds a key"),
-        }
+        let (unsigned, has_key) = Case::from_value(&value)?.run(&PINNED, &Policy::default())?;
+        assert!(has_key, "the fixture holds a key");
+        let Unsigned::Solana(unsigned) = unsigned else { panic!("an order of another family") };
+        let summary = unsigned.summary().to_string();
+        Ok((unsigned.finish()?, summary))
     }
 
     fn lamports(&self, account: Address) -> u64 {
@@ -189,17 +185,18 @@ impl Scene {
 
     /// Sends the owner's signed transaction; the summary has shown its amount.
     fn initiate(&mut self) {
-        let (artefacts, summary) = self.signed().unwrap();
+        let (signed, summary) = self.signed().unwrap();
         assert!(summary.contains(&format!("({} base units)", self.amount)), "{summary}");
-        let transaction = transaction(artefacts["transaction"]["signed"].as_str().unwrap());
-        assert_eq!(transaction.signatures[0].to_string(), artefacts["transaction"]["signature"]);
-        self.svm.send_transaction(transaction).unwrap();
+        let [transaction] = signed.transactions().try_into().unwrap();
+        assert_eq!((transaction.role, transaction.native.signatures[0].to_string()), (Role::Initiate, transaction.id));
+        assert_eq!(wincode::serialize(&transaction.native).unwrap(), transaction.bytes);
+        self.svm.send_transaction(transaction.native).unwrap();
     }
 
     /// Plays the service: signs at index 0 what the owner handed in, and sends it.
     fn initiate_gasless(&mut self) {
-        let (artefacts, _) = self.signed().unwrap();
-        let mut transaction = transaction(artefacts["gasless"]["submission"].as_str().unwrap());
+        let (signed, _) = self.signed().unwrap();
+        let mut transaction = transaction(&signed.gasless().unwrap().signature);
         assert!(self.svm.send_transaction(transaction.clone()).is_err(), "the sponsor has not signed");
         transaction.signatures[0] = sponsor().sign_message(&transaction.message.serialize());
         self.svm.send_transaction(transaction).unwrap();
@@ -210,30 +207,29 @@ impl Scene {
         for side in ["source_swap", "destination_swap"] {
             order[side]["secret_hash"] = json!(hex(&hash()));
         }
-        // protocol.md section 7, chain 103.
+        // The swap id is SHA-256 of the chain's number, the secret hash and the owner; that of the test network is 103.
         let mut chain = [0; 32];
         chain[31] = 103;
         order["source_swap"]["swap_id"] = json!(hex(&Sha256::digest([chain, hash(), self.owner.to_bytes()].concat())));
-        let text = order.to_string();
-        OrderRecord::read(Node::root(&json::parse(text.as_bytes()).unwrap(), "/order")).unwrap()
+        OrderRecord::from_json(order.to_string().as_bytes()).unwrap()
     }
 
     /// The slot that the timelock ends with refuses a refund, the next one takes it.
-    fn outlive_the_timelock(&mut self, way_out: &Recovery) {
+    fn outlive_the_timelock(&mut self, recovery: &Recovery) {
         let expiry = self.svm.get_sysvar::<Clock>().slot + self.record().source_swap.timelock;
-        assert!(!self.send(way_out));
+        assert!(!self.send(recovery));
         self.svm.warp_to_slot(expiry);
-        assert!(!self.send(way_out), "not yet");
+        assert!(!self.send(recovery), "not yet");
         self.svm.warp_to_slot(expiry + 1);
-        assert!(self.send(way_out));
+        assert!(self.send(recovery));
     }
 
-    /// Somebody who has nothing to do with the order sends a way out.
-    fn send(&mut self, way_out: &Recovery) -> bool {
+    /// Somebody who has nothing to do with the order sends a recovery.
+    fn send(&mut self, recovery: &Recovery) -> bool {
         let stranger = Keypair::new_from_array([9; 32]);
         self.svm.airdrop(&stranger.pubkey(), 1_000_000_000).unwrap();
         self.svm.expire_blockhash();
-        let mut unsigned = way_out.prepare(stranger.pubkey(), self.svm.latest_blockhash());
+        let mut unsigned = recovery.prepare(stranger.pubkey(), self.svm.latest_blockhash());
         unsigned.sign_with(&stranger).unwrap();
         let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
         self.svm.send_transaction(transaction.native).is_ok()
@@ -273,37 +269,37 @@ fn tokens_move_by_exactly_the_amount_shown_at_the_sponsors_expense() {
 }
 
 #[test]
-fn the_ways_out_pay_lamports() {
+fn recovery_pays_lamports() {
     let mut redeemed = scene("solana-record-testnet");
     redeemed.initiate();
-    let way_out = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, &PINNED).unwrap();
-    assert!(redeemed.send(&way_out));
+    let recovery = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, &PINNED).unwrap();
+    assert!(redeemed.send(&recovery));
     assert_eq!(redeemed.lamports(redeemed.redeemer), FUNDS + redeemed.amount);
     assert_eq!(redeemed.lamports(redeemed.owner), FUNDS - redeemed.amount - FEE, "the rent came back");
-    assert!(!redeemed.send(&way_out), "once");
+    assert!(!redeemed.send(&recovery), "once");
 
     let mut refunded = scene("solana-record-testnet");
     refunded.initiate();
-    let way_out = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
-    refunded.outlive_the_timelock(&way_out);
+    let recovery = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
+    refunded.outlive_the_timelock(&recovery);
     assert_eq!(refunded.lamports(refunded.owner), FUNDS - FEE);
 }
 
 #[test]
-fn the_ways_out_pay_tokens() {
+fn recovery_pays_tokens() {
     let key = sponsor().pubkey();
     let mut redeemed = scene("solana-record-token");
     redeemed.initiate_gasless();
-    let way_out = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, &PINNED).unwrap().with_sponsor(key);
-    assert!(redeemed.send(&way_out));
+    let recovery = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, &PINNED).unwrap().with_sponsor(key);
+    assert!(redeemed.send(&recovery));
     assert_eq!((redeemed.tokens(redeemed.redeemer), redeemed.tokens_in(redeemed.vault())), (redeemed.amount, 0));
     assert_eq!(redeemed.lamports(key), FUNDS - RENT - 2 * FEE, "the swap's rent came back, the vault stays");
 
     let mut refunded = scene("solana-record-token");
     refunded.initiate();
     // The owner sent the ordinary transaction and was its own sponsor.
-    let way_out = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
-    refunded.outlive_the_timelock(&way_out);
+    let recovery = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
+    refunded.outlive_the_timelock(&recovery);
     assert_eq!((refunded.tokens(refunded.owner), refunded.tokens_in(refunded.vault())), (2 * refunded.amount, 0));
 }
 
