@@ -19,6 +19,12 @@ pub const fn solana_seed() -> [u8; 32] {
     *include_bytes!("../keys/solana.seed")
 }
 
+/// The seed of the Sui example's sender: a test key that controls nothing.
+#[must_use]
+pub const fn sui_seed() -> [u8; 32] {
+    *include_bytes!("../keys/sui.seed")
+}
+
 /// The swap service: answers each request with a stored body.
 pub mod service {
     use super::CreateOrder;

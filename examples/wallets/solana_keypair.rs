@@ -6,7 +6,8 @@ use std::error::Error;
 use countersign::solana::{self, Gasless, PriorityFee, SelfFunded};
 use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
-use solana_keypair::{Keypair, Signer};
+use solana_keypair::Keypair;
+use solana_signer::Signer;
 
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 fn main() -> Result<(), Box<dyn Error>> {

@@ -16,7 +16,7 @@ async fn execute(account: Felt, calls: &[Call], signer: &LocalWallet) -> Result<
     let bounds = ResourceBounds::new(ResourceBound::new(0, 1), ResourceBound::new(2_000_000, 9_000_000_000), ResourceBound::new(512, 1));
     let transaction = InvokeTransaction::new(account, ExecutionEncoding::default().encode(calls), Felt::from(33_u8), bounds);
     let chain_id = Felt::from_hex("0x534e5f4d41494e")?;
-    let signature = signer.sign_hash(&transaction.hashes(chain_id).transaction).await?;
+    let signature = signer.sign_hash(&transaction.hashes(chain_id).tx_hash).await?;
     Ok(transaction.with_signature(vec![signature.r, signature.s]))
 }
 

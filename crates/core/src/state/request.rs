@@ -173,6 +173,13 @@ impl<P> SigningRequest<P> {
     }
 }
 
+impl<P> fmt::Display for SigningRequest<P> {
+    /// Writes which payload it is, who signs, how, and the digest.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {}, {}, digest {}", self.id, self.signer, self.scheme, Hex(self.digest.clone()))
+    }
+}
+
 impl<P> fmt::Debug for SigningRequest<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningRequest({} by {}, digest {})", self.id, self.signer, Hex(self.digest.clone()))

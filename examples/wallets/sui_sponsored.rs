@@ -1,0 +1,42 @@
+//! A Sui wallet whose gas another account pays: the sender signs first, the sponsor later, somewhere else.
+
+use std::error::Error;
+
+use countersign::sui::sui_crypto::ed25519::Ed25519PrivateKey;
+use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
+use countersign::sui::{self, Gas};
+use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
+use countersign_examples::{pinned_registry, service, sui_seed};
+
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+fn main() -> Result<(), Box<dyn Error>> {
+    let sender = Ed25519PrivateKey::new(sui_seed());
+    let sponsor = Ed25519PrivateKey::new([7; 32]);
+    let request = CreateOrder::new(
+        RequestedLeg::new("sui_testnet:sui".parse()?, sender.public_key().derive_address().to_string(), U256::from(3_000_000_000_u64)),
+        RequestedLeg::new("bitcoin_testnet:btc".parse()?, "tb1p92z4arukswp6vy7dyzey53ezjckk6mfrzzknyaezckptzejq72rsxh846n", U256::from(90_790)),
+    )
+    .with_secret_hash("0x8d284d398d9f3b8f6aadc5bfbf2faeb8b890a22660432773e127d0108cc831a8".parse()?);
+    let response = service::create_order(&request);
+    let order = sui::verify(Proposal::new(&request, response), &pinned_registry(), &Policy::default())?;
+    print!("{}", order.summary());
+
+    // The sponsor offers a coin of its own and says what gas costs.
+    let sponsor_address = sponsor.public_key().derive_address();
+    let coin = ObjectReference::new("0xceb1ea315041f4e427f302e2e42b1af84394116abdfd0e5449deb05dc6a775e0".parse()?, 12, Digest::new([5; 32]));
+    let mut unsigned = order.prepare(Gas::sponsored(sponsor_address, 1_000, 10_000_000, vec![coin]))?;
+    unsigned.sign_with(&sender)?;
+    println!("still missing: {:?}", unsigned.missing());
+
+    // Without the sponsor the order is incomplete, and nothing is lost by asking.
+    let mut unsigned = match unsigned.finish() {
+        Ok(_) => return Err("the sponsor has not signed yet".into()),
+        Err(incomplete) => incomplete.into_unsigned(),
+    };
+    unsigned.sign_with(&sponsor)?;
+    let signed = unsigned.finish()?;
+    for transaction in signed.transactions() {
+        println!("execute {} with {} signatures", transaction.id, transaction.native.signatures.len());
+    }
+    Ok(())
+}
