@@ -61,7 +61,7 @@ fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether a signature is sound over this digest, as far as that can be said without the network.
+/// Verifies a simple signature over this digest. Returns `true` for any other scheme: only the network can verify those.
 pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
     match signature {
         UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).is_ok(),
@@ -100,13 +100,10 @@ impl Unsigned {
         }
     }
 
-    /// Refuses a signer who is neither the sender nor the sponsor.
+    /// Refuses a signer who is neither the sender nor the sponsor. Shows the sender, whose signature is always needed.
     pub(crate) fn key_mismatch(&self, signer: Address) -> Refusal {
-        let expected = match self.sponsor() {
-            Some(sponsor) => format!("the key of {}, or of the sponsor {sponsor}", self.sender),
-            None => format!("the key of {}", self.sender),
-        };
-        Refusal::new(Code::KeyMismatch, "").with_expected(expected).with_actual(format!("the key of {signer}"))
+        let refusal = Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {}", self.sender));
+        refusal.with_actual(format!("the key of {signer}"))
     }
 }
 

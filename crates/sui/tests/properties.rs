@@ -54,7 +54,7 @@ fn a_changed_byte_that_the_terms_fix_is_refused() {
             outcome::<Sui>(&case.with_input(with_bytes(&case, &bytes).to_string())).is_ok()
         })
         .collect();
-    // Before the timelock's 32 bytes stand the head, the amount, the registry, two addresses, the hash, a tag and a length.
+    // Before the timelock's 32 bytes come the head, the amount, the registry, two addresses, the hash, a tag and a length.
     // A timelock within the policy's range is the service's to choose, and is shown: its four low bytes. Everything else is
     // fixed by the request and the registry.
     let timelock = 2 + 10 + 43 + 34 + 34 + 35 + 2;

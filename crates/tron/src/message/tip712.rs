@@ -117,7 +117,7 @@ impl Leaf {
         }
     }
 
-    /// The 32 bytes that stand for a value in its struct.
+    /// Returns the 32 bytes that encode a value in its struct.
     fn word(self, node: &Node<'_, '_>) -> Result<B256, Refusal> {
         let right_aligned = |number: U256| B256::from(number.to_be_bytes());
         Ok(match self {
@@ -319,7 +319,7 @@ impl<'t> Hasher<'_, 't> {
         Ok(keccak256(words))
     }
 
-    /// The 32 bytes that stand for a value in its struct.
+    /// Returns the 32 bytes that encode a value in its struct.
     fn word(&self, kind: &Kind<'t>, node: &Node<'_, '_>) -> Result<B256, Refusal> {
         match kind {
             Kind::Leaf(leaf) => leaf.word(node),
