@@ -10,13 +10,11 @@
 
 mod support;
 
-use bitcoin::consensus::encode::deserialize_hex;
-use bitcoin::{Amount, Sequence, Transaction, TxOut};
-use countersign_bitcoin::recover::{Fee, Funding, InstantRefund};
-use countersign_bitcoin::{FeeRate, Utxo};
+use bitcoin::{Amount, OutPoint, Sequence, Transaction, TxOut};
+use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
+use countersign_bitcoin::{FeeRate, Utxo, Wallet};
 use countersign_proofs_bitcoin::verify;
-use serde_json::json;
-use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, key, outpoint, scripts};
+use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, outpoint, scripts, signed};
 
 const NETWORKS: [&str; 2] = ["bitcoin:testnet", "litecoin:testnet"];
 
@@ -33,18 +31,17 @@ fn prevouts(scene: &Scene) -> Vec<TxOut> {
     fundings().iter().map(|funding| scene.prevout(funding.value)).collect()
 }
 
-fn deducted() -> Fee {
-    Fee::Deducted(FeeRate::whole(2))
+/// All of it to the owner.
+fn payout(scene: &Scene) -> Payout {
+    Payout::new(fundings(), scene.owner(), Fee::Deducted(FeeRate::from_whole(2)))
 }
 
 fn refund(scene: &Scene) -> Transaction {
-    let payment = scene.swap().refund(&fundings(), &scene.owner(), &deducted()).expect("a refund");
-    payment.sign(&key(INITIATOR), scene.chain).expect("the key").transaction.expect("signed")
+    signed(scene.htlc().refund(&payout(scene)).expect("a refund"), INITIATOR).expect("the key")
 }
 
 fn redeem(scene: &Scene) -> Transaction {
-    let payment = scene.swap().redeem(&SECRET, &fundings(), &scene.owner(), &deducted()).expect("a redemption");
-    payment.sign(&key(REDEEMER), scene.chain).expect("the key").transaction.expect("signed")
+    signed(scene.htlc().redeem(&SECRET, &payout(scene)).expect("a redemption"), REDEEMER).expect("the key")
 }
 
 #[test]
@@ -83,7 +80,8 @@ fn a_wrong_secret_a_wrong_key_and_another_leaf_fail() {
 #[test]
 fn a_refund_before_its_timelock_fails() {
     for scene in scenes() {
-        let payment = scene.swap().refund(&fundings(), &scene.owner(), &deducted()).expect("a refund");
+        let unsigned = scene.htlc().refund(&payout(&scene)).expect("a refund");
+        let payment = unsigned.payloads().payment.as_ref().expect("a transaction");
         let timelock = scene.tree.htlc.timelock;
         for sequence in [Sequence::from_height(timelock - 1), Sequence::MAX, Sequence::ZERO, Sequence::from_512_second_intervals(timelock)]
         {
@@ -135,8 +133,8 @@ fn another_amount_or_destination_fails() {
 #[test]
 fn an_instant_refund_needs_both_and_takes_a_fee_from_anywhere() {
     for scene in scenes() {
-        let (swap, prevouts) = (scene.swap(), prevouts(&scene));
-        let refund = InstantRefund::new(&swap, &fundings(), &scene.owner()).expect("a refund");
+        let prevouts = prevouts(&scene);
+        let refund = InstantRefund::new(&scene.htlc(), &fundings(), scene.owner()).expect("a refund");
         let (ours, theirs) = (refund.sign(&key(INITIATOR)).expect("ours"), refund.countersign(&key(REDEEMER)).expect("theirs"));
         let complete = refund.complete(&ours, &theirs).expect("both");
         assert_eq!(verify(&complete, &prevouts), Ok(()));
@@ -151,8 +149,8 @@ fn an_instant_refund_needs_both_and_takes_a_fee_from_anywhere() {
 
         let output = TxOut { value: Amount::from_sat(20_000), script_pubkey: scripts().p2tr };
         let coin = Utxo::new(outpoint(9), output.clone()).expect("p2tr");
-        let fee = Fee::Paid { rate: FeeRate::whole(3), utxos: vec![coin], change_address: scene.owner() };
-        let whole = refund.with_fee(&complete, &fee, &key(WALLET)).expect("a fee").transaction.expect("signed");
+        let coins = FeeCoins::new(vec![coin], scene.owner(), FeeRate::from_whole(3));
+        let whole = signed(refund.with_fee(&complete, &coins).expect("a fee"), WALLET).expect("the key");
         assert_eq!(verify(&whole, &[prevouts, vec![output]].concat()), Ok(()));
         assert_eq!(whole.output[0].value.to_sat(), 50_000);
     }
@@ -169,21 +167,13 @@ fn a_deposit_from_every_kind_of_coin_is_valid() {
             input: vec![bitcoin::TxIn::default()],
             output: vec![TxOut { value: Amount::from_sat(20_000), script_pubkey: own.p2pkh.clone() }],
         };
-        let coin = |txid: String, script: &bitcoin::ScriptBuf| json!({ "txid": txid, "vout": 0, "value": "20000", "script_pubkey": hex::encode(script.as_bytes()) });
-        let mut utxos = vec![
-            coin("01".repeat(32), &own.p2wpkh),
-            coin("02".repeat(32), &own.p2tr),
-            coin("03".repeat(32), &own.p2sh),
-            coin(previous.compute_txid().to_string(), &own.p2pkh),
-        ];
-        utxos[2]["redeem_script"] = json!(hex::encode(own.p2wpkh.as_bytes()));
-        utxos[3]["previous_tx"] = json!(bitcoin::consensus::encode::serialize_hex(&previous));
-        let wallet = json!({ "utxos": utxos, "change_address": scene.owner(), "fee_rate": "2.5" });
-        let signed = scene.unsigned(&wallet).sign(&key(WALLET)).expect("the key");
-        let raw = signed.artefacts().signed.raw().expect("signed");
-        let transaction: Transaction = deserialize_hex(&raw).expect("a transaction");
         let output = |script: &bitcoin::ScriptBuf| TxOut { value: Amount::from_sat(20_000), script_pubkey: script.clone() };
         let mut prevouts = [&own.p2wpkh, &own.p2tr, &own.p2sh, &own.p2pkh].map(output);
+        let made_by_previous = OutPoint { txid: previous.compute_txid(), vout: 0 };
+        let outpoints = [outpoint(1), outpoint(2), outpoint(3), made_by_previous];
+        let utxos = outpoints.into_iter().zip(&prevouts).map(|(outpoint, output)| coin(outpoint, output.clone(), &previous));
+        let wallet = Wallet::new(utxos.collect(), scene.owner(), FeeRate::parse("2.5").expect("a rate"));
+        let transaction = signed(scene.unsigned(wallet), WALLET).expect("the key");
         assert_eq!(verify(&transaction, &prevouts), Ok(()), "{network}");
         assert_eq!(transaction.output[0], scene.prevout(50_000));
         // Segwit signatures commit to their amounts; the first input that does says so.

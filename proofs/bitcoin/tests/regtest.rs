@@ -22,10 +22,10 @@ use std::time::Duration;
 
 use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use bitcoin::{OutPoint, ScriptBuf, Transaction};
-use countersign_bitcoin::recover::{Fee, Funding, InstantRefund};
-use countersign_bitcoin::{FeeRate, Utxo};
-use serde_json::{Value, json};
-use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, key, scripts};
+use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
+use countersign_bitcoin::{FeeRate, Utxo, Wallet};
+use serde_json::Value;
+use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, scripts, signed};
 
 type Done<T> = Result<T, Box<dyn Error>>;
 
@@ -145,36 +145,27 @@ impl Drop for Node {
     }
 }
 
-fn deducted() -> Fee {
-    Fee::Deducted(FeeRate::whole(5))
+/// To the owner, who pays the fee out of it.
+fn payout<const N: usize>(fundings: [Funding; N], to: &str) -> Payout {
+    Payout::new(fundings, to, Fee::Deducted(FeeRate::from_whole(5)))
 }
 
 /// Pays an HTLC from one coin of this script through the library.
 fn deposit(node: &Node, scene: &Scene, script: &ScriptBuf) -> Done<Funding> {
-    let own = scripts();
     let address = scene.chain.address(script).ok_or("an address")?;
     let (previous, outpoint) = node.pay(&address, "0.01")?;
-    let mut utxo = json!({
-        "txid": outpoint.txid.to_string(), "vout": outpoint.vout, "value": "1000000", "script_pubkey": hex::encode(script.as_bytes()),
-    });
-    if script.is_p2sh() {
-        utxo["redeem_script"] = json!(hex::encode(own.p2wpkh.as_bytes()));
-    }
-    if script.is_p2pkh() {
-        utxo["previous_tx"] = json!(serialize_hex(&previous));
-    }
-    let wallet = json!({ "utxos": [utxo], "change_address": scene.owner(), "fee_rate": "2.5" });
-    let signed = scene.unsigned(&wallet).sign(&key(WALLET))?;
-    let transaction = signed.artefacts().signed.transaction.clone().ok_or("signed")?;
+    let output = previous.output[usize::try_from(outpoint.vout)?].clone();
+    let wallet = Wallet::new(vec![coin(outpoint, output, &previous)], scene.owner(), FeeRate::parse("2.5")?);
+    let transaction = signed(scene.unsigned(wallet), WALLET)?;
     assert_eq!(node.send(&transaction)?, transaction.compute_txid().to_string());
     node.mine(1)?;
     node.confirmed(&transaction)?;
-    Funding::of_transaction(&transaction, &scene.tree).pop().ok_or_else(|| "not funded".into())
+    Funding::from_transaction(&transaction, &scene.tree).pop().ok_or_else(|| "not funded".into())
 }
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that was left out says so")]
-fn deposits_from_every_kind_of_coin_and_every_way_out() -> Done<()> {
+fn deposits_from_every_kind_of_coin_and_every_recovery() -> Done<()> {
     let node = match Node::start()? {
         Ok(node) => node,
         Err(reason) => {
@@ -184,7 +175,7 @@ fn deposits_from_every_kind_of_coin_and_every_way_out() -> Done<()> {
     };
     node.mine(110)?;
     let scene = Scene::new("litecoin:regtest", TIMELOCK, AMOUNT);
-    let (swap, own, to) = (scene.swap(), scripts(), scene.owner());
+    let (htlc, own, to) = (scene.htlc(), scripts(), scene.owner());
     let redeemed = deposit(&node, &scene, &own.p2wpkh)?;
     let refunded = deposit(&node, &scene, &own.p2tr)?;
     let instant = deposit(&node, &scene, &own.p2sh)?;
@@ -197,7 +188,7 @@ fn deposits_from_every_kind_of_coin_and_every_way_out() -> Done<()> {
     assert_eq!(deposit(&node, &Scene::new("litecoin:regtest", TIMELOCK, 3_300), &own.p2wpkh)?.value, 3_300);
 
     // Redeem: not with another secret in the witness, then with the secret.
-    let redeem = swap.redeem(&SECRET, &[redeemed], &to, &deducted())?.sign(&key(REDEEMER), scene.chain)?.transaction.ok_or("signed")?;
+    let redeem = signed(htlc.redeem(&SECRET, &payout([redeemed], &to))?, REDEEMER)?;
     let mut wrong = redeem.clone();
     let mut items: Vec<_> = wrong.input[0].witness.iter().map(<[u8]>::to_vec).collect();
     items[1] = vec![7; 32];
@@ -206,21 +197,21 @@ fn deposits_from_every_kind_of_coin_and_every_way_out() -> Done<()> {
     node.send(&redeem)?;
 
     // Instant refund: it pays no fee by itself, so no node relays it; with a coin that pays, it confirms.
-    let refund = InstantRefund::new(&swap, &[instant], &to)?;
+    let refund = InstantRefund::new(&htlc, &[instant], to.as_str())?;
     let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
     let refusal = node.send(&complete).expect_err("no fee");
     assert!(refusal.contains("fee not met"), "{refusal}");
     let (previous, outpoint) = node.pay(&to, "0.001")?;
     let coin = Utxo::new(outpoint, previous.output[usize::try_from(outpoint.vout)?].clone())?;
-    let fee = Fee::Paid { rate: FeeRate::whole(4), utxos: vec![coin], change_address: to.clone() };
-    let paid = refund.with_fee(&complete, &fee, &key(WALLET))?.transaction.ok_or("signed")?;
+    let coins = FeeCoins::new(vec![coin], to.as_str(), FeeRate::from_whole(4));
+    let paid = signed(refund.with_fee(&complete, &coins)?, WALLET)?;
     node.send(&paid)?;
     node.mine(1)?;
     node.confirmed(&redeem)?;
     node.confirmed(&paid)?;
 
     // Refund of two outputs at once: refused until the younger has as many confirmations as the timelock has blocks.
-    let refund = swap.refund(&[refunded, partial], &to, &deducted())?.sign(&key(INITIATOR), scene.chain)?.transaction.ok_or("signed")?;
+    let refund = signed(htlc.refund(&payout([refunded, partial], &to))?, INITIATOR)?;
     let details: Value = serde_json::from_str(&node.call("getrawtransaction", &[&partial.outpoint.txid.to_string(), "true"])?)?;
     let confirmations = u16::try_from(details["confirmations"].as_u64().ok_or("confirmations")?)?;
     node.mine(TIMELOCK - confirmations - 1)?;

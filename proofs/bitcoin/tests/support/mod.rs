@@ -2,14 +2,11 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use bitcoin::hashes::{Hash, sha256};
-use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
-use countersign_bitcoin::address::Chain;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use countersign_bitcoin::htlc::{Htlc, Tree};
-use countersign_bitcoin::recover::{Leg, Swap};
-use countersign_bitcoin::{Bitcoin, Key};
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{Documents, Order, Policy, Proposed, Registry, Unsigned};
+use countersign_bitcoin::recover::{Leg, RecordedHtlc};
+use countersign_bitcoin::{Chain, Key, UnsignedOrder, Utxo, Wallet};
+use countersign_core::{CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry};
 use serde_json::{Value, json};
 
 pub(crate) const INITIATOR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
@@ -21,11 +18,11 @@ const INTERNAL_KEY: &str = "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290
 const PAYEE: &str = "0x2e349190D7eD9350E72305FC6f1c9B3416cCbE36";
 
 pub(crate) fn key(text: &str) -> Key {
-    Key::parse(text).expect("a key")
+    text.parse().expect("a key")
 }
 
 fn x_only(text: &str) -> [u8; 32] {
-    key(text).x_only().expect("a key")
+    key(text).x_only().serialize()
 }
 
 /// An order on one chain.
@@ -59,7 +56,7 @@ impl Scene {
     pub(crate) fn new(network: &str, timelock: u16, amount: u64) -> Self {
         let coin = network.split(':').next().expect("a coin");
         let name = format!("{coin}_{}", network.split(':').nth(1).expect("a network"));
-        let chain = Chain::of(&countersign_core::chains::Network::parse(network).expect("a network")).expect("Bitcoin-like");
+        let chain = Chain::from_network(&countersign_core::chains::Network::parse(network).expect("a network")).expect("Bitcoin-like");
         let secret_hash = sha256::Hash::hash(&SECRET).to_byte_array();
         let internal_key = hex::decode(INTERNAL_KEY).expect("hex").try_into().expect("32 bytes");
         let htlc = Htlc { internal_key, initiator: x_only(INITIATOR), redeemer: x_only(REDEEMER), secret_hash, timelock };
@@ -109,7 +106,7 @@ impl Scene {
                 "amount": amount.to_string(), "filled_amount": "0", "secret_hash": hex::encode(self.tree.htlc.secret_hash), "secret": "",
             })
         };
-        let address = self.tree.address(self.chain).expect("an address");
+        let address = self.tree.address(self.chain);
         let htlc = &self.tree.htlc;
         let mut source = swap(
             &address,
@@ -127,25 +124,41 @@ impl Scene {
         })
     }
 
-    pub(crate) fn swap(&self) -> Swap {
-        let text = self.order().to_string();
-        let value = json::parse(text.as_bytes()).expect("JSON");
-        let record = OrderRecord::read(Node::root(&value, "/order")).expect("a record");
-        Swap::of(&record, Leg::Source, &self.registry()).expect("a coherent record")
+    /// The order's source, from its record alone.
+    pub(crate) fn htlc(&self) -> RecordedHtlc {
+        let record = OrderRecord::from_json(self.order().to_string().as_bytes()).expect("a record");
+        RecordedHtlc::new(&record, Leg::Source, &self.registry()).expect("a coherent record")
     }
 
     /// The deposit through every check: no record, so the address is found under the pinned solver.
-    pub(crate) fn unsigned(&self, wallet: &Value) -> Unsigned<Bitcoin> {
+    pub(crate) fn unsigned(&self, wallet: Wallet) -> UnsignedOrder {
+        let request = CreateOrder::from_json(self.request().to_string().as_bytes()).expect("a request");
         let response = json!({ "status": "Ok", "result": {
-            "order_id": "ab".repeat(32), "to": self.tree.address(self.chain).expect("an address"), "amount": self.amount.to_string(),
+            "order_id": "ab".repeat(32), "to": self.tree.address(self.chain), "amount": self.amount.to_string(),
         } });
-        let texts = [self.request(), response, wallet.clone()].map(|value| value.to_string());
-        let [request, response, wallet] = [&texts[0], &texts[1], &texts[2]].map(|text| json::parse(text.as_bytes()).expect("JSON"));
-        let (registry, policy) = (self.registry(), Policy::default());
-        let order = Order::open(Documents { request: &request, response: &response, order: None }, &registry, &policy).expect("opens");
-        let verified = Proposed::<Bitcoin>::new(order).expect("Bitcoin").verify().expect("verifies");
-        verified.prepare_json(Node::root(&wallet, "/wallet")).expect("prepares")
+        let (response, registry) = (response.to_string(), self.registry());
+        let proposal = Proposal::new(&request, response.as_bytes());
+        let verified = countersign_bitcoin::verify(proposal, &registry, &Policy::default()).expect("verifies");
+        verified.prepare(wallet).expect("prepares")
     }
+}
+
+/// A coin of the wallet, with whatever its script needs beside it.
+pub(crate) fn coin(outpoint: OutPoint, output: TxOut, previous: &Transaction) -> Utxo {
+    let utxo = if output.script_pubkey.is_p2sh() {
+        Utxo::with_redeem_script(outpoint, output, scripts().p2wpkh)
+    } else if output.script_pubkey.is_p2pkh() {
+        Utxo::with_previous_tx(outpoint, output, previous.clone())
+    } else {
+        Utxo::new(outpoint, output)
+    };
+    utxo.expect("a coin")
+}
+
+/// Signs with one key, and returns the complete transaction.
+pub(crate) fn signed(mut unsigned: UnsignedOrder, secret_key: &str) -> Result<Transaction, Refusal> {
+    unsigned.sign(&key(secret_key))?;
+    Ok(unsigned.finish()?.transactions().remove(0).native)
 }
 
 pub(crate) fn outpoint(byte: u8) -> OutPoint {
