@@ -174,15 +174,19 @@ impl<P> SigningRequest<P> {
 }
 
 impl<P> fmt::Display for SigningRequest<P> {
-    /// Writes which payload it is, who signs, how, and the digest.
+    /// Writes which payload it is, who signs, how, and the digest; Ed25519 has none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} by {}, {}, digest {}", self.id, self.signer, self.scheme, Hex(self.digest.clone()))
+        let Self { id, signer, scheme, digest, .. } = self;
+        if *digest == self.message {
+            return write!(f, "{id} by {signer}, {scheme}, message of {} bytes", digest.len());
+        }
+        write!(f, "{id} by {signer}, {scheme}, digest {}", Hex(digest.clone()))
     }
 }
 
 impl<P> fmt::Debug for SigningRequest<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SigningRequest({} by {}, digest {})", self.id, self.signer, Hex(self.digest.clone()))
+        write!(f, "SigningRequest({self})")
     }
 }
 
