@@ -45,7 +45,10 @@ impl State {
 
     /// Returns the order with this id, where it is kept here. A file that cannot be read is an error, not a missing order.
     pub(crate) fn find(&self, id: &OrderId) -> Result<Option<StoredSwap>, Failure> {
-        if self.order_file(id).exists() { self.load(id).map(Some) } else { Ok(None) }
+        match self.order_file(id).try_exists() {
+            Ok(false) => Ok(None),
+            _ => self.load(id).map(Some),
+        }
     }
 
     pub(crate) fn save_secret(&self, secret: &Secret) -> Result<(), Failure> {

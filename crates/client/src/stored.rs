@@ -1,5 +1,6 @@
 //! A swap as the caller keeps it: enough to continue after any step, in any later process.
 
+use std::fmt;
 use std::str::FromStr;
 
 use countersign::json::{self, Node};
@@ -33,11 +34,17 @@ use crate::request::OrderId;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StoredSwap {
     id: OrderId,
     request: CreateOrder,
     response: Vec<u8>,
+}
+
+impl fmt::Debug for StoredSwap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredSwap").field("id", &self.id).field("request", &self.request).finish_non_exhaustive()
+    }
 }
 
 /// The members as they are kept.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use countersign::wire::SwapRecord;
 use countersign::{OrderRecord, Registry};
 use futures_util::{Stream, stream};
+use serde::Serialize;
 
 use crate::client::Client;
 use crate::error::Error;
@@ -39,7 +40,7 @@ impl Pace {
 }
 
 /// A change of an order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Progress {
     /// The status.
