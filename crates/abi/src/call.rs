@@ -358,3 +358,81 @@ impl Words<'_> {
         Err(self.at.refuse_bytes(Code::CalldataPadding, start, self.data.len()).with_reason("the calldata is not what its arguments encode to"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn initiate(on_behalf: bool, data: Option<usize>) -> Initiate {
+        Initiate {
+            initiator: on_behalf.then(|| Address::repeat_byte(1)),
+            redeemer: Address::repeat_byte(2),
+            timelock: U256::from(7200),
+            amount: U256::MAX,
+            secret_hash: B256::repeat_byte(3),
+            destination_data: data.map(|len| vec![4; len].into()),
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_to_the_same() {
+        for on_behalf in [false, true] {
+            for data in [None, Some(0), Some(1), Some(31), Some(32), Some(33), Some(MAX_DESTINATION_DATA)] {
+                let call = initiate(on_behalf, data);
+                let bytes = call.encode();
+                assert!(bytes.len() <= MAX_CALLDATA);
+                assert_eq!(Initiate::decode(&bytes, on_behalf, InitiateAbi::All, &At::root("")), Ok(call.clone()));
+                let with_data = Initiate::decode(&bytes, on_behalf, InitiateAbi::WithData, &At::root("")).map_err(|refusal| refusal.code());
+                assert_eq!(with_data, if data.is_some() { Ok(call.clone()) } else { Err(Code::UnexpectedSelector) });
+                // The delegate's form is not the owner's.
+                let other = Initiate::decode(&bytes, !on_behalf, InitiateAbi::All, &At::root("")).unwrap_err();
+                assert_eq!((other.code(), other.location()), (Code::UnexpectedSelector, "#0-4"));
+                let spans = call.spans("");
+                let ends = spans.iter().map(|span| span.bytes.unwrap());
+                assert_eq!(ends.clone().next_back().unwrap().1, bytes.len());
+                assert!(ends.clone().zip(ends.skip(1)).all(|(one, next)| one.1 == next.0), "no gap");
+            }
+        }
+        for amount in [U256::ZERO, U256::from(1), U256::MAX] {
+            let approve = Approve { spender: Address::repeat_byte(5), amount };
+            assert_eq!(Approve::decode(&approve.encode(), &At::root("")), Ok(approve));
+        }
+    }
+
+    #[test]
+    fn cut_or_longer_calldata_is_refused() {
+        for on_behalf in [false, true] {
+            for data in [None, Some(0), Some(33)] {
+                let bytes = initiate(on_behalf, data).encode();
+                for end in 0..bytes.len() {
+                    assert!(Initiate::decode(&bytes[..end], on_behalf, InitiateAbi::All, &At::root("")).is_err(), "{end}");
+                }
+                let longer = [&bytes[..], &[0]].concat();
+                let refusal = Initiate::decode(&longer, on_behalf, InitiateAbi::All, &At::root("")).unwrap_err();
+                assert_eq!(refusal.code(), Code::CalldataLength);
+            }
+        }
+        let too_long = initiate(false, Some(MAX_DESTINATION_DATA + 1)).encode();
+        let refusal = Initiate::decode(&too_long, false, InitiateAbi::All, &At::root("")).unwrap_err();
+        assert_eq!(refusal.code(), Code::DestinationDataTooLong);
+    }
+
+    /// A decoder of its own would read the same arguments from other offsets, lengths and padding.
+    #[test]
+    fn only_the_canonical_encoding_is_read() {
+        let bytes = initiate(false, Some(33)).encode();
+        for (index, code) in [
+            (4, Code::CalldataPadding),
+            (15, Code::CalldataPadding),
+            (4 + 4 * WORD, Code::CalldataOffset),
+            (3 + 5 * WORD, Code::CalldataOffset),
+            (4 + 5 * WORD, Code::DestinationDataTooLong),
+            (bytes.len() - 1, Code::CalldataPadding),
+        ] {
+            let mut other = bytes.clone();
+            other[index] ^= 1;
+            let refusal = Initiate::decode(&other, false, InitiateAbi::All, &At::root("")).unwrap_err();
+            assert_eq!(refusal.code(), code, "byte {index}");
+        }
+    }
+}

@@ -108,3 +108,68 @@ impl<C> FundingPath<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{Address, B256};
+
+    use super::*;
+    use crate::call::Initiate;
+
+    fn approval(proposed: u64, signed: u64) -> Approval<()> {
+        let approve = |amount| Approve { spender: Address::repeat_byte(7), amount: U256::from(amount) };
+        Approval { call: (), proposed: approve(proposed), signed: approve(signed) }
+    }
+
+    fn amounts(plan: ApprovalPlan, approval: Option<&Approval<()>>) -> Vec<(Role, u64)> {
+        let approvals = plan.approvals(approval, U256::from(5));
+        assert!(approvals.iter().all(|(_, approve)| approve.spender == Address::repeat_byte(7)), "the spender is never another");
+        approvals.into_iter().map(|(role, approve)| (role, approve.amount.to())).collect()
+    }
+
+    #[test]
+    fn a_plan_says_which_approvals_are_sent() {
+        let (unlimited, plan) = (approval(900, 800), ApprovalPlan::new);
+        assert_eq!(amounts(plan(ApprovalStep::AsVerified), Some(&unlimited)), [(Role::Approval, 800)]);
+        assert_eq!(amounts(plan(ApprovalStep::Exact), Some(&unlimited)), [(Role::Approval, 5)]);
+        assert_eq!(amounts(plan(ApprovalStep::AlreadyApproved), Some(&unlimited)), []);
+        let reset = plan(ApprovalStep::Exact).with_reset();
+        assert_eq!(amounts(reset, Some(&unlimited)), [(Role::ApprovalReset, 0), (Role::Approval, 5)]);
+        assert_eq!(amounts(plan(ApprovalStep::AlreadyApproved).with_reset(), Some(&unlimited)), []);
+        assert_eq!(ApprovalPlan::default(), plan(ApprovalStep::AsVerified));
+    }
+
+    #[test]
+    fn an_order_without_an_approval_sends_none_whatever_is_planned() {
+        for step in [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved] {
+            assert_eq!(amounts(ApprovalPlan::new(step).with_reset(), None), []);
+        }
+    }
+
+    #[test]
+    fn a_path_has_the_message_where_it_is_wanted_and_offered() {
+        let terms = Initiate {
+            initiator: None,
+            redeemer: Address::repeat_byte(2),
+            timelock: U256::from(7200),
+            amount: U256::from(5),
+            secret_hash: B256::repeat_byte(3),
+            destination_data: None,
+        };
+        let message = Message::for_tests(terms);
+        let has = |path: FundingPath<u8>, offered: Option<&Message>| path.message(offered).map(|message| message.is_some());
+        assert!(has(FundingPath::Gasless, Some(&message)).unwrap());
+        assert!(has(FundingPath::Both(1), Some(&message)).unwrap());
+        assert!(!has(FundingPath::Calls(1), Some(&message)).unwrap());
+        assert!(!has(FundingPath::Both(1), None).unwrap());
+        assert!(!has(FundingPath::Calls(1), None).unwrap());
+        let refusal = has(FundingPath::Gasless, None).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, ""));
+    }
+
+    #[test]
+    fn calls_are_prepared_on_every_path_but_the_gasless_one() {
+        assert_eq!(FundingPath::from(Gasless).calls(), None::<&u8>);
+        assert_eq!((FundingPath::Calls(1).calls(), FundingPath::Both(2).calls()), (Some(&1), Some(&2)));
+    }
+}

@@ -180,3 +180,62 @@ pub fn prove(signature: &Signature, digest: &B256, signer: Address, format: impl
 pub fn bytes(signature: &Signature) -> Vec<u8> {
     signature.as_bytes().to_vec()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> Code {
+        text.parse::<ExternalSignature>().unwrap_err().code()
+    }
+
+    #[test]
+    fn a_key_is_one_number_below_the_order() {
+        let digits = "4646464646464646464646464646464646464646464646464646464646464646";
+        let key = Key::parse(digits).unwrap();
+        assert_eq!(key.address().to_string(), "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F");
+        assert_eq!(Key::from_bytes(&[0x46; 32]).unwrap().address(), format!("0x{digits}").parse::<Key>().unwrap().address());
+        assert_eq!(format!("{key:?}"), "Key(..)");
+        let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+        for text in ["", "0x", &"0".repeat(64), order, &digits[1..], &format!("{digits}46"), &digits.replace('4', "g")] {
+            assert_eq!(Key::parse(text).unwrap_err().code(), Code::KeyMalformed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_signature_proves_one_signer_and_one_digest() {
+        let (key, digest) = (Key::from_bytes(&[7; 32]).unwrap(), B256::repeat_byte(9));
+        let signature = key.sign(&digest).unwrap();
+        let prove = |digest: B256, signer: Address| {
+            prove(&signature, &digest, signer, |address| address.to_string()).map_err(|refusal| refusal.code())
+        };
+        assert_eq!(prove(digest, key.address()), Ok(()));
+        assert_eq!(prove(B256::repeat_byte(8), key.address()), Err(Code::SignatureMismatch));
+        assert_eq!(prove(digest, Address::repeat_byte(1)), Err(Code::SignatureMismatch));
+        // Both spellings, and no other length.
+        let (whole, compact) = (hex::encode(bytes(&signature)), hex::encode(signature.as_erc2098()));
+        for text in [whole.clone(), format!("0x{whole}"), compact.clone(), format!("0x{compact}")] {
+            assert_eq!(text.parse(), Ok(ExternalSignature::Ecdsa(signature)));
+        }
+        for text in ["", "0x", &whole[..126], &format!("{whole}00")] {
+            assert_eq!(code(text), Code::SignatureMalformed, "{text}");
+        }
+        for text in [format!("{}zz", &whole[..128]), format!("0x0x{compact}")] {
+            assert_eq!(code(&text), Code::HexDigit, "{text}");
+        }
+        assert_eq!(code(&format!("{}02", &whole[..128])), Code::SignatureMalformed);
+    }
+
+    #[test]
+    fn a_signature_with_high_s_is_refused_however_it_comes() {
+        let (key, digest) = (Key::from_bytes(&[7; 32]).unwrap(), B256::repeat_byte(9));
+        let low = key.sign(&digest).unwrap();
+        let order = alloy_primitives::uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141_U256);
+        let high = Signature::new(low.r(), order.wrapping_sub(low.s()), !low.v());
+        // Sound mathematics: it recovers the signer.
+        assert_eq!(high.recover_address_from_prehash(&digest).unwrap(), key.address());
+        assert_eq!(code(&hex::encode(high.as_bytes())), Code::SignatureHighS);
+        let refusal = prove(&high, &digest, key.address(), |address| address.to_string()).unwrap_err();
+        assert_eq!(refusal.code(), Code::SignatureHighS);
+    }
+}

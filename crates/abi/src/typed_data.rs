@@ -324,26 +324,34 @@ fn check_agrees(message: &Initiate, call: &Initiate, carries_data: bool, at: &At
 }
 
 #[cfg(test)]
+impl Message {
+    /// A message in the domain of some contract.
+    pub(crate) fn for_tests(terms: Initiate) -> Self {
+        let verifying_contract = Address::repeat_byte(1);
+        let separator = domain_separator("3", 1, verifying_contract);
+        let hashed_data = terms.destination_data.is_some();
+        Self { version: "3".to_owned(), chain_id: 1, verifying_contract, terms, domain_separator: separator, hashed_data }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    fn message(destination_data: Option<Bytes>) -> Message {
+        Message::for_tests(Initiate {
+            initiator: None,
+            redeemer: Address::repeat_byte(2),
+            timelock: U256::from(7200),
+            amount: U256::MAX,
+            secret_hash: B256::repeat_byte(3),
+            destination_data,
+        })
+    }
+
     #[test]
     fn constant_hashes_are_those_of_a_general_encoder() {
-        let message = Message {
-            version: "3".to_owned(),
-            chain_id: 1,
-            verifying_contract: Address::repeat_byte(1),
-            terms: Initiate {
-                initiator: None,
-                redeemer: Address::repeat_byte(2),
-                timelock: U256::from(7200),
-                amount: U256::MAX,
-                secret_hash: B256::repeat_byte(3),
-                destination_data: None,
-            },
-            domain_separator: domain_separator("3", 1, Address::repeat_byte(1)),
-            hashed_data: false,
-        };
+        let message = message(None);
         let Struct::Plain(general) = message.to_struct() else { panic!("no destination data") };
         let (domain, hashes) = (message.domain(), message.hashes());
         assert_eq!(DOMAIN_NAME_HASH, keccak256(DOMAIN_NAME));
@@ -352,5 +360,33 @@ mod tests {
         assert_eq!(hashes.digest, general.eip712_signing_hash(&domain));
         assert_eq!(INITIATE_TYPE_HASH, general.eip712_type_hash());
         assert_eq!(DOMAIN_TYPE_HASH, domain.type_hash());
+    }
+
+    #[test]
+    fn json_declares_what_is_hashed() {
+        let encode_type = |json: &serde_json::Value, name: &str| {
+            let members = json["types"][name].as_array().unwrap().iter();
+            let members: Vec<_> =
+                members.map(|member| format!("{} {}", member["type"].as_str().unwrap(), member["name"].as_str().unwrap())).collect();
+            format!("{name}({})", members.join(","))
+        };
+        let plain = message(None);
+        let json = plain.to_json();
+        assert_eq!(keccak256(encode_type(&json, "EIP712Domain")), DOMAIN_TYPE_HASH);
+        assert_eq!(keccak256(encode_type(&json, "Initiate")), INITIATE_TYPE_HASH);
+        assert_eq!(json["message"].get("destinationData"), None);
+
+        let json = message(Some(Bytes::from_static(&[0xab, 0xcd]))).to_json();
+        let Struct::WithData(general) = message(Some(Bytes::new())).to_struct() else { panic!("destination data") };
+        assert_eq!(keccak256(encode_type(&json, "Initiate")), general.eip712_type_hash());
+        assert_eq!(json["message"]["destinationData"], "0xabcd");
+        // No reader loses digits: numbers are text.
+        assert_eq!(json["message"]["amount"], U256::MAX.to_string());
+    }
+
+    #[test]
+    fn a_preimage_is_1901_and_both_hashes() {
+        let (domain, hash) = (B256::repeat_byte(4), B256::repeat_byte(5));
+        assert_eq!(preimage(domain, hash)[..], [&[0x19, 0x01][..], domain.as_slice(), hash.as_slice()].concat());
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use countersign_batch::Outcome;
 use countersign_core::{Policy, Role, U256};
-use countersign_evm::alloy_consensus::{Transaction as _, TxEnvelope, TypedTransaction};
+use countersign_evm::alloy_consensus::{TxEnvelope, TypedTransaction};
 use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, Bytes, hex};
 use countersign_evm::htlc::{Approve, Initiate};

@@ -462,7 +462,7 @@ fn transactions_and_submission_are_those_of_the_outside_tools() -> TestResult {
             assert_eq!(TxEnvelope::decode_2718(&mut transaction.bytes.as_slice())?, transaction.native, "{}", case.id);
             assert_eq!(signed.verified().unwrap().matches(&transaction.native)?, transaction.role, "{}", case.id);
         }
-        let submission = signed.gasless().map(|body| serde_json::to_value(body)).transpose()?;
+        let submission = signed.gasless().map(serde_json::to_value).transpose()?;
         let signature = expect["artefacts"]["typed_data"].get("signature").map(|signature| json!({ "signature": signature }));
         assert_eq!(submission, signature, "{}", case.id);
         seen += 1;
