@@ -14,15 +14,14 @@ use std::path::Path;
 
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use alloy_sol_types::SolCall;
-use countersign_core::json::{self, Node};
-use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{ChainFamily, Code, Documents, Order, Policy, Proposed, Registry, SecretHash, Signed};
+use countersign::tron::prost::Message;
+use countersign::tron::recover::{self, Leg};
+use countersign::tron::transaction::protocol::{Transaction, TriggerSmartContract};
+use countersign::tron::{Address as TronAddress, Key, SignedOrder, SignedTronTransaction, Tron};
+use countersign::{Code, OrderRecord, Policy, Registry, Role, SecretHash, SignedTransaction, json};
+use countersign_batch::prepare_json;
 use countersign_proofs_evm::abi::{Erc20, Htlc, Order as Entry};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
-use countersign_tron::prost::Message;
-use countersign_tron::recover::{self, Leg};
-use countersign_tron::transaction::protocol::{Transaction, TriggerSmartContract};
-use countersign_tron::{Artefacts, SignedCall, Tron};
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -31,7 +30,7 @@ const START: u64 = 60_000_000;
 /// A verified and signed fixture, with what it says beside the artefacts.
 struct Case {
     id: String,
-    signed: Signed<Tron>,
+    signed: SignedOrder,
     owner: Address,
     chain_id: u64,
     htlc: Address,
@@ -51,7 +50,7 @@ fn registry() -> Result<Registry, Box<dyn Error>> {
     Ok(Registry::from_json(&fs::read(fixtures().join("registry.json"))?)?)
 }
 
-fn account(account: &countersign_core::Account) -> Address {
+fn account(account: &countersign::Account) -> Address {
     account.array::<20>().expect("an account of 20 bytes").into()
 }
 
@@ -60,28 +59,25 @@ impl Case {
     fn of(line: &str, registry: &Registry) -> Result<Option<Self>, Box<dyn Error>> {
         let input = format!("{}}}", line.split_once(",\"note\":").ok_or("a line without a note")?.0);
         let value = json::parse(input.as_bytes())?;
-        let root = Node::root(&value, "");
-        let members = root.object()?;
-        let wallet = members.need("wallet")?;
+        let id = serde_json::from_str::<serde_json::Value>(&input)?["id"].as_str().ok_or("no id")?.to_owned();
+        let case = countersign_batch::Case::from_value(&value)?;
+        let wallet = case.wallet()?;
         let Some(key) = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()? else { return Ok(None) };
-        let record = members.get("order").map(OrderRecord::read).transpose()?;
-        let documents = Documents {
-            request: members.need("request")?.value(),
-            response: members.need("response")?.value(),
-            order: members.get("order").map(|node| node.value()),
-        };
-        let policy = Policy::default();
-        let order = Order::open(documents, registry, &policy)?;
-        let owner = order.owner.as_ref().map(account).ok_or("no owner")?;
-        let (asset, amount) = (order.source, order.request.source.amount);
+        let key: Key = key.parse()?;
+        let proposal = case.proposal()?;
+        let source = proposal.request().source.clone();
+        let (owner, amount) = (source.owner.ok_or("no owner")?.parse::<TronAddress>()?.bytes(), source.amount);
+        let asset = registry.asset(source.asset.as_str()).ok_or("no asset")?;
         let htlc = asset.htlc.as_ref().map(account).ok_or("no HTLC")?;
         let token = asset.token.as_ref().and_then(|token| token.account.as_ref()).map(account);
-        let verified = Proposed::<Tron>::new(order)?.verify()?;
+        let verified = countersign::tron::verify(proposal, registry, &Policy::default())?;
+        let record = verified.terms().record.cloned();
         let deposit = verified.deposit();
         let (chain_id, terms) = (deposit.chain_id, deposit.terms.clone());
         let version = deposit.typed_data.as_ref().map_or_else(|| "3".to_owned(), |message| message.version.clone());
-        let key = Tron::read_key(key).map_err(|code| code.name())?;
-        let signed = verified.prepare_json(wallet)?.sign(&key)?;
+        let mut unsigned = prepare_json::<Tron>(&verified, wallet)?;
+        unsigned.sign(&key)?;
+        let signed = unsigned.finish()?;
         let entry = Entry {
             initiator: owner,
             redeemer: terms.redeemer,
@@ -91,7 +87,6 @@ impl Case {
             secretHash: terms.secret_hash,
             closedAt: U256::ZERO,
         };
-        let id = members.need("id")?.text()?.to_owned();
         let destination_data = terms.destination_data.unwrap_or_default();
         Ok(Some(Self { id, signed, owner, chain_id, htlc, token, version, entry, destination_data, record }))
     }
@@ -122,8 +117,17 @@ impl Case {
         Ok(world)
     }
 
-    fn artefacts(&self) -> &Artefacts {
-        self.signed.artefacts()
+    /// The signed transaction with this role.
+    fn transaction(&self, role: Role) -> Option<SignedTransaction<SignedTronTransaction>> {
+        self.signed.transactions().into_iter().find(|transaction| transaction.role == role)
+    }
+
+    fn approval(&self) -> Option<SignedTransaction<SignedTronTransaction>> {
+        self.transaction(Role::Approval)
+    }
+
+    fn initiate(&self) -> SignedTransaction<SignedTronTransaction> {
+        self.transaction(Role::Initiate).expect("every order has a call")
     }
 
     /// What the owner and the HTLC hold.
@@ -145,13 +149,14 @@ impl Case {
 }
 
 /// Executes what a node would take: the call of the broadcast bytes, in the name of whoever signed its id.
-fn execute(world: &mut World, call: &SignedCall) -> Result<Receipt, Box<dyn Error>> {
-    let transaction = Transaction::decode(call.broadcast_bytes().ok_or("not signed")?.as_slice())?;
+fn execute(world: &mut World, call: &SignedTransaction<SignedTronTransaction>) -> Result<Receipt, Box<dyn Error>> {
+    assert_eq!((call.native.broadcast_bytes(), alloy_primitives::hex::encode(call.native.tx_id())), (call.bytes.clone(), call.id.clone()));
+    let transaction = Transaction::decode(call.bytes.as_slice())?;
     let raw = transaction.raw_data.ok_or("no call")?;
     let contract = raw.contract.first().ok_or("no call")?;
     let trigger = TriggerSmartContract::decode(contract.parameter.as_ref().ok_or("no call")?.value.as_slice())?;
     let signature = Signature::from_raw(transaction.signature.first().ok_or("no signature")?)?;
-    let sender = signature.recover_address_from_prehash(&call.payload.tx_id)?;
+    let sender = signature.recover_address_from_prehash(&call.native.tx_id())?;
     assert_eq!(trigger.owner_address, [&[0x41], sender.as_slice()].concat());
     let to = Address::from_slice(&trigger.contract_address[1..]);
     Ok(world.call(sender, to, trigger.data, U256::try_from(trigger.call_value)?)?)
@@ -161,9 +166,9 @@ fn execute(world: &mut World, call: &SignedCall) -> Result<Receipt, Box<dyn Erro
 fn the_calls_lock_exactly_the_amount() -> TestResult {
     for case in Case::all()? {
         let mut world = case.world()?;
-        match (&case.artefacts().approval, case.token) {
+        match (case.approval(), case.token) {
             (Some(approval), Some(token)) => {
-                assert!(execute(&mut world, approval)?.is_success(), "{}", case.id);
+                assert!(execute(&mut world, &approval)?.is_success(), "{}", case.id);
                 assert!(world.allowance(token, case.owner, case.htlc)? >= case.entry.amount, "{}", case.id);
             }
             // Approved long ago.
@@ -173,12 +178,12 @@ fn the_calls_lock_exactly_the_amount() -> TestResult {
             }
             _ => {}
         }
-        let receipt = execute(&mut world, &case.artefacts().initiate)?;
+        let receipt = execute(&mut world, &case.initiate())?;
         case.opened(&world, &receipt)?;
         let event: Htlc::InitiatedWithData = receipt.event(case.htlc).ok_or("no event")?;
         assert_eq!(event.destinationData, case.destination_data, "{}", case.id);
 
-        let again = execute(&mut world, &case.artefacts().initiate);
+        let again = execute(&mut world, &case.initiate());
         assert!(!again.is_ok_and(|receipt| receipt.is_success()), "{}: opened twice", case.id);
     }
     Ok(())
@@ -189,9 +194,9 @@ fn the_signature_locks_the_same_when_a_stranger_brings_it() -> TestResult {
     let relayer = Account::from_phrase("countersign proofs: relayer").address();
     let mut brought = 0;
     for case in Case::all()? {
-        let (Some(token), Some(message)) = (case.token, &case.artefacts().typed_data) else { continue };
+        let (Some(token), Some(message)) = (case.token, &case.signed.payloads().payloads().message) else { continue };
         let mut world = case.world()?;
-        assert_eq!(message.message.hashes.domain_separator, world.read(case.htlc, &Htlc::domainSeparatorCall {})?, "{}", case.id);
+        assert_eq!(message.hashes.domain_separator, world.read(case.htlc, &Htlc::domainSeparatorCall {})?, "{}", case.id);
         let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
         assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
         let Entry { initiator, redeemer, timelock, amount, secretHash, .. } = case.entry.clone();
@@ -238,13 +243,13 @@ fn the_secret_pays_the_redeemer() -> TestResult {
         wrong[0] ^= 1;
         let refusal = recover::redeem(&record, Leg::Source, &wrong, &registry).expect_err("another secret");
         assert_eq!(refusal.code(), Code::SecretWrong, "{}", case.id);
-        let way_out = recover::redeem(&record, Leg::Source, SECRET, &registry)?;
-        assert_eq!((way_out.swap_id_recomputed, way_out.to.bytes(), way_out.amount), (true, redeemer, amount), "{}", case.id);
+        let recovery = recover::redeem(&record, Leg::Source, SECRET, &registry)?;
+        assert_eq!((recovery.swap_id_recomputed, recovery.to.bytes(), recovery.amount), (true, redeemer, amount), "{}", case.id);
         let relayer = Account::from_phrase("countersign proofs: relayer").address();
         let data = Htlc::redeemCall { orderId: id, secret: wrong.into() }.abi_encode();
         let receipt = world.call(relayer, case.htlc, data, U256::ZERO)?;
         assert_eq!(receipt.reverted_with(), Some(Htlc::WrongSecret { orderId: id }), "{}", case.id);
-        assert!(world.call(relayer, way_out.call.to.bytes(), way_out.call.data, U256::ZERO)?.is_success(), "{}", case.id);
+        assert!(world.call(relayer, recovery.call.to.bytes(), recovery.call.data, U256::ZERO)?.is_success(), "{}", case.id);
         let paid = match case.token {
             Some(token) => world.balance_of(token, redeemer)?,
             None => world.native_balance_of(redeemer),
@@ -263,23 +268,23 @@ fn the_record_alone_leads_back_to_the_funds() -> TestResult {
     for case in Case::all()? {
         let Some(record) = case.record.as_ref().filter(|record| record.version == "v3") else { continue };
         let mut world = case.world()?;
-        match (&case.artefacts().approval, case.token) {
+        match (case.approval(), case.token) {
             (None, Some(token)) => {
                 let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
                 assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
             }
-            (Some(approval), _) => assert!(execute(&mut world, approval)?.is_success()),
+            (Some(approval), _) => assert!(execute(&mut world, &approval)?.is_success()),
             _ => {}
         }
-        let receipt = execute(&mut world, &case.artefacts().initiate)?;
+        let receipt = execute(&mut world, &case.initiate())?;
         let id = case.opened(&world, &receipt)?;
-        let way_out = recover::refund(record, Leg::Source, &registry)?;
-        assert_eq!(way_out.swap_id == id.0, way_out.swap_id_recomputed, "{}", case.id);
-        if !way_out.swap_id_recomputed {
+        let recovery = recover::refund(record, Leg::Source, &registry)?;
+        assert_eq!(recovery.swap_id == id.0, recovery.swap_id_recomputed, "{}", case.id);
+        if !recovery.swap_id_recomputed {
             continue;
         }
         let relayer = Account::from_phrase("countersign proofs: relayer").address();
-        let refund = |world: &mut World| world.call(relayer, way_out.call.to.bytes(), way_out.call.data.clone(), U256::ZERO);
+        let refund = |world: &mut World| world.call(relayer, recovery.call.to.bytes(), recovery.call.data.clone(), U256::ZERO);
         world.advance_blocks(u64::try_from(case.entry.timelock)?);
         let early: Option<Htlc::NotExpired> = refund(&mut world)?.reverted_with();
         assert!(early.is_some(), "{}", case.id);

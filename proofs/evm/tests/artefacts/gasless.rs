@@ -2,7 +2,8 @@
 
 use alloy_primitives::{Signature, keccak256};
 use alloy_sol_types::SolValue;
-use countersign::json::{self, Node};
+use countersign::RequestId;
+use countersign::evm::ExternalSignature;
 
 use super::*;
 
@@ -13,11 +14,10 @@ fn bring(stage: &Stage, signature: impl Into<Bytes>) -> Htlc::initiateWithSignat
 }
 
 /// What the wallet sends to the service.
-fn submission(signed: &AnySigned) -> Result<Vec<u8>, Box<dyn Error>> {
-    let json = serde_json::to_value(signed)?;
+fn submission(signed: &SignedOrder) -> Result<Vec<u8>, Box<dyn Error>> {
+    let json = serde_json::to_value(JsonArtefacts::<Evm>(signed.payloads().payloads()))?;
     let printed = json["typed_data"]["signature"].as_str().ok_or("a signed message")?;
-    let AnySigned::Evm(signed) = signed else { return Err("an order of another family".into()) };
-    assert_eq!(signed.artefacts().submission().ok_or("a signed message")?.signature, printed);
+    assert_eq!(signed.gasless().ok_or("a signed message")?.signature, printed);
     Ok(hex::decode(printed)?)
 }
 
@@ -28,12 +28,12 @@ fn refused(stage: &mut Stage, signature: Vec<u8>) -> TestResult {
     Ok(())
 }
 
-/// Attaches one signature of the message from outside.
-fn attach(stage: &Stage, signature: &[u8]) -> Result<AnySigned, countersign::Refusal> {
-    let text = json!({ "typed_data": hex::encode_prefixed(signature) }).to_string();
-    let value = json::parse(text.as_bytes())?;
-    let unsigned = unsigned(&stage.order(WBTC).case(&stage.wallet(&stage.owner)), &Policy::default())?;
-    unsigned.attach_json(Node::root(&value, "/signatures"))
+/// Attaches the message's signature by an external signer, on the gasless path.
+fn attach(stage: &Stage, signature: &[u8]) -> Result<SignedOrder, Refusal> {
+    let mut unsigned = stage.order(WBTC).unsigned(FundingPath::Gasless, &Policy::default())?;
+    let signature: ExternalSignature = hex::encode_prefixed(signature).parse()?;
+    unsigned.attach(RequestId::TypedData, signature)?;
+    Ok(unsigned.finish()?)
 }
 
 fn flipped(signature: &[u8], bit: usize) -> Vec<u8> {
@@ -55,8 +55,7 @@ fn the_digest_is_the_contract_s() -> TestResult {
         there.deploy_at(WBTC.htlc, &Contract::Htlc { token: Address::with_last_byte(1), version })?;
 
         let signed = stage.sign(&Order { domain: Some(version), ..stage.order(WBTC) })?;
-        let AnySigned::Evm(signed) = &signed else { return Err("an order of another family".into()) };
-        let hashes = signed.artefacts().typed_data.as_ref().ok_or("a signed message")?.message.hashes;
+        let hashes = signed.payloads().payloads().message.as_ref().ok_or("a signed message")?.hashes;
         assert_eq!(hashes.domain_separator, there.read(WBTC.htlc, &Htlc::domainSeparatorCall {})?);
         let kind = there.read(WBTC.htlc, &Htlc::INITIATE_TYPEHASHCall {})?;
         let Entry { redeemer, timelock, amount, secretHash, .. } = stage.entry();
@@ -82,7 +81,7 @@ fn the_signature_locks_what_the_call_would_have_locked() -> TestResult {
     Ok(())
 }
 
-/// The answer holds two ways to fund one order, and the wallet may have signed both.
+/// The answer has both funding paths, and the wallet may have signed both.
 #[test]
 fn call_and_signature_cannot_both_lock_funds() -> TestResult {
     let mut stage = Stage::new()?;
@@ -144,7 +143,7 @@ fn what_the_contract_would_refuse_is_not_attached() -> TestResult {
         let refusal = attach(&stage, &bad).expect_err("not the owner's signature");
         let codes = [Code::SignatureMismatch, Code::SignatureMalformed, Code::SignatureHighS];
         assert!(codes.contains(&refusal.code()), "{refusal}");
-        assert_eq!(refusal.location(), "/signatures/typed_data");
+        assert_eq!(refusal.location(), "");
     }
     Ok(())
 }

@@ -2,11 +2,12 @@
 //! transactions and signatures leave behind.
 //!
 //! Responses are put together with this crate's own types, and contracts stand at the addresses that they name. The
-//! transactions come out of the library's JSON, as a wallet would broadcast them.
+//! transactions are the bytes that the library gives for broadcast, which must be those of its native types and of its JSON.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::arithmetic_side_effects,
     reason = "the helpers of the tests, where a panic is a failed test"
 )]
@@ -21,14 +22,17 @@ mod token;
 
 use std::error::Error;
 
+use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, address, b256, hex};
 use alloy_sol_types::{SolCall, sol};
-use countersign::{AnySigned, Code, Policy};
+use countersign::evm::{Calls, Evm, FundingPath, Key, SignedOrder, UnsignedOrder};
+use countersign::{Code, Policy, Refusal, Role};
+use countersign_batch::JsonArtefacts;
 use countersign_proofs_evm::abi::{Erc20, Htlc, Order as Entry};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
 use serde_json::{Value, json};
 
-use crate::order::{Order, unsigned};
+use crate::order::Order;
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -130,25 +134,28 @@ impl Stage {
         Order::new(asset, self.owner.address())
     }
 
-    /// The wallet's context for the sender's next transaction.
-    fn wallet(&self, sender: &Account) -> Value {
-        let nonce = self.world.nonce_of(sender.address());
-        json!({ "nonce": nonce, "max_fee_per_gas": "3000000000", "max_priority_fee_per_gas": "1000000000" })
+    /// Both funding paths, with nonce and fees for the sender's next transactions.
+    fn wallet(&self, sender: &Account) -> FundingPath<Calls> {
+        FundingPath::Both(self.calls(sender))
+    }
+
+    /// Nonce and fees for the sender's next transactions.
+    fn calls(&self, sender: &Account) -> Calls {
+        Calls::eip1559(self.world.nonce_of(sender.address()), 3_000_000_000, 1_000_000_000)
     }
 
     /// Takes the owner's order through every check and signs it.
-    fn sign(&self, order: &Order) -> Result<AnySigned, Box<dyn Error>> {
-        let case = order.case(&self.wallet(&self.owner));
-        Ok(unsigned(&case, &Policy::default())?.sign(&secret(&self.owner))?)
+    fn sign(&self, order: &Order) -> Result<SignedOrder, Refusal> {
+        sign(order.unsigned(self.wallet(&self.owner), &Policy::default())?, &self.owner)
     }
 
     /// Broadcasts every transaction of an order; gives their receipts.
-    fn broadcast(&mut self, signed: &AnySigned) -> Result<Vec<Receipt>, Box<dyn Error>> {
+    fn broadcast(&mut self, signed: &SignedOrder) -> Result<Vec<Receipt>, Box<dyn Error>> {
         transactions(signed)?.iter().map(|raw| Ok(self.world.send_raw(raw)?)).collect()
     }
 
     /// As [`Stage::broadcast`]; all must succeed. Gives the id under which the contract holds the order.
-    fn execute(&mut self, signed: &AnySigned, asset: Asset) -> Result<B256, Box<dyn Error>> {
+    fn execute(&mut self, signed: &SignedOrder, asset: Asset) -> Result<B256, Box<dyn Error>> {
         let receipts = self.broadcast(signed)?;
         for receipt in &receipts {
             assert!(receipt.is_success(), "{:?}", receipt.outcome);
@@ -200,20 +207,31 @@ impl Stage {
     }
 }
 
-/// A key as wallets hand it over.
-fn secret(account: &Account) -> String {
-    format!("{:#x}", account.secret())
+/// Signs everything with one key, given as wallets hand it over.
+fn sign(mut unsigned: UnsignedOrder, account: &Account) -> Result<SignedOrder, Refusal> {
+    let key: Key = format!("{:#x}", account.secret()).parse().expect("a key");
+    unsigned.sign(&key)?;
+    Ok(unsigned.finish()?)
 }
 
 /// The signed transactions in the order in which they are sent: those of the JSON, which must be the native ones.
-fn transactions(signed: &AnySigned) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
-    let json = serde_json::to_value(signed)?;
+fn transactions(signed: &SignedOrder) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    let json = serde_json::to_value(JsonArtefacts::<Evm>(signed.payloads().payloads()))?;
     let found = ["approval_reset", "approval", "initiate"].iter().filter_map(|key| json[*key]["signed"].as_str());
     let found = found.map(hex::decode).collect::<Result<Vec<_>, _>>()?;
-    let AnySigned::Evm(signed) = signed else { return Err("an order of another family".into()) };
-    let artefacts = signed.artefacts();
-    let calls = [&artefacts.approval_reset, &artefacts.approval].into_iter().flatten().chain([&artefacts.initiate]);
-    assert_eq!(found, calls.map(|call| call.raw().expect("signed")).collect::<Vec<_>>());
+    let (roles, bytes): (Vec<_>, Vec<_>) = signed
+        .transactions()
+        .into_iter()
+        .map(|transaction| {
+            assert_eq!(
+                (transaction.native.encoded_2718(), transaction.native.hash().to_string()),
+                (transaction.bytes.clone(), transaction.id)
+            );
+            (transaction.role, transaction.bytes)
+        })
+        .unzip();
+    assert!([Role::ApprovalReset, Role::Approval, Role::Initiate].ends_with(&roles), "{roles:?}");
+    assert_eq!(found, bytes);
     Ok(found)
 }
 

@@ -31,7 +31,7 @@ fn another_value_is_refused_here_as_it_is_there() -> TestResult {
         let order = stage.order(ETH);
         let mut result = order.result();
         result["initiate_transaction"]["value"] = json!(format!("{value:#x}"));
-        let refusal = unsigned(&order.answered(&result, &stage.wallet(&stage.owner)), &Policy::default()).expect_err("another value");
+        let refusal = order.answered(&result, stage.wallet(&stage.owner), &Policy::default()).expect_err("another value");
         assert_eq!((refusal.code(), refusal.location()), (Code::ValueMismatch, "/response/result/initiate_transaction/value"));
 
         let receipts = by_hand(&mut stage, &result)?;

@@ -3,9 +3,8 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use alloy_sol_types::SolCall;
-use countersign::case::Case;
-use countersign::json::{self, Node};
-use countersign::{AnyUnsigned, Code, Policy, Refusal, Registry, open};
+use countersign::evm::{Calls, FundingPath, UnsignedOrder};
+use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, RequestedLeg, SecretHash, Verified};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use serde_json::{Value, json};
 
@@ -22,7 +21,7 @@ pub(crate) struct Order {
     /// The allowance that the answer proposes.
     pub(crate) approval: Option<U256>,
     pub(crate) destination_data: Option<Bytes>,
-    /// Version of the typed data's domain; without it there is no gasless way.
+    /// Version of the typed data's domain; without it there is no gasless path.
     pub(crate) domain: Option<&'static str>,
     /// The source's and the destination's swap ids: with them there is an order record.
     pub(crate) swap_ids: Option<[B256; 2]>,
@@ -124,24 +123,33 @@ impl Order {
         })
     }
 
-    /// One case of the batch contract.
-    pub(crate) fn case(&self, wallet: &Value) -> Value {
-        self.answered(&self.result(), wallet)
+    /// What the wallet asked for.
+    fn request(&self) -> Result<CreateOrder, Refusal> {
+        let leg = |asset: Asset, amount| -> Result<_, Refusal> {
+            let id = asset.id.parse().map_err(|error| Refusal::new(error, asset.id))?;
+            Ok(RequestedLeg::new(id, self.owner.to_string(), U256::from(amount)))
+        };
+        let mut source = leg(self.asset, AMOUNT)?;
+        source.delegate = self.delegate.map(|delegate| delegate.to_string());
+        Ok(CreateOrder::new(source, leg(CBBTC, PAYOUT)?).with_secret_hash(SecretHash(SECRET_HASH.0)))
     }
 
-    /// As [`Order::case`], with another result.
-    pub(crate) fn answered(&self, result: &Value, wallet: &Value) -> Value {
-        let owner = self.owner.to_string();
-        json!({
-            "request": {
-                "source": { "asset": self.asset.id, "owner": owner, "delegate": self.delegate.map(|it| it.to_string()), "amount": AMOUNT.to_string() },
-                "destination": { "asset": CBBTC.id, "owner": owner, "amount": PAYOUT.to_string() },
-                "secret_hash": hex::encode(SECRET_HASH),
-            },
-            "response": { "status": "Ok", "result": result },
-            "order": self.record(),
-            "wallet": wallet,
-        })
+    /// Takes the honest answer through every check and prepares it.
+    pub(crate) fn unsigned(&self, path: FundingPath<Calls>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
+        self.answered(&self.result(), path, policy)
+    }
+
+    /// As [`Order::unsigned`], with another result.
+    pub(crate) fn answered(&self, result: &Value, path: FundingPath<Calls>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
+        let (registry, request) = (registry()?, self.request()?);
+        let response = json!({ "status": "Ok", "result": result }).to_string();
+        let record = self.swap_ids.map(|_| self.record().to_string());
+        let mut proposal = Proposal::new(&request, response.as_bytes());
+        if let Some(record) = &record {
+            proposal = proposal.with_record(record.as_bytes());
+        }
+        let Verified::Evm(verified) = countersign::verify(proposal, &registry, policy)? else { panic!("an order of another family") };
+        verified.prepare(path)
     }
 }
 
@@ -164,14 +172,4 @@ pub(crate) fn registry() -> Result<Registry, Refusal> {
         "solvers": [solver(WBTC), solver(CBBTC)],
     });
     Registry::from_json(text.to_string().as_bytes())
-}
-
-/// Opens, verifies and prepares a case.
-pub(crate) fn unsigned(case: &Value, policy: &Policy) -> Result<AnyUnsigned, Refusal> {
-    let (registry, text) = (registry()?, case.to_string());
-    let value = json::parse(text.as_bytes())?;
-    let case = Case::of(&value)?;
-    let verified = open(case.documents, &registry, policy)?.verify()?;
-    let wallet = case.wallet.ok_or_else(|| Refusal::new(Code::MissingField, "/wallet"))?;
-    verified.prepare_json(Node::root(wallet, "/wallet"))
 }

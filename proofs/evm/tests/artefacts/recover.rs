@@ -1,10 +1,9 @@
-//! The ways out, from an order record alone.
+//! Recovery from an order record alone.
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::TxKind;
+use countersign::OrderRecord;
 use countersign::evm::recover::{self, Leg, Recovery};
-use countersign::json::{self, Node};
-use countersign::wire::{OrderRecord, Read};
 
 use super::order::registry;
 use super::*;
@@ -39,18 +38,16 @@ impl Paid {
         Ok(Self { source, payout, order })
     }
 
-    fn record(&self) -> Result<OrderRecord, countersign::Refusal> {
+    fn record(&self) -> Result<OrderRecord, Refusal> {
         read(&self.order.record())
     }
 }
 
-fn read(record: &Value) -> Result<OrderRecord, countersign::Refusal> {
-    let text = record.to_string();
-    let value = json::parse(text.as_bytes())?;
-    OrderRecord::read(Node::root(&value, "/order"))
+fn read(record: &Value) -> Result<OrderRecord, Refusal> {
+    OrderRecord::from_json(record.to_string().as_bytes())
 }
 
-/// Signs a recovery call by hand and broadcasts it.
+/// Signs a recovery, requires the bytes that a signature by hand gives, and broadcasts them.
 fn send(stage: &mut Stage, recovery: &Recovery, signer: &Account) -> Result<Receipt, Box<dyn Error>> {
     assert_eq!(recovery.chain_id, stage.world.chain_id());
     let transaction = TxEip1559 {
@@ -64,7 +61,11 @@ fn send(stage: &mut Stage, recovery: &Recovery, signer: &Account) -> Result<Rece
         input: recovery.call.data.clone(),
         ..TxEip1559::default()
     };
-    Ok(stage.world.send_raw(&signer.sign_transaction(transaction))?)
+    let by_hand = signer.sign_transaction(transaction);
+    let signed = sign(recovery.prepare(signer.address(), &stage.calls(signer))?, signer)?;
+    let [transaction] = signed.transactions().try_into().map_err(|_| "one transaction")?;
+    assert_eq!((transaction.role, &transaction.bytes), (recovery.role, &by_hand));
+    Ok(stage.world.send_raw(&by_hand)?)
 }
 
 #[test]

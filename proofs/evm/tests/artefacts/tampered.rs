@@ -54,7 +54,7 @@ pub(crate) fn by_hand(stage: &mut Stage, result: &Value) -> Result<Vec<Receipt>,
 /// Requires the refusal, then does the harm; gives the receipts.
 fn refused_then_done(stage: &mut Stage, result: &Value, code: Code, at: &str) -> Result<Vec<Receipt>, Box<dyn Error>> {
     let (order, wallet) = (stage.order(WBTC), stage.wallet(&stage.owner));
-    let refusal = unsigned(&order.answered(result, &wallet), &Policy::default()).expect_err("a tampered answer");
+    let refusal = order.answered(result, wallet, &Policy::default()).expect_err("a tampered answer");
     assert_eq!((refusal.code(), refusal.location()), (code, format!("/response/result/{at}").as_str()), "{refusal}");
     let receipts = by_hand(stage, result)?;
     for receipt in &receipts {
@@ -65,7 +65,7 @@ fn refused_then_done(stage: &mut Stage, result: &Value, code: Code, at: &str) ->
 
 /// An answer with other calldata in one of its transactions.
 fn answer(stage: &Stage, transaction: &str, call: &impl SolCall) -> Value {
-    // Without its twin, which would tell the two apart as well.
+    // Without the typed data, with which the changed call would disagree.
     let mut result = Order { domain: None, ..stage.order(WBTC) }.result();
     result[transaction]["data"] = json!(hex::encode_prefixed(call.abi_encode()));
     result
@@ -192,12 +192,12 @@ fn another_spender() -> TestResult {
 
 /// The call is honest; the message beside it is not.
 #[test]
-fn a_message_that_tells_another_story_than_the_call() -> TestResult {
+fn a_message_that_disagrees_with_the_call() -> TestResult {
     let mut stage = Stage::new()?;
     let (order, wallet) = (stage.order(WBTC), stage.wallet(&stage.owner));
     let mut result = order.result();
     result["typed_data"]["message"]["amount"] = json!(format!("{MINTED:#x}"));
-    let refusal = unsigned(&order.answered(&result, &wallet), &Policy::default()).expect_err("a tampered message");
+    let refusal = order.answered(&result, wallet, &Policy::default()).expect_err("a tampered message");
     assert_eq!((refusal.code(), refusal.location()), (Code::PayloadsDisagree, "/response/result/typed_data/message/amount"));
 
     stage.approved_before(WBTC, stage.owner.address(), MINTED)?;

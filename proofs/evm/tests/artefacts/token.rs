@@ -4,7 +4,7 @@ use countersign_proofs_evm::revm::context_interface::result::InvalidTransaction;
 
 use super::*;
 
-fn codes(signed: &AnySigned) -> Vec<Code> {
+fn codes(signed: &SignedOrder) -> Vec<Code> {
     signed.warnings().list().iter().map(|warning| warning.code).filter(|code| *code != Code::NoOrderRecord).collect()
 }
 
@@ -41,7 +41,7 @@ fn a_policy_of_exact_approvals_leaves_no_allowance() -> TestResult {
         for asset in [WBTC, USDT] {
             let mut stage = Stage::new()?;
             let order = Order { approval: Some(approval), ..stage.order(asset) };
-            let signed = unsigned(&order.case(&stage.wallet(&stage.owner)), &policy)?.sign(&secret(&stage.owner))?;
+            let signed = sign(order.unsigned(stage.wallet(&stage.owner), &policy)?, &stage.owner)?;
             assert_eq!(codes(&signed), []);
             let id = stage.execute(&signed, asset)?;
             assert_eq!(stage.world.order(asset.htlc, id)?, stage.entry());
@@ -78,9 +78,8 @@ fn a_left_over_allowance_of_a_stubborn_token_needs_the_reset() -> TestResult {
     assert!(initiate.reverted_with::<Erc20::InsufficientAllowance>().is_some(), "{:?}", initiate.outcome);
     assert_eq!(without.holdings(USDT)?, tokens([MINTED, MINTED, MINTED, 0, 0]));
 
-    let mut wallet = stage.wallet(&stage.owner);
-    wallet["reset_approval"] = json!(true);
-    let signed = unsigned(&order.case(&wallet), &Policy::default())?.sign(&secret(&stage.owner))?;
+    let wallet = FundingPath::Both(stage.calls(&stage.owner).with_allowance_reset());
+    let signed = sign(order.unsigned(wallet, &Policy::default())?, &stage.owner)?;
     assert_eq!(transactions(&signed)?.len(), 3);
     let id = stage.execute(&signed, USDT)?;
     assert_eq!(stage.world.order(USDT.htlc, id)?, stage.entry());
@@ -112,8 +111,8 @@ fn destination_data_arrives_and_changes_nothing_else() -> TestResult {
 #[test]
 fn legacy_transactions_execute_at_their_gas_price() -> TestResult {
     let mut stage = Stage::new()?;
-    let wallet = json!({ "nonce": 0, "gas_price": "2000000000" });
-    let signed = unsigned(&stage.order(WBTC).case(&wallet), &Policy::default())?.sign(&secret(&stage.owner))?;
+    let wallet = FundingPath::Both(Calls::legacy(0, 2_000_000_000));
+    let signed = sign(stage.order(WBTC).unsigned(wallet, &Policy::default())?, &stage.owner)?;
     // A transaction of another type begins with its type, which is below 0x80; a legacy one with the head of a list.
     assert!(transactions(&signed)?.iter().all(|raw| raw[0] >= 0xc0));
     let receipts = stage.broadcast(&signed)?;
