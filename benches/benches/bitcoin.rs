@@ -5,12 +5,9 @@ use std::hint::black_box;
 use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign::bitcoin::htlc::{Htlc, Tree};
-use countersign::bitcoin::transaction::{Selection, Wallet};
-use countersign::bitcoin::{Bitcoin, FeeRate, Utxo};
+use countersign::bitcoin::{Bitcoin, FeeRate, Selection, Utxo, VerifiedOrder, Wallet};
 use countersign::chains::taproot::tweak;
-use countersign::core::{Order, Proposed, Verified};
-use countersign::json::parse;
-use countersign::{Documents, Policy, Registry};
+use countersign::{CreateOrder, Policy, Proposal, Registry};
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
 use secp256k1::{Scalar, Secp256k1, XOnlyPublicKey};
 
@@ -51,13 +48,11 @@ fn main() {
     let many = |small: u64| (0..10_000_u64).map(move |index| small + index.wrapping_mul(2_654_435_761) % (small * 10));
     for (name, small) in [(COINS, 1_000), (NO_MATCH, 5)] {
         let utxos: Vec<_> = (0..).zip(many(small)).map(|(index, value)| coin(index, value + 90)).collect();
-        let mut wallet = Wallet::new(utxos, CHANGE.to_owned(), FeeRate::whole(1));
-        wallet.selection = Selection::Lowest;
-        let line = case(CASES, "bitcoin-address");
+        let wallet = Wallet::new(utxos, CHANGE, FeeRate::from_whole(1)).with_selection(Selection::LowestFee);
         group.bench_function(name, |b| {
             b.iter_batched(
-                || verified(&line, &registry),
-                |order| order.prepare(black_box(&wallet)).map(drop),
+                || wallet.clone(),
+                |wallet| drop(with_record.prepare(black_box(wallet)).expect("prepare")),
                 criterion::BatchSize::SmallInput,
             )
         });
@@ -75,13 +70,14 @@ fn coin(index: u32, value: u64) -> Utxo {
     Utxo::new(OutPoint { txid: Txid::from_byte_array([7; 32]), vout: index }, output).expect("p2wpkh")
 }
 
-fn verified(line: &str, registry: &Registry) -> Verified<Bitcoin> {
+fn verified(line: &str, registry: &Registry) -> VerifiedOrder {
     let policy = Policy::default();
     let [request, response] = ["request", "response"].map(|name| member(line, name));
     let record = line.contains("\"order\":").then(|| member(line, "order"));
-    let (request, response) = (parse(request.as_bytes()).expect("JSON"), parse(response.as_bytes()).expect("JSON"));
-    let record = record.as_ref().map(|text| parse(text.as_bytes()).expect("JSON"));
-    let documents = Documents { request: &request, response: &response, order: record.as_ref() };
-    let order = Order::open(documents, registry, &policy).expect("open");
-    Proposed::<Bitcoin>::new(order).expect("Bitcoin").verify().expect("verify")
+    let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
+    let mut proposal = Proposal::new(&request, response.as_bytes());
+    if let Some(record) = &record {
+        proposal = proposal.with_record(record.as_bytes());
+    }
+    countersign::bitcoin::verify(proposal, registry, &policy).expect("verify")
 }

@@ -4,11 +4,10 @@
 
 use std::fs;
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::json::{self, Node};
-use countersign::wire::{CreateOrder, Read};
-use countersign::{AssetId, Policy, Registry};
+use countersign::{AssetId, CreateOrder, GaslessSubmission, Policy, Registry};
 use countersign_benches::{REGISTRY, case, criterion, member};
 use countersign_client::{
     Action, Api, AppId, Client, Flow, OrderId, Pace, QuoteAmount, QuoteRequest, Request, Response, StreamExt, Transport, TransportError,
@@ -65,17 +64,15 @@ fn calls(c: &mut Criterion) {
     let memory = Memory::new();
     let id = OrderId::parse(&memory.id).expect("an id");
     let api = Api::new("https://service.example", Some(AppId::new("app").expect("an id"))).expect("an address");
-    let client = Client::new(api, memory);
+    let client = Arc::new(Client::new(api, memory));
     let line = case(CASES, CASE);
     let request = member(&line, "request");
-    let value = json::parse(request.as_bytes()).expect("JSON");
-    let order = CreateOrder::read(Node::root(&value, "")).expect("a request");
-    let asset = |text| AssetId::parse(text).expect("an asset");
+    let order = CreateOrder::from_json(request.as_bytes()).expect("a request");
+    let asset = |text: &str| text.parse::<AssetId>().expect("an asset");
     let quote = QuoteRequest::new(asset("arbitrum:wbtc"), asset("bitcoin:btc"), QuoteAmount::From(order.source.amount));
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("a registry");
-    let policy = Policy::default();
-    let flow = Flow::new(&client, &registry, &policy);
-    let swap = flow.create(&order).now_or_never().expect("at once").expect("created");
+    let flow = Flow::new(Arc::clone(&client), registry, Policy::default());
+    let swap = flow.create(order.clone()).now_or_never().expect("at once").expect("created");
 
     let mut group = c.benchmark_group("client");
     group.bench_function("quote", |b| b.iter(|| client.quote(black_box(&quote)).now_or_never().expect("at once").expect("ok")));
@@ -84,8 +81,8 @@ fn calls(c: &mut Criterion) {
     });
     group.bench_function("order record", |b| b.iter(|| client.order(black_box(&id)).now_or_never().expect("at once").expect("ok")));
     group.bench_function("gasless PATCH", |b| {
-        let signature = format!("0x{}1b", "ab".repeat(64));
-        b.iter(|| client.act(&id, &Action::Initiate { signature: black_box(&signature) }).now_or_never().expect("at once").expect("ok"))
+        let body = GaslessSubmission::new(format!("0x{}1b", "ab".repeat(64)));
+        b.iter(|| client.act(&id, &Action::Initiate(black_box(&body))).now_or_never().expect("at once").expect("ok"))
     });
     group.bench_function("fetch the record and verify the order", |b| {
         b.iter(|| flow.verify(black_box(&swap)).now_or_never().expect("at once").expect("ok"))
@@ -111,10 +108,10 @@ fn tracking() {
     runtime.block_on(async {
         let begin = Instant::now();
         let follow = async |id| {
-            let mut news = std::pin::pin!(track(&client, id, &registry, Pace::default(), |_| Ok(())));
+            let mut news = std::pin::pin!(track(&client, &registry, id, Pace::default(), |_| Ok(())));
             while news.next().await.is_some() {}
         };
-        let mut all: FuturesUnordered<_> = ids.iter().map(follow).collect();
+        let mut all: FuturesUnordered<_> = ids.into_iter().map(follow).collect();
         for minutes in [1, 10, 20, 40, 60] {
             let end = begin + Duration::from_secs(60 * minutes);
             let _ = tokio::time::timeout_at(end, all.next()).await;

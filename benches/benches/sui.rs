@@ -2,10 +2,8 @@
 
 use std::hint::black_box;
 
-use countersign::core::Order;
-use countersign::json::{self, Value};
 use countersign::sui::Sui;
-use countersign::{Documents, Policy, Registry};
+use countersign::{CreateOrder, Policy, Proposal, Registry};
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
 use ed25519_dalek::Signer;
 use sui_sdk_types::hash::Hasher;
@@ -29,7 +27,7 @@ fn main() {
     group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response)).signing_digest()));
     // What no verification by these libraries can leave out: no rule, no allocation of ours is in it.
     let request = member(&line, "request");
-    let request = json::parse(request.as_bytes()).expect("JSON");
+    let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
     group.bench_function(FLOOR, |b| b.iter(|| floor(black_box(&response), &request, &registry)));
     let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
     group.bench_function(SIGNATURE, |b| b.iter(|| key.sign(black_box(&[9; 32]))));
@@ -38,18 +36,19 @@ fn main() {
     print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[PEER, FLOOR, SIGNATURE]].concat());
 }
 
-fn floor(response: &str, request: &Value<'_>, registry: &Registry) -> (usize, Digest) {
-    let policy = Policy::default();
-    let response = json::parse(response.as_bytes()).expect("JSON");
-    let order = Order::open(Documents { request, response: &response, order: None }, registry, &policy).expect("open");
-    let bytes = order.result.object().and_then(|result| result.need("ptb_bytes")?.byte_array()).expect("bytes");
-    let kind: TransactionKind = bcs::from_bytes(&bytes).expect("a kind");
-    let written = bcs::to_bytes(&kind).expect("BCS");
-    let mut hasher = Hasher::new();
-    // Sender, one coin and the rest of the gas data are 185 bytes more.
-    hasher.update(&written);
-    hasher.update([0; 185]);
-    (written.len(), hasher.finalize())
+fn floor(response: &str, request: &CreateOrder, registry: &Registry) -> (usize, Digest) {
+    let proposal = Proposal::new(request, response.as_bytes());
+    let floor = proposal.open(registry, &Policy::default(), |order| {
+        let bytes = order.result.object()?.need("ptb_bytes")?.byte_array()?;
+        let kind: TransactionKind = bcs::from_bytes(&bytes).expect("a kind");
+        let written = bcs::to_bytes(&kind).expect("BCS");
+        let mut hasher = Hasher::new();
+        // Sender, one coin and the rest of the gas data are 185 bytes more.
+        hasher.update(&written);
+        hasher.update([0; 185]);
+        Ok((written.len(), hasher.finalize()))
+    });
+    floor.expect("an order with bytes")
 }
 
 fn unverified(response: &str) -> Transaction {
