@@ -46,7 +46,12 @@ fn coin(script_pubkey: ScriptBuf) -> Result<Utxo, Box<dyn Error>> {
     let previous = Transaction {
         version: Version::TWO,
         lock_time: LockTime::ZERO,
-        input: vec![TxIn { previous_output: OutPoint::null(), script_sig: ScriptBuf::new(), sequence: Sequence::MAX, witness: Witness::new() }],
+        input: vec![TxIn {
+            previous_output: OutPoint::null(),
+            script_sig: ScriptBuf::new(),
+            sequence: Sequence::MAX,
+            witness: Witness::new(),
+        }],
         output: vec![output.clone()],
     };
     Ok(Utxo::with_previous_tx(OutPoint { txid: previous.compute_txid(), vout: 0 }, output, previous)?)
@@ -56,7 +61,11 @@ fn coin(script_pubkey: ScriptBuf) -> Result<Utxo, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Hardware(Xpriv::new_master(Network::Testnet, b"countersign example: bitcoin")?);
     let request = CreateOrder::new(
-        RequestedLeg::new("bitcoin_testnet:btc".parse()?, "tb1pjrrcgcfdy7g4myuhnfa507khd7t2wuh04rxgfpjpet5eepp3fq5qvlce5a", U256::from(50_000)),
+        RequestedLeg::new(
+            "bitcoin_testnet:btc".parse()?,
+            "tb1pjrrcgcfdy7g4myuhnfa507khd7t2wuh04rxgfpjpet5eepp3fq5qvlce5a",
+            U256::from(50_000),
+        ),
         RequestedLeg::new("base_sepolia:usdc".parse()?, "0x8B68811FD7257C126E9d6ac074a76C5AE34424c4", U256::from(49_000_000)),
     )
     .with_secret_hash("0x2dbe3df67b8b4a6d6cf1289af19adf99507bdbbe12601025b9a5812071570f2c".parse()?);
@@ -76,7 +85,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let signed = device.sign(&request.payload.psbt.to_string())?;
     unsigned.attach(RequestId::Input(0), ExternalSignature::Psbt(Box::new(signed)))?;
     for transaction in unsigned.finish()?.transactions() {
-        println!("broadcast {}, {} bytes; it pays the deposit: {}", transaction.id, transaction.bytes.len(), order.matches(&transaction.native)?);
+        println!(
+            "broadcast {}, {} bytes; it pays the deposit: {}",
+            transaction.id,
+            transaction.bytes.len(),
+            order.matches(&transaction.native)?
+        );
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 
 use alloy_network::TxSignerSync;
 use alloy_signer_local::PrivateKeySigner;
-use countersign::evm::alloy_consensus::{TxEip1559, TxEnvelope, SignableTransaction};
+use countersign::evm::alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope};
 use countersign::evm::alloy_primitives::TxKind;
 use countersign::evm::external::SendTransaction;
 use countersign::evm::{self, ApprovalPlan, Gasless, Payload};

@@ -4,9 +4,7 @@
 use std::error::Error;
 
 use countersign::starknet::starknet_signers::{LocalWallet, Signer, SigningKey};
-use countersign::starknet::{
-    self, Call, ExecutionEncoding, Felt, Gasless, InvokeTransaction, ResourceBound, ResourceBounds,
-};
+use countersign::starknet::{self, Call, ExecutionEncoding, Felt, Gasless, InvokeTransaction, ResourceBound, ResourceBounds};
 use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 use futures_util::FutureExt;
@@ -22,7 +20,8 @@ async fn execute(account: Felt, calls: &[Call], signer: &LocalWallet) -> Result<
 
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let signer = LocalWallet::from_signing_key(SigningKey::from_secret_scalar(Felt::from_hex(include_str!("../keys/starknet.key").trim())?));
+    let signer =
+        LocalWallet::from_signing_key(SigningKey::from_secret_scalar(Felt::from_hex(include_str!("../keys/starknet.key").trim())?));
     let account = "0x03b85419ff93554077c0809b470cefb22acde8ad57aac1c7ec8c7586e9b83f92";
     let request = CreateOrder::new(
         RequestedLeg::new("starknet:wbtc".parse()?, account, U256::from(1_250_000)),

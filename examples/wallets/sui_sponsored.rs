@@ -14,7 +14,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sponsor = Ed25519PrivateKey::new([7; 32]);
     let request = CreateOrder::new(
         RequestedLeg::new("sui_testnet:sui".parse()?, sender.public_key().derive_address().to_string(), U256::from(3_000_000_000_u64)),
-        RequestedLeg::new("bitcoin_testnet:btc".parse()?, "tb1p92z4arukswp6vy7dyzey53ezjckk6mfrzzknyaezckptzejq72rsxh846n", U256::from(90_790)),
+        RequestedLeg::new(
+            "bitcoin_testnet:btc".parse()?,
+            "tb1p92z4arukswp6vy7dyzey53ezjckk6mfrzzknyaezckptzejq72rsxh846n",
+            U256::from(90_790),
+        ),
     )
     .with_secret_hash("0x8d284d398d9f3b8f6aadc5bfbf2faeb8b890a22660432773e127d0108cc831a8".parse()?);
     let response = service::create_order(&request);
@@ -23,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The sponsor offers a coin of its own and says what gas costs.
     let sponsor_address = sponsor.public_key().derive_address();
-    let coin = ObjectReference::new("0xceb1ea315041f4e427f302e2e42b1af84394116abdfd0e5449deb05dc6a775e0".parse()?, 12, Digest::new([5; 32]));
+    let coin =
+        ObjectReference::new("0xceb1ea315041f4e427f302e2e42b1af84394116abdfd0e5449deb05dc6a775e0".parse()?, 12, Digest::new([5; 32]));
     let mut unsigned = order.prepare(Gas::sponsored(sponsor_address, 1_000, 10_000_000, vec![coin]))?;
     unsigned.sign_with(&sender)?;
     println!("still missing: {:?}", unsigned.missing());

@@ -14,7 +14,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, sol};
-use countersign_core::{Code, Refusal, ByteCoverage, Topic, json::At};
+use countersign_core::{ByteCoverage, Code, Refusal, Topic, json::At};
 
 sol! {
     /// The swap contract and the token, as far as they are called.
@@ -189,7 +189,10 @@ impl Approve {
     pub fn decode(data: &[u8], at: &At<'_>) -> Result<Self, Refusal> {
         if data.first_chunk::<4>() != Some(&Abi::approveCall::SELECTOR) {
             let got = data.first_chunk::<4>().map_or_else(|| "no selector".to_owned(), |selector| named(*selector));
-            return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).with_expected("095ea7b3 approve(address,uint256)").with_actual(got));
+            return Err(at
+                .refuse_bytes(Code::UnexpectedSelector, 0, 4)
+                .with_expected("095ea7b3 approve(address,uint256)")
+                .with_actual(got));
         }
         let words = Words { data, at };
         words.exactly(2)?;
@@ -309,7 +312,9 @@ impl Words<'_> {
     fn word(&self, index: usize) -> Result<[u8; WORD], Refusal> {
         let (start, end) = Self::range(index);
         self.data.get(start..end).and_then(|word| word.try_into().ok()).ok_or_else(|| {
-            self.refuse(Code::CalldataLength, index).with_expected(format!("at least {end} bytes")).with_actual(format!("{} bytes", self.data.len()))
+            self.refuse(Code::CalldataLength, index)
+                .with_expected(format!("at least {end} bytes"))
+                .with_actual(format!("{} bytes", self.data.len()))
         })
     }
 
@@ -321,7 +326,10 @@ impl Words<'_> {
         let word = self.word(index)?;
         match word.split_first_chunk::<12>() {
             Some((&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], address)) => Ok(Address::from_slice(address)),
-            _ => Err(self.refuse(Code::CalldataPadding, index).with_expected("12 zero bytes before an address").with_actual(hex::encode(word))),
+            _ => Err(self
+                .refuse(Code::CalldataPadding, index)
+                .with_expected("12 zero bytes before an address")
+                .with_actual(hex::encode(word))),
         }
     }
 
@@ -332,19 +340,25 @@ impl Words<'_> {
         let offset = self.number(index)?;
         let canonical = U256::from(length_at.saturating_mul(WORD));
         if offset != canonical {
-            return Err(self.refuse(Code::CalldataOffset, index).with_expected(format!("{canonical:#x}")).with_actual(format!("{offset:#x}")));
+            return Err(self
+                .refuse(Code::CalldataOffset, index)
+                .with_expected(format!("{canonical:#x}"))
+                .with_actual(format!("{offset:#x}")));
         }
         let len = self.number(length_at)?;
-        let len = usize::try_from(len)
-            .ok()
-            .filter(|len| *len <= MAX_DESTINATION_DATA)
-            .ok_or_else(|| self.refuse(Code::DestinationDataTooLong, length_at).with_expected("at most 1024 bytes").with_actual(format!("{len:#x}")))?;
+        let len = usize::try_from(len).ok().filter(|len| *len <= MAX_DESTINATION_DATA).ok_or_else(|| {
+            self.refuse(Code::DestinationDataTooLong, length_at).with_expected("at most 1024 bytes").with_actual(format!("{len:#x}"))
+        })?;
         let (start, _) = Self::range(length_at.saturating_add(1));
         self.length(start.saturating_add(padded(len)))?;
         let end = start.saturating_add(len);
         let (bytes, padding) = (self.data.get(start..end).unwrap_or_default(), self.data.get(end..).unwrap_or_default());
         if padding.iter().any(|byte| *byte != 0) {
-            return Err(self.at.refuse_bytes(Code::CalldataPadding, end, self.data.len()).with_expected("zero bytes").with_actual(hex::encode(padding)));
+            return Err(self
+                .at
+                .refuse_bytes(Code::CalldataPadding, end, self.data.len())
+                .with_expected("zero bytes")
+                .with_actual(hex::encode(padding)));
         }
         Ok(Bytes::copy_from_slice(bytes))
     }
@@ -355,7 +369,10 @@ impl Words<'_> {
             return Ok(());
         }
         let start = rebuilt.iter().zip(self.data).take_while(|(a, b)| a == b).count();
-        Err(self.at.refuse_bytes(Code::CalldataPadding, start, self.data.len()).with_reason("the calldata is not what its arguments encode to"))
+        Err(self
+            .at
+            .refuse_bytes(Code::CalldataPadding, start, self.data.len())
+            .with_reason("the calldata is not what its arguments encode to"))
     }
 }
 

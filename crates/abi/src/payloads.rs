@@ -23,6 +23,8 @@ pub trait Transaction: Clone + fmt::Debug {
 
     /// Returns the bytes that the digest is taken of.
     fn signing_bytes(&self) -> &[u8];
+    /// Returns selector and arguments of the call.
+    fn calldata(&self) -> &[u8];
     /// Returns what is signed.
     fn digest(&self) -> B256;
     /// Returns the transaction as a signer takes it.

@@ -57,7 +57,7 @@ pub fn check_arguments(
     Ok(timelock)
 }
 
-/// The spender is the HTLC and the approval coverage the amount; answers what will be signed, which is the proposal unless
+/// The spender is the HTLC and the approval covers the amount; answers what will be signed, which is the proposal unless
 /// the policy rewrites it to exactly the amount.
 ///
 /// # Errors

@@ -1,9 +1,12 @@
 //! The lines that a person reads before signing, as far as EVM and Tron have the same, and the bytes they stand for.
 
 use alloy_primitives::U256;
-use countersign_core::{ByteCoverage, Severity, Summary, Topic};
+use countersign_core::json::At;
+use countersign_core::report::settled_by_approval;
+use countersign_core::{ByteCoverage, Code, Role, Summary, Topic};
 
 use crate::call::{Approve, Initiate};
+use crate::payloads::{Transaction, Unsigned};
 use crate::typed_data::Message;
 
 /// What a family calls the members of its answers.
@@ -28,19 +31,36 @@ pub fn destination_data(terms: &Initiate, summary: &mut Summary) {
     }
 }
 
-/// What the HTLC may take, and what the response proposed where that was something else.
-pub fn approval(proposed: &Approve, signed: &Approve, summary: &mut Summary) {
-    let amount = |approve: &Approve| match approve.amount {
-        U256::MAX => "every token of this kind, without limit".to_owned(),
-        amount => format!("{amount} base units"),
-    };
-    let text = if signed == proposed {
-        format!("the HTLC may take {}", amount(proposed))
-    } else {
-        format!("the HTLC may take {}, rewritten from {}", amount(signed), amount(proposed))
-    };
-    let severity = if signed.amount == U256::MAX { Severity::Danger } else { Severity::Info };
-    summary.add_line(Topic::Approval, text, [signed.amount.into()], severity);
+/// What of an order is sent and signed: everything, before the wallet has chosen, then what was prepared.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
+pub struct Parts<'a, G> {
+    /// The approval that is sent, with its gas or fee limit.
+    pub approval: Option<(Approve, G)>,
+    /// The gas or fee limit of the call that locks the funds, where it is sent.
+    pub initiate: Option<G>,
+    /// The message that is signed.
+    pub message: Option<&'a Message>,
+}
+
+impl<'a, G> Parts<'a, G> {
+    /// Returns what was prepared; `limit` reads the gas or fee limit of a transaction.
+    pub fn prepared<T: Transaction>(unsigned: &'a Unsigned<T>, limit: impl Fn(&T) -> G) -> Self {
+        let approval = unsigned.call(Role::Approval).and_then(|call| Some((sent_approval(&call.transaction)?, limit(&call.transaction))));
+        let initiate = unsigned.call(Role::Initiate).map(|call| limit(&call.transaction));
+        Self { approval, initiate, message: unsigned.message.as_ref().map(|message| &message.message) }
+    }
+}
+
+fn sent_approval<T: Transaction>(transaction: &T) -> Option<Approve> {
+    Approve::decode(transaction.calldata(), &At::root("")).ok()
+}
+
+/// Returns the warnings about the approval that do not apply to what was prepared.
+#[must_use]
+pub fn settled_warnings<T: Transaction>(unsigned: &Unsigned<T>, amount: U256) -> Vec<Code> {
+    let sent = unsigned.call(Role::Approval).and_then(|call| sent_approval(&call.transaction));
+    settled_by_approval(sent.map(|approve| approve.amount), amount)
 }
 
 /// Which bytes of the response each line stands for.

@@ -23,12 +23,7 @@ pub struct Case<'v> {
 impl<'v> Case<'v> {
     /// Takes a case whose members came apart.
     #[must_use]
-    pub const fn new(
-        request: &'v Value<'v>,
-        response: &'v Value<'v>,
-        order: Option<&'v Value<'v>>,
-        wallet: Option<&'v Value<'v>>,
-    ) -> Self {
+    pub const fn new(request: &'v Value<'v>, response: &'v Value<'v>, order: Option<&'v Value<'v>>, wallet: Option<&'v Value<'v>>) -> Self {
         Self { request, response, order, wallet }
     }
 

@@ -12,7 +12,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::family::JsonFamily;
 
 impl JsonFamily for Solana {
-    fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath, Refusal> {
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<SelfFunded>, Refusal> {
         let members = wallet.object()?;
         let blockhash =
             |node: Node<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));

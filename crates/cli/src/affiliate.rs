@@ -105,7 +105,7 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim) -> Result<Prepared, 
     let text = input::read(path)?;
     let value = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
     let path = Evm::read_wallet(Node::root(&value, "/wallet"))?;
-    let calls = path.calls().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
+    let calls = path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
     let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
     // Anyone may send the claim. The sender is not part of the transaction.
     let sender = key.as_ref().map_or(claim.to, Key::address);

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use countersign_chains::Family;
 
-use crate::report::{ByteCoverage, ParseError, Refusal, Summary, Warnings};
+use crate::report::{ByteCoverage, Code, ParseError, Refusal, Summary, Warnings};
 use crate::state::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
 use crate::verify::{OrderContext, SwapTerms};
 
@@ -42,6 +42,18 @@ pub trait Deposit: fmt::Debug + Sized {
     /// Adds what the payload locks beyond the lines that all families have.
     fn describe(&self, summary: &mut Summary);
 
+    /// Adds the same lines for what was prepared: a payload that will not be signed is not described as if it were.
+    fn describe_prepared(&self, unsigned: &Self::Unsigned, summary: &mut Summary) {
+        let _ = unsigned;
+        self.describe(summary);
+    }
+
+    /// Returns the warnings of the verified order that do not apply to what was prepared.
+    fn settled_warnings(&self, unsigned: &Self::Unsigned) -> Vec<Code> {
+        let _ = unsigned;
+        Vec::new()
+    }
+
     /// Returns which bytes of the response each line of the summary stands for: together they cover the payload.
     fn coverage(&self) -> Vec<ByteCoverage>;
 
@@ -58,7 +70,7 @@ pub trait Deposit: fmt::Debug + Sized {
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`](crate::Code::TransactionMismatch) if it is none, with what differs.
+    /// [`Code::TransactionMismatch`] if it is none, with what differs.
     fn matches(&self, transaction: &Transaction<Self>) -> Result<Role, Refusal>;
 }
 
@@ -66,7 +78,7 @@ pub trait Deposit: fmt::Debug + Sized {
 pub type Transaction<D> = <<<D as Deposit>::Unsigned as Signable>::Signed as Signed>::Transaction;
 
 /// Payloads ready to be signed, together with the signatures that they have so far.
-pub trait Signable: fmt::Debug + Sized {
+pub trait Signable: fmt::Debug + Clone {
     /// What a signer is given: transaction, typed data, PSBT.
     type Payload: fmt::Debug;
     /// A key that signs locally. Wiped on drop, never printed.
@@ -89,14 +101,14 @@ pub trait Signable: fmt::Debug + Sized {
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`](crate::Code::KeyMismatch) if there is nothing that the key can sign.
+    /// [`Code::KeyMismatch`] if there is nothing that the key can sign.
     fn sign(&mut self, key: &Self::Key, warnings: &mut Warnings) -> Result<(), Refusal>;
 
     /// Proves a signature and attaches it; what was attached before stays.
     ///
     /// # Errors
     ///
-    /// [`Code::NothingToSign`](crate::Code::NothingToSign) without such a request, or a refusal of the signature, located
+    /// [`Code::NothingToSign`] without such a request, or a refusal of the signature, located
     /// inside it.
     fn attach(&mut self, id: RequestId, signature: Self::Signature, warnings: &mut Warnings) -> Result<(), Refusal>;
 

@@ -8,6 +8,7 @@
 //! No I/O, no clock, no random source, no chain encoding.
 
 pub mod family;
+mod funding;
 pub mod json;
 pub mod report;
 mod state;
@@ -17,6 +18,7 @@ pub mod wire;
 
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
+pub use funding::{ApprovalStep, FundingPath, Gasless};
 pub use json::number::{self, Hex};
 pub use report::{
     Amount, Blame, ByteCoverage, Code, Line, OrderTerms, ParseError, Refusal, Severity, Summary, Timelock, Topic, TypedValue, Warning,
@@ -24,8 +26,8 @@ pub use report::{
 };
 pub use ruint::aliases::U256;
 pub use state::{
-    GaslessSubmission, Incomplete, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest, UnsignedOrder, VerifiedOrder,
-    verify, verify_context, verify_record,
+    GaslessSubmission, Incomplete, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest, UnsignedOrder,
+    VerifiedOrder, verify, verify_context, verify_record,
 };
 pub use trust::{ApprovalPolicy, Asset, Chain, Change, Contract, Policy, Registry, Solver, Sponsor};
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};

@@ -76,17 +76,35 @@ macro_rules! each_family {
     ($state:expr, $from:ident => |$order:ident, $wrap:ident: $to:ident| $body:expr) => {
         match $state {
             #[cfg(feature = "evm")]
-            $from::Evm($order) => { let $wrap = $to::Evm; $body }
+            $from::Evm($order) => {
+                let $wrap = $to::Evm;
+                $body
+            }
             #[cfg(feature = "tron")]
-            $from::Tron($order) => { let $wrap = $to::Tron; $body }
+            $from::Tron($order) => {
+                let $wrap = $to::Tron;
+                $body
+            }
             #[cfg(feature = "starknet")]
-            $from::Starknet($order) => { let $wrap = $to::Starknet; $body }
+            $from::Starknet($order) => {
+                let $wrap = $to::Starknet;
+                $body
+            }
             #[cfg(feature = "solana")]
-            $from::Solana($order) => { let $wrap = $to::Solana; $body }
+            $from::Solana($order) => {
+                let $wrap = $to::Solana;
+                $body
+            }
             #[cfg(feature = "sui")]
-            $from::Sui($order) => { let $wrap = $to::Sui; $body }
+            $from::Sui($order) => {
+                let $wrap = $to::Sui;
+                $body
+            }
             #[cfg(feature = "bitcoin")]
-            $from::Bitcoin($order) => { let $wrap = $to::Bitcoin; $body }
+            $from::Bitcoin($order) => {
+                let $wrap = $to::Bitcoin;
+                $body
+            }
         }
     };
 }

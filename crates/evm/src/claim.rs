@@ -66,8 +66,9 @@ impl Claim {
             (None, _) => return Err(Refusal::new(Code::MissingField, "/claim_contract")),
             (_, None) => return Err(Refusal::new(Code::MissingField, "/claim_signature")),
         };
-        let asset =
-            registry.asset(earnings.asset.as_str()).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").with_actual(&earnings.asset))?;
+        let asset = registry
+            .asset(earnings.asset.as_str())
+            .ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").with_actual(&earnings.asset))?;
         let Network::Evm(chain_id) = asset.chain.network else {
             return Err(Refusal::new(Code::UnsupportedFamily, "/asset").with_expected("an EVM asset").with_actual(&earnings.asset));
         };
@@ -81,7 +82,9 @@ impl Claim {
         let to = address(&earnings.affiliate, "/affiliate")?;
         let distributor = address(contract, "/claim_contract")?;
         if distributor.is_zero() || distributor == token || distributor == to {
-            return Err(Refusal::new(Code::UnknownContract, "/claim_contract").with_expected("a distributor's contract").with_actual(contract));
+            return Err(Refusal::new(Code::UnknownContract, "/claim_contract")
+                .with_expected("a distributor's contract")
+                .with_actual(contract));
         }
         let signature = digits::bytes(signature.strip_prefix("0x").unwrap_or(signature))
             .ok()

@@ -67,7 +67,7 @@ impl Deposit {
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let order: countersign_evm::VerifiedOrder = todo!();
-    /// for call in order.deposit().send_transactions(Default::default()) {
+    /// for call in order.deposit().send_transactions(countersign_evm::ApprovalStep::Exact) {
     ///     let params = serde_json::json!([call]);
     ///     // provider.request({ method: "eth_sendTransaction", params })
     /// }
@@ -75,7 +75,7 @@ impl Deposit {
     /// # }
     /// ```
     #[must_use]
-    pub fn send_transactions(&self, approvals: ApprovalPlan) -> Vec<SendTransaction> {
+    pub fn send_transactions(&self, approvals: impl Into<ApprovalPlan>) -> Vec<SendTransaction> {
         let calls = self.calls(approvals).into_iter().map(|(role, Call { to, value, gas_limit, data })| SendTransaction {
             role,
             from: self.sender,
@@ -90,14 +90,8 @@ impl Deposit {
 
     /// Returns the parameters of one `wallet_sendCalls` with all calls of the order.
     #[must_use]
-    pub fn send_calls(&self, approvals: ApprovalPlan) -> SendCalls {
+    pub fn send_calls(&self, approvals: impl Into<ApprovalPlan>) -> SendCalls {
         let calls = self.calls(approvals).into_iter().map(|(_, Call { to, value, data, .. })| SendCall { to, value, data });
-        SendCalls {
-            version: "2.0.0",
-            chain_id: U64::from(self.chain_id),
-            from: self.sender,
-            atomic_required: true,
-            calls: calls.collect(),
-        }
+        SendCalls { version: "2.0.0", chain_id: U64::from(self.chain_id), from: self.sender, atomic_required: true, calls: calls.collect() }
     }
 }

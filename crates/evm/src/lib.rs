@@ -16,10 +16,12 @@ pub use alloy_consensus;
 pub use alloy_dyn_abi;
 pub use alloy_eips;
 pub use alloy_primitives;
-pub use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath, Gasless};
+pub use countersign_abi::funding::ApprovalPlan;
 pub use countersign_abi::signature::{ExternalSignature, Key};
 pub use transaction::{Calls, EvmTransaction, Fees, Payload, SignedPayloads, Unsigned};
 pub use verify::{Approval, Call, Deposit};
+
+pub use countersign_core::{ApprovalStep, FundingPath, Gasless};
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};

@@ -4,8 +4,8 @@
 //! replay.
 
 use alloy_dyn_abi::eip712::TypedData;
-use countersign_abi::typed_data::{MessageRules, Struct};
 pub use countersign_abi::typed_data::{Hashes, Message};
+use countersign_abi::typed_data::{MessageRules, Struct};
 
 use crate::address::CODEC;
 

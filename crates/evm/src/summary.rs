@@ -1,29 +1,49 @@
 //! The lines that a person reads before signing, and the bytes that each of them stands for.
 
-use countersign_abi::summary::{self as shared, Words};
+use alloy_consensus::Transaction as _;
+use countersign_abi::summary::{self as shared, Parts, Words};
 use countersign_core::{ByteCoverage, Summary, Topic, number, text};
 
+use crate::address::to_account;
+use crate::transaction::Unsigned;
 use crate::verify::Deposit;
 
-/// Digits behind the point of the chain's own coin, in wei.
+/// Decimal places of the chain's own coin, in wei.
 const COIN: u8 = 18;
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
+    let approval = deposit.approval.as_ref().map(|approval| (approval.signed, approval.call.gas_limit));
+    let parts = Parts { approval, initiate: Some(deposit.initiate.gas_limit), message: deposit.typed_data.as_ref() };
+    describe_parts(deposit, parts, summary);
+}
+
+pub(crate) fn describe_prepared(deposit: &Deposit, unsigned: &Unsigned, summary: &mut Summary) {
+    describe_parts(deposit, Parts::prepared(unsigned, |transaction| transaction.transaction.gas_limit()), summary);
+}
+
+fn describe_parts(deposit: &Deposit, parts: Parts<'_, u64>, summary: &mut Summary) {
     shared::destination_data(&deposit.terms, summary);
-    if let Some(approval) = &deposit.approval {
-        shared::approval(&approval.proposed, &approval.signed, summary);
-        summary.add(Topic::Gas, format!("approval at most {} gas", approval.call.gas_limit));
+    if let Some(gas_limit) = parts.initiate {
+        if let Some(approval) = &deposit.approval {
+            summary.add_approval(approval.proposed.amount, parts.approval.map(|(approve, _)| approve.amount));
+        }
+        if let Some((_, gas_limit)) = parts.approval {
+            summary.add_values(Topic::Gas, format!("approval at most {gas_limit} gas"), [gas_limit.into()]);
+        }
+        let value = deposit.initiate.value;
+        if !value.is_zero() {
+            let coins = number::in_whole_units(value, COIN);
+            summary.add_values(Topic::Send, format!("{coins} coins go with the call"), [value.into()]);
+        }
+        summary.add_values(Topic::Gas, format!("initiate at most {gas_limit} gas"), [gas_limit.into()]);
     }
-    if !deposit.initiate.value.is_zero() {
-        summary.add(Topic::Send, format!("{} coins go with the call", number::in_whole_units(deposit.initiate.value, COIN)));
-    }
-    summary.add(Topic::Gas, format!("initiate at most {} gas", deposit.initiate.gas_limit));
-    match &deposit.typed_data {
-        Some(message) => summary.add(
-            Topic::Message,
-            format!("gasless Initiate for {}, domain HTLC version {:?}", message.verifying_contract, text::escape_untrusted(&message.version)),
-        ),
-        None => summary.add(Topic::Message, "none: this order has no gasless way"),
+    match parts.message {
+        Some(message) => {
+            let (contract, version) = (message.verifying_contract, text::escape_untrusted(&message.version));
+            let text = format!("gasless Initiate for {contract}, domain HTLC version {version:?}");
+            summary.add_values(Topic::Message, text, [to_account(contract).into()]);
+        }
+        None => summary.add_no_gasless(deposit.typed_data.is_some()),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Transactions: EIP-1559, and EIP-155 legacy transactions for chains without it.
 
-use alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope, TxLegacy, TypedTransaction};
+use alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEnvelope, TxLegacy, TypedTransaction};
 use alloy_dyn_abi::eip712::TypedData;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
-use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath};
+use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::payloads;
 use countersign_abi::typed_data::Message;
-use countersign_core::{Code, Refusal, Role, Scheme, Summary, Topic, TypedValue, number};
+use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, Summary, Topic, TypedValue, number};
 
 use crate::message::to_typed_data;
 use crate::verify::{Call, Deposit, check_gas_limit};
@@ -130,7 +130,7 @@ impl Calls {
 
 impl From<Calls> for FundingPath<Calls> {
     fn from(calls: Calls) -> Self {
-        Self::Calls(calls)
+        Self::SelfFunded(calls)
     }
 }
 
@@ -167,7 +167,7 @@ fn nonce_limit(nonce: u64) -> Refusal {
 
 pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
     let mut transactions = Vec::new();
-    if let Some(calls) = path.calls() {
+    if let Some(calls) = path.self_funded() {
         calls.check(deposit.chain_id)?;
         let mut to_send = deposit.calls(calls.approvals);
         if let (Some(gas_limit), Some((_, initiate))) = (calls.gas_limit, to_send.last_mut()) {
@@ -180,7 +180,7 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Un
             transactions.push((role, EvmTransaction::new(deposit.chain_id, this, calls.fees, &call)));
         }
     }
-    Ok(Unsigned::new(deposit.sender, transactions, path.message(deposit.typed_data.as_ref())?))
+    Ok(Unsigned::new(deposit.sender, transactions, path.gasless(deposit.typed_data.as_ref())?))
 }
 
 impl EvmTransaction {
@@ -231,6 +231,10 @@ impl payloads::Transaction for EvmTransaction {
         &self.signing_bytes
     }
 
+    fn calldata(&self) -> &[u8] {
+        self.transaction.input()
+    }
+
     fn digest(&self) -> B256 {
         self.signing_hash
     }
@@ -264,30 +268,39 @@ impl payloads::Transaction for EvmTransaction {
 
 /// Returns which call of a deposit a transaction makes.
 pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope) -> Result<Role, Refusal> {
-    use alloy_consensus::Transaction as _;
     use alloy_consensus::transaction::SignerRecoverable as _;
 
-    let differs = |what: &'static str| Refusal::new(Code::TransactionMismatch, what);
+    let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
+    // An authorization would hand the account over to another contract's code, blobs are paid for: neither belongs to an order.
+    if transaction.authorization_list().is_some_and(|list| !list.is_empty()) {
+        return Err(differs("/authorization_list").with_reason("the transaction also delegates the account to a contract"));
+    }
+    if transaction.blob_versioned_hashes().is_some_and(|hashes| !hashes.is_empty()) {
+        return Err(differs("/blob_versioned_hashes").with_reason("the transaction also pays for blobs"));
+    }
     if transaction.chain_id() != Some(deposit.chain_id) {
-        return Err(differs("/chain_id").with_expected(deposit.chain_id));
+        let actual = transaction.chain_id().map_or_else(|| "none".to_owned(), |chain_id| chain_id.to_string());
+        return Err(differs("/chain_id").with_expected(deposit.chain_id).with_actual(actual));
     }
-    let sender = transaction.recover_signer().map_err(|_| differs("/signature"))?;
+    let sender = transaction.recover_signer().map_err(|_| differs("/signature").with_reason("nobody made this signature"))?;
     if sender != deposit.sender {
-        return Err(differs("/from").with_expected(deposit.sender.to_string()).with_actual(sender.to_string()));
+        let (expected, actual) = (crate::address::to_account(deposit.sender), crate::address::to_account(sender));
+        return Err(differs("/from").with_expected(expected).with_actual(actual));
     }
-    let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact].map(|step| deposit.calls(ApprovalPlan::new(step).with_reset()));
-    let calls = || steps.iter().flatten();
-    let same = |call: &Call| {
-        transaction.to() == Some(call.to) && transaction.value() == call.value && transaction.input() == &call.data
-    };
-    if let Some((role, _)) = calls().find(|(_, call)| same(call)) {
+    let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact];
+    let calls: Vec<_> = steps.into_iter().flat_map(|step| deposit.calls(ApprovalPlan::new(step).with_reset())).collect();
+    let (to, value, input) = (transaction.to(), transaction.value(), transaction.input());
+    if let Some((role, _)) = calls.iter().find(|(_, call)| to == Some(call.to) && value == call.value && *input == call.data) {
         return Ok(*role);
     }
-    // Which part differs from the call that locks the funds, for whoever has to find out why.
-    let initiate = &deposit.initiate;
-    Err(match () {
-        () if !calls().any(|(_, call)| transaction.to() == Some(call.to)) => differs("/to").with_expected(initiate.to.to_string()),
-        () if transaction.value() != initiate.value => differs("/value").with_expected(initiate.value).with_actual(transaction.value()),
-        () => differs("/input"),
-    })
+    // Which part differs, for whoever has to find out why: from the call to the same contract, if there is one.
+    let Some((role, call)) = calls.iter().find(|(_, call)| to == Some(call.to)) else {
+        let actual = to.map_or_else(|| "a new contract".to_owned(), |to| to.to_string());
+        return Err(differs("/to").with_expected(deposit.initiate.to.to_string()).with_actual(actual));
+    };
+    if value != call.value {
+        return Err(differs("/value").with_expected(call.value).with_actual(value));
+    }
+    let refusal = differs("/input").with_reason(format!("the calldata is not that of the {role}"));
+    Err(refusal.with_expected(call.data.to_string()).with_actual(input.to_string()))
 }

@@ -3,13 +3,13 @@
 use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, Bytes, U256};
 use countersign_abi::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
-use countersign_abi::funding::{ApprovalPlan, FundingPath};
+use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::rules;
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
 use countersign_core::json::{Members, Node};
 use countersign_core::{
-    ByteCoverage, CallPayloads, Code, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+    ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
 };
 
 use crate::address::{self, CODEC};
@@ -35,7 +35,7 @@ pub struct Deposit {
     pub initiate: Call,
     /// What the call says.
     pub terms: Initiate,
-    /// The gasless message, `None` where there is no gasless way.
+    /// The gasless message, `None` where there is no gasless path.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
     /// The policy's ceiling for a gas limit of the wallet's own.
@@ -62,8 +62,8 @@ pub type Approval = call::Approval<Call>;
 impl Deposit {
     /// Returns the calls in the order in which they are sent: approvals as planned, then the call that locks the funds.
     #[must_use]
-    pub fn calls(&self, approvals: ApprovalPlan) -> Vec<(Role, Call)> {
-        let approvals = approvals.approvals(self.approval.as_ref(), self.terms.amount);
+    pub fn calls(&self, approvals: impl Into<ApprovalPlan>) -> Vec<(Role, Call)> {
+        let approvals = approvals.into().approvals(self.approval.as_ref(), self.terms.amount);
         let calls = approvals.into_iter().filter_map(|(role, approve)| {
             let call = &self.approval.as_ref()?.call;
             Some((role, Call { data: approve.encode().into(), ..call.clone() }))
@@ -105,6 +105,14 @@ impl family::Deposit for Deposit {
         crate::summary::describe(self, summary);
     }
 
+    fn describe_prepared(&self, unsigned: &Unsigned, summary: &mut Summary) {
+        crate::summary::describe_prepared(self, unsigned, summary);
+    }
+
+    fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
+        countersign_abi::summary::settled_warnings(unsigned, self.terms.amount)
+    }
+
     fn coverage(&self) -> Vec<ByteCoverage> {
         crate::summary::coverage(self)
     }
@@ -141,7 +149,13 @@ impl Pins {
 }
 
 /// Checks chain, contract, gas and value of a transaction object, and returns the call with its data still to be judged.
-fn check_transaction(order: &OrderContext<'_>, pins: &Pins, node: &Node<'_, '_>, to: (Address, Code), value: U256) -> Result<Call, Refusal> {
+fn check_transaction(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: &Node<'_, '_>,
+    to: (Address, Code),
+    value: U256,
+) -> Result<Call, Refusal> {
     let members: Members<'_, '_> = node.object()?;
     members.only(&TRANSACTION_KEYS)?;
     let chain = members.need("chain_id")?;

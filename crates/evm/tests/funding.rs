@@ -244,7 +244,7 @@ fn nonce_fees_and_chain_are_checked_where_they_are_given() -> TestResult {
         (with_nonce(u64::MAX - 1), Code::NonceLimit, "/nonce"),
         (with_nonce(u64::MAX - 2).with_allowance_reset(), Code::NonceLimit, "/nonce"),
     ] {
-        for path in [FundingPath::Calls(wallet.clone()), FundingPath::Both(wallet.clone())] {
+        for path in [FundingPath::SelfFunded(wallet.clone()), FundingPath::Both(wallet.clone())] {
             let refusal = order.prepare(path).unwrap_err();
             assert_eq!((refusal.code(), refusal.location()), (code, at), "{wallet:?}");
         }

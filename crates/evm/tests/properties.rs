@@ -241,7 +241,7 @@ proptest! {
         let (case, _) = honest(&terms);
         let order = verified::<Evm>(&case);
         let key: Key = case.secret_key().expect("a key").parse().expect("a key");
-        let mut unsigned = order.prepare(FundingPath::Calls(Calls::eip1559(5, 30, 20))).expect("prepared");
+        let mut unsigned = order.prepare(FundingPath::SelfFunded(Calls::eip1559(5, 30, 20))).expect("prepared");
         unsigned.sign(&key).expect("signed");
         for transaction in unsigned.finish().expect("signed").transactions() {
             prop_assert_eq!(order.matches(&transaction.native), Ok(transaction.role));

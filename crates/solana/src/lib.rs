@@ -18,6 +18,7 @@ mod wire;
 
 pub use address::Address;
 pub use allowed::AllowedInstruction;
+pub use countersign_core::{FundingPath, Gasless};
 pub use fees::{MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee};
 pub use sign::{ExternalSignature, Key, SignedPayloads};
 #[cfg(feature = "solana-signer")]
@@ -29,7 +30,7 @@ pub use solana_signature;
 #[cfg(feature = "solana-signer")]
 pub use solana_signer;
 pub use solana_transaction;
-pub use transaction::{FundingPath, Gasless, SelfFunded, TransactionPayload, Unsigned};
+pub use transaction::{SelfFunded, TransactionPayload, Unsigned};
 pub use verify::{Deposit, ProposedInstruction, ProposedTransaction};
 pub use wire::Encoding;
 

@@ -1,7 +1,7 @@
 //! Signers of the Solana SDK: local keypairs, hardware, remote signers. They are given the message.
 
-use countersign_core::family::{SignWith, Signable};
 use countersign_core::Warnings;
+use countersign_core::family::{SignWith, Signable};
 use solana_signer::Signer;
 
 use crate::Solana;

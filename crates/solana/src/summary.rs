@@ -65,6 +65,15 @@ fn describe_allowed(name: &str, proposed: &ProposedTransaction, summary: &mut Su
 }
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
+    describe_parts(deposit, true, deposit.gasless.as_ref(), summary);
+}
+
+pub(crate) fn describe_prepared(deposit: &Deposit, unsigned: &Unsigned, summary: &mut Summary) {
+    let gasless = deposit.gasless.as_ref().filter(|_| unsigned.gasless.is_some());
+    describe_parts(deposit, unsigned.transaction.is_some(), gasless, summary);
+}
+
+fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&ProposedTransaction>, summary: &mut Summary) {
     let vault = deposit.transaction.accounts.vault;
     let tokens = vault.map(|vault| format!(", tokens in the vault {vault}")).unwrap_or_default();
     let values = [deposit.swap_account].into_iter().chain(vault).map(value);
@@ -78,13 +87,14 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
             }
         }
     }
-    describe_encoding("transaction", &deposit.transaction, summary);
-    let payer = deposit.transaction.fee_payer;
-    summary.add_values(Topic::Gas, format!("transaction: fees and rent are paid by {payer}, the owner"), [value(payer)]);
-    describe_allowed("transaction", &deposit.transaction, summary);
-    let Some(gasless) = &deposit.gasless else {
-        summary.add(Topic::Message, "none: this order has no gasless way");
-        return;
+    if is_self_funded {
+        describe_encoding("transaction", &deposit.transaction, summary);
+        let payer = deposit.transaction.fee_payer;
+        summary.add_values(Topic::Gas, format!("transaction: fees and rent are paid by {payer}, the owner"), [value(payer)]);
+        describe_allowed("transaction", &deposit.transaction, summary);
+    }
+    let Some(gasless) = gasless else {
+        return summary.add_no_gasless(deposit.gasless.is_some());
     };
     describe_encoding("gasless transaction", gasless, summary);
     let sponsor = gasless.fee_payer;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_core::{Code, Refusal, RequestId, Role, TypedValue, U256};
+use countersign_core::{Code, FundingPath, Refusal, RequestId, Role, TypedValue, U256};
 use sha2::{Digest, Sha256};
 use solana_hash::Hash;
 use solana_signature::Signature;
@@ -14,11 +14,6 @@ use crate::fees::PriorityFee;
 use crate::message::Decoded;
 use crate::verify::{Deposit, ProposedTransaction};
 use crate::wire::MAX_BYTES;
-
-/// The gasless path: the service sends and pays for the transaction, which the owner signs too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "it has nothing to configure")]
-pub struct Gasless;
 
 /// What the transaction that the owner sends needs from the wallet: nothing, unless the wallet has something of its own.
 ///
@@ -86,31 +81,7 @@ impl SelfFunded {
     }
 }
 
-/// How an order is funded.
-///
-/// ```
-/// use countersign_solana::{FundingPath, Gasless};
-///
-/// assert_eq!(FundingPath::from(Gasless), FundingPath::Gasless);
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "an order is funded by the owner, through the service, or prepared for either")]
-pub enum FundingPath {
-    /// The owner signs the transaction that the service sends.
-    Gasless,
-    /// The owner signs and sends a transaction.
-    SelfFunded(SelfFunded),
-    /// Both are prepared, where the order offers both. Submit only one of them.
-    Both(SelfFunded),
-}
-
-impl From<Gasless> for FundingPath {
-    fn from(_: Gasless) -> Self {
-        Self::Gasless
-    }
-}
-
-impl From<SelfFunded> for FundingPath {
+impl From<SelfFunded> for FundingPath<SelfFunded> {
     fn from(path: SelfFunded) -> Self {
         Self::SelfFunded(path)
     }
@@ -244,17 +215,10 @@ impl Unsigned {
     }
 }
 
-pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath) -> Result<Unsigned, Refusal> {
-    let (chosen, is_gasless) = match path {
-        FundingPath::Gasless => (None, true),
-        FundingPath::SelfFunded(chosen) => (Some(chosen), false),
-        FundingPath::Both(chosen) => (Some(chosen), true),
-    };
-    let gasless = deposit.gasless.as_ref().filter(|_| is_gasless).map(ProposedTransaction::payload);
+pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<SelfFunded>) -> Result<Unsigned, Refusal> {
+    let chosen = path.self_funded();
+    let gasless = path.gasless(deposit.gasless.as_ref().map(ProposedTransaction::payload).as_ref())?;
     let transaction = chosen.map(|chosen| own_transaction(deposit, chosen)).transpose()?;
-    if transaction.is_none() && gasless.is_none() {
-        return Err(Refusal::new(Code::NothingToSign, "").with_reason("this order has no gasless funding path"));
-    }
     let chosen = chosen.cloned().unwrap_or_default();
     let is_fixed = deposit.transaction.owner_signed;
     Ok(Unsigned { signer: deposit.owner, role: Role::Initiate, transaction, gasless, chosen, is_fixed })

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_core::json::{At, Node};
-use countersign_core::{ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family};
+use countersign_core::{ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family};
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_transaction::versioned::VersionedTransaction;
 
@@ -17,7 +17,7 @@ use crate::allowed::AllowedInstruction;
 use crate::fees::FeeLimits;
 use crate::htlc::{Htlc, Initiate, InitiateAccounts, Token};
 use crate::message::{self, Decoded, Layout, refuse};
-use crate::transaction::{self, FundingPath, TransactionPayload, Unsigned};
+use crate::transaction::{self, SelfFunded, TransactionPayload, Unsigned};
 use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
 
 /// What an order locks, rebuilt from its terms.
@@ -110,7 +110,7 @@ impl ProposedTransaction {
 }
 
 impl family::Deposit for Deposit {
-    type Wallet = FundingPath;
+    type Wallet = FundingPath<SelfFunded>;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
@@ -148,11 +148,15 @@ impl family::Deposit for Deposit {
         crate::summary::describe(self, summary);
     }
 
+    fn describe_prepared(&self, unsigned: &Unsigned, summary: &mut Summary) {
+        crate::summary::describe_prepared(self, unsigned, summary);
+    }
+
     fn coverage(&self) -> Vec<ByteCoverage> {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, path: &FundingPath<SelfFunded>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
     }
 

@@ -11,7 +11,7 @@ const fn crosses_threads<T: Send + Sync>() {}
 fn states_and_keys_cross_threads() {
     crosses_threads::<(VerifiedOrder, UnsignedOrder, SignedOrder)>();
     crosses_threads::<(Unsigned, SignedPayloads, TransactionPayload)>();
-    crosses_threads::<(Address, Key, ExternalSignature, FundingPath, SelfFunded, Gasless, PriorityFee)>();
+    crosses_threads::<(Address, Key, ExternalSignature, FundingPath<SelfFunded>, SelfFunded, Gasless, PriorityFee)>();
 }
 
 #[test]

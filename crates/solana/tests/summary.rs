@@ -59,6 +59,6 @@ fn the_wallets_own_blockhash_and_its_lifetime_are_shown() -> TestResult {
 fn a_sponsors_signature_and_older_hex_are_shown() -> TestResult {
     assert!(lines("solana-token-sponsor-signed")?.iter().any(|line| line.contains("which has signed: ")));
     assert!(lines("solana-token-hex")?.iter().filter(|line| line.contains("in hex, as older answers write it")).count() == 2);
-    assert!(lines("solana-token-gasless-null")?.contains(&"message: none: this order has no gasless way".to_owned()));
+    assert!(lines("solana-token-gasless-null")?.contains(&"message: none: this order has no gasless funding path".to_owned()));
     Ok(())
 }

@@ -10,10 +10,10 @@ use serde::ser::Serializer;
 use starknet_crypto::Felt;
 
 use crate::felt::{self, HexFelt, HexFelts};
-use crate::funding::ApprovalStep;
 use crate::htlc;
 use crate::transaction::{Call, DataAvailabilityMode, InvokeTransaction, ResourceBound, ResourceBounds};
 use crate::verify::Deposit;
+use countersign_core::ApprovalStep;
 
 /// A call as `account.execute` of starknet.js takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,23 +1,10 @@
 //! How an order is funded: the wallet's choice, made before nonce and fees are asked for.
 
-use countersign_core::{Code, Refusal};
+use countersign_core::{ApprovalStep, Code, Refusal};
 use starknet_crypto::Felt;
 
 use crate::message::Message;
 use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBounds};
-
-/// What to do with the token approval that an order comes with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum ApprovalStep {
-    /// Send it as it was verified: as the service proposed it, or exact where the policy rewrites it.
-    #[default]
-    AsVerified,
-    /// Send one of exactly the amount.
-    Exact,
-    /// Leave it out: an allowance that covers the amount is on the chain already.
-    AlreadyApproved,
-}
 
 /// What the account's transaction needs from the wallet.
 ///
@@ -191,7 +178,7 @@ pub enum FundingPath {
         public_key: Option<Felt>,
     },
     /// The sender signs and broadcasts the transaction.
-    Invoke(Execution),
+    SelfFunded(Execution),
     /// Both are prepared, where the order offers both. Submit only one of them.
     Both(Execution),
 }
@@ -204,7 +191,7 @@ impl From<Gasless> for FundingPath {
 
 impl From<Execution> for FundingPath {
     fn from(execution: Execution) -> Self {
-        Self::Invoke(execution)
+        Self::SelfFunded(execution)
     }
 }
 
@@ -214,7 +201,7 @@ impl FundingPath {
     pub const fn execution(&self) -> Option<&Execution> {
         match self {
             Self::Gasless { .. } => None,
-            Self::Invoke(execution) | Self::Both(execution) => Some(execution),
+            Self::SelfFunded(execution) | Self::Both(execution) => Some(execution),
         }
     }
 
@@ -223,7 +210,7 @@ impl FundingPath {
     pub const fn public_key(&self) -> Option<Felt> {
         match self {
             Self::Gasless { public_key } => *public_key,
-            Self::Invoke(execution) | Self::Both(execution) => execution.public_key,
+            Self::SelfFunded(execution) | Self::Both(execution) => execution.public_key,
         }
     }
 
@@ -238,7 +225,7 @@ impl FundingPath {
                 Err(Refusal::new(Code::NothingToSign, "").with_reason("this order has no gasless funding path"))
             }
             Self::Gasless { .. } | Self::Both(_) => Ok(offered.cloned()),
-            Self::Invoke(_) => Ok(None),
+            Self::SelfFunded(_) => Ok(None),
         }
     }
 }

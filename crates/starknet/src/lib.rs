@@ -18,7 +18,8 @@ mod summary;
 pub mod transaction;
 mod verify;
 
-pub use funding::{ApprovalStep, Execution, FundingPath, Gasless};
+pub use countersign_core::ApprovalStep;
+pub use funding::{Execution, FundingPath, Gasless};
 pub use key::Key;
 pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsigned};
 pub use signature::ExternalSignature;

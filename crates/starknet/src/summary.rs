@@ -1,10 +1,11 @@
 //! The lines that a person reads before signing, and the felts that each of them stands for.
 
-use countersign_core::{ByteCoverage, Severity, Summary, Topic, TypedValue, U256, number};
+use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number};
 use starknet_crypto::Felt;
 
 use crate::address;
 use crate::htlc::Approve;
+use crate::message::Message;
 use crate::payloads::Unsigned;
 use crate::transaction::{ExecutionEncoding, Invoke};
 use crate::verify::Deposit;
@@ -12,28 +13,28 @@ use crate::verify::Deposit;
 /// Decimal places of one STRK, in FRI.
 const STRK: u8 = 18;
 
-fn format_allowance(amount: U256) -> String {
-    if amount == U256::MAX { "every token of this kind, without limit".to_owned() } else { format!("{amount} base units") }
-}
-
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     if let Some(approval) = &deposit.approval {
-        let (proposed, signed) = (approval.proposed.amount, approval.signed.amount);
-        let text = if signed == proposed {
-            format!("the HTLC may take {}", format_allowance(proposed))
-        } else {
-            format!("the HTLC may take {}, rewritten from {}", format_allowance(signed), format_allowance(proposed))
-        };
-        let severity = if signed == U256::MAX { Severity::Danger } else { Severity::Info };
-        summary.add_line(Topic::Approval, text, [signed.into()], severity);
+        summary.add_approval(approval.proposed.amount, Some(approval.signed.amount));
     }
-    match &deposit.typed_data {
+    describe_message(deposit, deposit.typed_data.as_ref(), summary);
+}
+
+pub(crate) fn describe_prepared(deposit: &Deposit, unsigned: &Unsigned, summary: &mut Summary) {
+    if let (Some(approval), Some(_)) = (&deposit.approval, &unsigned.invoke) {
+        summary.add_approval(approval.proposed.amount, deposit.sent_approval(unsigned));
+    }
+    describe_message(deposit, unsigned.message.as_ref().map(|payload| &payload.message), summary);
+}
+
+fn describe_message(deposit: &Deposit, message: Option<&Message>, summary: &mut Summary) {
+    match message {
         Some(message) => {
             let contract = message.contract.map(|contract| format!(" for {contract:#x}")).unwrap_or_default();
             let text = format!("gasless Initiate{contract}, domain {}, revision 1", message.domain);
             summary.add_values(Topic::Message, text, message.contract.map(|contract| address::to_account(contract).into()));
         }
-        None => summary.add(Topic::Message, "none: this order has no gasless way"),
+        None => summary.add_no_gasless(deposit.typed_data.is_some()),
     }
 }
 

@@ -2,15 +2,17 @@
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
+use countersign_core::report::settled_by_approval;
 use countersign_core::{ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, Summary, SwapTerms, U256, Warnings, family};
 use starknet_crypto::Felt;
 
-use crate::funding::{ApprovalStep, FundingPath};
+use crate::funding::FundingPath;
 use crate::htlc::{self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate};
 use crate::message::{Domain, Message};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
 use crate::{address, felt};
+use countersign_core::ApprovalStep;
 
 /// The members of a call; it may have no others.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -68,6 +70,17 @@ impl Deposit {
         let approve = self.approval.as_ref().and_then(|proposal| proposal.step(approval, self.terms.amount));
         approve.into_iter().chain([self.initiate.clone()]).collect()
     }
+
+    /// Returns what the approval among the prepared calls gives away; `None` where none is sent.
+    pub(crate) fn sent_approval(&self, unsigned: &Unsigned) -> Option<U256> {
+        let approval = self.approval.as_ref()?;
+        let calls = &unsigned.invoke.as_ref()?.invoke.calls;
+        [ApprovalStep::AsVerified, ApprovalStep::Exact].into_iter().find_map(|step| {
+            let call = approval.step(step, self.terms.amount)?;
+            let amount = if step == ApprovalStep::Exact { self.terms.amount } else { approval.signed.amount };
+            calls.contains(&call).then_some(amount)
+        })
+    }
 }
 
 impl family::Deposit for Deposit {
@@ -100,6 +113,14 @@ impl family::Deposit for Deposit {
 
     fn describe(&self, summary: &mut Summary) {
         crate::summary::describe(self, summary);
+    }
+
+    fn describe_prepared(&self, unsigned: &Unsigned, summary: &mut Summary) {
+        crate::summary::describe_prepared(self, unsigned, summary);
+    }
+
+    fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
+        settled_by_approval(self.sent_approval(unsigned), self.terms.amount)
     }
 
     fn coverage(&self) -> Vec<ByteCoverage> {

@@ -63,7 +63,7 @@ fn what_the_wallet_adds_is_shown() -> TestResult {
 #[test]
 fn an_order_without_gasless_path_says_so() -> TestResult {
     let lines = outcome::<Starknet>(&fixture::<Starknet>("starknet-typed-data-null"))?["summary"].to_string();
-    assert!(lines.contains("message: none: this order has no gasless way"), "{lines}");
+    assert!(lines.contains("message: none: this order has no gasless funding path"), "{lines}");
     Ok(())
 }
 

@@ -86,7 +86,7 @@ impl Unsigned {
             _ if id == self.request_id() => Ok(self.sender),
             RequestId::Sponsor => self.sponsor().ok_or_else(|| nothing().with_reason("no sponsor pays for this transaction")),
             RequestId::TypedData | RequestId::Gasless => {
-                Err(nothing().with_reason("Sui has no gasless way: send the signed transaction, or let a sponsor pay for it"))
+                Err(nothing().with_reason("Sui has no gasless funding path: send the signed transaction, or let a sponsor pay for it"))
             }
             _ => Err(nothing()),
         }

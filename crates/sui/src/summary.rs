@@ -55,7 +55,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     let roles: Vec<_> = layout.roles.iter().map(InputRole::name).collect();
     let result = if layout.nested { "nested result" } else { "result" };
     summary.add(Topic::Encoding, format!("inputs in the order {}; the coin as {result} of the split", roles.join(", ")));
-    summary.add(Topic::Message, "none: Sui has no gasless way");
+    summary.add(Topic::Message, "none: Sui has no gasless funding path");
 }
 
 const fn topic(role: &InputRole) -> (Topic, &'static str) {

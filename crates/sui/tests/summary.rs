@@ -41,7 +41,7 @@ fn an_order_reads_like_this() {
             "destination data: 20 bytes 0x6fb2b9114c8786ccbeba11db61be8c938497b32e",
             "encoding: inputs in the order amount, orders registry, initiator, redeemer, secret hash, timelock, destination data, \
              clock; the coin as result of the split",
-            "message: none: Sui has no gasless way",
+            "message: none: Sui has no gasless funding path",
             "wallet: sent and paid by 0x9db957227fedb916b43f65597a9cf226325df11a71b36a4bc6c79474012974f9, 1000 MIST per unit of gas, \
              at most 0.01 SUI, does not expire",
             "wallet: gas coin 0xad2b86c71eabbcabadfeb71feb73ce50c938ff1f53c3a3f8f71b65cf39fb9b39 version 1584180785 \

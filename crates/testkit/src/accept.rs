@@ -1,8 +1,8 @@
 //! Cases whose artefacts were made outside: each must be accepted and give the same bytes.
 
-use countersign_batch::JsonFamily;
 use crate::fixed::FIXED;
 use crate::{Beside, Case, TestResult, beside, fixtures, outcome, skipped};
+use countersign_batch::JsonFamily;
 use serde_json::Value as Json;
 
 /// Every case of a file gives its expected artefacts.

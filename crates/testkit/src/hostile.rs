@@ -1,8 +1,8 @@
 //! Published cases with one change that a wallet must refuse.
 
-use countersign_batch::JsonFamily;
 use crate::{Beside, TestResult, beside, outcome, skipped};
-use countersign_core::{Code};
+use countersign_batch::JsonFamily;
+use countersign_core::Code;
 
 /// The published cases of the family are these mutations, each of which meets its code.
 pub fn published_cases_are_refused<F: JsonFamily>(published: &[(&str, Code)]) -> TestResult {

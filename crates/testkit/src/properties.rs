@@ -140,7 +140,8 @@ impl Payloads {
                 for (index, byte) in bytes.iter().enumerate() {
                     for others in [&[byte ^ 0x01][..], &[byte ^ 0x02], &[byte ^ 0x80], &[byte ^ 0xff], &[], &[0, *byte]] {
                         *at(&mut line, pointer) = (self.spell)(&[&bytes[..index], others, &bytes[index + 1..]].concat());
-                        faults.extend(account_for::<F>(&case, &base, &line, &format!("{id} {pointer} byte {index} as {others:02x?}")).err());
+                        faults
+                            .extend(account_for::<F>(&case, &base, &line, &format!("{id} {pointer} byte {index} as {others:02x?}")).err());
                     }
                 }
                 for end in 0..bytes.len() {

@@ -10,11 +10,13 @@ mod verify;
 
 pub use address::Address;
 pub use alloy_primitives;
-pub use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath, Gasless};
+pub use countersign_abi::funding::ApprovalPlan;
 pub use countersign_abi::signature::{ExternalSignature, Key};
 pub use prost;
 pub use transaction::{Calls, Payload, SignedPayloads, SignedTronTransaction, TronTransaction, Unsigned};
 pub use verify::{Approval, Call, Deposit};
+
+pub use countersign_core::{ApprovalStep, FundingPath, Gasless};
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};

@@ -1,10 +1,11 @@
 //! The lines that a person reads before signing, and the bytes that each of them stands for.
 
 use alloy_primitives::U256;
-use countersign_abi::summary::{self as shared, Words};
+use countersign_abi::summary::{self as shared, Parts, Words};
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number, text};
 
 use crate::address::Address;
+use crate::transaction::Unsigned;
 use crate::verify::Deposit;
 
 /// Digits behind the point of one TRX, in sun.
@@ -17,26 +18,40 @@ fn trx(sun: i64) -> (String, [TypedValue; 1]) {
 }
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
+    let approval = deposit.approval.as_ref().map(|approval| (approval.signed, approval.call.fee_limit));
+    let parts = Parts { approval, initiate: Some(deposit.initiate.fee_limit), message: deposit.typed_data.as_ref() };
+    describe_parts(deposit, parts, summary);
+}
+
+pub(crate) fn describe_prepared(deposit: &Deposit, unsigned: &Unsigned, summary: &mut Summary) {
+    describe_parts(deposit, Parts::prepared(unsigned, |transaction| transaction.raw.fee_limit), summary);
+}
+
+fn describe_parts(deposit: &Deposit, parts: Parts<'_, i64>, summary: &mut Summary) {
     shared::destination_data(&deposit.terms, summary);
-    if let Some(approval) = &deposit.approval {
-        shared::approval(&approval.proposed, &approval.signed, summary);
-        let (limit, values) = trx(approval.call.fee_limit);
-        summary.add_values(Topic::Gas, format!("approval burns at most {limit} for energy"), values);
+    if let Some(fee_limit) = parts.initiate {
+        if let Some(approval) = &deposit.approval {
+            summary.add_approval(approval.proposed.amount, parts.approval.map(|(approve, _)| approve.amount));
+        }
+        if let Some((_, fee_limit)) = parts.approval {
+            let (limit, values) = trx(fee_limit);
+            summary.add_values(Topic::Gas, format!("approval burns at most {limit} for energy"), values);
+        }
+        if deposit.initiate.value != 0 {
+            let (coins, values) = trx(deposit.initiate.value);
+            summary.add_values(Topic::Send, format!("{coins} go with the call"), values);
+        }
+        let (limit, values) = trx(fee_limit);
+        summary.add_values(Topic::Gas, format!("initiate burns at most {limit} for energy"), values);
     }
-    if deposit.initiate.value != 0 {
-        let (coins, values) = trx(deposit.initiate.value);
-        summary.add_values(Topic::Send, format!("{coins} go with the call"), values);
-    }
-    let (limit, values) = trx(deposit.initiate.fee_limit);
-    summary.add_values(Topic::Gas, format!("initiate burns at most {limit} for energy"), values);
-    match &deposit.typed_data {
+    match parts.message {
         Some(message) => {
             let contract = Address::from(message.verifying_contract);
             let version = text::escape_untrusted(&message.version);
             let text = format!("gasless Initiate for {contract}, domain HTLC version {version:?}, destination data not signed");
             summary.add_values(Topic::Message, text, [contract.into()]);
         }
-        None => summary.add(Topic::Message, "none: this order has no gasless way"),
+        None => summary.add_no_gasless(deposit.typed_data.is_some()),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Transactions: one `TriggerSmartContract`, tied to a recent block that the wallet names.
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
-use countersign_abi::funding::{ApprovalPlan, ApprovalStep, FundingPath};
+use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::payloads;
 use countersign_abi::typed_data::Message;
 use countersign_core::report::amount;
-use countersign_core::{Code, Refusal, Scheme, Summary, Topic};
+use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, Summary, Topic};
 use prost::Message as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -105,7 +105,7 @@ impl Calls {
 
 impl From<Calls> for FundingPath<Calls> {
     fn from(calls: Calls) -> Self {
-        Self::Calls(calls)
+        Self::SelfFunded(calls)
     }
 }
 
@@ -151,7 +151,7 @@ pub type SignedPayloads = payloads::SignedPayloads<TronTransaction>;
 
 pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
     let mut transactions = Vec::new();
-    if let Some(calls) = path.calls() {
+    if let Some(calls) = path.self_funded() {
         calls.check(deposit.chain_id)?;
         let mut to_send = deposit.calls(calls.approvals);
         if let (Some(fee_limit), Some((_, initiate))) = (calls.fee_limit, to_send.last_mut()) {
@@ -160,7 +160,7 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Un
         }
         transactions.extend(to_send.iter().map(|(role, call)| (*role, TronTransaction::new(deposit.sender, calls, call))));
     }
-    Ok(Unsigned::new(deposit.sender.bytes(), transactions, path.message(deposit.typed_data.as_ref())?))
+    Ok(Unsigned::new(deposit.sender.bytes(), transactions, path.gasless(deposit.typed_data.as_ref())?))
 }
 
 impl TronTransaction {
@@ -235,6 +235,10 @@ impl payloads::Transaction for TronTransaction {
 
     fn signing_bytes(&self) -> &[u8] {
         &self.raw_data
+    }
+
+    fn calldata(&self) -> &[u8] {
+        &self.trigger.data
     }
 
     fn digest(&self) -> B256 {

@@ -2,13 +2,13 @@
 
 use alloy_primitives::{Bytes, U256};
 use countersign_abi::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
-use countersign_abi::funding::{ApprovalPlan, FundingPath};
+use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::rules;
 use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
 use countersign_core::{
-    ByteCoverage, CallPayloads, Code, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+    ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
 };
 
 use crate::address::{self, Address, CODEC};
@@ -101,6 +101,14 @@ impl family::Deposit for Deposit {
 
     fn describe(&self, summary: &mut Summary) {
         crate::summary::describe(self, summary);
+    }
+
+    fn describe_prepared(&self, unsigned: &Unsigned, summary: &mut Summary) {
+        crate::summary::describe_prepared(self, unsigned, summary);
+    }
+
+    fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
+        countersign_abi::summary::settled_warnings(unsigned, self.terms.amount)
     }
 
     fn coverage(&self) -> Vec<ByteCoverage> {

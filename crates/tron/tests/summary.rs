@@ -58,6 +58,6 @@ fn coins_and_small_fee_limits_are_shown_in_trx() -> TestResult {
 #[test]
 fn an_order_without_gasless_way_says_so() -> TestResult {
     let got = outcome::<Tron>(&fixture::<Tron>("tron-token-typed-data-null"))?;
-    assert!(got["summary"].to_string().contains("message: none: this order has no gasless way"));
+    assert!(got["summary"].to_string().contains("message: none: this order has no gasless funding path"));
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! Beside single parts of alloy: a signed call is serialized by features that the wallet turned on.
+//! Beside single parts of alloy: signed calls are serialized by features that the wallet turned on.
 
-use countersign::evm::alloy_consensus::TxEnvelope;
-use serde::{Serialize, Serializer};
+use countersign::evm::SignedOrder;
+use serde::Serializer;
 
-/// A signed call as JSON-RPC shows it.
+/// Serializes the signed calls of an order as JSON-RPC shows them.
 ///
 /// # Errors
 ///
 /// The serializer's own.
-pub fn shown<S: Serializer>(signed: &TxEnvelope, serializer: S) -> Result<S::Ok, S::Error> {
-    let signed: &alloy_consensus::TxEnvelope = signed;
-    signed.serialize(serializer)
+pub fn serialize<S: Serializer>(signed: &SignedOrder, serializer: S) -> Result<S::Ok, S::Error> {
+    let calls: Vec<alloy_consensus::TxEnvelope> = signed.transactions().into_iter().map(|transaction| transaction.native).collect();
+    serializer.collect_seq(calls)
 }

@@ -1,22 +1,74 @@
-//! Beside bdk: its wallet finishes the PSBT that countersign made, and hears of the transaction.
+//! Beside bdk: coins and change address of its wallet go in, its signers sign the PSBT that countersign made or make one of
+//! their own, and it is told about the transaction that was sent.
+
+use std::error::Error;
 
 use bdk_wallet::bitcoin::{Psbt, Transaction};
 use bdk_wallet::signer::SignerError;
-use bdk_wallet::{SignOptions, Wallet};
-use countersign::bitcoin::bitcoin;
+use bdk_wallet::{KeychainKind, SignOptions, Wallet};
+use countersign::bitcoin::bitcoin::consensus::encode;
+use countersign::bitcoin::{FeeRate, Selection, SignedOrder, UnsignedOrder, Utxo, VerifiedOrder};
+use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Role};
 
-/// Finishes a payment that the keys have signed.
+/// Verifies a response with its record, and pays it from the wallet's coins.
+///
+/// # Errors
+///
+/// A refusal of the response or of a coin.
+pub fn prepare(
+    (request, response, record, registry): (&CreateOrder, &[u8], &[u8], &Registry),
+    wallet: &mut Wallet,
+    fee_rate: FeeRate,
+) -> Result<UnsignedOrder, Refusal> {
+    let proposal = Proposal::new(request, response).with_record(record);
+    let order = countersign::bitcoin::verify(proposal, registry, &Policy::default())?;
+    let coins: Vec<_> = wallet.list_unspent().map(|coin| Utxo::new(coin.outpoint, coin.txout)).collect::<Result<_, _>>()?;
+    let change = wallet.reveal_next_address(KeychainKind::Internal).address;
+    order.prepare(countersign::bitcoin::Wallet::new(coins, change, fee_rate).with_selection(Selection::LowestFee))
+}
+
+/// Has the wallet sign the PSBT, and proves its signatures.
+///
+/// # Errors
+///
+/// What the wallet fails with, or the refusal of a signature.
+pub fn sign(wallet: &Wallet, mut unsigned: UnsignedOrder) -> Result<SignedOrder, Box<dyn Error>> {
+    let Some(request) = unsigned.requests().into_iter().next() else { return Err("nothing to sign".into()) };
+    let mut psbt: Psbt = (*request.payload.psbt).clone();
+    let options = SignOptions { trust_witness_utxo: true, ..SignOptions::default() };
+    wallet.sign(&mut psbt, options)?;
+    unsigned.attach(request.id, psbt.into())?;
+    Ok(unsigned.finish()?)
+}
+
+/// Has the wallet choose coins, change and fee itself, and checks what it made before it signs.
+///
+/// # Errors
+///
+/// What the wallet fails with, or the refusal of another payment.
+pub fn pay(wallet: &mut Wallet, order: &VerifiedOrder) -> Result<(Role, Psbt), Box<dyn Error>> {
+    let deposit = order.deposit();
+    let mut builder = wallet.build_tx();
+    builder.add_recipient(deposit.script_pubkey.clone(), bdk_wallet::bitcoin::Amount::from_sat(deposit.amount));
+    let mut psbt = builder.finish()?;
+    let role = deposit.matches_psbt(&psbt)?;
+    wallet.sign(&mut psbt, SignOptions::default())?;
+    Ok((role, psbt))
+}
+
+/// Finishes a PSBT that other keys have signed.
 ///
 /// # Errors
 ///
 /// What is missing from the payment.
-pub fn finish(wallet: &Wallet, payment: &mut bitcoin::Psbt) -> Result<bool, SignerError> {
-    let payment: &mut Psbt = payment;
+pub fn finish(wallet: &Wallet, payment: &mut Psbt) -> Result<bool, SignerError> {
     wallet.finalize_psbt(payment, SignOptions::default())
 }
 
-/// Tells the wallet about a transaction that was sent.
-pub fn sent(wallet: &mut Wallet, transaction: bitcoin::Transaction, at: u64) {
-    let transaction: Transaction = transaction;
-    wallet.apply_unconfirmed_txs([(transaction, at)]);
+/// Tells the wallet about the transactions that were sent, and returns them as nodes take them.
+pub fn sent(wallet: &mut Wallet, signed: &SignedOrder, at: u64) -> Vec<String> {
+    let transactions: Vec<Transaction> = signed.transactions().into_iter().map(|transaction| transaction.native).collect();
+    let hex = transactions.iter().map(encode::serialize_hex).collect();
+    wallet.apply_unconfirmed_txs(transactions.into_iter().map(|transaction| (transaction, at)));
+    hex
 }

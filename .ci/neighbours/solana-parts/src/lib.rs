@@ -1,32 +1,43 @@
 //! Beside the newest parts of the Solana SDK. Of the same major version the types are the same; those of a newer one are
 //! others, and a transaction goes there as bytes.
 
-use countersign::solana::solana_transaction::versioned::VersionedTransaction;
-use countersign::solana::{solana_message, solana_signer};
+use countersign::solana::{Gasless, SignedOrder, UnsignedOrder, VerifiedOrder};
+use countersign::{Refusal, SigningRequest};
 use solana_keypair::Keypair;
 use wincode::{ReadResult, WriteResult};
 
-/// The bytes of a signed transaction, by the encoding of the wallet's own solana-transaction.
+/// The bytes of each signed transaction, by the encoding of the wallet's own solana-transaction.
 ///
 /// # Errors
 ///
 /// None for what countersign has signed.
-pub fn bytes(signed: &VersionedTransaction) -> WriteResult<Vec<u8>> {
-    let signed: &beside::versioned::VersionedTransaction = signed;
-    wincode::serialize(signed)
+pub fn bytes(signed: &SignedOrder) -> WriteResult<Vec<Vec<u8>>> {
+    let natives = signed.transactions().into_iter().map(|transaction| -> beside::versioned::VersionedTransaction { transaction.native });
+    natives.map(|native| wincode::serialize(&native)).collect()
 }
 
-/// The same transaction in the types of the newest major version.
+/// The same transactions in the types of the newest major version.
 ///
 /// # Errors
 ///
-/// None for what [`bytes`] wrote.
-pub fn newest(bytes: &[u8]) -> ReadResult<newest::versioned::VersionedTransaction> {
-    wincode::deserialize_exact(bytes)
+/// None for what countersign has signed.
+pub fn newest(signed: &SignedOrder) -> ReadResult<Vec<newest::versioned::VersionedTransaction>> {
+    signed.transactions().iter().map(|transaction| wincode::deserialize_exact(&transaction.bytes)).collect()
 }
 
-/// The message that a signer of the SDK signs, and the signer that countersign asks.
-pub fn signed_by(message: &solana_message::VersionedMessage, signer: &Keypair) -> impl AsRef<[u8]> + use<> {
-    let message: &beside_message::VersionedMessage = message;
-    solana_signer::Signer::sign_message(signer, &message.serialize())
+/// Has a signer of the SDK sign the gasless transaction.
+///
+/// # Errors
+///
+/// A refusal, also of the signer.
+pub fn sign_gasless(order: &VerifiedOrder, signer: &Keypair) -> Result<SignedOrder, Refusal> {
+    let mut unsigned: UnsignedOrder = order.prepare(Gasless)?;
+    unsigned.sign_with(signer).map_err(|_| Refusal::new(countersign::Code::KeyMismatch, ""))?;
+    Ok(unsigned.finish()?)
+}
+
+/// The messages that an order asks a wallet to sign, in the wallet's own type.
+#[must_use]
+pub fn messages(unsigned: &UnsignedOrder) -> Vec<beside_message::VersionedMessage> {
+    unsigned.requests().into_iter().map(|SigningRequest { payload, .. }| payload).map(|transaction| transaction.message).collect()
 }

@@ -1,23 +1,41 @@
-//! Beside the RPC client: a transaction that countersign signed goes to it as it is.
+//! Beside the RPC client: its blockhash goes in, a keypair of the SDK signs, and the transaction that countersign signed goes
+//! to it as it is.
+
+use std::error::Error;
 
 use beside::versioned::VersionedTransaction;
-use countersign::solana::{Address, solana_signature, solana_signer, solana_transaction};
-use solana_client::client_error::Result;
+use countersign::solana::{SelfFunded, SignedOrder, VerifiedOrder, solana_signature};
+use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry};
+use solana_client::client_error::Result as ClientResult;
 use solana_client::rpc_client::RpcClient;
 use solana_keypair::Keypair;
 
-/// Sends a signed transaction.
+/// Verifies a response.
+///
+/// # Errors
+///
+/// A refusal of the response.
+pub fn verify(request: &CreateOrder, response: &[u8], registry: &Registry) -> Result<VerifiedOrder, Refusal> {
+    countersign::solana::verify(Proposal::new(request, response), registry, &Policy::default())
+}
+
+/// Prepares the order with the client's blockhash and signs it with a signer of the SDK.
+///
+/// # Errors
+///
+/// What the node or the signer fails with, or a refusal.
+pub fn sign(client: &RpcClient, order: &VerifiedOrder, signer: &Keypair) -> Result<SignedOrder, Box<dyn Error>> {
+    let mut unsigned = order.prepare(SelfFunded::new().with_blockhash(client.get_latest_blockhash()?))?;
+    unsigned.sign_with(signer)?;
+    Ok(unsigned.finish()?)
+}
+
+/// Sends the signed transactions.
 ///
 /// # Errors
 ///
 /// What the node refuses.
-pub fn send(client: &RpcClient, signed: &solana_transaction::versioned::VersionedTransaction) -> Result<solana_signature::Signature> {
-    let signed: &VersionedTransaction = signed;
-    client.send_transaction(signed)
-}
-
-/// The signers of the Solana SDK are those that countersign asks.
-#[must_use]
-pub fn account(signer: &Keypair) -> Address {
-    solana_signer::Signer::pubkey(signer)
+pub fn send(client: &RpcClient, signed: &SignedOrder) -> ClientResult<Vec<solana_signature::Signature>> {
+    let natives = signed.transactions().into_iter().map(|transaction| -> VersionedTransaction { transaction.native });
+    natives.map(|native| client.send_transaction(&native)).collect()
 }

@@ -1,16 +1,44 @@
-//! Beside Mysten's own crates: their keys sign the transaction that countersign made.
+//! Beside Mysten's own crates: their object references go in, their keys sign, and their types come out.
 
-use beside::{Transaction, UserSignature};
-use countersign::sui::sui_sdk_types;
+use std::error::Error;
+
+use beside::{Address, ObjectReference, SignedTransaction, UserSignature};
+use countersign::sui::{ExternalSignature, Gas, SignedOrder, UnsignedOrder, VerifiedOrder};
+use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, RequestId};
+use sui_crypto::SuiSigner;
 use sui_crypto::ed25519::Ed25519PrivateKey;
-use sui_crypto::{SignatureError, SuiSigner};
 
-/// Signs a prepared transaction.
+/// Verifies a response.
 ///
 /// # Errors
 ///
-/// None with a key in memory.
-pub fn sign(key: &Ed25519PrivateKey, transaction: &sui_sdk_types::Transaction) -> Result<UserSignature, SignatureError> {
-    let transaction: &Transaction = transaction;
-    key.sign_transaction(transaction)
+/// A refusal of the response.
+pub fn verify(request: &CreateOrder, response: &[u8], registry: &Registry) -> Result<VerifiedOrder, Refusal> {
+    countersign::sui::verify(Proposal::new(request, response), registry, &Policy::default())
+}
+
+/// Adds gas coins, signs with a key of Mysten's SDK, and returns the transaction as its clients take it.
+///
+/// # Errors
+///
+/// What the key fails with, or a refusal.
+pub fn sign(order: &VerifiedOrder, coins: Vec<ObjectReference>, key: &Ed25519PrivateKey) -> Result<Vec<SignedTransaction>, Box<dyn Error>> {
+    let mut unsigned = order.prepare(Gas::new(1_000, 10_000_000, coins))?;
+    unsigned.sign_with(key)?;
+    let signed: SignedOrder = unsigned.finish()?;
+    Ok(signed.transactions().into_iter().map(|transaction| transaction.native).collect())
+}
+
+/// Has another signer of the SDK's pay for the gas: each signs the same transaction, and each signature is proven.
+///
+/// # Errors
+///
+/// What the signer fails with, or a refusal.
+pub fn sponsor(unsigned: &mut UnsignedOrder, signer: &impl SuiSigner) -> Result<(), Box<dyn Error>> {
+    let payer: Option<Address> = unsigned.payloads().sponsor();
+    assert!(payer.is_some(), "the wallet pays its own gas");
+    let transaction: beside::Transaction = unsigned.payloads().transaction();
+    let signature: UserSignature = signer.sign_transaction(&transaction)?;
+    unsigned.attach(RequestId::Sponsor, ExternalSignature::from(signature))?;
+    Ok(())
 }

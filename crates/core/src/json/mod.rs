@@ -284,7 +284,9 @@ mod tests {
 
     #[test]
     fn strings_are_unescaped_wherever_the_escapes_are() {
-        for raw in [r#"\"\""#, r#"\\"#, r#"a\\\"b"#, r#"\u00e9\n"#, r#"\ud83d\ude00x"#, r#"plain"#, "é\u{1F600}", "", r#"tail\\"#, r#"x\/y"#] {
+        for raw in
+            [r#"\"\""#, r#"\\"#, r#"a\\\"b"#, r#"\u00e9\n"#, r#"\ud83d\ude00x"#, r#"plain"#, "é\u{1F600}", "", r#"tail\\"#, r#"x\/y"#]
+        {
             let text = format!("{{ \"k\": \"{raw}\", \"{raw}\" \t: [\"{raw}\"] }}");
             let parsed = parse(text.as_bytes()).unwrap();
             let reference: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use ruint::aliases::U256;
 
 use super::{Member, Value};
-use crate::report::Code;
 use crate::json::number;
+use crate::report::Code;
 use crate::report::Refusal;
 
 /// What the items of [`Value::Bytes`] are as values by themselves.
@@ -183,7 +183,8 @@ impl<'p, 'v> Node<'p, 'v> {
         if let Value::Bytes(bytes) = self.value {
             return Ok(Cow::Borrowed(bytes));
         }
-        let byte = |item: Node<'_, '_>| u8::try_from(item.integer()?).map_err(|_| item.refuse(Code::NumberTooLarge).with_expected("0 to 255"));
+        let byte =
+            |item: Node<'_, '_>| u8::try_from(item.integer()?).map_err(|_| item.refuse(Code::NumberTooLarge).with_expected("0 to 255"));
         self.array()?.map(byte).collect()
     }
 
@@ -330,7 +331,9 @@ impl<'p, 'v> Members<'p, 'v> {
     /// [`Code::UnexpectedField`] at the first other key.
     pub fn only(&self, keys: &[&str]) -> Result<(), Refusal> {
         match self.members.iter().find(|(name, _)| !keys.contains(&name.as_ref())) {
-            Some((name, _)) => Err(self.at.key(&crate::report::text::escape_untrusted(name)).refuse(Code::UnexpectedField).with_expected(keys.join(", "))),
+            Some((name, _)) => {
+                Err(self.at.key(&crate::report::text::escape_untrusted(name)).refuse(Code::UnexpectedField).with_expected(keys.join(", ")))
+            }
             None => Ok(()),
         }
     }

@@ -95,6 +95,12 @@ pub fn format_duration(millis: u128) -> String {
     }
 }
 
+/// Formats how much of a token an allowance gives away.
+#[must_use]
+pub fn format_allowance(amount: U256) -> String {
+    if amount == U256::MAX { "every token of this kind, without limit".to_owned() } else { format!("{amount} base units") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,4 +17,4 @@ pub use refusal::{Blame, Refusal};
 pub use summary::{ByteCoverage, Line, Summary, Topic};
 pub use terms::OrderTerms;
 pub use value::TypedValue;
-pub use warning::{Severity, Warning, Warnings};
+pub use warning::{Severity, Warning, Warnings, settled_by_approval};

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use ruint::aliases::U256;
 use serde::Serialize;
 
+use super::amount::format_allowance;
 use super::{Severity, TypedValue};
 
 /// What a line is about. A family names the topics that its payload's bytes stand for.
@@ -180,13 +182,7 @@ impl Summary {
     }
 
     /// Adds a line that the owner should look at more closely.
-    pub fn add_line(
-        &mut self,
-        topic: Topic,
-        text: impl Into<String>,
-        values: impl IntoIterator<Item = TypedValue>,
-        severity: Severity,
-    ) {
+    pub fn add_line(&mut self, topic: Topic, text: impl Into<String>, values: impl IntoIterator<Item = TypedValue>, severity: Severity) {
         self.0.push(Line { topic, text: text.into(), values: values.into_iter().collect(), severity });
     }
 
@@ -194,6 +190,26 @@ impl Summary {
     pub fn add_value(&mut self, topic: Topic, value: impl Into<TypedValue>) {
         let value = value.into();
         self.add_values(topic, value.to_string(), [value]);
+    }
+
+    /// Adds what the HTLC may take, and what the response proposed where that was something else. `None` where the approval
+    /// that came is not sent.
+    pub fn add_approval(&mut self, proposed: U256, sent: Option<U256>) {
+        let Some(sent) = sent else {
+            return self.add(Topic::Approval, "none is sent: the allowance must cover the amount already");
+        };
+        let mut text = format!("the HTLC may take {}", format_allowance(sent));
+        if sent != proposed {
+            text = format!("{text}, rewritten from {}", format_allowance(proposed));
+        }
+        let severity = if sent == U256::MAX { Severity::Danger } else { Severity::Info };
+        self.add_line(Topic::Approval, text, [sent.into()], severity);
+    }
+
+    /// Adds that there is no gasless payload, and why: the order offers none, or the wallet has chosen another path.
+    pub fn add_no_gasless(&mut self, is_offered: bool) {
+        let why = if is_offered { "the wallet sends its own transactions" } else { "this order has no gasless funding path" };
+        self.add(Topic::Message, format!("none: {why}"));
     }
 
     /// Returns the lines.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
 use super::{Code, text};
@@ -87,6 +88,11 @@ impl Warnings {
         }
     }
 
+    /// Removes the warnings with these codes.
+    pub(crate) fn remove(&mut self, codes: &[Code]) {
+        self.0.retain(|warning| !codes.contains(&warning.code));
+    }
+
     /// Returns the warnings in the order in which they were found.
     #[must_use]
     pub fn list(&self) -> &[Warning] {
@@ -97,6 +103,15 @@ impl Warnings {
     #[must_use]
     pub fn severity(&self) -> Option<Severity> {
         self.0.iter().map(Warning::severity).max()
+    }
+}
+
+/// Returns the warnings about an approval that do not apply once it is known what is sent: nothing, or exactly `amount`.
+#[must_use]
+pub fn settled_by_approval(sent: Option<U256>, amount: U256) -> Vec<Code> {
+    match sent {
+        Some(sent) if sent != amount => Vec::new(),
+        _ => vec![Code::UnlimitedApproval, Code::ApprovalAboveAmount],
     }
 }
 

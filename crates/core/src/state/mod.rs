@@ -19,13 +19,14 @@
 mod request;
 mod signer;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use countersign_chains::Family;
 
-pub use signer::SignerError;
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
+pub use signer::SignerError;
 
 use crate::family::{
     ChainFamily, Deposit, KeyOf, PayloadOf, SignWith, SignWithAsync, Signable, SignatureOf, Signed, SignedOf, TransactionOf, UnsignedOf,
@@ -55,8 +56,9 @@ pub fn verify<F: ChainFamily>(proposal: Proposal<'_>, registry: &Registry, polic
 pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedOrder<F>, Refusal> {
     let mut warnings = Warnings::default();
     let (deposit, terms) = judge::<F>(&order, Purpose::Signing, &mut warnings)?;
-    order.policy.check_warnings(&warnings)?;
-    Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings })))
+    let refused = order.policy.refused_warnings.clone();
+    check_refused(&refused, &warnings)?;
+    Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings, refused })))
 }
 
 /// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
@@ -72,6 +74,14 @@ pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<(OrderRe
     judge::<F>(&order, Purpose::Tracking, &mut warnings)?;
     let record = order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
     Ok((*record, warnings))
+}
+
+/// Refuses the first warning that the policy does not accept.
+fn check_refused(refused: &BTreeSet<Code>, warnings: &Warnings) -> Result<(), Refusal> {
+    match warnings.list().iter().find(|warning| refused.contains(&warning.code)) {
+        Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),
+        None => Ok(()),
+    }
 }
 
 fn judge<F: ChainFamily>(
@@ -91,6 +101,8 @@ struct Verified<F: ChainFamily> {
     deposit: F::Deposit,
     overview: Overview,
     warnings: Warnings,
+    /// Warnings that the policy refuses, also where they only arise when the order is signed.
+    refused: BTreeSet<Code>,
 }
 
 /// An order whose every byte is accounted for. Cloning is cheap.
@@ -165,7 +177,9 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// the funding path.
     pub fn prepare(&self, wallet: impl Into<WalletOf<F>>) -> Result<UnsignedOrder<F>, Refusal> {
         let unsigned = self.0.deposit.prepare(&wallet.into())?;
-        Ok(UnsignedOrder { unsigned, warnings: self.0.warnings.clone(), origin: Origin::Order(self.clone()) })
+        let mut warnings = self.0.warnings.clone();
+        warnings.remove(&self.0.deposit.settled_warnings(&unsigned));
+        Ok(UnsignedOrder { unsigned, warnings, origin: Origin::Order(self.clone()) })
     }
 
     /// Returns which part of the order a transaction is that an external wallet has signed or broadcast.
@@ -253,7 +267,12 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     #[must_use]
     pub fn summary(&self) -> Summary {
         let mut summary = match &self.origin {
-            Origin::Order(order) => order.summary(),
+            Origin::Order(order) => {
+                let mut summary = Summary::default();
+                order.0.overview.describe(&mut summary);
+                order.0.deposit.describe_prepared(&self.unsigned, &mut summary);
+                summary
+            }
             Origin::Recovery { summary, .. } => summary.clone(),
         };
         self.unsigned.describe(&mut summary);
@@ -278,7 +297,21 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     ///
     /// [`Code::KeyMismatch`] if there is nothing that the key can sign.
     pub fn sign(&mut self, key: &KeyOf<F>) -> Result<(), Refusal> {
-        self.unsigned.sign(key, &mut self.warnings)
+        self.try_signing(|unsigned, warnings| unsigned.sign(key, warnings))
+    }
+
+    /// Changes payloads and warnings together. Where the policy refuses a warning that arises, nothing changes.
+    fn try_signing(&mut self, sign: impl FnOnce(&mut UnsignedOf<F>, &mut Warnings) -> Result<(), Refusal>) -> Result<(), Refusal> {
+        let none = BTreeSet::new();
+        let refused = self.origin.verified().map_or(&none, |order| &order.0.refused);
+        if refused.is_empty() {
+            return sign(&mut self.unsigned, &mut self.warnings);
+        }
+        let (mut unsigned, mut warnings) = (self.unsigned.clone(), self.warnings.clone());
+        sign(&mut unsigned, &mut warnings)?;
+        check_refused(refused, &warnings)?;
+        (self.unsigned, self.warnings) = (unsigned, warnings);
+        Ok(())
     }
 
     /// Has a signer of the ecosystem sign whatever it can: see the family's signer features.
@@ -312,7 +345,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// [`Code::NothingToSign`] if the order has no such request, [`Code::SignatureMismatch`] if the signature is not the
     /// signer's over exactly this payload, and what a malformed signature gets.
     pub fn attach(&mut self, id: RequestId, signature: SignatureOf<F>) -> Result<(), Refusal> {
-        self.unsigned.attach(id, signature, &mut self.warnings)
+        self.try_signing(|unsigned, warnings| unsigned.attach(id, signature, warnings))
     }
 
     /// Returns which part of the order a transaction is: see [`VerifiedOrder::matches`].

@@ -7,7 +7,7 @@ use countersign_chains::Family;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::json::{self, Members, Node};
-use crate::report::{Code, Refusal, Warnings};
+use crate::report::{Code, Refusal};
 use crate::wire::strict_json;
 
 /// What to do with an approval that is not of exactly the amount.
@@ -165,12 +165,25 @@ impl Policy {
         self.max_timelock.get(chain).or_else(|| self.max_timelock.get("*")).copied()
     }
 
-    /// Refuses the first warning that is not acceptable.
-    pub(crate) fn check_warnings(&self, warnings: &Warnings) -> Result<(), Refusal> {
-        match warnings.list().iter().find(|warning| self.refused_warnings.contains(&warning.code)) {
-            Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),
-            None => Ok(()),
-        }
+    /// Sets the longest source timelock on a chain in time; `*` stands for every chain without one of its own.
+    #[must_use]
+    pub fn with_max_timelock(mut self, chain: impl Into<String>, limit: Duration) -> Self {
+        self.max_timelock.insert(chain.into(), limit);
+        self
+    }
+
+    /// Refuses orders with a warning of this code, whenever it arises.
+    #[must_use]
+    pub fn refusing(mut self, code: Code) -> Self {
+        self.refused_warnings.insert(code);
+        self
+    }
+
+    /// Sets what to do with approvals that are not of exactly the amount.
+    #[must_use]
+    pub const fn with_approvals(mut self, approvals: ApprovalPolicy) -> Self {
+        self.approvals = approvals;
+        self
     }
 
     /// Returns the longest source timelock on a family's chains, in the family's unit.

@@ -271,11 +271,20 @@ impl Registry {
             }
             None => None,
         };
-        let limit = |text: &Option<String>| {
-            text.as_deref().map(number::decimal).transpose().map_err(|error| format!("limits of {id}: {error}"))
-        };
+        let limit =
+            |text: &Option<String>| text.as_deref().map(number::decimal).transpose().map_err(|error| format!("limits of {id}: {error}"));
         let (min_amount, max_amount) = (limit(&record.min_amount)?, limit(&record.max_amount)?);
-        let asset = Asset { record, chain, htlc, token, htlc_registry, min_amount, max_amount, domain: OnceLock::new(), program_addresses: OnceLock::new() };
+        let asset = Asset {
+            record,
+            chain,
+            htlc,
+            token,
+            htlc_registry,
+            min_amount,
+            max_amount,
+            domain: OnceLock::new(),
+            program_addresses: OnceLock::new(),
+        };
         match self.assets.insert(id.as_str().to_owned(), Arc::new(asset)) {
             None => Ok(()),
             Some(_) => Err(format!("{id} is listed twice")),

@@ -87,8 +87,9 @@ impl<'r> RecordedLeg<'r> {
         if asset.chain.family() != family {
             return Err(refuse(Code::UnsupportedFamily, "asset").with_expected(family).with_actual(asset.chain.family()));
         }
-        let version = Version::parse(&record.version)
-            .ok_or_else(|| Refusal::new(Code::RecordVersion, "/order/version").with_expected("v1, v2 or v3").with_actual(&record.version))?;
+        let version = Version::parse(&record.version).ok_or_else(|| {
+            Refusal::new(Code::RecordVersion, "/order/version").with_expected("v1, v2 or v3").with_actual(&record.version)
+        })?;
         let party = |member, text: &str| {
             address::parse(&asset.chain.network, text)
                 .map_err(|error| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_actual(text))

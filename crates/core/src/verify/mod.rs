@@ -8,7 +8,7 @@ mod rules;
 mod swap_id;
 
 pub use context::{OrderContext, Proposal, SwapTerms, address_refusal};
-pub use payloads::{CallPayloads, check_declared_type};
 pub use leg::{Leg, RecordedLeg};
+pub use payloads::{CallPayloads, check_declared_type};
 pub(crate) use record::{Purpose, check as check_record};
 pub use rules::RefuseAt;

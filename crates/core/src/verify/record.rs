@@ -8,8 +8,8 @@ use countersign_chains::{Account, Family, address};
 use ruint::aliases::U256;
 
 use super::{Leg, OrderContext, SwapTerms, swap_id};
-use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::report::amount::format_duration;
+use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::{Asset, Chain};
 use crate::wire::{OrderRecord, SecretHash, SwapRecord};
 
@@ -93,7 +93,11 @@ impl Check<'_, '_> {
 
     fn order_id(&self) -> Result<(), Refusal> {
         let (wanted, got) = (self.order.order_id, &self.record.order_id);
-        if got.eq_ignore_ascii_case(wanted) { Ok(()) } else { Err(self.refuse(Code::RecordMismatch, "order_id").with_expected(wanted).with_actual(got)) }
+        if got.eq_ignore_ascii_case(wanted) {
+            Ok(())
+        } else {
+            Err(self.refuse(Code::RecordMismatch, "order_id").with_expected(wanted).with_actual(got))
+        }
     }
 
     fn assets(&self) -> Result<(), Refusal> {
@@ -103,7 +107,10 @@ impl Check<'_, '_> {
                 return Err(self.refuse_leg(Code::RecordMismatch, leg, "asset").with_expected(&asset.record.id).with_actual(&swap.asset));
             }
             if swap.chain != asset.chain.record.chain {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "chain").with_expected(&asset.chain.record.chain).with_actual(&swap.chain));
+                return Err(self
+                    .refuse_leg(Code::RecordMismatch, leg, "chain")
+                    .with_expected(&asset.chain.record.chain)
+                    .with_actual(&swap.chain));
             }
         }
         Ok(())
@@ -135,7 +142,9 @@ impl Check<'_, '_> {
             let text = swap.secret.strip_prefix("0x").unwrap_or(&swap.secret);
             let is_right = || crate::json::number::bare_hex_array(text).is_ok_and(|secret| SecretHash::of(&secret) == swap.secret_hash);
             if !text.is_empty() && !is_right() {
-                return Err(self.refuse_leg(Code::SecretWrong, leg, "secret").with_reason("the secret in the record is not that of its hash"));
+                return Err(self
+                    .refuse_leg(Code::SecretWrong, leg, "secret")
+                    .with_reason("the secret in the record is not that of its hash"));
             }
         }
         Ok(())
@@ -178,7 +187,10 @@ impl Check<'_, '_> {
             Err(self.refuse_leg(Code::RecordMismatch, leg, member).with_expected(wanted).with_actual(got))
         };
         if swap.amount != order.request.source.amount {
-            return Err(self.refuse_leg(Code::RecordMismatch, leg, "amount").with_expected(order.request.source.amount).with_actual(swap.amount));
+            return Err(self
+                .refuse_leg(Code::RecordMismatch, leg, "amount")
+                .with_expected(order.request.source.amount)
+                .with_actual(swap.amount));
         }
         let written = self.account(leg, "initiator", &swap.initiator)?;
         match (&order.owner, &order.delegate) {
@@ -209,7 +221,10 @@ impl Check<'_, '_> {
                 return mismatch("redeemer", &terms.redeemer, &swap.redeemer);
             }
             if swap.timelock != terms.timelock {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "timelock").with_expected(terms.timelock).with_actual(swap.timelock));
+                return Err(self
+                    .refuse_leg(Code::RecordMismatch, leg, "timelock")
+                    .with_expected(terms.timelock)
+                    .with_actual(swap.timelock));
             }
         }
         Ok(())
@@ -250,7 +265,8 @@ impl Check<'_, '_> {
         // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
         if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {
             let member = if swap.delegate.is_some() { "delegate" } else { "redeemer" };
-            let refusal = self.refuse_leg(Code::RecordPaysElsewhere, leg, member).with_reason("whoever locks the payout could redeem it too");
+            let refusal =
+                self.refuse_leg(Code::RecordPaysElsewhere, leg, member).with_reason("whoever locks the payout could redeem it too");
             return Err(refusal.with_actual(&parties.redeemer));
         }
         if swap.amount >= wanted.amount {
@@ -259,7 +275,10 @@ impl Check<'_, '_> {
         // Whatever slippage was allowed: an order that pays nothing is none.
         let allowed = crate::wire::least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0)).max(U256::ONE);
         if swap.amount < allowed {
-            return Err(self.refuse_leg(Code::RecordPaysLess, leg, "amount").with_expected(TypedValue::AtLeast(allowed)).with_actual(swap.amount));
+            return Err(self
+                .refuse_leg(Code::RecordPaysLess, leg, "amount")
+                .with_expected(TypedValue::AtLeast(allowed))
+                .with_actual(swap.amount));
         }
         warnings.warn_about(Code::PaysLessWithinSlippage, format!("{} of {} base units", swap.amount, wanted.amount));
         Ok(())
@@ -317,9 +336,8 @@ impl Check<'_, '_> {
     /// The swap id follows from the fields of its side.
     fn swap_id(&self, leg: Leg, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let swap = self.swap(leg);
-        let version = Version::parse(&self.record.version).ok_or_else(|| {
-            self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version)
-        })?;
+        let version = Version::parse(&self.record.version)
+            .ok_or_else(|| self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version))?;
         let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap);
         if recomputed.equals(&swap.swap_id) {
             return Ok(());
@@ -336,7 +354,7 @@ impl Check<'_, '_> {
     }
 
     fn extras(&self, warnings: &mut Warnings) {
-        // Each fee that was asked for coverage one of the record's; an entry of unknown shape coverage nothing.
+        // Each fee that was asked for covers one of the record's; an entry of unknown shape covers nothing.
         let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().take(MAX_FEES).collect();
         let mut others = 0_usize;
         for fee in &self.record.affiliate_fees {

@@ -23,11 +23,9 @@ impl<'d> OrderContext<'d> {
     ///
     /// [`Code::UnknownAsset`] if none is pinned.
     pub fn pinned_htlc<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<T, Refusal> {
-        self.source
-            .htlc
-            .as_ref()
-            .and_then(of)
-            .ok_or_else(|| Refusal::new(Code::UnknownAsset, ASSET).with_reason("no HTLC is pinned for the asset").with_actual(&self.source.record.id))
+        self.source.htlc.as_ref().and_then(of).ok_or_else(|| {
+            Refusal::new(Code::UnknownAsset, ASSET).with_reason("no HTLC is pinned for the asset").with_actual(&self.source.record.id)
+        })
     }
 
     /// The pinned token of the source asset, in the family's own type; `None` for the chain's own coin.
@@ -49,7 +47,7 @@ impl<'d> OrderContext<'d> {
         self.owner.as_ref().and_then(of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))
     }
 
-    /// An approval coverage the amount; answers how much will be approved, which is what was proposed unless the policy
+    /// An approval covers the amount; answers how much will be approved, which is what was proposed unless the policy
     /// rewrites it to exactly the amount.
     ///
     /// # Errors

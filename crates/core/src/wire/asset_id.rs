@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::report::{Code, ParseError};
 use super::from_str;
 use crate::json::Node;
 use crate::report::Refusal;
+use crate::report::{Code, ParseError};
 
 /// An asset id such as `ethereum_sepolia:wbtc` as the service lists it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::report::ParseError;
 use super::from_str;
 use crate::json::number;
+use crate::report::ParseError;
 
 /// SHA-256 of the 32-byte secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

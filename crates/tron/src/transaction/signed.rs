@@ -1,8 +1,9 @@
 //! Signed transactions: made here, or by an external wallet that chose its own reference block and fee limit.
 
 use alloy_primitives::{B256, Signature, U256, hex};
-use countersign_abi::funding::{ApprovalPlan, ApprovalStep};
+use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::signature::{self, ExternalSignature};
+use countersign_core::ApprovalStep;
 use countersign_core::json::{self, MAX_BYTES, Node};
 use countersign_core::{Code, Refusal, Role, TypedValue, number};
 use prost::Message as _;

@@ -4,8 +4,8 @@ use countersign_chains::{Account, address};
 use serde::Serialize;
 
 use super::Registry;
-use crate::report::Code;
 use crate::json::Node;
+use crate::report::Code;
 use crate::report::Refusal;
 use crate::wire::Read;
 
