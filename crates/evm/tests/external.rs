@@ -288,3 +288,32 @@ fn every_orders_calls_come_through_unchanged() -> TestResult {
     }
     Ok(())
 }
+
+/// An EIP-7702 authorization beside the right call would hand the owner's account to a contract.
+#[test]
+fn a_transaction_that_delegates_the_account_is_refused() -> TestResult {
+    use countersign_evm::alloy_consensus::TxEip7702;
+    use countersign_evm::alloy_eips::eip7702::Authorization;
+    let case = fixture::<Evm>("evm-token-approval-exact");
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let honest = transaction(&order, &order.deposit().initiate);
+    let authorization = Authorization { chain_id: U256::ZERO, address: [0x33; 20].into(), nonce: honest.nonce + 1 };
+    let signature = key.sign(&authorization.signature_hash())?;
+    let TxEip1559 { chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, value, input, .. } = honest;
+    let delegating = TxEip7702 {
+        chain_id,
+        nonce,
+        gas_limit,
+        max_fee_per_gas,
+        max_priority_fee_per_gas,
+        to: order.deposit().initiate.to,
+        value,
+        access_list: Default::default(),
+        authorization_list: vec![authorization.into_signed(signature)],
+        input,
+    };
+    assert_eq!(refused(&order, &sign(delegating.clone(), &key)), "/authorization_list");
+    let harmless = TxEip7702 { authorization_list: Vec::new(), ..delegating };
+    assert_eq!(order.matches(&sign(harmless, &key))?, Role::Initiate);
+    Ok(())
+}

@@ -12,7 +12,7 @@ use countersign_core::{Code, Policy, RequestId, Role, Topic};
 use countersign_evm::alloy_consensus::{Transaction as _, TxEnvelope};
 use countersign_evm::alloy_primitives::{U256, hex};
 use countersign_evm::htlc::Approve;
-use countersign_evm::{ApprovalPlan, ApprovalStep, Calls, Evm, FundingPath, Gasless, UnsignedOrder, VerifiedOrder};
+use countersign_evm::{ApprovalPlan, ApprovalStep, Calls, Evm, ExternalSignature, FundingPath, Gasless, UnsignedOrder, VerifiedOrder};
 use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, key, verified, verified_under, wallet};
 use serde_json::Value;
 
@@ -253,5 +253,59 @@ fn nonce_fees_and_chain_are_checked_where_they_are_given() -> TestResult {
     assert!(order.prepare(Calls::eip1559(22, 10, 10)).is_ok());
     assert!(order.prepare(with_nonce(u64::MAX - 2)).is_ok());
     assert!(order.prepare(with_nonce(u64::MAX - 1).with_approval(ApprovalStep::AlreadyApproved)).is_ok());
+    Ok(())
+}
+
+fn texts(unsigned: &UnsignedOrder, topic: Topic) -> Vec<String> {
+    unsigned.summary().about(topic).map(|line| line.text.clone()).collect()
+}
+
+fn warns(unsigned: &UnsignedOrder, code: Code) -> bool {
+    unsigned.warnings().list().iter().any(|warning| warning.code == code)
+}
+
+/// The person reads what will be signed on the chosen path, not what the response offered.
+#[test]
+fn the_summary_says_what_the_chosen_path_signs() -> TestResult {
+    let (case, order) = (fixture::<Evm>(UNLIMITED), verified::<Evm>(&fixture::<Evm>(UNLIMITED)));
+    let (calls, amount) = (calls(&case), order.deposit().terms.amount);
+
+    let offered = order.prepare(calls.clone())?;
+    assert!(texts(&offered, Topic::Approval)[0].contains("without limit") && warns(&offered, Code::UnlimitedApproval));
+
+    let exact = order.prepare(calls.clone().with_approval(ApprovalStep::Exact))?;
+    let text = format!("the HTLC may take {amount} base units, rewritten from every token of this kind, without limit");
+    assert_eq!(texts(&exact, Topic::Approval), [text]);
+    assert!(!warns(&exact, Code::UnlimitedApproval));
+
+    let approved = order.prepare(calls.clone().with_approval(ApprovalStep::AlreadyApproved))?;
+    assert_eq!(texts(&approved, Topic::Approval), ["none is sent: the allowance must cover the amount already"]);
+    assert!(!warns(&approved, Code::UnlimitedApproval));
+    assert_eq!(texts(&approved, Topic::Message), ["none: the wallet sends its own transactions"]);
+
+    let limited = order.prepare(calls.with_gas_limit(2_900_000))?;
+    assert!(texts(&limited, Topic::Gas).contains(&"initiate at most 2900000 gas".to_owned()), "{}", limited.summary());
+
+    let gasless = order.prepare(Gasless)?;
+    assert_eq!((texts(&gasless, Topic::Approval).len(), texts(&gasless, Topic::Gas).len()), (0, 0), "{}", gasless.summary());
+    assert!(texts(&gasless, Topic::Message)[0].starts_with("gasless Initiate for 0x"));
+    Ok(())
+}
+
+/// A contract wallet's signature cannot be proven; a policy that refuses this refuses the signature, and nothing changes.
+#[test]
+fn a_refused_warning_is_refused_when_it_arises() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let policy = Policy::default().refusing(Code::ContractSignatureUnverified);
+    let mut unsigned = verified_under::<Evm>(&case, case.registry, &policy)?.prepare(Gasless)?;
+    let signature = ExternalSignature::contract(vec![1; 65])?;
+    let refusal = unsigned.attach(RequestId::TypedData, signature.clone()).unwrap_err();
+    assert_eq!(refusal.code(), Code::WarningRefused, "{refusal}");
+    assert_eq!(unsigned.missing(), [RequestId::TypedData]);
+    assert!(!warns(&unsigned, Code::ContractSignatureUnverified));
+
+    let mut accepting = verified::<Evm>(&case).prepare(Gasless)?;
+    accepting.attach(RequestId::TypedData, signature)?;
+    assert!(warns(&accepting, Code::ContractSignatureUnverified));
     Ok(())
 }
