@@ -1,4 +1,5 @@
 //! Every example wallet runs to its end and says what it is there to show.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::process::Command;
 
