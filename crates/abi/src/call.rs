@@ -333,7 +333,7 @@ impl Words<'_> {
         }
     }
 
-    /// Bytes whose offset stands in word `index`, the last argument: the length must follow directly, then the bytes,
+    /// Bytes whose offset is in word `index`, the last argument: the length must follow directly, then the bytes,
     /// then zeros to the word's end and nothing more.
     fn bytes(&self, index: usize) -> Result<Bytes, Refusal> {
         let length_at = index.saturating_add(1);

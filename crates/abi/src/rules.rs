@@ -57,7 +57,7 @@ pub fn check_arguments(
     Ok(timelock)
 }
 
-/// The spender is the HTLC and the approval covers the amount; answers what will be signed, which is the proposal unless
+/// Requires that the spender is the HTLC and the approval covers the amount, and returns what will be signed: the proposal, unless
 /// the policy rewrites it to exactly the amount.
 ///
 /// # Errors

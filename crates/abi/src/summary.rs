@@ -9,7 +9,7 @@ use crate::call::{Approve, Initiate};
 use crate::payloads::{Transaction, Unsigned};
 use crate::typed_data::Message;
 
-/// What a family calls the members of its answers.
+/// What a family calls the members of its responses.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every word")]
 pub struct Words {

@@ -228,7 +228,7 @@ pub fn preimage(domain_separator: B256, struct_hash: B256) -> [u8; 66] {
     bytes
 }
 
-/// The domain is that of the pinned contract; answers its version.
+/// Requires that the domain is that of the pinned contract, and returns its version.
 fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: MessageRules) -> Result<String, Refusal> {
     let members = node.object()?;
     members.only(&["name", "version", "chainId", "verifyingContract"]).map_err(|refusal| at_code(refusal, Code::TypedDataDomain))?;
@@ -263,7 +263,7 @@ const DOMAIN_TYPE: [(&str, &str); 4] =
 const INITIATE_TYPE: [(&str, &str); 5] =
     [("redeemer", "address"), ("timelock", "uint256"), ("amount", "uint256"), ("secretHash", "bytes32"), ("destinationData", "bytes")];
 
-/// The declared types are exactly those that the contract hashes; answers whether destination data is among them.
+/// Requires that the declared types are exactly those that the contract hashes, and returns whether destination data is among them.
 fn check_types(node: Node<'_, '_>) -> Result<bool, Refusal> {
     let members = node.object()?;
     members

@@ -116,7 +116,7 @@ impl Claim {
 /// | bytes | field |
 /// |---|---|
 /// | 0..4 | selector `ce2631b8` |
-/// | 4..36 | `toAddress`, left-padded: the tuple is static and stands inline |
+/// | 4..36 | `toAddress`, left-padded: the tuple is static and encoded inline |
 /// | 36..68 | `tokenAddress`, left-padded |
 /// | 68..100 | `totalRewards`, big-endian, base units |
 /// | 100..132 | offset of the signature, `0x80` |

@@ -1,4 +1,4 @@
-//! Strict JSON: every value is read once, borrowed where it can be, and remembers where it stands.
+//! Strict JSON: every value is read once, borrowed where it can be, and remembers where it is.
 //!
 //! Ordinary readers accept what must not be accepted here: duplicate keys (the last wins, or the first), numbers that
 //! pass through a float, nesting without a bound. The tokens come from `jiter`; this module adds the rules and the
@@ -230,7 +230,7 @@ fn string_before(text: &str, end: usize, len: usize) -> Option<Cow<'_, str>> {
     Jiter::new(string.as_bytes()).next_str().ok().map(|decoded| Cow::Owned(decoded.to_owned()))
 }
 
-/// Fills `bytes` from the array that the text begins with, if it holds integers 0 to 255 only, and answers its length in the
+/// Fills `bytes` from the array that the text begins with, if it holds integers 0 to 255 only, and returns its length in the
 /// text. Anything else, wrong spellings among it, is left to the general reading.
 fn byte_array(text: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     bytes.clear();
@@ -381,7 +381,7 @@ mod tests {
         for text in ["[01]", "[1,00]", "[1,]", "[,1]", "[1", "[1 2]", "[1,2}", "[+1]"] {
             assert_eq!(code(text), Code::JsonSyntax, "{text}");
         }
-        // What follows such an array is read as before, and stands where it stands.
+        // What follows such an array is read as before, and is where it is.
         let text = r#"{"a":[1,2,3],"b":[4],"c":{"d":[5,"x"]}}"#;
         let value = parse(text.as_bytes()).unwrap();
         let Value::Object(members) = &value else { panic!() };

@@ -30,7 +30,7 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    /// The root of a document that stands at `prefix` in a larger one: `""`, `"/response"`.
+    /// The root of a document that is at `prefix` in a larger one: `""`, `"/response"`.
     #[must_use]
     pub const fn root(prefix: &'p str) -> Self {
         Self { parent: None, step: Step::Root(prefix) }
@@ -93,7 +93,7 @@ pub struct Node<'p, 'v> {
 }
 
 impl<'p, 'v> Node<'p, 'v> {
-    /// The root value of a document that stands at `prefix`.
+    /// The root value of a document that is at `prefix` in a larger one.
     #[must_use]
     pub const fn root(value: &'v Value<'v>, prefix: &'p str) -> Self {
         Self { value, at: At::root(prefix) }

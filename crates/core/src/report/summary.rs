@@ -117,7 +117,7 @@ pub struct ByteCoverage {
     pub at: String,
     /// First byte and the byte after the last, in the decoded payload; `None` means the whole member.
     pub bytes: Option<(usize, usize)>,
-    /// What stands there.
+    /// What these bytes are.
     pub what: &'static str,
 }
 
@@ -125,7 +125,7 @@ fn title<S: serde::Serializer>(topic: &Topic, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(topic.title())
 }
 
-/// Where the gasless message stands, in every family that has typed data.
+/// Where the gasless message is, in every family that has typed data.
 const TYPED_DATA: &str = "/response/result/typed_data";
 
 impl ByteCoverage {

@@ -154,7 +154,7 @@ pub struct SigningRequest<P> {
     pub payload: P,
     /// The bytes that the digest is taken of.
     pub message: Vec<u8>,
-    /// What the signature is made over. Ed25519 signs the message itself, which then stands here too.
+    /// What the signature is made over. Ed25519 signs the message itself, which is then here too.
     pub digest: Vec<u8>,
 }
 

@@ -10,7 +10,7 @@ use crate::report::{Code, Refusal, Warnings};
 use crate::trust::{Asset, Policy, Registry};
 use crate::wire::{self, CreateOrder, OrderRecord, RequestedLeg, SecretHash};
 
-/// Where the response's result stands.
+/// Where the response's result is.
 const RESULT: &str = "/response/result";
 
 /// Members of a result that carry a payload of some family, XRPL's among them, which this library does not build.

@@ -47,7 +47,7 @@ impl<'d> OrderContext<'d> {
         self.owner.as_ref().and_then(of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))
     }
 
-    /// An approval covers the amount; answers how much will be approved, which is what was proposed unless the policy
+    /// Requires that an approval covers the amount, and returns how much will be approved: what was proposed, unless the policy
     /// rewrites it to exactly the amount.
     ///
     /// # Errors

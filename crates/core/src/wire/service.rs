@@ -1,4 +1,4 @@
-//! What the rest of the interface answers: lists of orders, earnings, liquidity, fees, schemas .
+//! What the rest of the interface answers: lists of orders, earnings, liquidity, fees, schemas.
 
 use ruint::aliases::U256;
 
@@ -34,7 +34,7 @@ pub struct Earnings {
     pub affiliate: String,
     /// The asset.
     pub asset: AssetId,
-    /// The token contract on the asset's chain; older answers leave it out.
+    /// The token contract on the asset's chain; older responses leave it out.
     pub token_address: Option<String>,
     /// Base units not yet claimed.
     pub claim_amount: Option<U256>,
@@ -52,7 +52,7 @@ pub struct Earnings {
 pub struct SolverBalances {
     /// The solver.
     pub solver_id: String,
-    /// The solver's account; older answers leave it out.
+    /// The solver's account; older responses leave it out.
     pub address: String,
     /// By asset.
     pub liquidity: Vec<Balance>,
