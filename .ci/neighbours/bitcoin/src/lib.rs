@@ -1,9 +1,10 @@
-//! Beside bdk: coins and change address of its wallet go in, its signers sign the PSBT that countersign made or make one of
-//! their own, and it is told about the transaction that was sent.
+//! Beside bdk: coins and change address of its wallet go in, seeds and external signers sign the PSBT that countersign made, a
+//! PSBT that the wallet made is checked before it is signed, and the wallet is told about the transaction that was sent.
 
 use std::error::Error;
 
-use bdk_wallet::bitcoin::{Psbt, Transaction};
+use bdk_wallet::bitcoin::bip32::Xpriv;
+use bdk_wallet::bitcoin::{Amount, Psbt, Transaction};
 use bdk_wallet::signer::SignerError;
 use bdk_wallet::{KeychainKind, SignOptions, Wallet};
 use countersign::bitcoin::bitcoin::consensus::encode;
@@ -27,32 +28,40 @@ pub fn prepare(
     order.prepare(countersign::bitcoin::Wallet::new(coins, change, fee_rate).with_selection(Selection::LowestFee))
 }
 
-/// Has the wallet sign the PSBT, and proves its signatures.
+/// Signs with the wallet's seed.
 ///
 /// # Errors
 ///
-/// What the wallet fails with, or the refusal of a signature.
-pub fn sign(wallet: &Wallet, mut unsigned: UnsignedOrder) -> Result<SignedOrder, Box<dyn Error>> {
-    let Some(request) = unsigned.requests().into_iter().next() else { return Err("nothing to sign".into()) };
-    let mut psbt: Psbt = (*request.payload.psbt).clone();
-    let options = SignOptions { trust_witness_utxo: true, ..SignOptions::default() };
-    wallet.sign(&mut psbt, options)?;
-    unsigned.attach(request.id, psbt.into())?;
+/// A refusal if the seed has no key for the coins.
+pub fn sign(mut unsigned: UnsignedOrder, seed: &Xpriv) -> Result<SignedOrder, Refusal> {
+    unsigned.sign_with(seed)?;
     Ok(unsigned.finish()?)
 }
 
-/// Has the wallet choose coins, change and fee itself, and checks what it made before it signs.
+/// Attaches the PSBT that an external signer has signed, and proves every signature in it.
+///
+/// # Errors
+///
+/// A refusal of the first signature that is not right.
+pub fn attach(mut unsigned: UnsignedOrder, signer: impl Fn(&Psbt) -> Psbt) -> Result<SignedOrder, Refusal> {
+    for request in unsigned.requests().into_iter().take(1) {
+        unsigned.attach(request.id, signer(&request.payload.psbt).into())?;
+    }
+    Ok(unsigned.finish()?)
+}
+
+/// Has the wallet choose coins, change and fee itself, and checks what it made before it is signed.
 ///
 /// # Errors
 ///
 /// What the wallet fails with, or the refusal of another payment.
-pub fn pay(wallet: &mut Wallet, order: &VerifiedOrder) -> Result<(Role, Psbt), Box<dyn Error>> {
+pub fn pay(wallet: &mut Wallet, order: &VerifiedOrder, seed: &Xpriv) -> Result<(Role, Psbt), Box<dyn Error>> {
     let deposit = order.deposit();
     let mut builder = wallet.build_tx();
-    builder.add_recipient(deposit.script_pubkey.clone(), bdk_wallet::bitcoin::Amount::from_sat(deposit.amount));
+    builder.add_recipient(deposit.script_pubkey.clone(), Amount::from_sat(deposit.amount));
     let mut psbt = builder.finish()?;
     let role = deposit.matches_psbt(&psbt)?;
-    wallet.sign(&mut psbt, SignOptions::default())?;
+    psbt.sign(seed, wallet.secp_ctx()).map_err(|_| "the seed has no key for a coin")?;
     Ok((role, psbt))
 }
 
