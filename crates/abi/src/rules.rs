@@ -14,7 +14,7 @@ pub struct AddressCodec {
     /// The family whose accounts these are.
     pub family: Family,
     /// Parses an address in the spellings that the family's typed data has.
-    pub parse: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+    pub parse: fn(&OrderContext<'_>, Node<'_, '_>) -> Result<Address, Refusal>,
     /// Writes an address as the family's users do.
     pub format: fn(Address) -> String,
 }
@@ -28,8 +28,7 @@ impl AddressCodec {
 }
 
 /// Checks each argument of an `initiate` call against the request, the registry or the policy, at its own bytes, and returns
-/// the timelock in blocks. An initiator is
-/// one of the arguments only where another account sends for the owner.
+/// the timelock in blocks. An initiator is one of the arguments only where another account sends for the owner.
 ///
 /// # Errors
 ///
@@ -72,14 +71,14 @@ pub fn check_approval(
     warnings: &mut Warnings,
 ) -> Result<Approve, Refusal> {
     if proposed.spender != htlc {
-        let (expected, got) = ((codec.format)(htlc), (codec.format)(proposed.spender));
-        return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).with_expected(expected).with_actual(got));
+        let (expected, actual) = ((codec.format)(htlc), (codec.format)(proposed.spender));
+        return Err(at.refuse_bytes(Code::UnknownSpender, 4, 36).with_expected(expected).with_actual(actual));
     }
     let amount = order.check_approval(proposed.amount, warnings, &|code| at.refuse_bytes(code, 36, 68))?;
     Ok(Approve { amount, ..proposed })
 }
 
-/// Where the registry pins the contract's domain version, the message carries it.
+/// Requires that the message carries the contract's domain version, where the registry pins it.
 ///
 /// # Errors
 ///

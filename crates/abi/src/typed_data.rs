@@ -92,7 +92,7 @@ pub struct Hashes {
 }
 
 impl Hashes {
-    /// The hashes of a message whose domain and struct have these.
+    /// Computes the digest of a domain separator and a struct hash.
     #[must_use]
     pub fn new(domain_separator: B256, struct_hash: B256) -> Self {
         Self { domain_separator, struct_hash, digest: keccak256(preimage(domain_separator, struct_hash)) }
@@ -100,7 +100,7 @@ impl Hashes {
 }
 
 impl Message {
-    /// Domain separator, struct hash and digest.
+    /// Computes domain separator, struct hash and digest.
     #[must_use]
     pub fn hashes(&self) -> Hashes {
         Hashes::new(self.domain_separator, self.struct_hash())
@@ -154,14 +154,14 @@ impl Message {
         })
     }
 
-    /// The domain as alloy's own type.
+    /// Returns the domain as alloy's own type.
     #[must_use]
     pub fn domain(&self) -> Eip712Domain {
         let (version, chain_id, verifying_contract) = (self.version.clone(), self.chain_id, self.verifying_contract);
         eip712_domain! { name: DOMAIN_NAME, version: version, chain_id: chain_id, verifying_contract: verifying_contract, }
     }
 
-    /// The message as the struct that is hashed.
+    /// Returns the message as the struct that is hashed.
     #[must_use]
     pub fn to_struct(&self) -> Struct {
         let Initiate { redeemer, timelock, amount, secret_hash, ref destination_data, .. } = self.terms;
@@ -173,7 +173,7 @@ impl Message {
         }
     }
 
-    /// Reads typed data and requires that it tells the story of `call`: same terms, same chain, same contract.
+    /// Reads typed data and requires that it has the terms, the chain and the contract of `call`.
     ///
     /// # Errors
     ///
@@ -193,9 +193,9 @@ impl Message {
             return Err(primary.refuse(Code::TypedDataPrimaryType).with_expected("Initiate"));
         }
         members.only(&["domain", "message", "primaryType", "types"])?;
-        let version = read_domain(members.need("domain")?, chain_id, htlc, rules)?;
+        let version = read_domain(order, members.need("domain")?, chain_id, htlc, rules)?;
         let carries_data = check_types(members.need("types")?)?;
-        let terms = read_message(members.need("message")?, carries_data, rules)?;
+        let terms = read_message(order, members.need("message")?, carries_data, rules)?;
         check_agrees(&terms, call, carries_data, members.need("message")?.at(), rules)?;
         let separator = order.source.domain_separator(&version, || domain_separator(&version, chain_id, htlc).0);
         let hashed_data = carries_data && !rules.drops_destination_data;
@@ -229,7 +229,7 @@ pub fn preimage(domain_separator: B256, struct_hash: B256) -> [u8; 66] {
 }
 
 /// Requires that the domain is that of the pinned contract, and returns its version.
-fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: MessageRules) -> Result<String, Refusal> {
+fn read_domain(order: &OrderContext<'_>, node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: MessageRules) -> Result<String, Refusal> {
     let members = node.object()?;
     members.only(&["name", "version", "chainId", "verifyingContract"]).map_err(|refusal| at_code(refusal, Code::TypedDataDomain))?;
     let name = members.need("name")?;
@@ -247,7 +247,7 @@ fn read_domain(node: Node<'_, '_>, chain_id: u64, htlc: Address, rules: MessageR
         return Err(chain.refuse(Code::ChainMismatch).with_expected(chain_id));
     }
     let contract = members.need("verifyingContract")?;
-    if (rules.codec.parse)(contract)? != htlc {
+    if (rules.codec.parse)(order, contract)? != htlc {
         return Err(contract.refuse(Code::UnknownContract).with_expected((rules.codec.format)(htlc)));
     }
     Ok(version.to_owned())
@@ -279,14 +279,14 @@ fn check_types(node: Node<'_, '_>) -> Result<bool, Refusal> {
     Ok(carries_data)
 }
 
-fn read_message(node: Node<'_, '_>, carries_data: bool, rules: MessageRules) -> Result<Initiate, Refusal> {
+fn read_message(order: &OrderContext<'_>, node: Node<'_, '_>, carries_data: bool, rules: MessageRules) -> Result<Initiate, Refusal> {
     let members = node.object()?;
     let keys: Vec<_> = INITIATE_TYPE.iter().map(|(name, _)| *name).collect();
     members.only(if carries_data { &keys } else { keys.get(..4).unwrap_or_default() })?;
     let destination_data = |members: &Members<'_, '_>| members.need("destinationData")?.hex_bytes(MAX_DESTINATION_DATA).map(Bytes::from);
     Ok(Initiate {
         initiator: None,
-        redeemer: (rules.codec.parse)(members.need("redeemer")?)?,
+        redeemer: (rules.codec.parse)(order, members.need("redeemer")?)?,
         timelock: members.need("timelock")?.any_number()?,
         amount: members.need("amount")?.any_number()?,
         secret_hash: members.need("secretHash")?.hex_array::<32>()?.into(),

@@ -6,7 +6,8 @@ use countersign_core::chains::address::{AddressError, parse_evm};
 use countersign_core::json::Node;
 use countersign_core::{Account, Code, Family, Refusal};
 
-pub(crate) const CODEC: AddressCodec = AddressCodec { family: Family::Evm, parse: read, format: |address| address.to_string() };
+pub(crate) const CODEC: AddressCodec =
+    AddressCodec { family: Family::Evm, parse: |_, node| read(node), format: |address| address.to_string() };
 
 /// Reads an address.
 ///

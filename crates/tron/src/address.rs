@@ -8,12 +8,12 @@ use countersign_abi::rules::AddressCodec;
 use countersign_core::chains::address::{AddressError, TRON_PREFIX, parse_evm, parse_tron_base58, tron_base58};
 use countersign_core::json::Node;
 use countersign_core::number::bare_hex_array;
-use countersign_core::{Account, Code, Family, ParseError, Refusal, TypedValue};
+use countersign_core::{Account, Code, Family, OrderContext, ParseError, Refusal, TypedValue};
 
 /// Typed data spells addresses in several ways: see [`Address::parse_any`].
 pub(crate) const CODEC: AddressCodec = AddressCodec {
     family: Family::Tron,
-    parse: |node| read_any(node).map(Address::bytes),
+    parse: |order, node| read_pinned(order, node, read_any).map(Address::bytes),
     format: |address| Address::from(address).to_string(),
 };
 
@@ -152,6 +152,18 @@ pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
 /// As [`Address::parse_any`], or [`Code::WrongType`].
 pub fn read_any(node: Node<'_, '_>) -> Result<Address, Refusal> {
     Address::parse_any(node.text()?).map_err(|error| node.refuse(error))
+}
+
+/// Reads an address of a response. Base58check takes two hashes, and a text that is pinned was read when it was pinned.
+pub(crate) fn read_pinned(
+    order: &OrderContext<'_>,
+    node: Node<'_, '_>,
+    read: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+) -> Result<Address, Refusal> {
+    match order.pinned_as(node.text()?).and_then(Address::from_account) {
+        Some(address) => Ok(address),
+        None => read(node),
+    }
 }
 
 #[cfg(test)]

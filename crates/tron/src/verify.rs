@@ -166,7 +166,7 @@ fn check_transaction(order: &OrderContext<'_>, pins: &Pins, node: &Node<'_, '_>,
         return Err(chain.refuse(Code::ChainMismatch).with_expected(pins.chain_id));
     }
     let contract = members.need("to")?;
-    if address::read(contract)? != to.0 {
+    if address::read_pinned(order, contract, address::read)? != to.0 {
         return Err(contract.refuse(to.1).with_expected(to.0));
     }
     let coins = members.need("value")?;

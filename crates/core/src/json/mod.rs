@@ -204,30 +204,36 @@ impl<'v> Reader<'v> {
         Ok(Value::Object(self.members.drain(start..).collect()))
     }
 
-    /// Returns the key that was just read, together with the colon behind it.
+    /// Returns the key that was just read, together with the colon after it.
     fn key(&self, len: usize) -> Result<Cow<'v, str>, Refusal> {
-        let read = self.text.get(..self.index()).and_then(|read| read.strip_suffix(':'));
-        let quote = read.map(str::trim_end).and_then(|read| read.len().checked_sub(1));
-        quote.and_then(|quote| string_before(self.text, quote, len)).ok_or_else(|| self.refuse(Code::JsonSyntax))
+        let read = self.text.as_bytes().get(..self.index()).unwrap_or_default();
+        let key = read.strip_suffix(b":").map_or(read, <[u8]>::trim_ascii_end);
+        string_before(self.text, key.len().saturating_sub(1), len).ok_or_else(|| self.refuse(Code::JsonSyntax))
     }
 }
 
 /// Returns the string whose closing quote is at `end` and which is `len` bytes long without escapes.
-///
-/// It is borrowed where it has no escapes: an escape is longer than what it stands for, so only then are the last `len`
-/// bytes all of it.
+#[inline]
 fn string_before(text: &str, end: usize, len: usize) -> Option<Cow<'_, str>> {
     let start = end.checked_sub(len)?;
-    let follows_quote = start.checked_sub(1).and_then(|quote| text.as_bytes().get(quote)) == Some(&b'"');
-    if let Some(part) = text.get(start..end).filter(|part| follows_quote && !part.contains('\\')) {
-        return Some(Cow::Borrowed(part));
+    if is_opening_quote(text.as_bytes(), start.checked_sub(1)?) {
+        // Every escape is longer than its character, so a string that is as long in the text has none.
+        return text.get(start..end).map(Cow::Borrowed);
     }
-    // A quote inside a string has an odd number of backslashes before it, the opening one has none.
-    let before = text.get(..end)?;
-    let is_opening = |at: usize| before.bytes().take(at).rev().take_while(|byte| *byte == b'\\').count() % 2 == 0;
-    let (start, _) = before.rmatch_indices('"').find(|(at, _)| is_opening(*at))?;
-    let string = text.get(start..=end)?;
+    escaped_string_before(text, end)
+}
+
+#[cold]
+fn escaped_string_before(text: &str, end: usize) -> Option<Cow<'_, str>> {
+    let quote = (0..end).rev().find(|at| is_opening_quote(text.as_bytes(), *at))?;
+    let string = text.get(quote..=end)?;
     Jiter::new(string.as_bytes()).next_str().ok().map(|decoded| Cow::Owned(decoded.to_owned()))
+}
+
+/// Whether a byte that is inside a string, or right before it, is the opening quote of the string: a quote inside has a
+/// backslash before it, the opening one never has.
+fn is_opening_quote(text: &[u8], at: usize) -> bool {
+    text.get(at) == Some(&b'"') && at.checked_sub(1).and_then(|before| text.get(before)) != Some(&b'\\')
 }
 
 /// Fills `bytes` from the array that the text begins with, if it holds integers 0 to 255 only, and returns its length in the

@@ -8,6 +8,9 @@ pub const MAX_CHARACTERS: usize = 160;
 /// Escapes control, bidirectional, line-breaking and invisible characters as `\u{..}` and cuts what is over-long.
 #[must_use]
 pub fn escape_untrusted(text: &str) -> String {
+    if text.len() <= MAX_CHARACTERS && is_plain(text) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len().min(MAX_CHARACTERS));
     for (index, character) in text.chars().enumerate() {
         if index == MAX_CHARACTERS {
@@ -22,6 +25,17 @@ pub fn escape_untrusted(text: &str) -> String {
         }
     }
     out
+}
+
+/// Escapes a text that is owned already, and gives it back as it is where nothing has to be escaped.
+#[must_use]
+pub fn escape_owned(text: String) -> String {
+    if text.len() <= MAX_CHARACTERS && is_plain(&text) { text } else { escape_untrusted(&text) }
+}
+
+/// Whether nothing in a text needs to be escaped: printable ASCII, as almost every value is.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// Whether a character moves, hides or breaks the text around it.

@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_chains::{Account, Family, address};
 use ruint::aliases::U256;
 
-use super::text::escape_untrusted;
+use super::text::{escape_owned, escape_untrusted};
 use super::{Amount, Timelock};
 use crate::wire::{AssetId, SecretHash};
 
@@ -54,7 +54,7 @@ impl From<&str> for TypedValue {
 
 impl From<String> for TypedValue {
     fn from(text: String) -> Self {
-        Self::Text(escape_untrusted(&text))
+        Self::Text(escape_owned(text))
     }
 }
 

@@ -223,6 +223,16 @@ impl<'d> OrderContext<'d> {
         self.source.token.is_none()
     }
 
+    /// Returns the account that the registry pins for the source asset in just this spelling: its HTLC, its token, a solver.
+    #[must_use]
+    pub fn pinned_as(&self, text: &str) -> Option<&Account> {
+        let asset = self.source;
+        let htlc = asset.record.htlc.as_ref().filter(|htlc| htlc.address == text).and(asset.htlc.as_ref());
+        let token = || asset.token.as_ref().filter(|token| token.text == text)?.account.as_ref();
+        let solver = || Some(&self.registry.solvers_of(&asset.chain.record.chain).iter().find(|solver| solver.address == text)?.account);
+        htlc.or_else(token).or_else(solver)
+    }
+
     /// Requires that this family signs for the order.
     pub(crate) fn check_family(&self, family: Family) -> Result<(), Refusal> {
         if self.family() == family {
