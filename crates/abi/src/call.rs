@@ -1,4 +1,4 @@
-//! Calldata of the swap contract and of a token's `approve` .
+//! Calldata of the swap contract and of a token's `approve`.
 //!
 //! `initiate` with selector `97ffc7ae`; the three other forms insert the initiator in front, or bytes at the end:
 //!
@@ -17,7 +17,7 @@ use alloy_sol_types::{SolCall, sol};
 use countersign_core::{ByteCoverage, Code, Refusal, Topic, json::At};
 
 sol! {
-    /// The swap contract and the token, as far as they are called.
+    /// The functions of the swap contract and the token that we call.
     #[allow(missing_docs, reason = "the ABI itself is the documentation")]
     interface Abi {
         function approve(address spender, uint256 amount);
@@ -36,7 +36,7 @@ sol! {
     }
 }
 
-/// Most bytes of destination data that a call may carry .
+/// Most bytes of destination data that a call may carry.
 pub const MAX_DESTINATION_DATA: usize = 1024;
 /// Most bytes of calldata that are decoded: the longest form with the most destination data.
 pub const MAX_CALLDATA: usize = 4 + 8 * WORD + MAX_DESTINATION_DATA;
@@ -62,7 +62,7 @@ pub struct Initiate {
 }
 
 impl Initiate {
-    /// The calldata, selector first.
+    /// Returns the calldata, selector first.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let Self { redeemer, timelock, amount, .. } = *self;
@@ -95,15 +95,18 @@ impl Initiate {
     ///
     /// [`Code::UnexpectedSelector`] for any other function, [`Code::CalldataLength`], [`Code::CalldataPadding`],
     /// [`Code::CalldataOffset`] or [`Code::DestinationDataTooLong`], at the bytes that are wrong.
-    pub fn decode(data: &[u8], on_behalf: bool, forms: InitiateAbi, at: &At<'_>) -> Result<Self, Refusal> {
+    pub fn decode(data: &[u8], on_behalf: bool, abi: InitiateAbi, at: &At<'_>) -> Result<Self, Refusal> {
         let words = Words { data, at };
-        let with_data = match (data.first_chunk::<4>(), on_behalf, forms) {
+        let with_data = match (data.first_chunk::<4>(), on_behalf, abi) {
             (Some(&Plain::initiateCall::SELECTOR), false, InitiateAbi::All)
             | (Some(&Plain::initiateOnBehalfCall::SELECTOR), true, InitiateAbi::All) => false,
             (Some(&WithData::initiateCall::SELECTOR), false, _) | (Some(&WithData::initiateOnBehalfCall::SELECTOR), true, _) => true,
             (selector, ..) => {
-                let got = selector.map_or_else(|| "no selector".to_owned(), |selector| named(*selector));
-                return Err(at.refuse_bytes(Code::UnexpectedSelector, 0, 4).with_expected(wanted(on_behalf, forms)).with_actual(got));
+                let actual = selector.map_or_else(|| "no selector".to_owned(), |selector| describe_selector(*selector));
+                return Err(at
+                    .refuse_bytes(Code::UnexpectedSelector, 0, 4)
+                    .with_expected(expected_selectors(on_behalf, abi))
+                    .with_actual(actual));
             }
         };
         let first = usize::from(on_behalf);
@@ -123,7 +126,7 @@ impl Initiate {
         Ok(call)
     }
 
-    /// Which bytes of the calldata stand for which topic; together they cover all of it.
+    /// Returns the bytes of the calldata behind each topic: together they cover all of it.
     #[must_use]
     pub fn spans(&self, at: &str) -> Vec<ByteCoverage> {
         let mut fields = vec![(Topic::Contract, 4, "selector of the initiate function")];
@@ -175,7 +178,7 @@ pub struct Approval<C> {
 }
 
 impl Approve {
-    /// The calldata, selector first.
+    /// Returns the calldata, selector first.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         Abi::approveCall { spender: self.spender, amount: self.amount }.abi_encode()
@@ -188,11 +191,11 @@ impl Approve {
     /// As [`Initiate::decode`].
     pub fn decode(data: &[u8], at: &At<'_>) -> Result<Self, Refusal> {
         if data.first_chunk::<4>() != Some(&Abi::approveCall::SELECTOR) {
-            let got = data.first_chunk::<4>().map_or_else(|| "no selector".to_owned(), |selector| named(*selector));
+            let actual = data.first_chunk::<4>().map_or_else(|| "no selector".to_owned(), |selector| describe_selector(*selector));
             return Err(at
                 .refuse_bytes(Code::UnexpectedSelector, 0, 4)
                 .with_expected("095ea7b3 approve(address,uint256)")
-                .with_actual(got));
+                .with_actual(actual));
         }
         let words = Words { data, at };
         words.exactly(2)?;
@@ -201,7 +204,7 @@ impl Approve {
         Ok(call)
     }
 
-    /// Which bytes of the calldata stand for which topic; together they cover all of it.
+    /// Returns the bytes of the calldata behind each topic: together they cover all of it.
     #[must_use]
     pub fn spans(at: &str) -> Vec<ByteCoverage> {
         let fields = [
@@ -213,13 +216,13 @@ impl Approve {
     }
 }
 
-/// Calldata of `redeem(bytes32,bytes)`.
+/// Returns the calldata of `redeem(bytes32,bytes)`.
 #[must_use]
 pub fn redeem(swap_id: [u8; 32], secret: &[u8; 32]) -> Vec<u8> {
     Abi::redeemCall { orderId: swap_id.into(), secret: Bytes::copy_from_slice(secret) }.abi_encode()
 }
 
-/// Calldata of `refund(bytes32)`.
+/// Returns the calldata of `refund(bytes32)`.
 #[must_use]
 pub fn refund(swap_id: [u8; 32]) -> Vec<u8> {
     Abi::refundCall { orderId: swap_id.into() }.abi_encode()
@@ -242,8 +245,8 @@ const fn padded(len: usize) -> usize {
     len.div_ceil(WORD).saturating_mul(WORD)
 }
 
-fn wanted(on_behalf: bool, forms: InitiateAbi) -> &'static str {
-    match (on_behalf, forms) {
+fn expected_selectors(on_behalf: bool, abi: InitiateAbi) -> &'static str {
+    match (on_behalf, abi) {
         (false, InitiateAbi::All) => "97ffc7ae initiate or 4ede0ab7 initiate with destination data",
         (false, InitiateAbi::WithData) => "4ede0ab7 initiate with destination data",
         (true, InitiateAbi::All) => "13d4a787 initiateOnBehalf or a66a8641 initiateOnBehalf with destination data",
@@ -251,8 +254,8 @@ fn wanted(on_behalf: bool, forms: InitiateAbi) -> &'static str {
     }
 }
 
-/// The functions that an attacker would choose, and those of the swap contract itself, by name.
-fn named(selector: [u8; 4]) -> String {
+/// Names the function of a selector: those of the swap contract, and those that an attacker would choose.
+fn describe_selector(selector: [u8; 4]) -> String {
     const KNOWN: [([u8; 4], &str); 16] = [
         ([0x97, 0xff, 0xc7, 0xae], "initiate without destination data"),
         ([0x4e, 0xde, 0x0a, 0xb7], "initiate with destination data"),
@@ -282,7 +285,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// First byte of argument word `index`, and the byte after it.
+    /// Returns the first byte of argument word `index` and the byte after its end.
     fn range(index: usize) -> (usize, usize) {
         let start = index.saturating_mul(WORD).saturating_add(4);
         (start, start.saturating_add(WORD))
@@ -333,8 +336,8 @@ impl Words<'_> {
         }
     }
 
-    /// Bytes whose offset is in word `index`, the last argument: the length must follow directly, then the bytes,
-    /// then zeros to the word's end and nothing more.
+    /// Reads the bytes whose offset is in word `index`, the last argument. The length must follow directly, then the bytes,
+    /// then zeros to the end of the word, and nothing more.
     fn bytes(&self, index: usize) -> Result<Bytes, Refusal> {
         let length_at = index.saturating_add(1);
         let offset = self.number(index)?;

@@ -160,13 +160,14 @@ impl<T: Transaction> Signable for Unsigned<T> {
         calls.chain(self.message.iter().filter(|message| message.signature.is_none()).map(|_| RequestId::TypedData)).collect()
     }
 
-    fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
+    fn sign(&mut self, key: &Key, warnings: &mut Warnings) -> Result<(), Refusal> {
         key.check_controls(self.sender, T::format_address)?;
         for call in &mut self.calls {
             call.signature = Some(key.sign(&call.transaction.digest())?);
         }
         if let Some(message) = &mut self.message {
             message.signature = Some(signature::bytes(&key.sign(&message.hashes.digest)?));
+            warnings.remove(&[Code::ContractSignatureUnverified]);
         }
         Ok(())
     }
@@ -177,6 +178,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
             let bytes = match signature {
                 ExternalSignature::Ecdsa(signature) => {
                     self.prove(&signature, &digest)?;
+                    warnings.remove(&[Code::ContractSignatureUnverified]);
                     signature::bytes(&signature)
                 }
                 ExternalSignature::Contract(_) if T::SCHEME != Scheme::Secp256k1Keccak => return Err(not_a_contract()),

@@ -153,8 +153,8 @@ impl FromStr for ExternalSignature {
     }
 }
 
-/// EIP-2: nodes refuse s above n/2, so a signature in that half is sound mathematics in a transaction that is never mined. It
-/// is also the same signature as one in the lower half, which would let a transaction's id be changed in flight.
+/// Refuses s above n/2, as nodes do (EIP-2): such a signature recovers the signer, but its transaction is never mined. Every
+/// signature has a second form with the other s, so accepting both would let anyone change a transaction's id in flight.
 fn check_low_s(signature: &Signature) -> Result<(), Refusal> {
     if signature.normalize_s().is_some() { Err(Refusal::new(Code::SignatureHighS, "")) } else { Ok(()) }
 }

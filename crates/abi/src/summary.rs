@@ -1,4 +1,4 @@
-//! The lines that a person reads before signing, as far as EVM and Tron have the same, and the bytes they stand for.
+//! The lines that EVM and Tron share of what a person reads before signing, and the bytes behind them.
 
 use alloy_primitives::U256;
 use countersign_core::json::At;
@@ -23,7 +23,7 @@ pub struct Words {
     pub message_data: &'static str,
 }
 
-/// The destination data, where the call carries any.
+/// Adds the destination data, where the call carries any.
 pub fn destination_data(terms: &Initiate, summary: &mut Summary) {
     if let Some(data) = &terms.destination_data {
         let shown = if data.is_empty() { "none".to_owned() } else { format!("{} bytes {data}", data.len()) };
@@ -63,7 +63,7 @@ pub fn settled_warnings<T: Transaction>(unsigned: &Unsigned<T>, amount: U256) ->
     settled_by_approval(sent.map(|approve| approve.amount), amount)
 }
 
-/// Which bytes of the response each line stands for.
+/// Returns the bytes of the response behind each line.
 #[must_use]
 pub fn coverage(approves: bool, terms: &Initiate, message: Option<&Message>, words: Words) -> Vec<ByteCoverage> {
     let mut spans = Vec::new();

@@ -64,14 +64,12 @@ pub struct SendCall {
 impl Deposit {
     /// Returns the parameters of one `eth_sendTransaction` for each call, in the order in which they are sent.
     ///
-    /// ```no_run
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let order: countersign_evm::VerifiedOrder = todo!();
+    /// ```
+    /// # fn request(order: &countersign_evm::VerifiedOrder) {
     /// for call in order.deposit().send_transactions(countersign_evm::ApprovalStep::Exact) {
     ///     let params = serde_json::json!([call]);
     ///     // provider.request({ method: "eth_sendTransaction", params })
     /// }
-    /// # Ok(())
     /// # }
     /// ```
     #[must_use]

@@ -155,3 +155,21 @@ fn a_solver_may_be_pinned_under_two_ids() {
     }
     assert!(judged > 10, "{judged}");
 }
+
+/// The policy rewrites what is signed, and the summary says so; or it refuses.
+#[test]
+fn a_policy_rewrites_unlimited_approvals() -> TestResult {
+    let case = fixture::<Evm>("evm-token-approval-unlimited");
+    let exact = Policy::from_json(br#"{"approvals":"exact"}"#)?;
+    let order = verified_under::<Evm>(&case, case.registry, &exact)?;
+    let amount = case.tree().scalar("/request/source/amount").unwrap();
+    let approval = order.deposit().approval.as_ref().unwrap();
+    assert_eq!(approval.signed.amount.to_string(), amount);
+    assert_ne!(approval.proposed.amount, approval.signed.amount);
+    assert!(order.summary().to_string().contains("rewritten from every token"));
+    assert!(order.warnings().list().iter().all(|warning| warning.code != Code::UnlimitedApproval));
+    let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
+    let refusal = verified_under::<Evm>(&case, case.registry, &strict).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));
+    Ok(())
+}

@@ -19,12 +19,12 @@ use crate::verify::{Call, Deposit, check_fee_limit};
 ///
 /// Wallets such as TronLink return it as JSON, nodes as JSON or protobuf:
 ///
-/// ```no_run
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let (order, from_tronlink): (countersign_tron::VerifiedOrder, Vec<u8>) = todo!();
+/// ```
+/// # use countersign_core::Refusal;
+/// # fn check(order: &countersign_tron::VerifiedOrder, from_tronlink: &[u8]) -> Result<(), Refusal> {
 /// use countersign_tron::SignedTronTransaction;
 ///
-/// let transaction = SignedTronTransaction::from_json(&from_tronlink)?;
+/// let transaction = SignedTronTransaction::from_json(from_tronlink)?;
 /// let role = order.matches(&transaction)?;
 /// // POST /wallet/broadcasttransaction
 /// let body = transaction.broadcast_json();
