@@ -54,7 +54,7 @@ pub trait Deposit: fmt::Debug + Sized {
         Vec::new()
     }
 
-    /// Returns which bytes of the response each line of the summary stands for: together they cover the payload.
+    /// Returns the bytes of the response behind each line of the summary: together they cover the payload.
     fn coverage(&self) -> Vec<ByteCoverage>;
 
     /// Adds what only the wallet knows.
@@ -134,10 +134,10 @@ pub trait Signed: fmt::Debug {
     }
 }
 
-/// Lets a foreign signer type `S` sign for this family, as soon as it is called.
+/// Lets a foreign signer type `S` sign for this family.
 pub trait SignWith<S: ?Sized>: ChainFamily {
     /// What the signer may fail with.
-    type Error: fmt::Debug;
+    type Error: fmt::Debug + From<Refusal>;
 
     /// Has the signer sign whatever it can, and proves each signature.
     ///
@@ -147,10 +147,10 @@ pub trait SignWith<S: ?Sized>: ChainFamily {
     fn sign_with(unsigned: &mut UnsignedOf<Self>, signer: &S, warnings: &mut Warnings) -> Result<(), Self::Error>;
 }
 
-/// Lets a foreign signer type `S` sign for this family, with an answer that takes time.
+/// Lets an asynchronous foreign signer type `S` sign for this family.
 pub trait SignWithAsync<S: ?Sized>: ChainFamily {
     /// What the signer may fail with.
-    type Error: fmt::Debug;
+    type Error: fmt::Debug + From<Refusal>;
 
     /// Has the signer sign whatever it can, and proves each signature.
     ///

@@ -5,10 +5,10 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use countersign_core::{Code, RequestId};
+use countersign_core::{Code, Policy, RequestId};
 use countersign_starknet::starknet_signers::{LocalWallet, SigningKey};
 use countersign_starknet::{Felt, FundingPath, Gasless, SignerError, Starknet, UnsignedOrder};
-use countersign_testkit::{Case, TestResult, fixture, verified, wallet};
+use countersign_testkit::{Case, TestResult, fixture, verified, verified_under, wallet};
 
 /// The wallet names its public key.
 const CASE: &str = "starknet-public-key";
@@ -57,6 +57,21 @@ fn an_unknown_public_key_is_a_warning_and_the_signature_still_proven() -> TestRe
     block_on(unsigned.sign_with_async(&signer(&case)))?;
     assert_eq!(codes(&unsigned), [Code::NoOrderRecord, Code::KeyNotChecked]);
     assert!(unsigned.missing().is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_warning_that_the_policy_refuses_undoes_the_signature() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let mut policy = Policy::default();
+    policy.refused_warnings.insert(Code::KeyNotChecked);
+    let mut unsigned = verified_under::<Starknet>(&case, case.registry, &policy)?.prepare(Gasless)?;
+    match block_on(unsigned.sign_with_async(&signer(&case))) {
+        Err(SignerError::Refused(refusal)) => assert_eq!(refusal.code(), Code::WarningRefused),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(codes(&unsigned), [Code::NoOrderRecord]);
+    assert_eq!(unsigned.missing(), [RequestId::TypedData]);
     Ok(())
 }
 

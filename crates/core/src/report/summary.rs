@@ -1,4 +1,4 @@
-//! What a person reads before signing: lines with their values, and the bytes that each line stands for.
+//! What a person reads before signing: lines with their values, and the bytes behind each line.
 
 use std::fmt;
 

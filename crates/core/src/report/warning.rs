@@ -89,7 +89,7 @@ impl Warnings {
     }
 
     /// Removes the warnings with these codes.
-    pub(crate) fn remove(&mut self, codes: &[Code]) {
+    pub fn remove(&mut self, codes: &[Code]) {
         self.0.retain(|warning| !codes.contains(&warning.code));
     }
 

@@ -5,7 +5,7 @@
 //! | [`Proposal`] | the documents as they came; nothing is believed | [`verify`] |
 //! | [`VerifiedOrder`] | every field equals the request, the registry or the record, or is shown | [`VerifiedOrder::prepare`], as often as fees change |
 //! | [`UnsignedOrder`] | payloads for any signer, and the signatures so far | [`UnsignedOrder::sign`], [`UnsignedOrder::attach`], [`UnsignedOrder::finish`] |
-//! | [`SignedOrder`] | all signatures are there and proven | |
+//! | [`SignedOrder`] | every signature is there | |
 //!
 //! ```compile_fail
 //! // A verified order cannot be made outside this crate: its field is private.
@@ -161,7 +161,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         summary
     }
 
-    /// Returns which bytes of the response each line of the summary stands for.
+    /// Returns the bytes of the response behind each line of the summary.
     #[must_use]
     pub fn coverage(&self) -> Vec<ByteCoverage> {
         let mut coverage = vec![ByteCoverage::member(Topic::Order, "/response/result/order_id", "order id")];
@@ -301,15 +301,24 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     }
 
     /// Changes payloads and warnings together. Where the policy refuses a warning that arises, nothing changes.
-    fn try_signing(&mut self, sign: impl FnOnce(&mut UnsignedOf<F>, &mut Warnings) -> Result<(), Refusal>) -> Result<(), Refusal> {
-        let none = BTreeSet::new();
-        let refused = self.origin.verified().map_or(&none, |order| &order.0.refused);
-        if refused.is_empty() {
-            return sign(&mut self.unsigned, &mut self.warnings);
+    fn try_signing<E: From<Refusal>>(&mut self, sign: impl FnOnce(&mut UnsignedOf<F>, &mut Warnings) -> Result<(), E>) -> Result<(), E> {
+        let Some((mut unsigned, mut warnings)) = self.trial() else { return sign(&mut self.unsigned, &mut self.warnings) };
+        let result = sign(&mut unsigned, &mut warnings);
+        self.accept(unsigned, warnings)?;
+        result
+    }
+
+    /// Returns a copy to sign on, if the policy refuses any warning: one that arises must undo the signature.
+    fn trial(&self) -> Option<(UnsignedOf<F>, Warnings)> {
+        let refuses = self.verified().is_some_and(|order| !order.0.refused.is_empty());
+        refuses.then(|| (self.unsigned.clone(), self.warnings.clone()))
+    }
+
+    /// Takes over what was signed on a copy, unless the policy refuses one of its warnings.
+    fn accept(&mut self, unsigned: UnsignedOf<F>, warnings: Warnings) -> Result<(), Refusal> {
+        if let Some(order) = self.verified() {
+            check_refused(&order.0.refused, &warnings)?;
         }
-        let (mut unsigned, mut warnings) = (self.unsigned.clone(), self.warnings.clone());
-        sign(&mut unsigned, &mut warnings)?;
-        check_refused(refused, &warnings)?;
         (self.unsigned, self.warnings) = (unsigned, warnings);
         Ok(())
     }
@@ -323,7 +332,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     where
         F: SignWith<S>,
     {
-        F::sign_with(&mut self.unsigned, signer, &mut self.warnings)
+        self.try_signing(|unsigned, warnings| F::sign_with(unsigned, signer, warnings))
     }
 
     /// Has an asynchronous signer of the ecosystem sign whatever it can: see the family's signer features.
@@ -331,11 +340,16 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// # Errors
     ///
     /// The signer's own error, or the refusal of a signature. Signatures attached before stay.
-    pub fn sign_with_async<'s, S: ?Sized>(&'s mut self, signer: &'s S) -> impl Future<Output = Result<(), F::Error>> + 's
+    pub async fn sign_with_async<S: ?Sized>(&mut self, signer: &S) -> Result<(), F::Error>
     where
         F: SignWithAsync<S>,
     {
-        F::sign_with_async(&mut self.unsigned, signer, &mut self.warnings)
+        let Some((mut unsigned, mut warnings)) = self.trial() else {
+            return F::sign_with_async(&mut self.unsigned, signer, &mut self.warnings).await;
+        };
+        let result = F::sign_with_async(&mut unsigned, signer, &mut warnings).await;
+        self.accept(unsigned, warnings)?;
+        result
     }
 
     /// Proves a signature made by an external signer and attaches it. A refused signature changes nothing.
@@ -409,7 +423,10 @@ impl<F: ChainFamily> From<Incomplete<F>> for Refusal {
     }
 }
 
-/// An order with all its signatures, each of them proven.
+/// An order with all its signatures.
+///
+/// Each was made with a local key or proven when it was attached. What only the chain can judge (a contract's signature, a
+/// multisig) is a warning.
 pub struct SignedOrder<F: ChainFamily> {
     signed: SignedOf<F>,
     warnings: Warnings,
