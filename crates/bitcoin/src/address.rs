@@ -2,8 +2,8 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::{PubkeyHash, ScriptBuf, ScriptHash, XOnlyPublicKey, base58};
-use countersign_core::chains::address::{hrp, parse_bitcoin, parse_xonly};
-use countersign_core::chains::{AddressError, BitcoinNet, Coin, Network};
+use countersign_core::chains::address::{hrp, parse};
+use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::{Account, Amount, Code, Family, Refusal, U256, address_refusal};
 
 /// A Bitcoin-like chain: which coin, and which of its networks.
@@ -67,12 +67,8 @@ impl Chain {
     ///
     /// [`Code::AddressNetwork`], [`Code::AddressChecksum`] or [`Code::AddressMalformed`] at `location`.
     pub fn script(self, address: &str, location: &str) -> Result<ScriptBuf, Refusal> {
-        let script = if address.is_ascii() && (1..=130).contains(&address.len()) {
-            parse_bitcoin(self.coin, self.net, address)
-        } else {
-            Err(AddressError::Form)
-        };
-        script.map(ScriptBuf::from_bytes).map_err(|error| address_refusal(error, address, location))
+        let account = parse(&Network::Bitcoin(self.coin, self.net), address).map_err(|error| address_refusal(error, address, location))?;
+        Ok(ScriptBuf::from_bytes(account.bytes().to_vec()))
     }
 
     /// Returns the address of a script pubkey, bech32 in lower case; `None` where none is defined.
@@ -188,9 +184,4 @@ pub(crate) fn script_hash(script: &ScriptBuf) -> Option<ScriptHash> {
 /// Returns the account of this family with this x-only key.
 pub(crate) fn account(key: [u8; 32]) -> Account {
     Account::from_array(Family::Bitcoin, key)
-}
-
-/// Parses an x-only key: 64 hex digits of a point of the curve.
-pub(crate) fn key(text: &str) -> Result<[u8; 32], AddressError> {
-    parse_xonly(text)
 }

@@ -1,7 +1,7 @@
 //! The taproot HTLC: the keys that an order record names, the leaves, the control blocks and the address.
 //!
-//! The tree is `[redeem, [refund, instant refund]]` under the pinned internal key, for which nobody has a secret key; script
-//! bytes, hashes and the tweak are those of `countersign_chains::taproot`, which recomputes swap ids for every family.
+//! The tree is `[redeem, [refund, instant refund]]` under the pinned internal key, which has no known secret key. Script
+//! bytes, hashes and the tweak come from `countersign_chains::taproot`, which recomputes swap ids for every family.
 
 use bitcoin::ScriptBuf;
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
@@ -11,7 +11,7 @@ use countersign_core::chains::{Account, address};
 use countersign_core::wire::SwapRecord;
 use countersign_core::{Asset, Code, OrderContext, Refusal, SecretHash};
 
-use crate::address::{Chain, key};
+use crate::address::Chain;
 
 /// A leaf of the HTLC's tree: one script that spends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub(crate) fn from_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse
     let mut delegate = swap.delegate.as_deref();
     let mut party = |member: &str, text: &str| {
         let read = |member: &str, text: &str| {
-            key(text).map_err(|error| {
+            address::parse_xonly(text).map_err(|error| {
                 refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_expected("an x-only key").with_actual(text)
             })
         };

@@ -2,7 +2,7 @@
 //!
 //! Unlike on account chains the coins go where the transaction says, so each recovery names its destination, and only the
 //! holder of the key can take them. A refund is valid once the funding output has as many confirmations as the timelock has
-//! blocks (BIP-68); whether it has is for the caller to see on chain.
+//! blocks (BIP-68). The caller must check that on chain.
 
 mod funding;
 mod instant;
@@ -23,13 +23,13 @@ use crate::UnsignedOrder;
 use crate::address::{Chain, Destination};
 use crate::htlc::{self, Leaf, Tree};
 use crate::summary::format_coins;
-use crate::transaction::{Input, Kind, LeafSpend, Origins, Payment, Secret, Unsigned};
+use crate::transaction::{Input, Kind, LeafSpend, Payment, Secret, Unsigned};
 
 /// One leg of a record on a Bitcoin-like chain, its address recomputed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordedHtlc {
-    /// The order's id, as the record has it.
+    /// The record's order id.
     pub order_id: String,
     /// The chain.
     pub chain: Chain,
@@ -45,15 +45,6 @@ pub struct RecordedHtlc {
     redeemer: XOnlyPublicKey,
     instant_refund_tx: String,
     leg: Leg,
-}
-
-/// What redemption and refund differ in.
-struct Way {
-    role: Role,
-    leaf: Leaf,
-    signer: [u8; 32],
-    secret: Option<Secret>,
-    sequence: Sequence,
 }
 
 impl RecordedHtlc {
@@ -81,7 +72,7 @@ impl RecordedHtlc {
         };
         let key = |member: &str, key: &[u8; 32]| XOnlyPublicKey::from_slice(key).map_err(|_| refuse(Code::RecordMismatch, member));
         let funding = FundingTx::parse_list(&swap.initiate_tx_hash).ok_or_else(|| {
-            let refusal = refuse(Code::FundingMismatch, "initiate_tx_hash").with_expected("<txid>:<number>, more behind commas");
+            let refusal = refuse(Code::FundingMismatch, "initiate_tx_hash").with_expected("<txid>:<number>, several separated by commas");
             refusal.with_actual(&swap.initiate_tx_hash)
         })?;
         Ok(Self {
@@ -118,17 +109,11 @@ impl RecordedHtlc {
     /// the fee leaves less than nodes relay.
     pub fn refund(&self, payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         let timelock = self.tree.htlc.timelock;
-        let way = Way {
-            role: Role::Refund,
-            leaf: Leaf::Refund,
-            signer: self.tree.htlc.initiator,
-            secret: None,
-            sequence: Sequence::from_height(timelock),
-        };
         let mut summary = Summary::default();
         let text = format!("nodes take it once each funding output has {timelock} confirmations");
         summary.add_values(Topic::Timelock, text, [timelock.into()]);
-        self.spend(way, payout, summary)
+        let leaf = LeafSpend::new(&self.tree, Leaf::Refund, self.initiator, None);
+        self.spend(Role::Refund, leaf, Sequence::from_height(timelock), payout, summary)
     }
 
     /// Returns the transaction that takes the coins with the secret.
@@ -141,39 +126,40 @@ impl RecordedHtlc {
         if SecretHash::of(secret) != expected {
             return Err(self.refuse(Code::SecretWrong, "secret_hash").with_expected(expected));
         }
-        let way = Way {
-            role: Role::Redeem,
-            leaf: Leaf::Redeem,
-            signer: self.tree.htlc.redeemer,
-            secret: Some(Secret(*secret)),
-            sequence: Sequence::ENABLE_RBF_NO_LOCKTIME,
-        };
-        self.spend(way, payout, Summary::default())
+        let leaf = LeafSpend::new(&self.tree, Leaf::Redeem, self.redeemer, Some(Secret(*secret)));
+        self.spend(Role::Redeem, leaf, Sequence::ENABLE_RBF_NO_LOCKTIME, payout, Summary::default())
     }
 
-    fn spend(&self, way: Way, payout: &Payout, mut summary: Summary) -> Result<UnsignedOrder, Refusal> {
-        let Way { role, leaf, signer, secret, sequence } = way;
+    fn spend(
+        &self,
+        role: Role,
+        leaf: Option<LeafSpend>,
+        sequence: Sequence,
+        payout: &Payout,
+        mut summary: Summary,
+    ) -> Result<UnsignedOrder, Refusal> {
         let total = self.check_fundings(&payout.fundings)?;
         let script = self.destination(&payout.to)?;
-        let leaf = LeafSpend::new(&self.tree, leaf, &signer, secret).ok_or_else(|| self.refuse(Code::UnknownAsset, "asset"))?;
-        let leaf = Arc::new(leaf);
-        let origins = Origins::new(&payout.origins);
+        let leaf = Arc::new(leaf.ok_or_else(|| self.refuse(Code::UnknownAsset, "asset"))?);
+        let origin = payout.origins.iter().find(|origin| origin.x_only() == leaf.signer);
         let inputs = payout.fundings.iter().map(|funding| {
             let kind = Kind::Htlc(Arc::clone(&leaf));
-            Input::new(funding.outpoint, sequence, self.prevout(funding), kind).with_origin(origins.of_key(&leaf.signer))
+            Input::new(funding.outpoint, sequence, self.prevout(funding), kind).with_origin(origin.cloned())
         });
         let payment = payout.fee.pay(self.chain, inputs.collect(), total, script)?;
         self.describe_payout(role, &payment, &mut summary);
         Ok(self.recovery(role, payment, summary))
     }
 
+    /// Adds what all outputs but the change pay: they have one script.
     fn describe_payout(&self, role: Role, payment: &Payment, summary: &mut Summary) {
-        for paid in payment.transaction().output.iter().take(1) {
-            let (value, to) = (paid.value.to_sat(), self.chain.format_script(&paid.script_pubkey));
-            let swap = self.tree.address(self.chain);
-            let text = format!("{role} of swap {swap} pays {} to {to}", format_coins(value, self.chain));
-            summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
-        }
+        let outputs = payment.transaction().output.iter().enumerate();
+        let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
+        let Some(first) = paid.first() else { return };
+        let value = paid.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
+        let (swap, to) = (self.tree.address(self.chain), self.chain.format_script(&first.script_pubkey));
+        let text = format!("{role} of swap {swap} pays {} to {to}", format_coins(value, self.chain));
+        summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
     }
 
     fn recovery(&self, role: Role, payment: Payment, summary: Summary) -> UnsignedOrder {

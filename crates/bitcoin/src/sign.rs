@@ -25,7 +25,7 @@ use crate::transaction::{Input, Kind, Payment, Spend, Unsigned};
 /// Tables of the curve, made once.
 pub(crate) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
-/// What a signer is given: the whole PSBT, and which of its inputs is meant.
+/// What a signer is given: the whole PSBT, and the index of the input to sign.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Payload {
@@ -163,8 +163,7 @@ impl Signable for Unsigned {
 
     fn requests(&self) -> Vec<SigningRequest<Payload>> {
         let Some(payment) = &self.payment else { return Vec::new() };
-        let inputs = payment.inputs.iter().zip(payment.signing_bytes()).enumerate();
-        let requests = inputs.filter(|(_, (input, _))| !matches!(input.kind, Kind::Presigned(_))).map(|(index, (input, bytes))| {
+        let requests = payment.signing_bytes().map(|(index, input, bytes)| {
             let payload = Payload::new(Arc::clone(&payment.psbt), index);
             let digest = input.digest.to_vec();
             SigningRequest::new(RequestId::Input(index), input.signer(payment.chain), input.scheme(), payload, bytes, digest)

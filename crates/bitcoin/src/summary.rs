@@ -1,6 +1,5 @@
-//! The lines that a person reads before paying, and the members that each of them stands for.
+//! The summary's lines on a deposit and its payment, and the response members that each line covers.
 
-use bitcoin::TxOut;
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 
 use crate::address::Chain;
@@ -16,15 +15,11 @@ pub(crate) fn format_coins(base_units: u64, chain: Chain) -> String {
     format!("{} {} ({base_units} sat)", number::in_whole_units(U256::from(base_units), 8), chain.symbol())
 }
 
-fn format_output(output: &TxOut, chain: Chain) -> String {
-    format!("{} to {}", format_coins(output.value.to_sat(), chain), chain.format_script(&output.script_pubkey))
-}
-
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     let Deposit { chain, address, amount, tree, .. } = deposit;
     let how = match tree {
         Some(_) => "recomputed from its keys, secret hash and timelock",
-        None => "taken on trust: nothing tells what it is made of",
+        None => "taken on trust: its keys, secret hash and timelock are not known",
     };
     summary.add_values(Topic::Contract, format!("deposit address {address}, taproot, {how}"), [address.into()]);
     if let Some(Tree { htlc, .. }) = tree {
@@ -37,7 +32,8 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     }
     let text = format!("exactly {}, in one payment, cannot be undone", format_coins(*amount, *chain));
     summary.add_values(Topic::Send, text, [chain.amount(*amount).into()]);
-    summary.add_values(Topic::Message, format!("payment URI {}", deposit.uri()), [deposit.uri().into()]);
+    let uri = deposit.uri();
+    summary.add_values(Topic::Message, format!("payment URI {uri}"), [uri.into()]);
 }
 
 pub(crate) fn coverage() -> Vec<ByteCoverage> {
@@ -59,11 +55,11 @@ impl Payment {
         let changes = if self.id_is_final() { "" } else { ", which signing changes" };
         let txid = self.transaction().compute_txid().to_string();
         summary.add_values(Topic::Digest, format!("transaction {txid}{changes}"), [txid.into()]);
-        for (index, input) in self.inputs.iter().enumerate().take(SHOWN) {
+        for (index, input) in self.inputs_to_sign().take(SHOWN) {
             let text = format!("input {index}, digest {}", hex::encode(input.digest));
             summary.add_values(Topic::Digest, text, [TypedValue::Hash(input.digest)]);
         }
-        if let Some(more @ 1..) = self.inputs.len().checked_sub(SHOWN) {
+        if let Some(more @ 1..) = self.inputs_to_sign().count().checked_sub(SHOWN) {
             summary.add(Topic::Digest, format!("and {more} more digests"));
         }
     }
@@ -72,18 +68,20 @@ impl Payment {
         let (transaction, chain) = (self.transaction(), self.chain);
         for input in self.inputs.iter().take(SHOWN) {
             let value = input.prevout.value.to_sat();
-            let text = format!("spends {} from {}", format_coins(value, chain), input.outpoint);
-            summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), input.outpoint.to_string().into()]);
+            let outpoint = input.outpoint.to_string();
+            let text = format!("spends {} from {outpoint}", format_coins(value, chain));
+            summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), outpoint.into()]);
         }
         if let Some(more @ 1..) = self.inputs.len().checked_sub(SHOWN) {
             summary.add(Topic::Wallet, format!("and {more} more outputs"));
         }
         for (index, paid) in transaction.output.iter().enumerate() {
             let what = if self.change == Some(index) { "change" } else { "pays" };
-            let values = [chain.amount(paid.value.to_sat()).into(), chain.format_script(&paid.script_pubkey).into()];
-            summary.add_values(Topic::Wallet, format!("{what} {}", format_output(paid, chain)), values);
+            let (value, to) = (paid.value.to_sat(), chain.format_script(&paid.script_pubkey));
+            let text = format!("{what} {} to {to}", format_coins(value, chain));
+            summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), to.into()]);
             let dust_limit = chain.dust_limit(&paid.script_pubkey);
-            if paid.value.to_sat() < dust_limit {
+            if value < dust_limit {
                 summary.add_values(Topic::Wallet, format!("nodes do not relay an output below {dust_limit} sat"), [dust_limit.into()]);
             }
         }

@@ -1,6 +1,6 @@
 //! The payment of a deposit from the wallet's own coins.
 //!
-//! Without unspent outputs there is nothing to sign: whatever wallet reads the URI pays the address.
+//! Without unspent outputs there is nothing to sign: any wallet can pay the address.
 
 mod change;
 mod coins;

@@ -1,6 +1,6 @@
 //! Payment URIs (BIP-21, extended by BIP-321), and their QR codes with the feature `qr`.
 //!
-//! Any wallet can pay a deposit address: there is no gasless message, because whoever sends the coins funds the swap.
+//! Any wallet can pay a deposit address. There is no gasless message: the transaction that sends the coins funds the swap.
 
 use countersign_core::chains::Coin;
 use countersign_core::{U256, number};

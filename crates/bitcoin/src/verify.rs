@@ -1,7 +1,7 @@
 //! The only file that accepts or refuses: each rule on a Bitcoin or Litecoin result.
 
-use bitcoin::psbt::Psbt;
-use bitcoin::{ScriptBuf, Transaction, XOnlyPublicKey};
+use bitcoin::psbt::{Psbt, PsbtSighashType};
+use bitcoin::{ScriptBuf, TapSighashType, Transaction, XOnlyPublicKey};
 use countersign_core::json::Node;
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
@@ -27,14 +27,14 @@ pub struct Deposit {
     pub amount: u64,
     /// The HTLC that the address was recomputed from; `None` where it is taken on trust.
     pub tree: Option<Tree>,
-    /// The owner's address as it is written today, where the request has Litecoin's old `3…` form, which Bitcoin has too.
+    /// The owner's address in today's form, where the request has Litecoin's old `3…` form, which Bitcoin uses too.
     pub owner_today: Option<String>,
     /// The policy's ceiling for the wallet's fee rate, sat/vB.
     pub(crate) max_fee_rate: u64,
 }
 
 impl Deposit {
-    /// Returns the payment URI: address and amount, for whatever wallet pays.
+    /// Returns the payment URI with address and amount, for any wallet.
     #[must_use]
     pub fn uri(&self) -> String {
         payment_uri(self.chain, &self.address, self.amount)
@@ -42,19 +42,23 @@ impl Deposit {
 
     /// Requires that a PSBT made by another wallet pays the deposit.
     ///
-    /// The wallet chooses coins, change and fee. A hash type that would let others change the outputs is refused.
+    /// The wallet chooses coins, change and fee. Any hash type but SIGHASH_ALL and SIGHASH_DEFAULT is refused, both where an
+    /// input declares it and in a signature that is there already. Finalized scripts and witnesses are not read.
     ///
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] with what differs.
     pub fn matches_psbt(&self, psbt: &Psbt) -> Result<Role, Refusal> {
-        use bitcoin::{EcdsaSighashType, TapSighashType};
-
-        let sign_all = [TapSighashType::Default.into(), TapSighashType::All.into(), EcdsaSighashType::All.into()];
-        let hash_types = psbt.inputs.iter().enumerate().filter_map(|(index, input)| Some((index, input.sighash_type?)));
-        if let Some((index, hash_type)) = hash_types.into_iter().find(|(_, hash_type)| !sign_all.contains(hash_type)) {
+        // ECDSA's SIGHASH_ALL is the same number as taproot's.
+        let sign_all = [TapSighashType::Default, TapSighashType::All].map(PsbtSighashType::from);
+        let mut hash_types = psbt.inputs.iter().enumerate().flat_map(|(index, input)| {
+            let ecdsa = input.partial_sigs.values().map(|signature| signature.sighash_type.into());
+            let taproot = input.tap_key_sig.iter().chain(input.tap_script_sigs.values()).map(|signature| signature.sighash_type.into());
+            input.sighash_type.into_iter().chain(ecdsa).chain(taproot).map(move |hash_type| (index, hash_type))
+        });
+        if let Some((index, hash_type)) = hash_types.find(|(_, hash_type)| !sign_all.contains(hash_type)) {
             return Err(Refusal::new(Code::TransactionMismatch, format!("/inputs/{index}/sighash_type"))
-                .with_reason("this hash type lets others change the outputs")
+                .with_reason("this hash type lets others change the transaction")
                 .with_expected("SIGHASH_ALL")
                 .with_actual(hash_type.to_string()));
         }
@@ -126,7 +130,7 @@ impl family::Deposit for Deposit {
     }
 }
 
-/// Returns the owner's address as it is written today, where it was written otherwise.
+/// Returns the owner's address in today's form, where the request has another form of it.
 fn owner_today(order: &OrderContext<'_>, chain: Chain) -> Option<String> {
     let script = ScriptBuf::from_bytes(order.owner.as_ref()?.bytes().to_vec());
     let today = chain.address(&script)?;
@@ -143,7 +147,7 @@ fn swap_terms(tree: &Tree) -> SwapTerms {
     }
 }
 
-/// The amount is the requested one, and the chain can have it.
+/// Requires the requested amount, at most the chain's supply.
 fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<u64, Refusal> {
     order.check_amount(amount, &|code| Refusal::new(code, "/response/result/amount"))?;
     u64::try_from(amount).ok().filter(|amount| *amount <= chain.supply()).ok_or_else(|| {
@@ -153,7 +157,7 @@ fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<
     })
 }
 
-/// The requested refund key is not that of another participant.
+/// Requires that the requested refund key is not that of another participant.
 fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
     let Some(delegate) = &order.delegate else { return Ok(()) };
     let faults = [
@@ -169,7 +173,7 @@ fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// The address is taproot, of the asset's own chain, with a key that somebody can spend with.
+/// Requires a taproot address on the asset's chain whose output key is a point of the curve.
 fn check_taproot(chain: Chain, to: Node<'_, '_>) -> Result<(ScriptBuf, XOnlyPublicKey), Refusal> {
     let script = chain.script(to.text()?, &to.at().to_string())?;
     if !script.is_p2tr() {

@@ -18,7 +18,7 @@ use countersign_core::{Code, Refusal};
 use countersign_testkit::{fixture, verified};
 use proptest::prelude::*;
 
-/// A p2wpkh output for which there is no key.
+/// A p2wpkh output without a known key.
 fn coin(index: u32, value: u64) -> Utxo {
     let outpoint = OutPoint { txid: Txid::from_byte_array([7; 32]), vout: index };
     let script_pubkey = ScriptBuf::from_bytes([&[0x00, 0x14][..], &[9; 20]].concat());
@@ -65,7 +65,7 @@ fn worthless_coins_are_left_alone() {
 }
 
 #[test]
-fn what_does_not_reach_is_refused() {
+fn too_few_coins_are_refused() {
     for selection in [Selection::All, Selection::LowestFee] {
         let refusal = pay(coins(&[50_000, 100]), "2", selection, TxOrdering::Given).map(|_| ()).expect_err("too little");
         assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/utxos"));

@@ -13,7 +13,7 @@ use std::str::FromStr;
 use bitcoin::consensus::encode;
 use bitcoin::hashes::Hash;
 use bitcoin::psbt::Psbt;
-use bitcoin::{Amount, EcdsaSighashType, OutPoint, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid};
+use bitcoin::{Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid};
 use countersign_bitcoin::{Bitcoin, VerifiedOrder};
 use countersign_core::{Code, Refusal, Role};
 use countersign_testkit::{Case, fixture, verified};
@@ -107,6 +107,16 @@ fn a_psbt_of_another_wallet_is_matched_before_it_is_signed() {
         let refusal = deposit.matches_psbt(&psbt).expect_err("an open hash type");
         assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/inputs/0/sighash_type"));
     }
+    // The same in a signature that is there already.
+    let transaction = signed(&case);
+    let witness = &transaction.input[0].witness;
+    let public_key = PublicKey::from_slice(witness.nth(1).expect("a key")).expect("a key");
+    let signature = bitcoin::ecdsa::Signature::from_slice(witness.nth(0).expect("a signature")).expect("a signature");
+    let mut psbt = good.clone();
+    psbt.inputs[0].partial_sigs.insert(public_key, signature);
+    assert!(deposit.matches_psbt(&psbt).is_ok());
+    psbt.inputs[0].partial_sigs.insert(public_key, bitcoin::ecdsa::Signature { sighash_type: EcdsaSighashType::None, ..signature });
+    assert_eq!(deposit.matches_psbt(&psbt).expect_err("an open signature").location(), "/inputs/0/sighash_type");
     let mut less = good;
     less.unsigned_tx.output[0].value = Amount::from_sat(1);
     assert_eq!(deposit.matches_psbt(&less).expect_err("less").location(), "/output/0/value");

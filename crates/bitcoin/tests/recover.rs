@@ -198,6 +198,8 @@ fn other_coins_can_pay_the_fee() -> TestResult {
     let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
     let unsigned = refund.with_fee(&complete, &coins)?;
     assert_eq!(unsigned.missing(), [RequestId::Input(1)]);
+    let summary = unsigned.summary().to_string();
+    assert!(summary.contains("input 1, digest ") && !summary.contains("input 0, digest "), "{summary}");
     let whole = signed(unsigned, wallet_key)?;
     assert_eq!(whole.input[0], complete.input[0]);
     assert_eq!(whole.output[0], complete.output[0]);
@@ -205,6 +207,34 @@ fn other_coins_can_pay_the_fee() -> TestResult {
     let mut other = complete;
     other.output[0].value = bitcoin::Amount::from_sat(1);
     assert_eq!(refused(refund.with_fee(&other, &coins)).0, Code::InstantRefundMismatch);
+    Ok(())
+}
+
+#[test]
+fn the_summary_of_an_instant_refund_has_the_sum_of_all_outputs() -> TestResult {
+    let swap = swap();
+    let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000), funding(2, 0, 600)], TO)?;
+    let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
+    let script_pubkey = swap.chain.script(TO, "")?;
+    let coin = Utxo::new(funding(9, 0, 0).outpoint, TxOut { value: bitcoin::Amount::from_sat(9_000), script_pubkey })?;
+    let summary = refund.with_fee(&complete, &FeeCoins::new(vec![coin], TO, FeeRate::from_whole(1)))?.summary().to_string();
+    assert!(summary.contains(&format!("pays 0.000506 BTC (50600 sat) to {TO}")), "{summary}");
+    Ok(())
+}
+
+#[test]
+fn fee_coins_are_not_the_htlcs_and_their_change_does_not_go_there() -> TestResult {
+    let swap = swap();
+    let spent = funding(1, 0, 50_000);
+    let coin = |outpoint, script_pubkey| Utxo::new(outpoint, TxOut { value: bitcoin::Amount::from_sat(50_000), script_pubkey });
+    let paid = |coin, change: &str| {
+        let coins = FeeCoins::new(vec![coin], change, FeeRate::from_whole(1));
+        refused(swap.refund(&Payout::new([spent], TO, Fee::Paid(coins))))
+    };
+    let own = coin(spent.outpoint, swap.tree.script_pubkey())?;
+    assert_eq!(paid(own, TO), (Code::UtxoTwice, "/utxos/0/txid".to_owned()));
+    let other = coin(funding(9, 0, 0).outpoint, swap.chain.script(TO, "")?)?;
+    assert_eq!(paid(other, &swap.tree.address(swap.chain)), (Code::ChangeToDeposit, "/change_address".to_owned()));
     Ok(())
 }
 

@@ -21,7 +21,7 @@ pub struct FundingTx {
 }
 
 impl FundingTx {
-    /// Parses `<txid>:<number>`, several behind commas; the number may be missing.
+    /// Parses `<txid>:<number>`, several separated by commas; the number may be missing.
     pub(super) fn parse_list(text: &str) -> Option<Vec<Self>> {
         if text.is_empty() {
             return Some(Vec::new());
@@ -117,7 +117,7 @@ impl FromStr for Funding {
 }
 
 impl RecordedHtlc {
-    /// The outputs are of the record's funding transactions, each once. Returns how much they hold.
+    /// Requires outputs of the record's funding transactions, each once. Returns how much they hold.
     pub(super) fn check_fundings(&self, fundings: &[Funding]) -> Result<u64, Refusal> {
         let mismatch = |why: &'static str| self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_reason(why);
         if fundings.is_empty() {

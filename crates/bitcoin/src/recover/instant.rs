@@ -35,7 +35,7 @@ const HASH_TYPES: [TapSighashType; 7] = [
     TapSighashType::SinglePlusAnyoneCanPay,
 ];
 
-/// Why a refusal of a hash can say more.
+/// The reason given where a hash is that of the refund leaf.
 const REFUND_LEAF: &str = "this hash would sign the refund leaf, which the key alone opens";
 
 /// A refund of every funding output to the owner, each in its own input and output.
@@ -80,7 +80,7 @@ impl InstantRefund {
         });
         let outputs = prevouts.iter().map(|prevout| TxOut { value: prevout.value, script_pubkey: owner.clone() });
         let transaction = new_transaction(inputs.collect(), outputs.collect());
-        let signed = Signed { tree: &htlc.tree, transaction: &transaction, prevouts: &prevouts };
+        let signed = HtlcSighash { tree: &htlc.tree, transaction: &transaction, prevouts: &prevouts };
         let sighashes = (0..prevouts.len()).map(|index| signed.digest(index, Leaf::InstantRefund, HASH_TYPE));
         // The library computes a digest for every input that has an output at its index, which all have.
         let sighashes = sighashes.collect::<Option<_>>().ok_or_else(|| Refusal::new(Code::Internal, ""))?;
@@ -116,7 +116,7 @@ impl InstantRefund {
             input.sequence = Sequence::from_height(self.htlc.tree.htlc.timelock);
         }
         [&self.transaction, &refund].into_iter().any(|transaction| {
-            let signed = Signed { tree: &self.htlc.tree, transaction, prevouts: &self.prevouts };
+            let signed = HtlcSighash { tree: &self.htlc.tree, transaction, prevouts: &self.prevouts };
             HASH_TYPES.into_iter().any(|hash_type| signed.digest(index, Leaf::Refund, hash_type).as_ref() == Some(hash))
         })
     }
@@ -125,7 +125,7 @@ impl InstantRefund {
     #[must_use]
     pub fn requests(&self) -> Vec<SigningRequest<Payload>> {
         let htlc = &self.htlc;
-        let leaf = LeafSpend::new(&htlc.tree, Leaf::InstantRefund, &htlc.tree.htlc.initiator, None);
+        let leaf = LeafSpend::new(&htlc.tree, Leaf::InstantRefund, htlc.initiator, None);
         let inputs = self.prevouts.iter().map(|prevout| {
             let mut input = psbt::Input { witness_utxo: Some(prevout.clone()), ..Default::default() };
             input.sighash_type = Some(HASH_TYPE.into());
@@ -135,7 +135,7 @@ impl InstantRefund {
             input
         });
         let psbt = Arc::new(new_psbt(self.transaction.clone(), inputs.collect()));
-        let signed = Signed { tree: &htlc.tree, transaction: &self.transaction, prevouts: &self.prevouts };
+        let signed = HtlcSighash { tree: &htlc.tree, transaction: &self.transaction, prevouts: &self.prevouts };
         let requests = self.sighashes.iter().enumerate().map(|(index, sighash)| {
             let bytes = signed.bytes(index, Leaf::InstantRefund, HASH_TYPE).unwrap_or_default();
             let payload = Payload::new(Arc::clone(&psbt), index);
@@ -153,7 +153,7 @@ impl InstantRefund {
         self.sign_as(key, &self.htlc.initiator)
     }
 
-    /// Signs every input with the redeemer's key: the other half, for whoever holds it.
+    /// Signs every input with the redeemer's key, for the redeemer's half.
     ///
     /// # Errors
     ///
@@ -189,7 +189,8 @@ impl InstantRefund {
         let prove = |(index, (text, sighash)): (usize, (&&str, &[u8; 32]))| {
             let refuse = |code| Refusal::new(code, format!("/{index}"));
             let bytes = digits::bytes(text).map_err(|_| refuse(Code::SignatureMalformed))?;
-            let signature = parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).with_expected("64 bytes, and 83 behind them"))?;
+            let signature =
+                parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).with_expected("64 bytes, or 65 that end with 83"))?;
             if verify(&signature, sighash, signer) { Ok(signature) } else { Err(refuse(Code::SignatureMismatch)) }
         };
         signatures.iter().zip(&self.sighashes).enumerate().map(prove).collect()
@@ -218,7 +219,7 @@ impl InstantRefund {
         Ok(transaction)
     }
 
-    /// Adds coins that pay the fee behind a completed refund. The signatures that are there stay valid.
+    /// Adds coins that pay the fee to a completed refund. The signatures in it stay valid.
     ///
     /// # Errors
     ///
@@ -264,14 +265,14 @@ pub(super) fn verify(signature: &schnorr::Signature, sighash: &[u8; 32], signer:
     SECP.verify_schnorr(signature, &Message::from_digest(*sighash), signer).is_ok()
 }
 
-/// A transaction that spends outputs of one HTLC.
-struct Signed<'s> {
+/// A transaction that spends outputs of one HTLC, to compute what is signed for it.
+struct HtlcSighash<'s> {
     tree: &'s Tree,
     transaction: &'s Transaction,
     prevouts: &'s [TxOut],
 }
 
-impl Signed<'_> {
+impl HtlcSighash<'_> {
     /// Returns the bytes that a digest is taken of.
     fn bytes(&self, index: usize, leaf: Leaf, hash_type: TapSighashType) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();

@@ -86,10 +86,18 @@ impl FeeCoins {
         self
     }
 
-    /// Adds the coins behind inputs that pay the outputs exactly, and the change behind the outputs.
+    /// Appends the coins to inputs that pay the outputs exactly, and the change to the outputs.
     pub(super) fn add_to(&self, chain: Chain, mut inputs: Vec<Input>, mut outputs: Vec<TxOut>) -> Result<Payment, Refusal> {
         let held = check_coins(&self.utxos, chain)?;
+        let is_spent = |utxo: &Utxo| inputs.iter().any(|input| input.outpoint == utxo.outpoint());
+        if let Some(index) = self.utxos.iter().position(is_spent) {
+            let reason = "this coin is an output of the HTLC that the recovery spends already";
+            return Err(Refusal::new(Code::UtxoTwice, format!("/utxos/{index}/txid")).with_reason(reason));
+        }
         let script = self.change_address.script(chain, "/change_address")?;
+        if inputs.iter().any(|input| input.prevout.script_pubkey == script) {
+            return Err(Refusal::new(Code::ChangeToDeposit, "/change_address"));
+        }
         let origins = Origins::new(&self.origins);
         inputs.extend(self.utxos.iter().map(|utxo| Input::from_utxo(utxo, Sequence::ENABLE_RBF_NO_LOCKTIME, &origins)));
         let draft = Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), &outputs);
@@ -115,7 +123,7 @@ impl Fee {
             }
             Self::Deducted(fee_rate) => *fee_rate,
         };
-        // What is paid out is all change: nothing else is paid.
+        // The payout is all change: nothing else is paid.
         let draft = Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), []);
         let plan = ChangePlan { chain, rule: ChangeRule::Standard, fee_rate, script: &script };
         let settled = plan.settle(&draft).ok().and_then(|cost| Some((cost.fee, cost.weight, cost.change?)));

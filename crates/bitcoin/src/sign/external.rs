@@ -15,6 +15,8 @@ use crate::transaction::{Input, Kind, Spend};
 
 /// Longest text that is parsed as a PSBT.
 const MAX_PSBT: usize = 16 * 1024 * 1024;
+/// The byte that may follow a DER signature.
+const SIGHASH_ALL: u8 = 0x01;
 
 /// A signature made by an external signer, not proven yet.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ const MAX_PSBT: usize = 16 * 1024 * 1024;
 pub enum ExternalSignature {
     /// BIP-340, for taproot inputs, over all outputs.
     Schnorr([u8; 64]),
-    /// ECDSA with the public key that it is to be checked with: other inputs show only the key's hash.
+    /// ECDSA, with the public key to verify it: the output has only the key's hash.
     Ecdsa {
         /// Over all outputs.
         signature: ecdsa::Signature,
@@ -74,9 +76,8 @@ impl FromStr for ExternalSignature {
 
 fn parse_ecdsa(signature: &str, public_key: &str) -> Option<ExternalSignature> {
     let bytes = digits::bytes(signature).ok()?;
-    let all = u8::try_from(EcdsaSighashType::All.to_u32()).ok()?;
     let signature = ecdsa::Signature::from_der(&bytes).ok().or_else(|| match bytes.as_slice() {
-        [bytes @ .., last] if *last == all => ecdsa::Signature::from_der(bytes).ok(),
+        [der @ .., SIGHASH_ALL] => ecdsa::Signature::from_der(der).ok(),
         _ => None,
     })?;
     let public_key = PublicKey::from_slice(&digits::bytes(public_key).ok()?).ok().filter(|key| key.compressed)?;
@@ -101,7 +102,7 @@ fn other_hash_type(expected: &'static str, actual: &str) -> Refusal {
     Refusal::new(Code::SignatureMismatch, "").with_expected(expected).with_actual(actual)
 }
 
-/// Returns the signature that a PSBT holds for an input, finalized or not; `None` if it holds none.
+/// Returns the signature that a PSBT has for an input, finalized or not; `None` if it has none.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::{Proof, SECP, opens};
 use crate::transaction::{Input, Kind, Spend};
 
-/// Most keys behind the first one: no transaction that nodes relay has more inputs.
+/// Most keys after the first one: no transaction that nodes relay has more inputs.
 const MAX_OTHERS: usize = 1_999;
 
 /// The wallet's secret keys, one for each kind of coin that it spends. Wiped on drop, never printed.

@@ -13,14 +13,14 @@ use super::{ExternalSignature, SECP};
 use crate::address::key_hash;
 use crate::transaction::{Input, Kind, LeafSpend, Spend};
 
-/// A signature that opens its input, with what else the input's scripts are made of.
+/// A signature that opens its input, with what else the input's scripts need.
 #[derive(Debug, Clone)]
 pub(crate) enum Proof {
-    /// Of a key whose hash the output has.
+    /// By a key whose hash the output has.
     Ecdsa { spend: Spend, signature: ecdsa::Signature, public_key: PublicKey },
-    /// Of a taproot output key.
+    /// By a taproot output key.
     KeyPath(taproot::Signature),
-    /// Under a leaf.
+    /// By the key of a leaf.
     Leaf { leaf: Arc<LeafSpend>, signature: taproot::Signature },
 }
 
@@ -49,7 +49,7 @@ impl Proof {
                         let script = Builder::new().push_slice(signature.serialize()).push_key(public_key).into_script();
                         (script, Witness::new())
                     }
-                    // One push of the 22 bytes of the script that the output has the hash of.
+                    // One push of the redeem script, 22 bytes.
                     Spend::P2shP2wpkh { redeem_script } => (ScriptBuf::from_bytes([&[22], redeem_script.as_bytes()].concat()), witness()),
                     Spend::P2wpkh | Spend::P2tr { .. } => (ScriptBuf::new(), witness()),
                 }

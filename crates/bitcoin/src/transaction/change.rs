@@ -16,7 +16,7 @@ const LONGER_COUNT: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ChangeRule {
-    /// Change is made from the dust limit of the chain's own nodes on, and every byte counts.
+    /// Change is made if it reaches the dust limit of the chain's own nodes, and every byte counts.
     #[default]
     Standard,
     /// The rule of the batch contract, which fixes every byte of the result: Bitcoin's dust limits for both coins, and the
@@ -94,7 +94,7 @@ pub(crate) struct ChangeOutcome {
     pub(crate) change: Option<TxOut>,
 }
 
-/// The inputs do not reach.
+/// The inputs hold too little.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shortfall {
     /// Base units that the inputs would have to hold at least.
@@ -102,7 +102,7 @@ pub(crate) struct Shortfall {
 }
 
 impl ChangePlan<'_> {
-    /// Makes change where it is not below the dust limit, and gives the rest to the fee otherwise.
+    /// Makes change unless it would be below the dust limit. Then the rest is added to the fee.
     pub(crate) fn settle(&self, draft: &Draft) -> Result<ChangeOutcome, Shortfall> {
         let (alone, with_change) = self.weights(draft);
         if let Some(left) = draft.total.checked_sub(draft.paid)

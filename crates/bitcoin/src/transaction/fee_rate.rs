@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use countersign_core::{Code, ParseError, Refusal, TypedValue, U256, number};
 
-/// Most digits behind the point.
+/// Most digits after the decimal point.
 const MAX_FRACTION: usize = 36;
 
 /// A fee rate, base units per virtual byte.
@@ -23,12 +23,12 @@ impl FeeRate {
         Self { units: U256::from(rate), scale: 0 }
     }
 
-    /// Parses a decimal such as `2.5`: digits, and up to 36 more behind a point.
+    /// Parses a decimal such as `2.5`: digits, and up to 36 more after a decimal point.
     ///
     /// # Errors
     ///
     /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units, or with more digits than that
-    /// behind the point.
+    /// after the point.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let (whole, fraction) = match text.split_once('.') {
             Some((_, "")) => return Err(Code::DecimalEmpty.into()),

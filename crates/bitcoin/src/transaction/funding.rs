@@ -78,8 +78,8 @@ fn pay(deposit: &Deposit, wallet: &Wallet, utxos: &[Utxo], plan: ChangePlan<'_>)
             .with_expected(TypedValue::AtLeast(U256::from(short.needed)))
             .with_actual(drafted.total)
     })?;
-    let mut outputs = vec![(paid.clone(), false)];
-    outputs.extend(cost.change.clone().map(|change| (change, true)));
+    let mut outputs = vec![(paid, false)];
+    outputs.extend(cost.change.map(|change| (change, true)));
     sort(wallet.ordering, &mut coins, &mut outputs);
 
     let origins = Origins::new(&wallet.origins);

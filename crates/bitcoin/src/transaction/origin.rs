@@ -45,7 +45,7 @@ impl KeyOrigin {
         (self.fingerprint, self.path.clone())
     }
 
-    fn x_only(&self) -> XOnlyPublicKey {
+    pub(crate) fn x_only(&self) -> XOnlyPublicKey {
         self.public_key.0.x_only_public_key().0
     }
 
@@ -60,7 +60,7 @@ impl KeyOrigin {
         ]
     }
 
-    /// Adds the derivation to an input of the wallet's.
+    /// Adds the derivation to an input of the wallet.
     pub(crate) fn add_to_input(&self, spend: &Spend, input: &mut psbt::Input) {
         if let Spend::P2tr { .. } = spend {
             input.tap_internal_key = Some(self.x_only());
@@ -120,29 +120,18 @@ impl FromStr for KeyOrigin {
     }
 }
 
-/// Origins by what they open.
+/// Origins by the scripts that they open.
 #[derive(Debug, Default)]
-pub(crate) struct Origins<'o> {
-    by_script: BTreeMap<ScriptBuf, &'o KeyOrigin>,
-    by_key: BTreeMap<XOnlyPublicKey, &'o KeyOrigin>,
-}
+pub(crate) struct Origins<'o>(BTreeMap<ScriptBuf, &'o KeyOrigin>);
 
 impl<'o> Origins<'o> {
     pub(crate) fn new(origins: &'o [KeyOrigin]) -> Self {
-        Self {
-            by_script: origins.iter().flat_map(|origin| origin.scripts().map(|script| (script, origin))).collect(),
-            by_key: origins.iter().map(|origin| (origin.x_only(), origin)).collect(),
-        }
+        Self(origins.iter().flat_map(|origin| origin.scripts().map(|script| (script, origin))).collect())
     }
 
     /// Returns the origin of the key that opens a script.
     pub(crate) fn of_script(&self, script: &ScriptBuf) -> Option<KeyOrigin> {
-        self.by_script.get(script).copied().cloned()
-    }
-
-    /// Returns the origin of a key.
-    pub(crate) fn of_key(&self, key: &XOnlyPublicKey) -> Option<KeyOrigin> {
-        self.by_key.get(key).copied().cloned()
+        self.0.get(script).copied().cloned()
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) enum Kind {
     Wallet(Spend),
     /// A signature, and perhaps a secret, under a leaf of the HTLC.
     Htlc(Arc<LeafSpend>),
-    /// A witness that is there already.
+    /// A complete witness from elsewhere.
     Presigned(Witness),
 }
 
@@ -97,13 +97,13 @@ pub(crate) struct LeafSpend {
     merkle_root: TapNodeHash,
     /// The key that signs.
     pub(crate) signer: XOnlyPublicKey,
-    /// What is on the stack between signature and script.
+    /// The witness item between signature and script.
     pub(crate) secret: Option<Secret>,
 }
 
 impl LeafSpend {
-    /// Puts together what spending a leaf needs; `None` if a key of the tree is not a point of the curve.
-    pub(crate) fn new(tree: &Tree, leaf: Leaf, signer: &[u8; 32], secret: Option<Secret>) -> Option<Self> {
+    /// Collects what spending a leaf needs; `None` if the internal key is not a point of the curve.
+    pub(crate) fn new(tree: &Tree, leaf: Leaf, signer: XOnlyPublicKey, secret: Option<Secret>) -> Option<Self> {
         use bitcoin::hashes::Hash as _;
 
         Some(Self {
@@ -111,7 +111,7 @@ impl LeafSpend {
             script: tree.script(leaf),
             control: ControlBlock::decode(&tree.control_block(leaf)).ok()?,
             merkle_root: TapNodeHash::from_byte_array(tree.output.merkle_root),
-            signer: XOnlyPublicKey::from_slice(signer).ok()?,
+            signer,
             secret,
         })
     }
@@ -167,7 +167,7 @@ impl Input {
         self.kind.weight()
     }
 
-    /// Whether nothing is left to sign here.
+    /// Returns whether no signature is missing.
     pub(crate) const fn is_signed(&self) -> bool {
         matches!(self.kind, Kind::Presigned(_)) || self.proof.is_some()
     }
@@ -183,8 +183,8 @@ impl Input {
         if !matches!(self.kind, Kind::Wallet(Spend::P2pkh)) {
             input.witness_utxo = Some(self.prevout.clone());
         }
-        // Hardware signers ask for it for segwit version 0 too, as a fee could be forged over two signatures. Taproot signatures
-        // commit to every amount.
+        // Hardware signers also ask for it for segwit version 0: over two signatures, wrong amounts could hide a higher fee.
+        // Taproot signatures commit to every amount.
         if !matches!(self.kind, Kind::Wallet(Spend::P2tr { .. })) {
             input.non_witness_utxo = self.previous.as_deref().cloned();
         }
@@ -265,6 +265,11 @@ impl Payment {
     #[must_use]
     pub fn id_is_final(&self) -> bool {
         !self.inputs.iter().any(|input| matches!(input.kind, Kind::Wallet(Spend::P2pkh | Spend::P2shP2wpkh { .. })))
+    }
+
+    /// Returns the inputs that need a signature, attached or not, each with its index.
+    pub(crate) fn inputs_to_sign(&self) -> impl Iterator<Item = (usize, &Input)> {
+        self.inputs.iter().enumerate().filter(|(_, input)| !matches!(input.kind, Kind::Presigned(_)))
     }
 
     /// Returns whether any signature is attached.

@@ -17,15 +17,15 @@ pub(super) fn digests(transaction: &Transaction, inputs: &[Input]) -> Option<Vec
 }
 
 impl Payment {
-    /// Returns for every input the bytes that its digest is taken of.
-    pub(crate) fn signing_bytes(&self) -> Vec<Vec<u8>> {
+    /// Returns each input to sign with its index and the bytes that its digest is taken of.
+    pub(crate) fn signing_bytes(&self) -> impl Iterator<Item = (usize, &Input, Vec<u8>)> {
         let prevouts: Vec<_> = self.inputs.iter().map(|input| &input.prevout).collect();
         let mut cache = SighashCache::new(self.transaction());
-        let bytes = self.inputs.iter().enumerate().map(|(index, input)| {
+        self.inputs_to_sign().map(move |(index, input)| {
             let mut bytes = Vec::new();
-            write(&mut cache, index, input, &prevouts, &mut bytes).map(|()| bytes).unwrap_or_default()
-        });
-        bytes.collect()
+            let bytes = write(&mut cache, index, input, &prevouts, &mut bytes).map(|()| bytes).unwrap_or_default();
+            (index, input, bytes)
+        })
     }
 }
 
@@ -45,7 +45,7 @@ fn digest(cache: &mut SighashCache<&Transaction>, index: usize, input: &Input, p
     }
 }
 
-/// Writes what an input's digest is taken of; `None` if the library refuses, which it does for no input of the transaction.
+/// Writes what an input's digest is taken of; `None` if the library refuses, which does not happen for a transaction's own inputs.
 fn write(
     cache: &mut SighashCache<&Transaction>,
     index: usize,

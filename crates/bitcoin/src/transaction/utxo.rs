@@ -28,9 +28,9 @@ pub enum Spend {
         /// The key that signs: the internal key with its tweak.
         output_key: XOnlyPublicKey,
     },
-    /// A p2wpkh script behind a script hash.
+    /// P2wpkh nested in p2sh.
     P2shP2wpkh {
-        /// `OP_0 <key hash>`: what the script hash is of.
+        /// `OP_0 <key hash>`, the script whose hash the output has.
         redeem_script: ScriptBuf,
     },
     /// Pay to public key hash. Its signature does not commit to the amount, so the transaction that made the output has to prove
@@ -46,7 +46,7 @@ impl Spend {
             Self::P2wpkh => 272,
             Self::P2tr { .. } => 230,
             Self::P2shP2wpkh { .. } => 364,
-            // One more than alone: the empty witness that it has beside inputs with one.
+            // One weight unit more than alone: beside segwit inputs it has an empty witness.
             Self::P2pkh => 593,
         }
     }
@@ -63,7 +63,7 @@ impl Utxo {
         Self::from_parts(outpoint, output, None, None)
     }
 
-    /// Takes a p2wpkh output behind a script hash.
+    /// Takes an output that is p2wpkh nested in p2sh.
     ///
     /// # Errors
     ///
