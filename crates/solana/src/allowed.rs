@@ -11,7 +11,6 @@
 
 use std::fmt;
 use std::mem::discriminant;
-use std::ops::Range;
 
 use countersign_core::json::At;
 use countersign_core::{Code, Policy, Refusal, text};
@@ -54,8 +53,15 @@ impl AllowedInstruction {
                     _ => (policy.solana_compute_unit_price, "micro-lamports per compute unit"),
                 };
                 let Some(max) = max else { return Ok(None) };
-                let allowed = Self::read_compute_budget(data).ok_or_else(malformed)?;
-                check_at_most(&allowed, max, unit, at, &place.data)?;
+                let (allowed, value) = match Self::read_compute_budget(data) {
+                    Some(Self::ComputeUnitLimit(limit)) => (Self::ComputeUnitLimit(limit), u64::from(limit)),
+                    Some(Self::ComputeUnitPrice(price)) => (Self::ComputeUnitPrice(price), price),
+                    _ => return Err(malformed()),
+                };
+                if value > max {
+                    let refusal = refuse(at, Code::GasLimitTooHigh, &place.data).with_expected(format!("at most {max} {unit}"));
+                    return Err(refusal.with_actual(value));
+                }
                 allowed
             }
             // Its accounts are compared with the order's, like those of the HTLC's instruction.
@@ -127,18 +133,6 @@ impl fmt::Display for AllowedInstruction {
             Self::Memo(memo) => write!(f, "carries the memo \"{memo}\""),
         }
     }
-}
-
-fn check_at_most(allowed: &AllowedInstruction, max: u64, unit: &str, at: &At<'_>, place: &Range<usize>) -> Result<(), Refusal> {
-    let value = match allowed {
-        AllowedInstruction::ComputeUnitLimit(limit) => u64::from(*limit),
-        AllowedInstruction::ComputeUnitPrice(price) => *price,
-        _ => return Ok(()),
-    };
-    if value <= max {
-        return Ok(());
-    }
-    Err(refuse(at, Code::GasLimitTooHigh, place).with_expected(format!("at most {max} {unit}")).with_actual(value))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub const MAX_COMPUTE_UNIT_LIMIT: u64 = 1_400_000;
 
 /// Compute units that the network grants for each instruction where no limit is set.
 const UNITS_PER_INSTRUCTION: u64 = 200_000;
-/// Micro-lamports of a lamport.
+/// Micro-lamports in one lamport.
 const MICRO_LAMPORTS: u128 = 1_000_000;
 
 /// A priority fee of the wallet's own.

@@ -189,16 +189,16 @@ impl Htlc {
     #[must_use]
     pub fn redeem(&self, swap: &HtlcAccount, sponsor: Address, secret: &[u8; 32]) -> Option<Instruction> {
         let native = [writable("the redeemer", swap.redeemer)];
-        self.end([REDEEM.as_slice(), secret].concat(), swap, sponsor, swap.redeemer, &native)
+        self.settle([REDEEM.as_slice(), secret].concat(), swap, sponsor, swap.redeemer, &native)
     }
 
     /// Returns the instruction that pays the swap back to the initiator once its timelock has passed. Anyone may send it.
     #[must_use]
     pub fn refund(&self, swap: &HtlcAccount, sponsor: Address) -> Option<Instruction> {
-        self.end(REFUND.to_vec(), swap, sponsor, swap.initiator, &[])
+        self.settle(REFUND.to_vec(), swap, sponsor, swap.initiator, &[])
     }
 
-    fn end(&self, data: Vec<u8>, swap: &HtlcAccount, sponsor: Address, to: Address, native: &[AccountRole]) -> Option<Instruction> {
+    fn settle(&self, data: Vec<u8>, swap: &HtlcAccount, sponsor: Address, to: Address, native: &[AccountRole]) -> Option<Instruction> {
         let swap_account = writable("the swap account", self.swap_account(swap.initiator, &swap.secret_hash)?);
         let roles = match self.token {
             None => [&[swap_account, writable("the initiator", swap.initiator)], native].concat(),

@@ -130,7 +130,7 @@ fn recovery(
     let token = match &leg.asset.token {
         Some(token) => Some(Token {
             mint: token.account.as_ref().and_then(address::from_account).ok_or_else(|| leg.refuse(Code::UnknownAsset, "asset"))?,
-            program: token_program(leg.asset.record.token.as_ref().and_then(|token| token.schema.as_deref())),
+            program: token_program(leg.asset),
         }),
         None => None,
     };

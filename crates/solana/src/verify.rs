@@ -1,5 +1,5 @@
-//! The rules on a Solana result, in the order in which they are checked. What a rule says is in the files below this one:
-//! who signs and pays ([`signers`]), and what the instructions do ([`instructions`]).
+//! The rules on a Solana result, called in the order in which they are checked. [`signers`] has the rules on who signs and
+//! pays, [`instructions`] those on what the instructions do.
 
 mod instructions;
 mod signers;
@@ -8,7 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_core::json::{At, Node};
-use countersign_core::{ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family};
+use countersign_core::{
+    Asset, ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+};
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_transaction::versioned::VersionedTransaction;
 
@@ -52,7 +54,7 @@ pub struct ProposedTransaction {
     pub encoding: Encoding,
     /// Who pays fees and rent: the owner, or the sponsor.
     pub fee_payer: Address,
-    /// Whether the owner's slot held the owner's own signature of this message: then the message must stay.
+    /// Whether the owner's slot held the owner's own signature of this message. If so, the message must not change.
     pub owner_signed: bool,
     /// What each instruction does, in order.
     pub instructions: Vec<ProposedInstruction>,
@@ -85,8 +87,8 @@ impl ProposedInstruction {
 }
 
 impl ProposedTransaction {
-    /// Returns the bytes of the transaction as it came: what wallets take for `signTransaction`. What they return is proven by
-    /// [`VerifiedOrder::matches`](crate::VerifiedOrder).
+    /// Returns the bytes of the transaction as it came: what wallets take for `signTransaction`. What they return is
+    /// compared with the order by [`VerifiedOrder::matches`](crate::VerifiedOrder).
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.decoded.bytes()
@@ -121,7 +123,7 @@ impl family::Deposit for Deposit {
         let own = check_transaction(order, &pins, &node, Path::SelfFunded, warnings)?;
         let gasless = match gasless {
             Some(node) if pins.htlc.token.is_none() => return Err(node.at().refuse(Code::GaslessNative)),
-            Some(node) => Some(check_transaction(order, &pins, &node, Path::Gasless { twin: &own }, warnings)?.0),
+            Some(node) => Some(check_transaction(order, &pins, &node, Path::Gasless { own: &own }, warnings)?.0),
             None => None,
         };
         let (transaction, terms) = own;
@@ -165,7 +167,7 @@ impl family::Deposit for Deposit {
     }
 }
 
-/// What the wallet knows already.
+/// What the registry pins and the request names.
 struct Pins {
     htlc: Htlc,
     owner: Address,
@@ -175,8 +177,7 @@ impl Pins {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let convert = address::from_account;
         let program = order.pinned_htlc(convert)?;
-        let schema = order.source.record.token.as_ref().and_then(|token| token.schema.as_deref());
-        let token = order.pinned_token(convert)?.map(|mint| Token { mint, program: token_program(schema) });
+        let token = order.pinned_token(convert)?.map(|mint| Token { mint, program: token_program(order.source) });
         Ok(Self { htlc: Htlc { program, token }, owner: order.owner_as(convert)? })
     }
 }
@@ -186,8 +187,8 @@ impl Pins {
 enum Path<'t> {
     /// The owner pays and is the only signer.
     SelfFunded,
-    /// The service pays and signs first; everything else is as in the owner's own transaction.
-    Gasless { twin: &'t (ProposedTransaction, Initiate) },
+    /// The service pays and signs first; everything else is as in the transaction that the owner sends.
+    Gasless { own: &'t (ProposedTransaction, Initiate) },
 }
 
 impl Path<'_> {
@@ -204,7 +205,7 @@ impl Path<'_> {
     }
 }
 
-/// One of the two transactions, and what it is judged by.
+/// One of the two transactions, and what it is compared with.
 struct Subject<'c> {
     order: &'c OrderContext<'c>,
     pins: &'c Pins,
@@ -249,7 +250,8 @@ fn check_transaction(
     Ok((ProposedTransaction { decoded, encoding, fee_payer, owner_signed, instructions, accounts, owner_slot, layout }, terms))
 }
 
-/// Returns the classic token program, unless the pinned schema says Token-2022.
-pub(crate) fn token_program(schema: Option<&str>) -> Address {
+/// Returns the classic token program, unless the asset's pinned schema says Token-2022.
+pub(crate) fn token_program(asset: &Asset) -> Address {
+    let schema = asset.record.token.as_ref().and_then(|token| token.schema.as_deref());
     if schema.is_some_and(|schema| schema.contains("2022")) { TOKEN_2022_PROGRAM } else { TOKEN_PROGRAM }
 }

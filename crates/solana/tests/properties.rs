@@ -46,7 +46,7 @@ fn every_byte_of_a_transaction_is_accounted_for() {
 }
 
 /// The flips that are accepted are those of the blockhash, of the owner's slot and of a sponsor that has not signed; where
-/// there is no twin, also a timelock that the policy allows.
+/// there is no second transaction, also a timelock that the policy allows.
 #[test]
 fn only_blockhash_owners_slot_sponsor_and_timelock_are_free() {
     for id in EVERY_KIND {

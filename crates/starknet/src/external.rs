@@ -1,10 +1,10 @@
-//! What wallets of their own take: they choose nonce, fees and the encoding of the calls themselves.
+//! Calls for wallets that choose nonce, fees and the encoding of the calls themselves.
 //!
-//! What such a wallet broadcast is proven by [`VerifiedOrder::matches`](crate::VerifiedOrder) with the transaction as a node
+//! [`VerifiedOrder::matches`](crate::VerifiedOrder) proves what such a wallet broadcast. It takes the transaction as a node
 //! returns it: [`InvokeTransaction::from_json`].
 
 use countersign_core::json::{self, Members, Node};
-use countersign_core::{Code, Refusal};
+use countersign_core::{ApprovalStep, Code, Refusal};
 use serde::Serialize;
 use serde::ser::Serializer;
 use starknet_crypto::Felt;
@@ -13,7 +13,6 @@ use crate::felt::{self, HexFelt, HexFelts};
 use crate::htlc;
 use crate::transaction::{Call, DataAvailabilityMode, InvokeTransaction, ResourceBound, ResourceBounds};
 use crate::verify::Deposit;
-use countersign_core::ApprovalStep;
 
 /// A call as `account.execute` of starknet.js takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,9 +67,8 @@ fn entry_point(call: &Call) -> String {
 impl Deposit {
     /// Returns the calls for `account.execute` of starknet.js, which makes one transaction of them.
     ///
-    /// ```no_run
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let order: countersign_starknet::VerifiedOrder = todo!();
+    /// ```
+    /// # fn example(order: countersign_starknet::VerifiedOrder) -> Result<(), Box<dyn std::error::Error>> {
     /// let calls = serde_json::to_value(order.deposit().execute_calls(Default::default()))?;
     /// // await account.execute(calls)
     /// # Ok(())
@@ -94,8 +92,8 @@ impl Deposit {
 
 impl InvokeTransaction {
     /// Parses an invoke transaction of version 3 as nodes take and return it: the parameter of
-    /// `starknet_addInvokeTransaction`, or the result of `starknet_getTransactionByHash`. Members that it does not know, such
-    /// as `transaction_hash`, are left out.
+    /// `starknet_addInvokeTransaction`, or the result of `starknet_getTransactionByHash`. Other members, such as
+    /// `transaction_hash`, are ignored.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Felts, strictly parsed: the numbers below `2^251 + 17 * 2^192 + 1` that everything on Starknet is made of.
 //!
-//! The felt library reduces what is not below the prime, and takes an empty hex number for zero. So no text and no bytes
-//! from outside reach it before they are known to be the felt that they say.
+//! The felt library reduces what is not below the prime, and takes an empty hex number for zero. So every text and byte
+//! string from outside is checked before it reaches the library.
 
 use countersign_core::chains::address::STARK_PRIME;
 use countersign_core::chains::digits;
@@ -10,7 +10,7 @@ use countersign_core::{Code, ParseError, Refusal, U256, number};
 use serde::{Serialize, Serializer};
 use starknet_crypto::Felt;
 
-/// Parses `0x` and 1 to 64 hex digits below the prime; leading zeros mean nothing.
+/// Parses `0x` and 1 to 64 hex digits below the prime; leading zeros are ignored.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub(crate) fn parse_padded(hex: &str, bytes: &mut [u8; 32]) -> Result<(), ParseE
     Ok(())
 }
 
-/// Parses a felt of a signature or key: decimal, or hex behind `0x`.
+/// Parses a felt of a signature or key: decimal, or hex with `0x`.
 pub(crate) fn parse_any(text: &str) -> Result<Felt, ParseError> {
     if text.starts_with("0x") { parse(text) } else { from_number(number::decimal(text)?).ok_or_else(|| Code::FeltOutOfRange.into()) }
 }

@@ -101,7 +101,7 @@ impl Execution {
         self
     }
 
-    /// Adds the data of whoever pays in the sender's place.
+    /// Adds the data of the paymaster, who pays instead of the sender.
     #[must_use]
     pub fn with_paymaster_data(mut self, data: Vec<Felt>) -> Self {
         self.paymaster_data = data;
@@ -214,7 +214,7 @@ impl FundingPath {
         }
     }
 
-    /// Returns the gasless message, where the path has it.
+    /// Returns the gasless message, if the path includes it.
     ///
     /// # Errors
     ///

@@ -72,12 +72,12 @@ impl Key {
         starknet_crypto::get_public_key(&self.secret())
     }
 
-    /// Signs a hash: RFC 6979 as the reference SDK has it, so that a key gives one signature of a hash wherever it signs.
+    /// Signs a hash: RFC 6979 as in the reference SDK, so that both make the same signature of a hash.
     ///
     /// # Errors
     ///
     /// [`Code::Internal`] for a hash at or above 2^251, which the curve library does not sign, or if no nonce gives a
-    /// signature; neither happens for any hash that can be found.
+    /// signature. No hash is known for which either happens.
     pub fn sign(&self, hash: &Felt) -> Result<[Felt; 2], Refusal> {
         let secret = self.secret();
         let mut candidates = HmacDrbg::<Sha256>::new(self.0.as_slice(), &hash.to_bytes_be(), &[]);

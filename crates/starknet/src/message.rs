@@ -47,8 +47,8 @@ impl Domain {
         Self { name: Felt::from_hex_unchecked("0x48544c43"), version: Felt::from_hex_unchecked("0x31"), chain_id }
     }
 
-    /// Returns the domain that the wallet has pinned for a contract, in the spellings of typed data; what it leaves out is as
-    /// deployed.
+    /// Returns the domain that the wallet has pinned for a contract, in the spellings of typed data. Members that are not pinned are those
+    /// of the deployed contracts.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Domain {
                 *felt = felt::parse_short_string(text)?;
             }
         }
-        // Another revision hashes otherwise.
+        // Other revisions hash differently.
         match pins.get("revision").map(|text| felt::parse_short_string(text)).transpose()? {
             Some(revision) if revision != Felt::ONE => Err(Code::TypedDataRevision),
             _ => Ok(domain),
@@ -98,7 +98,7 @@ impl fmt::Display for Text {
 pub struct Message {
     /// The contract's domain.
     pub domain: Domain,
-    /// The terms, without an initiator: that is whoever signs.
+    /// The terms, without an initiator: the signer is the initiator.
     pub terms: Initiate,
     /// The contract, where the message names it.
     pub contract: Option<Felt>,
@@ -286,8 +286,8 @@ fn check_types(node: Node<'_, '_>, pinned: bool) -> Result<bool, Refusal> {
     Ok(names_contract)
 }
 
-/// Whether no reader takes the text of a short string for a number: readers in JavaScript also accept signs, spaces, `0b1`
-/// and `0o7`.
+/// Returns whether no reader takes the text of a short string for a number. JavaScript readers also accept signs, spaces,
+/// `0b1` and `0o7` as numbers.
 fn is_only_text(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

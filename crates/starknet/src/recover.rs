@@ -1,7 +1,7 @@
 //! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
-//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
-//! is due is for the caller to see on chain: `initiated at + timelock < block number`.
+//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller
+//! must check on chain whether a refund is due: `initiated at + timelock < block number`.
 
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
@@ -17,7 +17,7 @@ use crate::{UnsignedOrder, address, felt, htlc};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order's id, as the record has it.
+    /// The record's order id.
     pub order_id: String,
     /// Whether the call redeems or refunds.
     pub role: Role,

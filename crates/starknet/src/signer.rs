@@ -1,7 +1,7 @@
 //! Signers of starknet-rs: local keys, Ledger.
 //!
-//! The trait of starknet-rs signs hashes. Before it is asked, the order was verified and its hashes were made from what was
-//! verified; what it returns is proven.
+//! The trait of starknet-rs signs hashes. The hashes that it is given are computed from the verified order, and the signatures
+//! that it returns are proven.
 
 use std::error::Error;
 use std::fmt;

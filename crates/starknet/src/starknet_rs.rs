@@ -43,65 +43,50 @@ impl From<rs::DataAvailabilityMode> for DataAvailabilityMode {
     }
 }
 
+/// Makes a `Self` of the fields that all types of the transaction share, and of those that only `Self` has.
+macro_rules! with_shared_fields {
+    ($transaction:ident $(, $field:ident: $value:expr)?) => {
+        Self {
+            sender_address: $transaction.sender_address,
+            calldata: $transaction.calldata,
+            signature: $transaction.signature,
+            nonce: $transaction.nonce,
+            resource_bounds: $transaction.resource_bounds.into(),
+            tip: $transaction.tip,
+            paymaster_data: $transaction.paymaster_data,
+            account_deployment_data: $transaction.account_deployment_data,
+            nonce_data_availability_mode: $transaction.nonce_data_availability_mode.into(),
+            fee_data_availability_mode: $transaction.fee_data_availability_mode.into(),
+            $($field: $value,)?
+        }
+    };
+}
+
 impl From<InvokeTransaction> for rs::BroadcastedInvokeTransactionV3 {
     fn from(transaction: InvokeTransaction) -> Self {
-        Self {
-            sender_address: transaction.sender_address,
-            calldata: transaction.calldata,
-            signature: transaction.signature,
-            nonce: transaction.nonce,
-            resource_bounds: transaction.resource_bounds.into(),
-            tip: transaction.tip,
-            paymaster_data: transaction.paymaster_data,
-            account_deployment_data: transaction.account_deployment_data,
-            nonce_data_availability_mode: transaction.nonce_data_availability_mode.into(),
-            fee_data_availability_mode: transaction.fee_data_availability_mode.into(),
-            is_query: false,
-        }
+        with_shared_fields!(transaction, is_query: false)
     }
 }
 
 impl TryFrom<rs::BroadcastedInvokeTransactionV3> for InvokeTransaction {
     type Error = Refusal;
 
-    /// Takes a transaction that is there to be executed.
+    /// Converts a transaction that can be executed.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] for a transaction of the version that only simulates.
+    /// [`Code::TransactionMismatch`] for a query version, which can only be simulated.
     fn try_from(transaction: rs::BroadcastedInvokeTransactionV3) -> Result<Self, Refusal> {
         if transaction.is_query {
             return Err(Refusal::new(Code::TransactionMismatch, "/version").with_reason("the transaction can only be simulated"));
         }
-        Ok(Self {
-            sender_address: transaction.sender_address,
-            calldata: transaction.calldata,
-            signature: transaction.signature,
-            nonce: transaction.nonce,
-            resource_bounds: transaction.resource_bounds.into(),
-            tip: transaction.tip,
-            paymaster_data: transaction.paymaster_data,
-            account_deployment_data: transaction.account_deployment_data,
-            nonce_data_availability_mode: transaction.nonce_data_availability_mode.into(),
-            fee_data_availability_mode: transaction.fee_data_availability_mode.into(),
-        })
+        Ok(with_shared_fields!(transaction))
     }
 }
 
 impl From<rs::InvokeTransactionV3> for InvokeTransaction {
-    /// Takes a transaction as a node returns it.
+    /// Converts a transaction as a node returns it.
     fn from(transaction: rs::InvokeTransactionV3) -> Self {
-        Self {
-            sender_address: transaction.sender_address,
-            calldata: transaction.calldata,
-            signature: transaction.signature,
-            nonce: transaction.nonce,
-            resource_bounds: transaction.resource_bounds.into(),
-            tip: transaction.tip,
-            paymaster_data: transaction.paymaster_data,
-            account_deployment_data: transaction.account_deployment_data,
-            nonce_data_availability_mode: transaction.nonce_data_availability_mode.into(),
-            fee_data_availability_mode: transaction.fee_data_availability_mode.into(),
-        }
+        with_shared_fields!(transaction)
     }
 }

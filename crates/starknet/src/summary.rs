@@ -1,4 +1,4 @@
-//! The lines that a person reads before signing, and the felts that each of them stands for.
+//! The summary's lines on a deposit and its payloads, and the felts that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number};
 use starknet_crypto::Felt;

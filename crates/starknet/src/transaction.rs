@@ -4,7 +4,8 @@
 //! <https://github.com/starkware-libs/starknet-specs/tree/v0.8.1>
 
 use countersign_core::U256;
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 use starknet_crypto::{Felt, poseidon_hash_many};
 
 use crate::felt::{HexFelt, HexFelts};
@@ -15,7 +16,7 @@ const INVOKE: Felt = Felt::from_hex_unchecked("0x696e766f6b65");
 const HASH_OF_NOTHING: Felt = Felt::from_hex_unchecked("0x2272be0f580fd156823304800919530eaa97430e972d7213ee13f4fbf7a5dbc");
 
 /// The most that is paid for each resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ResourceBounds {
     /// L1 gas.
@@ -316,16 +317,6 @@ impl Serialize for InvokeTransaction {
         object.serialize_field("account_deployment_data", &HexFelts(&self.account_deployment_data))?;
         object.serialize_field("nonce_data_availability_mode", self.nonce_data_availability_mode.name())?;
         object.serialize_field("fee_data_availability_mode", self.fee_data_availability_mode.name())?;
-        object.end()
-    }
-}
-
-impl Serialize for ResourceBounds {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("ResourceBounds", 3)?;
-        object.serialize_field("l1_gas", &self.l1_gas)?;
-        object.serialize_field("l2_gas", &self.l2_gas)?;
-        object.serialize_field("l1_data_gas", &self.l1_data_gas)?;
         object.end()
     }
 }

@@ -3,7 +3,9 @@
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
 use countersign_core::report::settled_by_approval;
-use countersign_core::{ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, Summary, SwapTerms, U256, Warnings, family};
+use countersign_core::{
+    ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, Summary, SwapTerms, U256, Warnings, family,
+};
 use starknet_crypto::Felt;
 
 use crate::funding::FundingPath;
@@ -12,7 +14,6 @@ use crate::message::{Domain, Message};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
 use crate::{address, felt};
-use countersign_core::ApprovalStep;
 
 /// The members of a call; it may have no others.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -133,8 +134,8 @@ impl family::Deposit for Deposit {
         Ok(Unsigned::new(self.sender, path.public_key(), invoke, path.message(self.typed_data.as_ref())?))
     }
 
-    /// Sender and calls decide; the signature proves nothing without the account's own code. A transaction does not name its
-    /// chain: take it from the chain of the order.
+    /// Compares sender and calls. The signature is not verified: that takes the account's own code. A transaction does not
+    /// name its chain, so read it from a node of the order's chain.
     fn matches(&self, transaction: &InvokeTransaction) -> Result<Role, Refusal> {
         if transaction.sender_address != self.sender {
             let refusal = Refusal::new(Code::TransactionMismatch, "/sender_address").with_expected(format!("{:#x}", self.sender));
@@ -146,7 +147,7 @@ impl family::Deposit for Deposit {
         let approvals =
             self.approval.iter().flat_map(|approval| steps.into_iter().filter_map(|step| approval.step(step, self.terms.amount)));
         let approvals = approvals.map(|call| (Role::Approval, vec![call]));
-        // The most usual one last: of several that are equally like the transaction, the last is named in a refusal.
+        // The most usual one last: of several that are equally similar, a refusal names the last.
         let expected: Vec<_> = approvals.chain(whole).collect();
         let encodings = [ExecutionEncoding::Legacy, ExecutionEncoding::New];
         let expected: Vec<_> =
@@ -154,7 +155,7 @@ impl family::Deposit for Deposit {
         if let Some((role, _)) = expected.iter().find(|(_, calldata)| *calldata == transaction.calldata) {
             return Ok(*role);
         }
-        // Where the transaction departs from what is most like it, for whoever has to find out why.
+        // The refusal names the first felt that differs from the most similar calldata.
         let common =
             |calldata: &[Felt]| calldata.iter().zip(&transaction.calldata).take_while(|(expected, actual)| expected == actual).count();
         let closest = expected.iter().map(|(_, calldata)| calldata).max_by_key(|calldata| common(calldata));
@@ -221,7 +222,7 @@ fn check_initiate(order: &OrderContext<'_>, pins: &Pins, node: Node<'_, '_>, war
 /// Checks each argument against the request, the registry or the policy, at its own felt, and returns the timelock in blocks.
 fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments<'_, '_>, warnings: &mut Warnings) -> Result<u64, Refusal> {
     let redeemer = usize::from(terms.initiator.is_some());
-    let place = |behind: usize| move |code| arguments.refuse(redeemer.saturating_add(behind), code);
+    let place = |offset: usize| move |code| arguments.refuse(redeemer.saturating_add(offset), code);
     if let Some(initiator) = terms.initiator {
         order.check_initiator(&address::to_account(initiator), &|code| arguments.refuse(0, code))?;
     }
@@ -276,7 +277,7 @@ fn check_typed_data(
     let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref());
     let domain = match pinned {
         Some(domain) => Domain::from_pins(domain, pins.chain_id).map_err(|code| {
-            let reason = format!("the pinned domain of the HTLC is no domain of Starknet: {}", code.meaning());
+            let reason = format!("the pinned domain of the HTLC is not a Starknet domain: {}", code.meaning());
             Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(reason)
         })?,
         None => Domain::deployed(pins.chain_id),

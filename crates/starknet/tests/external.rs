@@ -1,4 +1,4 @@
-//! Wallets of their own: the calls that they are given, and the transactions that they broadcast.
+//! Other wallets: the calls that they are given, and the transactions that they broadcast.
 
 #![allow(
     clippy::arithmetic_side_effects,

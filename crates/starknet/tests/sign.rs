@@ -1,4 +1,4 @@
-//! What a signer is asked for, what it may answer, and what goes to nodes and to the service.
+//! What a signer is asked for, which signatures are accepted, and what is sent to nodes and to the service.
 
 #![allow(
     clippy::arithmetic_side_effects,

@@ -18,7 +18,7 @@
 //! Source: `sui/sources/main.move` of the contract's public audit, commit 229a6d6a; BCS: bcs 0.1, sui-sdk-types 0.4.
 
 use countersign_core::json::At;
-use countersign_core::{Refusal, U256};
+use countersign_core::{Asset, Refusal, U256};
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MergeCoins, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
     SplitCoins, StructTag, TypeTag,
@@ -50,6 +50,11 @@ pub fn clock() -> SharedInput {
 #[must_use]
 pub fn sui() -> TypeTag {
     StructTag::sui().into()
+}
+
+/// Returns the coin that the registry pins for an asset; `None` if it is not a Move type.
+pub(crate) fn coin_type(asset: &Asset) -> Option<TypeTag> {
+    asset.token.as_ref().map_or_else(|| Some(sui()), |token| token.text.parse().ok())
 }
 
 /// What an `initiate` call says.

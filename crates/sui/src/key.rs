@@ -121,6 +121,7 @@ impl Key {
 impl FromStr for Key {
     type Err = ParseError;
 
+    /// Parses a key: see [`Key::parse`].
     fn from_str(text: &str) -> Result<Self, ParseError> {
         Self::parse(text)
     }

@@ -9,7 +9,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, number};
 use sui_sdk_types::{
-    Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ProgrammableTransaction, SharedInput, TransactionKind, TypeTag,
+    Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ProgrammableTransaction, SharedInput, TransactionKind,
 };
 
 use crate::gas::Gas;
@@ -17,8 +17,8 @@ use crate::htlc::{self, byte_vector};
 use crate::transaction::Unsigned;
 use crate::{UnsignedOrder, address};
 
-/// Which names the pinned package has for its functions. No captured transaction shows them: simulate the transaction before it
-/// is sent, and take the other names where it aborts for want of the function.
+/// Which names the pinned package has for its functions. No captured transaction shows them, so simulate the transaction
+/// before sending it. If the function does not exist, use the other names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FunctionNames {
@@ -27,6 +27,18 @@ pub enum FunctionNames {
     Current,
     /// `redeem_swap` and `refund_swap`: the published sources before it, and the published client.
     Older,
+}
+
+impl FunctionNames {
+    /// Returns the function that redeems or refunds.
+    const fn function(self, role: Role) -> Identifier {
+        Identifier::from_static(match (role, self) {
+            (Role::Redeem, Self::Current) => "redeem",
+            (Role::Redeem, Self::Older) => "redeem_swap",
+            (_, Self::Current) => "refund",
+            (_, Self::Older) => "refund_swap",
+        })
+    }
 }
 
 /// A recovery call, ready to be given a sender and gas.
@@ -53,16 +65,10 @@ impl Recovery {
     /// Calls the functions by these names.
     #[must_use]
     pub fn with_names(mut self, names: FunctionNames) -> Self {
-        let function = match (self.role, names) {
-            (Role::Redeem, FunctionNames::Current) => "redeem",
-            (Role::Redeem, FunctionNames::Older) => "redeem_swap",
-            (_, FunctionNames::Current) => "refund",
-            (_, FunctionNames::Older) => "refund_swap",
-        };
         if let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind) {
             for command in &mut transaction.commands {
                 if let Command::MoveCall(call) = command {
-                    call.function = Identifier::from_static(function);
+                    call.function = names.function(self.role);
                 }
             }
         }
@@ -134,7 +140,7 @@ fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
     let given = number::bare_hex_array(&leg.swap.swap_id).map_err(|_| refuse())?;
     match id {
         Some(id) if id == given => Ok((given, true)),
-        // The word that stands for the chain is only known on test networks.
+        // The chain's name in the formula is only known on test networks.
         _ if !leg.asset.chain.test => Ok((given, false)),
         Some(id) => Err(refuse().with_expected(hex::encode(id))),
         None => Err(refuse()),
@@ -149,15 +155,12 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let package = account(leg.htlc()?)?;
     let version = leg.asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
     let version = version.and_then(|text| text.parse().ok()).ok_or_else(|| unpinned("no version of the orders registry is pinned"))?;
-    let coin_type: TypeTag = match &leg.asset.token {
-        Some(token) => token.text.parse().map_err(|_| unpinned("the pinned coin is not a Move type"))?,
-        None => htlc::sui(),
-    };
+    let coin_type = htlc::coin_type(leg.asset).ok_or_else(|| unpinned("the pinned coin is not a Move type"))?;
     let registry = SharedInput::new(registry_object(leg)?, version, Mutability::Mutable);
     let call = MoveCall {
         package,
         module: Identifier::from_static(htlc::MODULE),
-        function: Identifier::from_static("refund"),
+        function: FunctionNames::default().function(role),
         type_arguments: vec![coin_type],
         arguments: vec![Argument::Input(0), Argument::Input(1), Argument::Input(2)],
     };
@@ -165,6 +168,5 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands: vec![Command::MoveCall(call)] });
     let to = account(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
-    let recovery = Recovery { order_id, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount };
-    Ok(recovery.with_names(FunctionNames::default()))
+    Ok(Recovery { order_id, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount })
 }

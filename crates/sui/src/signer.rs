@@ -1,7 +1,7 @@
 //! Signers of Mysten's ecosystem: anything that implements [`SuiSigner`]. They are given the transaction, never a bare digest.
 
-use countersign_core::family::{SignWith, Signable};
 use countersign_core::Warnings;
+use countersign_core::family::{SignWith, Signable};
 use sui_crypto::{SignatureError, SuiSigner};
 use sui_sdk_types::UserSignature;
 

@@ -6,14 +6,12 @@ use sui_sdk_types::{ObjectReference, TransactionExpiration};
 use crate::address::to_account;
 use crate::htlc::{self, InputRole, MODULE, Ranges};
 use crate::transaction::Unsigned;
-use crate::verify::{Deposit, shared};
+use crate::verify::{Deposit, PAYLOAD_KEY, shared};
 
-/// Digits behind the point of one SUI, in MIST.
-const COIN: u8 = 9;
+/// Decimal places of one SUI.
+const SUI_DECIMALS: u8 = 9;
 /// Gas coins that are shown one by one.
 const SHOWN_COINS: usize = 8;
-
-const AT: &str = "/response/result/ptb_bytes";
 
 fn object(reference: &ObjectReference) -> String {
     format!("{} version {} digest {}", reference.object_id(), reference.version(), reference.digest())
@@ -75,26 +73,27 @@ const fn topic(role: &InputRole) -> (Topic, &'static str) {
 pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     let Some(transaction) = deposit.programmable() else { return Vec::new() };
     let ranges = Ranges(transaction);
-    let mut spans = Vec::new();
-    let mut span = |topic, (start, end), what| spans.push(ByteCoverage::bytes(topic, AT, start, end, what));
-    span(Topic::Encoding, ranges.head(), "kind and number of inputs");
+    let at = format!("/response/result/{PAYLOAD_KEY}");
+    let mut coverage = Vec::new();
+    let mut cover = |topic, (start, end), what| coverage.push(ByteCoverage::bytes(topic, at.clone(), start, end, what));
+    cover(Topic::Encoding, ranges.head(), "kind and number of inputs");
     for (index, role) in deposit.layout.roles.iter().enumerate() {
         let (topic, what) = topic(role);
-        span(topic, ranges.input(index), what);
+        cover(topic, ranges.input(index), what);
     }
-    span(Topic::Encoding, ranges.commands_head(), "number of commands");
+    cover(Topic::Encoding, ranges.commands_head(), "number of commands");
     let call = transaction.commands.len().saturating_sub(1);
     for index in 0..call {
         let what = if index.saturating_add(1) == call { "split of the amount" } else { "merge of coins" };
-        span(Topic::Send, ranges.command(index), what);
+        cover(Topic::Send, ranges.command(index), what);
     }
     let [package, module, function, coin_type, arguments] = ranges.call();
-    span(Topic::Contract, package, "call and package");
-    span(Topic::Contract, module, "module");
-    span(Topic::Contract, function, "function");
-    span(Topic::Token, coin_type, "coin type");
-    span(Topic::Encoding, arguments, "arguments");
-    spans
+    cover(Topic::Contract, package, "call and package");
+    cover(Topic::Contract, module, "module");
+    cover(Topic::Contract, function, "function");
+    cover(Topic::Token, coin_type, "coin type");
+    cover(Topic::Encoding, arguments, "arguments");
+    coverage
 }
 
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
@@ -112,7 +111,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
         TransactionExpiration::Epoch(epoch) => format!("expires after epoch {epoch}"),
         _ => "does not expire".to_owned(),
     };
-    let budget = number::in_whole_units(U256::from(gas.budget), COIN);
+    let budget = number::in_whole_units(U256::from(gas.budget), SUI_DECIMALS);
     let text = format!("{payer}, {} MIST per unit of gas, at most {budget} SUI, {expiration}", gas.price);
     summary.add_values(Topic::Wallet, text, values);
     if unsigned.sponsor().is_some() && unsigned.splits_gas() {

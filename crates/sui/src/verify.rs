@@ -1,7 +1,8 @@
-//! The only file that accepts or refuses: each rule on a Sui result.
+//! The rules on a Sui result: its values against the request, the registry and the policy. [`Initiate::decode`] refuses any
+//! other form of transaction before.
 
 use std::borrow::Cow;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use countersign_core::json::{At, Members};
@@ -36,7 +37,7 @@ pub struct Deposit {
 impl Deposit {
     /// Returns the bytes of the transaction kind: for wallets that choose gas themselves, as `Transaction.fromKind` takes them.
     ///
-    /// What such a wallet signs or broadcasts is proven by [`VerifiedOrder::matches`](crate::VerifiedOrder).
+    /// What such a wallet signs or broadcasts is compared with the order by [`VerifiedOrder::matches`](crate::VerifiedOrder).
     #[must_use]
     pub fn kind_bytes(&self) -> &[u8] {
         &self.kind_bytes
@@ -103,7 +104,7 @@ fn read_kind_bytes<'v>(result: &Members<'_, 'v>) -> Result<Cow<'v, [u8]>, Refusa
     Ok(bytes)
 }
 
-/// What the wallet knows already.
+/// What the registry pins and the request names.
 struct Pins {
     package: Address,
     registry: Address,
@@ -123,10 +124,7 @@ impl Pins {
         let version = asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
         let malformed = |what: &'static str| Refusal::new(Code::RegistryMalformed, ASSET).with_reason(what);
         let version = version.map(|text| text.parse().map_err(|_| malformed("the pinned version of the orders registry is not a number")));
-        let coin_type = match &asset.token {
-            Some(token) => token.text.parse().map_err(|_| malformed("the pinned coin is not a Move type"))?,
-            None => htlc::sui(),
-        };
+        let coin_type = htlc::coin_type(asset).ok_or_else(|| malformed("the pinned coin is not a Move type"))?;
         Ok(Self { package, registry, registry_version: version.transpose()?, coin_type, owner: order.owner_as(convert)? })
     }
 }
@@ -148,17 +146,11 @@ fn decode(bytes: &[u8], at: &At<'_>) -> Result<ProgrammableTransaction, Refusal>
 
 /// Says where decoding stopped: BCS itself does not.
 fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
-    struct Counting<'b>(&'b [u8]);
-    impl Read for Counting<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            self.0.read(buffer)
-        }
-    }
-    let mut rest = Counting(bytes);
+    let mut rest = bytes;
     let _ = bcs::from_reader::<TransactionKind>(&mut rest);
-    // A reader is also asked for one byte behind the end, which a trailing byte is.
+    // To find that bytes are left over, the decoder has read the first of them.
     let behind = usize::from(matches!(error, bcs::Error::RemainingInput));
-    let start = bytes.len().saturating_sub(rest.0.len()).saturating_sub(behind);
+    let start = bytes.len().saturating_sub(rest.len()).saturating_sub(behind);
     at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason(format!("not a canonical transaction kind: {error}"))
 }
 

@@ -80,11 +80,11 @@ impl<'c> Subject<'c> {
                 let underivable = || self.at.refuse(Code::Internal).with_reason("no program-derived address for the terms");
                 (terms, accounts.ok_or_else(underivable)?)
             }
-            // Equal data have been judged already, and give the same accounts, whose derivation costs more than everything else.
-            Path::Gasless { twin: (twin, terms) } if twin.initiate().is_some_and(|twin| twin.data == initiate.instruction.data) => {
-                (terms.clone(), twin.accounts.with_sponsor(fee_payer))
+            // Equal data has been checked already and gives the same accounts. Deriving them costs more than everything else.
+            Path::Gasless { own: (own, terms) } if own.initiate().is_some_and(|own| own.data == initiate.instruction.data) => {
+                (terms.clone(), own.accounts.with_sponsor(fee_payer))
             }
-            // If the data break a rule, its refusal says more than that the two transactions differ.
+            // If the data breaks a rule, that refusal says more than that the two transactions differ.
             Path::Gasless { .. } => {
                 self.check_arguments(initiate, warnings)?;
                 return Err(self.refuse(Code::PayloadsDisagree, &initiate.place.data));
@@ -114,7 +114,7 @@ impl<'c> Subject<'c> {
         order.check_redeemer(&address::to_account(call.redeemer), warnings, &|code| refuse(at, code, &redeemer))?;
         order.check_timelock(U256::from(call.timelock), warnings, &|code| refuse(at, code, &timelock))?;
         order.check_secret_hash(SecretHash(call.secret_hash), &|code| refuse(at, code, &secret_hash))?;
-        // A program cannot take the funds out. Which accounts can is for the solver to know.
+        // A program cannot take the funds out. Any other account may belong to the solver.
         if htlc.token.is_some_and(|token| token.program == call.redeemer) || address::is_well_known(&call.redeemer) {
             return Err(self
                 .refuse(Code::RedeemerInvalid, &redeemer)

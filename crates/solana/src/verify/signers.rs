@@ -88,8 +88,8 @@ impl Subject<'_> {
 
     /// Requires that each key is needed, is there once, and may do exactly what it is needed for.
     pub(super) fn check_keys(&self, fee_payer: Address, roles: &[AccountRole], kinds: &[ProposedInstruction]) -> Result<(), Refusal> {
-        // What the allowed instructions write to or have signed is writable and signs for the HTLC's instruction too, or pays
-        // the fee. So only their programs are added.
+        // The allowed instructions need no rights beyond those of the HTLC's instruction and of the fee payer: they write to the
+        // token account, and the fee payer signs. So only their programs are added.
         let programs: Vec<_> = kinds.iter().filter_map(ProposedInstruction::allowed).map(AllowedInstruction::program).collect();
         let message = &self.decoded.transaction.message;
         let keys = self.keys();
