@@ -1,4 +1,4 @@
-//! What stands in for the world around an example wallet: the swap service and the chains' nodes, both offline.
+//! Offline substitutes for the swap service and the chains' nodes around an example wallet.
 
 use countersign::{CreateOrder, Registry};
 
@@ -25,7 +25,7 @@ pub const fn sui_seed() -> [u8; 32] {
     *include_bytes!("../keys/sui.seed")
 }
 
-/// The swap service: answers each request with a stored body.
+/// The swap service: returns a stored body for each request.
 pub mod service {
     use super::CreateOrder;
 

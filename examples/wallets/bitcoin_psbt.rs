@@ -14,8 +14,8 @@ use countersign::bitcoin::{self, ExternalSignature, FeeRate, KeyOrigin, Utxo, Wa
 use countersign::{CreateOrder, Policy, Proposal, RequestId, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 
-/// What stands in for a hardware signer. It signs only inputs whose keys the PSBT derives from its own seed, and wants to see
-/// the previous transaction of each.
+/// A substitute for a hardware signer. It signs only inputs whose keys the PSBT derives from its own seed, and requires the
+/// previous transaction of each.
 struct Hardware(Xpriv);
 
 impl Hardware {
@@ -40,7 +40,7 @@ fn derive(master: &Xpriv, path: &str) -> Result<(KeyOrigin, ScriptBuf), Box<dyn 
     Ok((KeyOrigin::new(master.fingerprint(&secp), path, key), ScriptBuf::new_p2wpkh(&key.wpubkey_hash())))
 }
 
-/// What stands in for the wallet's node: a coin, with the transaction that made it.
+/// A substitute for the wallet's node: returns a coin with the transaction that created it.
 fn coin(script_pubkey: ScriptBuf) -> Result<Utxo, Box<dyn Error>> {
     let output = TxOut { value: Amount::from_sat(120_000), script_pubkey };
     let previous = Transaction {
@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (change_key, change_script) = derive(&device.0, "m/84'/1'/0'/1/0")?;
     let wallet = Wallet::new(vec![coin(coin_script)?], change_script, FeeRate::from_whole(3)).with_origins([coin_key, change_key]);
     let mut unsigned = order.prepare(wallet)?;
-    let request = unsigned.requests().into_iter().next().ok_or("one input is to be signed")?;
+    let request = unsigned.requests().into_iter().next().ok_or("the order has no input to sign")?;
     let signed = device.sign(&request.payload.psbt.to_string())?;
     unsigned.attach(RequestId::Input(0), ExternalSignature::Psbt(Box::new(signed)))?;
     for transaction in unsigned.finish()?.transactions() {

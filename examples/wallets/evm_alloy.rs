@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let slow = order.prepare(Calls::eip1559(7, 1_000_000_000, 1_000_000))?;
     println!("slow: {} requests", slow.requests().len());
     let mut fast = order.prepare(Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact))?;
-    fast.sign_with_async(&signer).now_or_never().ok_or("a local signer answers at once")??;
+    fast.sign_with_async(&signer).now_or_never().ok_or("a local signer must not wait")??;
     for transaction in fast.finish()?.transactions() {
         println!("broadcast {} {}, {} bytes", transaction.role, transaction.id, transaction.bytes.len());
     }

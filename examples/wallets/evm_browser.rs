@@ -1,5 +1,5 @@
 //! A page in front of a browser wallet (EIP-1193). The browser wallet chooses nonce, fees and gas, signs and broadcasts; the
-//! page then proves that what was broadcast is what it had verified.
+//! page then proves that the broadcast transaction is the one that it verified.
 
 use std::error::Error;
 
@@ -12,7 +12,7 @@ use countersign::evm::{self, ApprovalPlan, Gasless, Payload};
 use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 
-/// What stands in for `window.ethereum`.
+/// A substitute for `window.ethereum`.
 struct BrowserWallet {
     signer: PrivateKeySigner,
     nonce: u64,

@@ -9,7 +9,7 @@ use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 use futures_util::FutureExt;
 
-/// What stands in for `account.execute`: the account chooses nonce and fees, signs and broadcasts.
+/// A substitute for `account.execute`: the account chooses nonce and fees, signs and broadcasts.
 async fn execute(account: Felt, calls: &[Call], signer: &LocalWallet) -> Result<InvokeTransaction, Box<dyn Error>> {
     let bounds = ResourceBounds::new(ResourceBound::new(0, 1), ResourceBound::new(2_000_000, 9_000_000_000), ResourceBound::new(512, 1));
     let transaction = InvokeTransaction::new(account, ExecutionEncoding::default().encode(calls), Felt::from(33_u8), bounds);
@@ -32,15 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let order = starknet::verify(Proposal::new(&request, response), &pinned_registry(), &Policy::default())?;
     print!("{}", order.summary());
 
-    // The account executes approval and initiate; what it broadcast must be what was verified.
+    // The account executes approval and initiate; the broadcast transaction must be the one that was verified.
     let calls = order.deposit().calls(starknet::ApprovalStep::Exact);
-    let sent = execute(Felt::from_hex(account)?, &calls, &signer).now_or_never().ok_or("a local signer answers at once")??;
+    let sent = execute(Felt::from_hex(account)?, &calls, &signer).now_or_never().ok_or("a local signer must not wait")??;
     println!("the account sent the {} with {} calls", order.matches(&sent)?, calls.len());
 
     // The gasless message, proven with the account's public key.
-    let public_key = signer.get_public_key().now_or_never().ok_or("a local signer answers at once")??.scalar();
+    let public_key = signer.get_public_key().now_or_never().ok_or("a local signer must not wait")??.scalar();
     let mut gasless = order.prepare(Gasless.with_public_key(public_key))?;
-    gasless.sign_with_async(&signer).now_or_never().ok_or("a local signer answers at once")??;
+    gasless.sign_with_async(&signer).now_or_never().ok_or("a local signer must not wait")??;
     let submission = gasless.finish()?.gasless().ok_or("the order has a gasless path")?;
     println!("send to the service: {}", submission.signature);
     Ok(())

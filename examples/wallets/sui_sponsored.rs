@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     unsigned.sign_with(&sender)?;
     println!("still missing: {:?}", unsigned.missing());
 
-    // Without the sponsor the order is incomplete, and nothing is lost by asking.
+    // Without the sponsor's signature the order is incomplete. Finishing early loses nothing.
     let mut unsigned = match unsigned.finish() {
         Ok(_) => return Err("the sponsor has not signed yet".into()),
         Err(incomplete) => incomplete.into_unsigned(),

@@ -16,11 +16,11 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::JsonFamily;
 
-/// Longest script that is read: the longest that consensus lets run.
+/// The longest accepted script, in bytes: consensus runs no longer one.
 const MAX_SCRIPT: usize = 10_000;
-/// Longest transaction that is read: more than a block holds of one.
+/// The longest accepted transaction, in bytes: more than fits in a block.
 const MAX_TRANSACTION: usize = 4_000_000;
-/// The name under which a signed PSBT is given: it has the signatures of all requests.
+/// The name under which a signed PSBT is given. It holds the signatures of all requests.
 const PSBT: &str = "psbt";
 
 impl JsonFamily for Bitcoin {
@@ -64,7 +64,7 @@ impl JsonFamily for Bitcoin {
     }
 
     fn read_request(name: &str) -> Result<RequestId, ParseError> {
-        // A PSBT is taken under the id of any input; a bare signature under this one is refused, as no transaction has it.
+        // A PSBT is accepted under the id of any input. No transaction has this input, so a bare signature is refused.
         if name == PSBT { Ok(RequestId::Input(usize::MAX)) } else { name.parse() }
     }
 
@@ -91,7 +91,7 @@ impl JsonFamily for Bitcoin {
     }
 }
 
-/// Returns which of the choices a member has; without the member the first.
+/// Returns the index of the choice that a member names; 0 without the member.
 fn choice(members: &Members<'_, '_>, key: &str, choices: &[&str]) -> Result<usize, Refusal> {
     let Some(node) = members.get(key) else { return Ok(0) };
     let text = node.text()?;
@@ -129,7 +129,7 @@ fn read_utxo(node: &Node<'_, '_>) -> Result<Utxo, Refusal> {
     Utxo::from_parts(outpoint, output, redeem_script, previous).map_err(|refusal| refusal.under(&node.at().to_string()))
 }
 
-/// Reads a transaction id as it is displayed: the hash's bytes in the opposite order.
+/// Reads a transaction id as it is displayed: the bytes of the hash in reverse order.
 fn read_txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
     let mut bytes = number::bare_hex_array::<32>(node.text()?).map_err(|error| node.refuse(error))?;
     bytes.reverse();
@@ -153,7 +153,7 @@ fn read_transaction(node: &Node<'_, '_>) -> Result<Transaction, Refusal> {
         .map_err(|_| node.at().refuse(Code::UtxoMismatch).with_reason("these bytes are not a transaction"))
 }
 
-/// A deposit, and its payment as far as it is signed.
+/// A deposit, and its payment with the signatures so far.
 struct Artefact<'a>(&'a Unsigned);
 
 impl Serialize for Artefact<'_> {

@@ -4,13 +4,15 @@ use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::payloads::{CallPayload, MessagePayload, Unsigned};
 use countersign_abi::signature::ExternalSignature;
 use countersign_core::json::{Members, Node};
-use countersign_core::{Code, Refusal, Role};
+use countersign_core::{Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Longest signature of a contract wallet that is read, in bytes.
+use crate::family::read_u64;
+
+/// The longest accepted signature of a contract wallet, in bytes.
 const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;
 
-/// Bytes that serialize as lower-case hex behind `0x`.
+/// Bytes that serialize as `0x` and lower-case hex.
 pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
 
 impl Serialize for Hex<'_> {
@@ -19,19 +21,18 @@ impl Serialize for Hex<'_> {
     }
 }
 
-/// Reads the wallet's own chain, where it names one.
+/// Reads the wallet's own chain, if it names one.
 pub(crate) fn read_chain_id(members: &Members<'_, '_>) -> Result<Option<u64>, Refusal> {
-    let read = |node: Node<'_, '_>| u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge));
-    members.get("chain_id").map(read).transpose()
+    members.get("chain_id").map(|node| read_u64(node)).transpose()
 }
 
-/// Reads whether the allowance is set to zero first.
+/// Reads whether the allowance is reset to zero first.
 pub(crate) fn read_approvals(members: &Members<'_, '_>) -> Result<ApprovalPlan, Refusal> {
     let resets = members.get("reset_approval").map(|node| node.bool()).transpose()?.unwrap_or_default();
     Ok(if resets { ApprovalPlan::default().with_reset() } else { ApprovalPlan::default() })
 }
 
-/// Reads hex, or an object `{"contract": "0x.."}` for what a contract wallet signs.
+/// Reads a signature as hex, or that of a contract wallet as an object `{"contract": "0x.."}`.
 pub(crate) fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
     let at = || signature.at().to_string();
     if let Ok(members) = signature.object() {
@@ -42,7 +43,7 @@ pub(crate) fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignatur
     signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&at()))
 }
 
-/// One call, which each family writes in its own way.
+/// One call. Each family has its own `Serialize` for it.
 pub(crate) struct Call<'a, T>(pub(crate) &'a CallPayload<T>);
 
 struct Message<'a>(&'a MessagePayload);

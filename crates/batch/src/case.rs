@@ -16,18 +16,18 @@ pub struct Case<'v> {
     pub response: &'v Value<'v>,
     /// The order record, bare or in its envelope.
     pub order: Option<&'v Value<'v>>,
-    /// The wallet's context, where it is given.
+    /// The wallet's context, if it is given.
     pub wallet: Option<&'v Value<'v>>,
 }
 
 impl<'v> Case<'v> {
-    /// Takes a case whose members came apart.
+    /// Creates a case from separate documents.
     #[must_use]
     pub const fn new(request: &'v Value<'v>, response: &'v Value<'v>, order: Option<&'v Value<'v>>, wallet: Option<&'v Value<'v>>) -> Self {
         Self { request, response, order, wallet }
     }
 
-    /// Finds the members of a case. Missing and null mean the same.
+    /// Finds the members of a case. A null member counts as missing.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl<'v> Case<'v> {
         })
     }
 
-    /// Returns the documents that the order is judged by.
+    /// Returns the documents that the order is verified by.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl<'v> Case<'v> {
         dispatch::prepare(&verified, self.wallet()?)
     }
 
-    /// Verifies, prepares, and signs where the wallet's context holds a key. Returns whether it does.
+    /// Verifies and prepares the order, and signs it if the wallet's context holds a key. Also returns whether it was signed.
     ///
     /// # Errors
     ///

@@ -1,14 +1,17 @@
-//! The family of a state decides whose JSON is read and written.
+//! Reads and writes the JSON of whichever family a state has.
 
-use countersign::{Code, Refusal, Unsigned, Verified};
+use std::convert::identity;
+
+use countersign::{Code, Refusal, Unsigned, UnsignedOrder, Verified};
 use countersign_core::json::Node;
-use serde::{Serialize, Serializer};
+use serde::ser::{Error, Serialize, Serializer};
 
-use crate::family::{JsonArtefacts, attach_json, prepare_json, sign_text};
+use crate::family::{JsonFamily, attach_json, prepare_json, sign_text};
 
-/// Evaluates an expression for whichever family a state has.
+/// Evaluates an expression for the family of a state. `$error` makes the error from a refusal if this build has no JSON of
+/// the family.
 macro_rules! each_family {
-    ($state:expr, $from:ident => |$order:ident| $body:expr) => {
+    ($state:expr, $from:ident => |$order:ident| $body:expr, $error:expr) => {
         match $state {
             #[cfg(feature = "evm")]
             $from::Evm($order) => $body,
@@ -22,11 +25,8 @@ macro_rules! each_family {
             $from::Sui($order) => $body,
             #[cfg(feature = "bitcoin")]
             $from::Bitcoin($order) => $body,
-            other => each_family!(@unsupported other),
+            other => Err($error(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family()))),
         }
-    };
-    (@unsupported $other:ident) => {
-        Err(Refusal::new(Code::UnsupportedFamily, "").with_actual($other.family()))
     };
 }
 
@@ -36,7 +36,7 @@ macro_rules! each_family {
 ///
 /// A [`Refusal`] at the member of `/wallet` that is missing, malformed or invalid.
 pub fn prepare(order: &Verified, wallet: Node<'_, '_>) -> Result<Unsigned, Refusal> {
-    each_family!(order, Verified => |order| prepare_json(order, wallet).map(Unsigned::from))
+    each_family!(order, Verified => |order| prepare_json(order, wallet).map(Unsigned::from), identity)
 }
 
 /// Signs with the local key of a case.
@@ -45,39 +45,28 @@ pub fn prepare(order: &Verified, wallet: Node<'_, '_>) -> Result<Unsigned, Refus
 ///
 /// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`, never with any part of the key.
 pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
-    each_family!(order, Unsigned => |order| sign_text(order, key))
+    each_family!(order, Unsigned => |order| sign_text(order, key), identity)
 }
 
 /// Proves and attaches signatures of external signers: an object from request name to signature.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at `/signatures/<request>`; [`Code::SignatureCount`] if there is none.
+/// A [`Refusal`] at the signature; [`Code::SignatureCount`] if the object is empty.
 pub fn attach(order: &mut Unsigned, signatures: Node<'_, '_>) -> Result<(), Refusal> {
-    each_family!(order, Unsigned => |order| attach_json(order, signatures))
+    each_family!(order, Unsigned => |order| attach_json(order, signatures), identity)
 }
 
-/// The artefacts of an order, with the signatures that are there: serializes as the contract has them.
+/// The artefacts of an order with the signatures so far, serialized as the contract defines them.
 #[derive(Debug, Clone, Copy)]
 pub struct Artefacts<'a>(pub &'a Unsigned);
 
 impl Serialize for Artefacts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let artefacts = self.0;
-        match artefacts {
-            #[cfg(feature = "evm")]
-            Unsigned::Evm(order) => JsonArtefacts::<countersign::evm::Evm>(order.payloads()).serialize(serializer),
-            #[cfg(feature = "tron")]
-            Unsigned::Tron(order) => JsonArtefacts::<countersign::tron::Tron>(order.payloads()).serialize(serializer),
-            #[cfg(feature = "starknet")]
-            Unsigned::Starknet(order) => JsonArtefacts::<countersign::starknet::Starknet>(order.payloads()).serialize(serializer),
-            #[cfg(feature = "solana")]
-            Unsigned::Solana(order) => JsonArtefacts::<countersign::solana::Solana>(order.payloads()).serialize(serializer),
-            #[cfg(feature = "sui")]
-            Unsigned::Sui(order) => JsonArtefacts::<countersign::sui::Sui>(order.payloads()).serialize(serializer),
-            #[cfg(feature = "bitcoin")]
-            Unsigned::Bitcoin(order) => JsonArtefacts::<countersign::bitcoin::Bitcoin>(order.payloads()).serialize(serializer),
-            other => Err(serde::ser::Error::custom(format_args!("this build writes no artefacts of family {}", other.family()))),
-        }
+        each_family!(self.0, Unsigned => |order| serialize(order, serializer), S::Error::custom)
     }
+}
+
+fn serialize<F: JsonFamily, S: Serializer>(order: &UnsignedOrder<F>, serializer: S) -> Result<S::Ok, S::Error> {
+    F::serialize_artefacts(order.payloads(), serializer)
 }

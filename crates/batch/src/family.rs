@@ -1,14 +1,12 @@
-//! What each family's JSON looks like.
+//! The interface to each family's JSON.
 
-use countersign_core::family::{ChainFamily, KeyOf, Signable, SignatureOf, UnsignedOf, WalletOf};
+use countersign_core::family::{ChainFamily, KeyOf, SignatureOf, UnsignedOf, WalletOf};
 use countersign_core::json::{Members, Node};
 use countersign_core::{Code, ParseError, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
 use serde::{Serialize, Serializer};
 
 /// Where the local key of a case is.
 const KEY: &str = "/wallet/secret_key";
-/// Where the signatures of external signers are.
-const SIGNATURES: &str = "/signatures";
 
 /// The JSON forms of one family.
 pub trait JsonFamily: ChainFamily {
@@ -28,7 +26,7 @@ pub trait JsonFamily: ChainFamily {
         signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&signature.at().to_string()))
     }
 
-    /// Parses the name that a signature is given under: the request's, unless the family has further names.
+    /// Parses the name under which a signature is given: the request's own name, and in some families others.
     ///
     /// # Errors
     ///
@@ -37,31 +35,31 @@ pub trait JsonFamily: ChainFamily {
         name.parse()
     }
 
-    /// Requires that the key of a case has something to sign.
+    /// Checks that there is something for the key of a case to sign.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the member of the wallet context that is missing for it; the caller puts `/wallet` in front.
+    /// A [`Refusal`] at the missing member of the wallet context; the caller puts `/wallet` in front.
     fn check_signable(unsigned: &UnsignedOf<Self>) -> Result<(), Refusal> {
         let _ = unsigned;
         Ok(())
     }
 
-    /// Requires of a key that it signed what the key of a case has to sign.
+    /// Checks that the key of a case has signed everything that it must sign.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`], which the caller locates.
+    /// [`Code::KeyMismatch`]; the caller puts the location of the key in front.
     fn check_signed(unsigned: &UnsignedOf<Self>) -> Result<(), Refusal> {
         let _ = unsigned;
         Ok(())
     }
 
-    /// Writes the artefacts, with the signatures that are there.
+    /// Writes the artefacts with the signatures so far.
     ///
     /// # Errors
     ///
-    /// What the serializer fails with.
+    /// Any error of the serializer.
     fn serialize_artefacts<S: Serializer>(unsigned: &UnsignedOf<Self>, serializer: S) -> Result<S::Ok, S::Error>;
 }
 
@@ -73,6 +71,12 @@ pub trait JsonFamily: ChainFamily {
 pub fn prepare_json<F: JsonFamily>(order: &VerifiedOrder<F>, wallet: Node<'_, '_>) -> Result<UnsignedOrder<F>, Refusal> {
     let context = F::read_wallet(wallet)?;
     order.prepare(context).map_err(|refusal| refusal.under("/wallet"))
+}
+
+/// Reads a number of 64 bits, in any of the spellings that [`Node::any_number`] reads.
+#[cfg(any(feature = "evm", feature = "starknet", feature = "sui", feature = "tron"))]
+pub(crate) fn read_u64(node: Node<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
 /// Signs with the local key of a case.
@@ -90,29 +94,28 @@ pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> R
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at `/signatures/<request>`; [`Code::SignatureCount`] if there is none.
+/// A [`Refusal`] at the signature; [`Code::SignatureCount`] if the object is empty.
 pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: Node<'_, '_>) -> Result<(), Refusal> {
     let members: Members<'_, '_> = signatures.object()?;
     if members.keys().next().is_none() {
         return Err(signatures.refuse(Code::SignatureCount));
     }
-    let read: Vec<_> =
-        members.keys().zip(members.iter()).map(|(name, node)| Ok((name, F::read_signature(node)?))).collect::<Result<_, Refusal>>()?;
-    for (name, signature) in read {
-        let at = || format!("{SIGNATURES}/{}", name.replace('~', "~0").replace('/', "~1"));
-        let id = F::read_request(name).map_err(|error| Refusal::new(error, at()))?;
-        unsigned.attach(id, signature).map_err(|refusal| refusal.under(&at()))?;
+    let read: Vec<_> = members
+        .keys()
+        .zip(members.iter())
+        .map(|(name, node)| Ok((name, node, F::read_signature(node)?)))
+        .collect::<Result<_, Refusal>>()?;
+    for (name, node, signature) in read {
+        let id = F::read_request(name).map_err(|error| node.at().refuse(error))?;
+        unsigned.attach(id, signature).map_err(|refusal| refusal.under(&node.at().to_string()))?;
     }
     Ok(())
 }
 
-/// The artefacts of one family's order, with the signatures that are there: serializes as the contract has them.
+/// The artefacts of one family's order with the signatures so far, serialized as the contract defines them.
 pub struct JsonArtefacts<'a, F: JsonFamily>(pub &'a UnsignedOf<F>);
 
-impl<F: JsonFamily> std::fmt::Debug for JsonArtefacts<'_, F>
-where
-    UnsignedOf<F>: Signable,
-{
+impl<F: JsonFamily> std::fmt::Debug for JsonArtefacts<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "JsonArtefacts({:?})", self.0)
     }

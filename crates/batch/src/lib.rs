@@ -4,10 +4,10 @@
 //! summary and the warnings, or an error with a pointer into the case. The program and the language bindings share this
 //! crate; wallets written in Rust use the typed API of [`countersign`] instead.
 //!
-//! | crate | what it knows of JSON |
+//! | crate | which JSON it reads and writes |
 //! |---|---|
 //! | `countersign` | the service's documents, the registry and policy files |
-//! | this one | wallet contexts, keys and signatures in JSON, artefacts, `/wallet` and `/signatures` pointers |
+//! | `countersign-batch` | wallet contexts, keys and signatures in JSON, artefacts, `/wallet` and `/signatures` pointers |
 
 #[cfg(any(feature = "evm", feature = "tron"))]
 mod calls;

@@ -1,4 +1,4 @@
-//! One line of the batch: what it prints, and what signers outside are asked for.
+//! One line of the batch: its output, and the requests to external signers.
 
 use countersign::{Hex, Policy, Refusal, Registry, RequestId, SigningRequest, Unsigned};
 use countersign_core::json::{self, Node};
@@ -11,14 +11,14 @@ use crate::dispatch::Artefacts;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The line's id, `None` where not exactly one could be read.
+    /// The line's id; `None` unless exactly one can be read.
     pub id: Option<String>,
     /// The order with its artefacts, or why there are none.
     pub result: Result<Unsigned, Refusal>,
 }
 
 impl Outcome {
-    /// Judges one line. Never panics, whatever the bytes.
+    /// Verifies, prepares and signs one line. Never panics, whatever the bytes.
     #[must_use]
     pub fn from_line(line: &[u8], registry: &Registry, policy: &Policy) -> Self {
         let value = match json::parse(line) {
@@ -36,7 +36,7 @@ impl Outcome {
         }
     }
 
-    /// Creates the outcome of a line that was refused before it could be judged.
+    /// Creates the outcome of a line that was refused before it was parsed.
     #[must_use]
     pub const fn refused(id: Option<String>, refusal: Refusal) -> Self {
         Self { id, result: Err(refusal) }
@@ -77,11 +77,11 @@ pub struct Request {
     pub id: RequestId,
     /// The account whose signature is needed.
     pub signer: String,
-    /// How the signature is made.
+    /// The signature scheme.
     pub scheme: &'static str,
-    /// The bytes that the digest is taken of.
+    /// The bytes that the digest is computed from.
     pub payload: Hex,
-    /// What the signature is made over.
+    /// The digest that is signed.
     pub digest: Hex,
 }
 

@@ -1,4 +1,4 @@
-//! Starknet: `{"nonce", "resource_bounds"}`, and what an account may need beyond: `chain_id`, `tip`, `public_key`,
+//! Starknet: `{"nonce", "resource_bounds"}`, and what an account may need in addition: `chain_id`, `tip`, `public_key`,
 //! `cairo_version`, `paymaster_data`, `account_deployment_data` and the two data availability modes.
 
 use countersign::starknet::{
@@ -9,9 +9,9 @@ use countersign_core::json::{Members, Node, Value};
 use countersign_core::{Code, Refusal};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::family::JsonFamily;
+use crate::family::{JsonFamily, read_u64};
 
-/// Most felts that paymaster or deployment data may have: what a node takes as a whole transaction has no more.
+/// The maximum length of paymaster or deployment data: a transaction of more felts is too large for a node.
 const MAX_DATA: usize = 4096;
 
 impl JsonFamily for Starknet {
@@ -74,10 +74,6 @@ impl JsonFamily for Starknet {
     }
 }
 
-fn read_u64(node: Node<'_, '_>) -> Result<u64, Refusal> {
-    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
-}
-
 fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
     let node = members.need(key)?;
     let members = node.object()?;
@@ -110,7 +106,7 @@ fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal
     felts.map(|felt| felt::read_any(felt)).collect()
 }
 
-/// A transaction or message with its hash, and its signature where it has one.
+/// A transaction or message with its hash, and its signature if it is signed.
 struct Artefact<'a> {
     calldata: Option<&'a [Felt]>,
     hash: (&'static str, &'a Felt),

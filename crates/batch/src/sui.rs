@@ -4,19 +4,18 @@ use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
 use countersign::sui::{Gas, MAX_GAS_COINS, Sui, Unsigned, address};
 use countersign_core::chains::address::parse_solana;
 use countersign_core::json::Node;
-use countersign_core::{Code, Refusal, U256};
+use countersign_core::{Code, Refusal};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::family::JsonFamily;
+use crate::family::{JsonFamily, read_u64};
 
 impl JsonFamily for Sui {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Gas, Refusal> {
         let members = wallet.object()?;
-        let narrow = |node: Node<'_, '_>, wide: U256| u64::try_from(wide).map_err(|_| node.refuse(Code::NumberTooLarge));
-        let mist = |node: Node<'_, '_>| narrow(node, node.decimal()?);
+        let mist = |node: Node<'_, '_>| u64::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let payment = members.need("gas_payment")?;
         let coins = payment.array()?;
-        // Before the coins are read: a list may be as long as a case.
+        // The length is checked before the coins are read, because a list may be as long as a case.
         if !(1..=MAX_GAS_COINS).contains(&coins.len()) {
             let refusal = payment.at().refuse(Code::GasCoinCount).with_expected(format!("1 to {MAX_GAS_COINS} coins"));
             return Err(refusal.with_actual(coins.len()));
@@ -24,11 +23,11 @@ impl JsonFamily for Sui {
         let (price, budget) = (mist(members.need("gas_price")?)?, mist(members.need("gas_budget")?)?);
         let mut gas = Gas::new(price, budget, coins.map(|coin| read_reference(&coin)).collect::<Result<_, _>>()?);
         gas.sponsor = members.get("sponsor").map(address::read).transpose()?;
-        gas.expiration_epoch = members.get("expiration_epoch").map(|node| narrow(node, node.any_number()?)).transpose()?;
+        gas.expiration_epoch = members.get("expiration_epoch").map(|node| read_u64(node)).transpose()?;
         Ok(gas)
     }
 
-    /// The key of a case is the sender's. One that signed for the sponsor alone is refused as any other key.
+    /// The key of a case is the sender's. A key that signs only for the sponsor is refused like any other key.
     fn check_signed(unsigned: &Unsigned) -> Result<(), Refusal> {
         if unsigned.signature.is_some() {
             return Ok(());
@@ -52,11 +51,7 @@ fn read_reference(node: &Node<'_, '_>) -> Result<ObjectReference, Refusal> {
     let members = node.object()?;
     let version = members.need("version")?;
     let digest = members.need("digest")?;
-    Ok(ObjectReference::new(
-        address::read(members.need("object_id")?)?,
-        u64::try_from(version.any_number()?).map_err(|_| version.refuse(Code::NumberTooLarge))?,
-        read_digest(&digest)?,
-    ))
+    Ok(ObjectReference::new(address::read(members.need("object_id")?)?, read_u64(version)?, read_digest(&digest)?))
 }
 
 /// Reads base58 of exactly 32 bytes, as a Solana address is. The SDK's own parser takes shorter texts too.

@@ -1,7 +1,7 @@
-//! Honest orders are accepted, and what comes out is byte for byte what outside libraries make of them.
+//! Honest orders are accepted, and their artefacts equal those of external libraries byte for byte.
 //!
-//! Expected values: `fixtures/accept` (ethers, viem, tronweb, ...) and, where it stands beside the project, the folder of
-//! vectors made with the reference SDKs.
+//! Expected values: `fixtures/accept` (ethers, viem, tronweb, ...) and, if it is there, the folder of vectors made with the
+//! reference SDKs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,7 +25,7 @@ fn built() -> impl Iterator<Item = Family> {
     with_fixtures(FAMILIES)
 }
 
-/// The folder of vectors that may be kept beside the project, and its registry.
+/// The folder of vectors outside the project and its registry, if they are there.
 fn vectors() -> Option<(PathBuf, &'static Registry)> {
     let folder = project().join("../shared/vectors");
     if let Err(reason) = countersign_testkit::shared("vectors/registry.json") {
@@ -39,8 +39,8 @@ fn read(path: PathBuf) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Cuts a line into the input and the rest. The input is not parsed and written again: some lines are spelt unusually on
-/// purpose.
+/// Cuts a line into the input and the rest. The input is not parsed and written again, because some lines use unusual spellings
+/// on purpose.
 fn cut(line: &str) -> (String, Value) {
     let (input, rest) = line.split_at(line.find(",\"note\":").expect("every line has a note"));
     (format!("{input}}}"), serde_json::from_str(&format!("{{{}", &rest[1..])).expect("note and what follows it are JSON"))

@@ -31,7 +31,7 @@ fn all() -> bool {
     std::env::var_os("COUNTERSIGN_ALL_FIXTURES").is_some()
 }
 
-/// The named cases of the families that are built; every case of a family for which none is named.
+/// The named cases of the families that are built; every case of a family without named cases.
 fn cases(telling: &[&str]) -> Vec<Case> {
     let named = |family: Family| telling.iter().any(|id| id.starts_with(family.name()));
     built()

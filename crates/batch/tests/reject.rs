@@ -46,7 +46,7 @@ enum Verdict {
     Warned(String),
 }
 
-/// The members of an object, or nothing where there is none.
+/// The members of an object, or none if the value is not an object.
 fn members(tree: Option<&Tree>) -> Vec<(String, Tree)> {
     match tree {
         Some(Tree::Object(members)) => members.iter().map(|(key, value)| (unquoted(key), value.clone())).collect(),
@@ -280,7 +280,7 @@ fn general(at: &str) -> String {
 }
 
 /// Every member that a base has is changed by some case of its own. Request, envelope and record are read by the same code
-/// for every family: EVM's cases stand for all.
+/// for every family: EVM's cases represent all.
 #[test]
 fn every_member_has_a_case() {
     let own = |at: &str| (at.starts_with("/response/result/") && !at.ends_with("/order_id")) || at.starts_with("/wallet/");

@@ -1,5 +1,5 @@
-//! The states of an order, the same for every family: nothing is lost on the way to a signed order, and what comes out is
-//! recognised as the order's own.
+//! The states of an order, the same for every family: an order keeps its signatures until it is complete, and recognises its
+//! own signed transactions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

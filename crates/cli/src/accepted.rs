@@ -1,6 +1,6 @@
 //! An accepted order as it is printed: JSON for programs, text for people.
 
-use countersign::{ByteCoverage, Summary, Unsigned, Verified, Warnings};
+use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
 use countersign_batch::{Artefacts, Request};
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::show;
 /// An accepted order, with the members that the command prints.
 #[derive(Serialize)]
 pub(crate) struct Accepted<'a> {
-    /// The id of a case; the inner `None` where the case has none.
+    /// The id of a case; the inner `None` if the case has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Option<&'a str>>,
     ok: bool,
@@ -30,36 +30,33 @@ pub(crate) struct Accepted<'a> {
 }
 
 impl<'a> Accepted<'a> {
-    /// Takes a verified order.
-    pub(crate) fn verified(order: &'a Verified) -> Self {
+    fn new(family: Family, order_id: &'a str, summary: Summary, warnings: &'a Warnings) -> Self {
         Self {
             id: None,
             ok: true,
-            family: order.family().name(),
-            order_id: order.order_id(),
+            family: family.name(),
+            order_id,
             heading: "",
             artefacts: None,
             requests: None,
-            summary: order.summary(),
-            warnings: order.warnings(),
+            summary,
+            warnings,
             coverage: None,
         }
     }
 
-    /// Takes a prepared order and its artefacts, with the signatures that are there.
+    /// Takes a verified order.
+    pub(crate) fn verified(order: &'a Verified) -> Self {
+        Self::new(order.family(), order.order_id(), order.summary(), order.warnings())
+    }
+
+    /// Takes a prepared order and its artefacts, with the signatures so far.
     pub(crate) fn prepared(order: &'a Unsigned) -> Self {
         let is_signed = order.missing().len() < order.requests().len();
         Self {
-            id: None,
-            ok: true,
-            family: order.family().name(),
-            order_id: order.order_id(),
             heading: if is_signed { "signed" } else { "payloads" },
             artefacts: Some(Artefacts(order)),
-            requests: None,
-            summary: order.summary(),
-            warnings: order.warnings(),
-            coverage: None,
+            ..Self::new(order.family(), order.order_id(), order.summary(), order.warnings())
         }
     }
 
@@ -69,13 +66,13 @@ impl<'a> Accepted<'a> {
         self
     }
 
-    /// Adds what external signers are asked for, which is printed to people instead of the artefacts.
+    /// Adds the requests to external signers. The text for people shows them instead of the artefacts.
     pub(crate) fn with_requests(mut self, requests: Vec<Request>) -> Self {
         self.requests = Some(requests);
         self
     }
 
-    /// Adds which bytes of the response each line of the summary stands for.
+    /// Adds which bytes of the response each line of the summary describes.
     pub(crate) fn with_coverage(mut self, coverage: Vec<ByteCoverage>) -> Self {
         self.coverage = Some(coverage);
         self

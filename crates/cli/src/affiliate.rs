@@ -38,7 +38,7 @@ pub(crate) fn earnings(args: &service::ServiceArgs, json: bool) -> Result<u8, Fa
     Ok(OK)
 }
 
-/// One call, with what was prepared of it.
+/// One claim call, with whatever was prepared and signed.
 #[derive(Serialize)]
 struct Prepared {
     asset: String,

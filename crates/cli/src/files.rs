@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole.
+//! Replaces files atomically.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ pub(crate) enum Access {
     Shared,
 }
 
-/// Replaces a file: what was there before stays complete until the new content is on disk.
+/// Replaces a file. The old content stays complete until the new content is on disk.
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Result<(), Failure> {
     let mut beside = OsString::from(path);
     beside.push(".new");

@@ -1,4 +1,4 @@
-//! `countersign refund|redeem|instant-refund`: how an order ends, by the service's relayer.
+//! `countersign refund|redeem|instant-refund`: ends an order through the service's relayer.
 
 use std::path::PathBuf;
 

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 pub(crate) enum Failure {
     /// The order was refused.
     Refused(Refusal),
-    /// The same, of a case: its id, where it has one.
+    /// A case was refused: its id, if it has one.
     RefusedCase(Option<String>, Refusal),
     /// A usage error, or a file that cannot be read or written.
     Usage(String),
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
         /// Why.
         message: String,
     },
-    /// Stdout was closed: there is nobody to report to.
+    /// Stdout was closed, so nothing more can be reported.
     Closed,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct CaseArgs {
     order: Option<PathBuf>,
 }
 
-/// The wallet's context, where a command needs one.
+/// The wallet's context.
 #[derive(Args)]
 pub(crate) struct WalletArgs {
     /// The wallet's context: nonce, fees, coins, as in the batch contract.
@@ -239,7 +239,7 @@ impl KeyArgs {
 /// Reads a file, or stdin for `-`, up to the size of the largest document that is parsed.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let limit = u64::try_from(json::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    // A document that holds a key is far shorter, so that the buffer does not grow and leaves no copy behind.
+    // A document that holds a key is far shorter, so the buffer does not grow and leave a copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
     let read = if path == Path::new("-") {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)

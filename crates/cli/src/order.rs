@@ -78,7 +78,7 @@ pub(crate) struct SecretArgs {
 }
 
 impl SecretArgs {
-    /// Returns the secret, which is kept before anything names its hash.
+    /// Returns the secret, after storing it: nothing may name its hash before.
     pub(crate) fn take(&self, state: &state::State) -> Result<Option<Secret>, Failure> {
         let secret = match (&self.secret_file, self.service_secret) {
             (_, true) => return Ok(None),
@@ -93,11 +93,10 @@ impl SecretArgs {
 impl AskArgs {
     /// Returns the request, with the amount to receive.
     pub(crate) fn request(&self, receive: U256) -> Result<CreateOrder, Failure> {
-        let need = |value: &Option<String>, name: &str| value.clone().ok_or_else(|| usage(format_args!("{name} is missing")));
-        let mut source = RequestedLeg::new(asset(&need(&self.from, "--from")?)?, String::new(), units(&need(&self.amount, "--amount")?)?);
+        let mut source = RequestedLeg::new(asset(need(&self.from, "--from")?)?, String::new(), units(need(&self.amount, "--amount")?)?);
         source.owner.clone_from(&self.from_owner);
         source.delegate.clone_from(&self.from_delegate);
-        let mut destination = RequestedLeg::new(asset(&need(&self.to, "--to")?)?, need(&self.to_owner, "--to-owner")?, receive);
+        let mut destination = RequestedLeg::new(asset(need(&self.to, "--to")?)?, need(&self.to_owner, "--to-owner")?, receive);
         destination.delegate.clone_from(&self.to_delegate);
         let mut order = CreateOrder::new(source, destination);
         order.slippage = self.slippage;
@@ -109,6 +108,11 @@ impl AskArgs {
         }
         Ok(order)
     }
+}
+
+/// Returns the value of an argument that this command needs.
+pub(crate) fn need<'a>(value: &'a Option<String>, name: &str) -> Result<&'a str, Failure> {
+    value.as_deref().ok_or_else(|| usage(format_args!("{name} is missing")))
 }
 
 #[derive(clap::Args)]
@@ -292,7 +296,7 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
     })
 }
 
-/// An order, with what its commands need.
+/// An order and what its commands need.
 struct One {
     flow: Flow<Http>,
     id: OrderId,
@@ -341,7 +345,7 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
         while let Some(page) = pages.next().await {
             let page = page?;
             if json {
-                // One page a line, as it came.
+                // One page per line, unchanged.
                 show::answer(&page.body)?;
             }
             rows.extend(page.value.data);

@@ -146,7 +146,7 @@ fn secret(text: &[u8]) -> Result<Zeroizing<[u8; 32]>, Failure> {
     Ok(secret)
 }
 
-/// Prints what an external signer is asked for.
+/// Prints the requests to an external signer.
 fn hashes(refund: &InstantRefund, json: bool) -> Result<u8, Failure> {
     let requests: Vec<_> = refund.requests().into_iter().map(Request::from).collect();
     if json {

@@ -132,7 +132,7 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         }
         _ => return Err(usage("name --chains, --assets and --liquidity, or --from, or --from-service")),
     };
-    let older = args.out.as_deref().filter(|out| out.exists()).map(input::registry).transpose()?;
+    let older = args.out.as_deref().filter(|out| out.try_exists().unwrap_or(true)).map(input::registry).transpose()?;
     if let (Some(older), None) = (&older, &args.from) {
         registry = registry.with_sponsors_of(older);
     }

@@ -1,10 +1,10 @@
-//! What is written to stdout: JSON for programs, lines in colour for people. There is no colour where stdout is not a terminal.
+//! Writes the output: JSON for programs, lines for people. The lines are in colour only on a terminal.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Refusal, Summary, Warnings, text};
+use countersign::{ByteCoverage, Line, Refusal, Summary, Warnings, text};
 use countersign_batch::Request;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// A refused order as JSON.
 #[derive(Serialize)]
 pub(crate) struct Refused<'a> {
-    /// Of a case only.
+    /// Present only for a case.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Option<&'a str>>,
     ok: bool,
@@ -60,12 +60,12 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Prints a summary, with the bytes that each line stands for where they are given.
+/// Prints a summary. With `coverage`, each line is followed by the bytes of the response that it describes.
 pub(crate) fn summary(summary: &Summary, coverage: Option<&[ByteCoverage]>) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let mut shown = Vec::new();
     for line in summary.lines() {
-        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), line.text)?;
+        write_line(&mut out, line)?;
         if shown.contains(&line.topic) {
             continue;
         }
@@ -80,7 +80,14 @@ pub(crate) fn summary(summary: &Summary, coverage: Option<&[ByteCoverage]>) -> i
 
 /// Prints warnings.
 pub(crate) fn warnings(warnings: &Warnings) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
+    write_warnings(&mut anstream::stdout().lock(), warnings)
+}
+
+fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), line.text)
+}
+
+fn write_warnings(out: &mut impl Write, warnings: &Warnings) -> io::Result<()> {
     for warning in warnings.list() {
         writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code, warning.message())?;
     }
@@ -103,7 +110,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints what external signers are asked for.
+/// Prints the requests to external signers.
 pub(crate) fn requests(requests: &[Request]) -> io::Result<()> {
     for request in requests {
         heading(&format!("sign {} with {}", request.id, request.signer))?;
@@ -156,12 +163,9 @@ pub(crate) fn json_line(value: &impl Serialize) -> io::Result<()> {
 pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::Result<()> {
     let mut out = anstream::stderr().lock();
     for line in summary.lines() {
-        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), line.text)?;
+        write_line(&mut out, line)?;
     }
-    for warning in warnings.list() {
-        writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code, warning.message())?;
-    }
-    Ok(())
+    write_warnings(&mut out, warnings)
 }
 
 /// Returns the current time in Unix seconds.
@@ -174,7 +178,7 @@ pub(crate) fn time(seconds: u64) -> String {
     countersign_client::status::format_time(seconds)
 }
 
-/// Prints a response of the service as it came.
+/// Prints the body of a response unchanged.
 pub(crate) fn answer(body: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(body.trim_ascii_end())?;
@@ -187,7 +191,7 @@ pub(crate) fn progress(text: &str) {
     let _ = writeln!(anstream::stderr(), "{QUIET}{text}{QUIET:#}");
 }
 
-/// Prints every text of a JSON value under its path: the artefacts, for people.
+/// Prints every scalar of a JSON value under its path: the artefacts, for people.
 pub(crate) fn artefacts(value: &serde_json::Value, path: &str) -> io::Result<()> {
     match value {
         serde_json::Value::Object(members) => members.iter().try_for_each(|(name, value)| {

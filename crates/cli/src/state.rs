@@ -1,6 +1,6 @@
-//! What is kept between two runs: created orders, and secrets. The files belong to the user and are readable by nobody else.
+//! What is kept between two runs: created orders, and secrets. Only the user can read the files.
 //!
-//! A secret is written before the order that names its hash is created, so that it survives however the program ends.
+//! A secret is written before the order that names its hash is created, so that it is not lost if the program ends early.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::service;
 /// Where orders and secrets are kept.
 #[derive(clap::Args)]
 pub(crate) struct StateArgs {
-    /// Directory of created orders and their secrets; without it the user's state directory.
+    /// Directory of created orders and their secrets. By default the user's state directory.
     #[arg(long, value_name = "DIR", env = "COUNTERSIGN_STATE")]
     state: Option<PathBuf>,
 }
@@ -43,7 +43,7 @@ impl State {
         Ok(StoredSwap::from_json(&input::read(&self.order_file(id))?)?)
     }
 
-    /// Returns the order with this id, where it is kept here. A file that cannot be read is an error, not a missing order.
+    /// Returns the order with this id, if it is kept here. A file that cannot be read is an error, not a missing order.
     pub(crate) fn find(&self, id: &OrderId) -> Result<Option<StoredSwap>, Failure> {
         match self.order_file(id).try_exists() {
             Ok(false) => Ok(None),
@@ -55,10 +55,13 @@ impl State {
         files::replace(&self.secret_file(&secret.hash()), secret.to_hex().as_bytes(), Access::Private)
     }
 
-    /// Returns the secret of a hash, where it is kept here.
+    /// Returns the secret of a hash, if it is kept here. A file that cannot be read is an error, not a missing secret.
     pub(crate) fn secret(&self, hash: &SecretHash) -> Result<Option<Secret>, Failure> {
         let file = self.secret_file(hash);
-        if file.exists() { read_secret(&file).map(Some) } else { Ok(None) }
+        match file.try_exists() {
+            Ok(false) => Ok(None),
+            _ => read_secret(&file).map(Some),
+        }
     }
 
     fn order_file(&self, id: &OrderId) -> PathBuf {

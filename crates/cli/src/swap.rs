@@ -1,4 +1,4 @@
-//! `countersign swap`: the order lifecycle, each step kept before the next begins.
+//! `countersign swap`: the order lifecycle. Each step is stored before the next begins.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
 use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, chain, usage};
-use crate::order::{AskArgs, PaceArgs, SecretArgs};
+use crate::order::{AskArgs, PaceArgs, SecretArgs, need};
 use crate::quote::{asset, units};
 use crate::{OK, REFUSED, service, show, state};
 
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Signs without asking.
     #[arg(long)]
     yes: bool,
-    /// Says that the token approval is on chain already, so that the gasless message can be submitted.
+    /// States that the token approval is already on chain, so that the gasless message can be submitted.
     #[arg(long)]
     approved: bool,
     #[command(flatten)]
@@ -70,8 +70,10 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             None => begin(args, &flow, &state).await?,
         };
         show::progress(&format!("order {}", swap.id()));
-        // An order that is paid already is followed, not paid again. The record decides, not a file of this program.
+        // An order that is already paid is followed, not paid again. The record decides this, not a local file.
         let record = flow.follow(&swap).await?;
+        // Nothing is paid while the secret that would redeem cannot be read.
+        let secret = state.secret(&record.source_swap.secret_hash)?;
         if !record.source_swap.is_funded() {
             let verified = flow.verify(&swap).await?;
             match pay(args, &flow, &swap, &verified.order, json).await? {
@@ -79,7 +81,6 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
                 Paid::Submitted => {}
             }
         }
-        let secret = state.secret(&record.source_swap.secret_hash)?;
         watch(args, &flow, &swap, secret.as_ref(), json).await
     })
 }
@@ -89,8 +90,7 @@ async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<S
     if args.yes && args.at_least.is_none() && !args.dry_run {
         return Err(usage("with --yes nobody reads the quote: pass --at-least"));
     }
-    let need = |value: &Option<String>, name: &str| value.clone().ok_or_else(|| usage(format_args!("{name} is missing")));
-    let (from, to) = (asset(&need(&args.ask.from, "--from")?)?, asset(&need(&args.ask.to, "--to")?)?);
+    let (from, to) = (asset(need(&args.ask.from, "--from")?)?, asset(need(&args.ask.to, "--to")?)?);
     let client = flow.client();
     match client.policy().await {
         Ok(routes) => {
@@ -102,7 +102,7 @@ async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<S
         // The service checks again when the order is created: its rules only save a useless order.
         Err(error) => show::progress(&format!("routes unknown: {}", chain(&error))),
     }
-    let mut request = QuoteRequest::new(from, to, QuoteAmount::From(units(&need(&args.ask.amount, "--amount")?)?));
+    let mut request = QuoteRequest::new(from, to, QuoteAmount::From(units(need(&args.ask.amount, "--amount")?)?));
     request.slippage = args.ask.slippage;
     let quotes = client.quote(&request).await?.value;
     let offered = quotes.iter().filter(|quote| args.solver.as_ref().is_none_or(|solver| quote.solver_id.eq_ignore_ascii_case(solver)));
@@ -133,7 +133,7 @@ enum Paid {
 async fn pay(args: &Args, flow: &Flow<Http>, swap: &StoredSwap, verified: &Verified, json: bool) -> Result<Paid, Failure> {
     let wallet = match &args.wallet.wallet {
         Some(path) => input::read(path)?,
-        // A Bitcoin-like deposit is an address first of all: it can be paid from anywhere.
+        // A Bitcoin-like deposit is an address that any wallet can pay.
         None if verified.family() == Family::Bitcoin => Zeroizing::new(b"{}".to_vec()),
         None => {
             Accepted::verified(verified).print(json)?;
@@ -141,8 +141,10 @@ async fn pay(args: &Args, flow: &Flow<Http>, swap: &StoredSwap, verified: &Verif
             return Ok(Paid::Ended);
         }
     };
-    let mut order = prepare(verified, &wallet)?;
-    let key = key(args, &wallet)?;
+    let wallet = json::parse(&wallet).map_err(|refusal| refusal.under("/wallet"))?;
+    let wallet = Node::root(&wallet, "/wallet");
+    let mut order = countersign_batch::prepare(verified, wallet)?;
+    let key = key(args, wallet)?;
     let Some(key) = key.filter(|_| !args.dry_run) else {
         Accepted::prepared(&order).print(json)?;
         show::progress(if args.dry_run {
@@ -158,7 +160,7 @@ async fn pay(args: &Args, flow: &Flow<Http>, swap: &StoredSwap, verified: &Verif
     }
     countersign_batch::sign(&mut order, &key)?;
     let has_gasless = order.missing().is_empty() && asks_for(&order, &[RequestId::TypedData, RequestId::Gasless]);
-    // The gasless message is worthless until the token approval is on chain.
+    // The gasless message fails until the token approval is on chain.
     let approval_first = asks_for(&order, &[RequestId::Approval]) && !args.approved;
     if !has_gasless || approval_first {
         Accepted::prepared(&order).print(json)?;
@@ -172,24 +174,17 @@ async fn pay(args: &Args, flow: &Flow<Http>, swap: &StoredSwap, verified: &Verif
     Ok(Paid::Submitted)
 }
 
-fn prepare(verified: &Verified, wallet: &[u8]) -> Result<Unsigned, Failure> {
-    let value = json::parse(wallet).map_err(|refusal| refusal.under("/wallet"))?;
-    Ok(countersign_batch::prepare(verified, Node::root(&value, "/wallet"))?)
-}
-
 /// Returns whether the order has one of these payloads.
 fn asks_for(order: &Unsigned, ids: &[RequestId]) -> bool {
     order.requests().iter().any(|request| ids.contains(&request.id))
 }
 
-/// Reads the key from the source that was named, else from the wallet context.
-fn key(args: &Args, wallet: &[u8]) -> Result<Option<Zeroizing<String>>, Failure> {
+/// Reads the key from the source that was named, or else from the wallet context.
+fn key(args: &Args, wallet: Node<'_, '_>) -> Result<Option<Zeroizing<String>>, Failure> {
     if let Some(key) = args.key.read()? {
         return Ok(Some(key));
     }
-    let value = json::parse(wallet).map_err(|refusal| refusal.under("/wallet"))?;
-    let node = Node::root(&value, "/wallet");
-    Ok(node.object()?.get("secret_key").map(|key| key.secret().map(|key| Zeroizing::new(key.to_owned()))).transpose()?)
+    Ok(wallet.object()?.get("secret_key").map(|key| key.secret().map(|key| Zeroizing::new(key.to_owned()))).transpose()?)
 }
 
 fn confirm() -> Result<(), Failure> {
@@ -270,7 +265,7 @@ async fn try_redeem(flow: &Flow<Http>, swap: &StoredSwap, secret: &Secret) -> Re
             show::progress(&format!("the secret is not released yet: {hold}"));
             Ok(Redeem::WhenSafe)
         }
-        // The service may or may not have the secret now. Once it has it, somebody must redeem.
+        // The service may already have the secret. If it does, somebody must redeem.
         Err(error) if error.is_transient() || error.may_have_acted() => {
             show::progress(&format!("redeeming: {}; retrying", chain(&error)));
             Ok(Redeem::Again)

@@ -182,7 +182,7 @@ fn a_swap_that_ends_anywhere_goes_on_from_its_order_id() {
     assert!(resumed >= 4, "only {resumed} resumed");
 }
 
-/// Waits for the end, or kills the program soon after a request was lost. Answers whether it ended well.
+/// Waits for the end, or kills the program soon after a request was lost. Returns whether it ended well.
 fn ended_well(mut child: std::process::Child, server: &Server, lost: usize) -> bool {
     let mut patience = 10;
     loop {
@@ -271,6 +271,29 @@ fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
     let output = whole.home.run(&server.base, &redeem);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(server.lines().pop().unwrap(), format!("PATCH /v2/orders/{}?action=redeem", whole.service.fixture.order_id()));
+}
+
+/// A stored secret that cannot be read is an error before anything is paid or redeemed.
+#[cfg(unix)]
+#[test]
+fn a_secret_that_cannot_be_read_is_not_a_missing_secret() {
+    let whole = Whole::new("unreadable");
+    let server = Service { moves: false, ..whole.service.clone() }.start();
+    let mut create = whole.begin.clone();
+    create.retain(|argument| argument != "--yes");
+    create.push("--dry-run".into());
+    assert!(whole.run(&server.base, &create).status.success());
+    let name = format!("{}.secret", whole.secret.hash());
+    let file = whole.home.path.join(".local/state/countersign").join(&name);
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    let registry = whole.home.path.join("registry.json");
+    let redeem = ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap()].map(str::to_owned);
+    for command in [&redeem[..], &whole.resume] {
+        let output = whole.run(&server.base, command);
+        assert!(output.status.code() == Some(2) && said(&output).contains(&name), "{}", said(&output));
+    }
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
 }
 
 /// A token needs its approval on chain first: the program prints it, and submits the message only when told that it is there.

@@ -1,11 +1,11 @@
-//! Fees of whoever embeds the wallet.
+//! Checks affiliate fees.
 
 use countersign::wire::AffiliateFee;
 use countersign::{Code, Refusal};
 
 use crate::error::Error;
 
-/// One whole, in basis points.
+/// 100 %, in basis points.
 const WHOLE: u64 = 10_000;
 
 /// Requires a fee of 0 to 10000 basis points.
@@ -16,7 +16,7 @@ pub(crate) fn basis_points(fee: u64, at: &str) -> Result<u64, Error> {
     Err(Error::Input(Refusal::new(Code::NumberTooLarge, at).with_expected("at most 10000 basis points").with_actual(fee)))
 }
 
-/// Requires that each fee is within bounds, and so is their sum: they are taken from one amount.
+/// Requires that each fee and their sum are at most 10000 basis points, because all are taken from one amount.
 pub(crate) fn check(fees: &[AffiliateFee]) -> Result<(), Error> {
     let mut all = 0_u64;
     for (index, fee) in fees.iter().enumerate() {

@@ -15,7 +15,7 @@ pub enum Error {
     /// No complete response arrived.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// An HTTP status other than 2xx, and a body that is not the service's error envelope. Redirects end here: none is
+    /// An HTTP status other than 2xx, and a body that is not the service's error envelope. A redirect ends here, because none is
     /// followed.
     #[error("the service responded with HTTP status {status}: {body}")]
     Status {
@@ -42,7 +42,7 @@ pub enum Error {
     /// The caller's input is invalid. Nothing was sent.
     #[error("the input is invalid, nothing was sent")]
     Input(#[source] Refusal),
-    /// The order was refused. Nothing was signed, no secret has left.
+    /// The order was refused. The call sent neither a signature nor a secret.
     #[error("the order was refused")]
     Refused(#[source] Refusal),
     /// The secret was not released.
@@ -116,8 +116,8 @@ pub(crate) const fn is_busy(status: u16) -> bool {
 pub struct TransportError {
     /// What failed.
     pub kind: TransportErrorKind,
-    /// What the HTTP stack and its causes say, capped and escaped, without address, header or body. There is no source, which
-    /// would hold all of these.
+    /// What the HTTP stack and its causes say, capped and escaped, without address, header or body. The error has no
+    /// source, because that would contain all three.
     pub detail: String,
 }
 
@@ -129,7 +129,7 @@ impl TransportError {
     }
 }
 
-/// What failed on the way.
+/// Which part of a call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportErrorKind {

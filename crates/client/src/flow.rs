@@ -1,5 +1,5 @@
-//! The order lifecycle: create, verify, sign, submit, follow, redeem or refund. Each step is a call of its own and needs only
-//! what the caller kept ([`StoredSwap`]), so that nothing is lost by stopping between two.
+//! The order lifecycle: create, verify, sign, submit, follow, redeem or refund. Each step is a separate call that needs only the
+//! [`StoredSwap`], so a caller can stop after any step and continue later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::stored::StoredSwap;
 use crate::track::{Pace, Progress, track};
 use crate::transport::Transport;
 
-/// The steps of an order, with what the wallet has pinned and allows.
+/// The steps of an order, with the wallet's registry and policy.
 ///
 /// A flow owns what it needs and is cheap to clone: keep it in a struct, move it into a task.
 ///
@@ -51,7 +51,7 @@ impl<T> Clone for Flow<T> {
 
 /// An order whose every byte is accounted for, and the record that it was verified with.
 #[derive(Debug, Clone)]
-#[must_use = "a verified order is there to be prepared"]
+#[must_use = "nothing is signed until a verified order is prepared"]
 #[non_exhaustive]
 pub struct VerifiedSwap {
     /// The order: match on it to prepare it with the wallet context of its family.
@@ -61,7 +61,7 @@ pub struct VerifiedSwap {
 }
 
 impl<T: Transport> Flow<T> {
-    /// Creates a flow with the default headroom. What is shared with others is given as an [`Arc`].
+    /// Creates a flow with the default headroom. Pass an [`Arc`] to share a client, registry or policy.
     #[must_use]
     pub fn new(client: impl Into<Arc<Client<T>>>, registry: impl Into<Arc<Registry>>, policy: impl Into<Arc<Policy>>) -> Self {
         Self { client: client.into(), registry: registry.into(), policy: policy.into(), headroom: HEADROOM }
@@ -92,8 +92,8 @@ impl<T: Transport> Flow<T> {
         &self.policy
     }
 
-    /// Creates the order. Keep what it returns before you do anything else with it; keep a [`Secret`] before this call, because
-    /// the order names its hash.
+    /// Creates the order. Store the returned swap before you do anything else with it. Store the [`Secret`] before this call,
+    /// because the order names its hash.
     ///
     /// # Errors
     ///
@@ -160,12 +160,12 @@ impl<T: Transport> Flow<T> {
         track(client, registry, id, pace, move |record| flow.verify_record(&swap, record).map(drop))
     }
 
-    /// Gives the secret to the service's relayer, which redeems for the owner, if everything allows it: the record says what
-    /// was verified, the destination is funded in a block, and its timelock leaves enough time.
+    /// Gives the secret to the service's relayer, which redeems for the owner. The secret is released only if the record still
+    /// says what was verified, the destination is funded in a block, and its timelock leaves enough time.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] or [`Error::Refused`], and the secret has not left; or any other [`Error`].
+    /// [`Error::Held`] or [`Error::Refused`] if the secret was not released; or any other [`Error`].
     pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret) -> Result<Answer<Option<String>>, Error> {
         let record = self.follow(swap).await?;
         if secret.hash() != record.destination_swap.secret_hash || secret.hash() != record.source_swap.secret_hash {
@@ -192,7 +192,7 @@ impl<T: Transport> Flow<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] as `sign` refuses, and nothing was sent; or any other [`Error`].
+    /// [`Error::Refused`] if `sign` refuses, in which case nothing was sent; or any other [`Error`].
     pub async fn instant_refund(
         &self,
         swap: &StoredSwap,

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 use crate::error::{TransportError, TransportErrorKind};
 use crate::transport::{MAX_BODY, Method, Request, Response, Transport};
 
-/// HTTP/1.1 with TLS by rustls and the system's roots. It follows no redirect, decompresses no body, repeats no request, and
-/// uses no proxy of the environment, which would see what goes to this machine without TLS.
+/// HTTP/1.1 with TLS by rustls and the system's roots. It follows no redirect, decompresses no body and repeats no request. It
+/// ignores proxies of the environment, because they would see unencrypted requests to this machine.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: reqwest::Client,

@@ -41,7 +41,7 @@ impl OrderId {
         Self::parse(id.text()?).map_err(|_| id.refuse(Code::OrderIdMalformed))
     }
 
-    /// Returns the digits, as they came.
+    /// Returns the digits as received.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

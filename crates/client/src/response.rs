@@ -8,13 +8,13 @@ use crate::error::Error;
 use crate::retry;
 use crate::transport::Response;
 
-/// A result, and the body that it was read from: an order is verified by the bytes themselves.
+/// A result and the body that it was read from: orders are verified from the bytes of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer<T> {
-    /// What the body says.
+    /// The result that the body holds.
     pub value: T,
-    /// The body as it came, in its envelope.
+    /// The body as received, in its envelope.
     pub body: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ pub struct Retry {
     pub attempts: u32,
     /// The longest wait before the second attempt; it doubles with each further one.
     pub first: Duration,
-    /// The longest wait. If the service asks for more there is no further attempt: the caller decides.
+    /// The longest wait. If the service asks for more, the call fails and the caller decides.
     pub longest: Duration,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn jittered(most: Duration, random: u64) -> Duration {
     half.saturating_add(Duration::from_nanos(random.checked_rem(nanos.saturating_add(1)).unwrap_or_default()))
 }
 
-/// Returns a number for jitter, which may be guessed; without the system's random numbers there is no jitter.
+/// Returns a number for jitter. It need not be secret; it is 0 if the operating system returns no random numbers.
 pub(crate) fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
 }

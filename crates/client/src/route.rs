@@ -1,7 +1,7 @@
 //! Which routes the service accepts (`GET /v2/policy`).
 //!
-//! Rules are `A -> B` or `A <-> B`. Each of both is `chain:symbol`, either part `*` or empty for any, in any case. Two
-//! interpretations of the same rules are known, and they differ:
+//! Rules are `A -> B` or `A <-> B`. A and B have the form `chain:symbol`, in upper or lower case; a part that is `*` or empty
+//! matches anything. Two interpretations of the same rules are known, and they differ:
 //!
 //! | step | documentation | published client |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | blacklist | in it: no | in it and not in the whitelist: no |
 //! | else | the default | the default |
 //!
-//! A route is allowed here only if both interpretations allow it, and [`Verdict::differs`] says when they did not agree.
+//! A route is allowed here only if both interpretations allow it, and [`Verdict::differs`] says whether they disagree.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub struct Routes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// As it was written.
+    /// The rule as the service writes it.
     pub text: String,
     from: Pattern,
     to: Pattern,
@@ -153,7 +153,7 @@ fn find<'r>(rules: &'r [Rule], from: &AssetId, to: &AssetId) -> Option<&'r Rule>
 }
 
 impl Rule {
-    /// Parses a rule; `None` for a text of another form: what it forbids is then unknown.
+    /// Parses a rule; `None` for text of any other form, because nothing then says which routes it forbids.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to, both_ways) = match text.split_once("<->") {

@@ -1,4 +1,4 @@
-//! What must not be seen: the secret of a swap, and the application id.
+//! Private values: the secret of a swap, and the application id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, RandomError};
 
-/// The 32 bytes that redeem a swap. Whoever knows them can redeem the other side too. Wiped on drop, never printed.
+/// The 32 bytes that redeem a swap. Whoever knows them can redeem both legs. Wiped on drop, never printed.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Secret([u8; 32]);
 
@@ -44,7 +44,7 @@ impl Secret {
         Ok(secret)
     }
 
-    /// Returns SHA-256 of the secret: the hash that locks both sides, and that an order names.
+    /// Returns SHA-256 of the secret: the hash that locks both legs, and that an order names.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
         SecretHash::of(&self.0)

@@ -1,6 +1,7 @@
 //! The status of an order: a function of its record and a given time.
 //!
-//! Transactions decide. The clock decides only between waiting and too late; no record says so itself.
+//! The state follows from the transactions in the record. Only whether an order is late follows from the clock, because no
+//! record states it.
 
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;

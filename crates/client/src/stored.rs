@@ -1,4 +1,4 @@
-//! A swap as the caller keeps it: enough to continue after any step, in any later process.
+//! A swap as the caller stores it: enough to continue after any step, in a later process.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use crate::request::OrderId;
 /// An order that was created: its id, the request and the response to it. It holds no secret.
 ///
 /// It serializes as a case of the JSON contract, so that `countersign explain --case` reads it too, with the response byte for
-/// byte as it came. Serialize it with `serde_json`: other formats cannot embed the response.
+/// byte as received. Serialize it with `serde_json`: other formats cannot embed the response.
 ///
 /// ```
 /// use countersign_client::StoredSwap;
@@ -47,7 +47,7 @@ impl fmt::Debug for StoredSwap {
     }
 }
 
-/// The members as they are kept.
+/// The response of a stored swap, as raw text.
 #[derive(Deserialize)]
 struct Kept<'t> {
     #[serde(borrow)]
@@ -55,7 +55,7 @@ struct Kept<'t> {
 }
 
 impl StoredSwap {
-    /// Takes the request and the body of the response to it, in its envelope. The response names the order.
+    /// Creates a swap from the request and the body of the response, in its envelope. The response names the order.
     ///
     /// # Errors
     ///
@@ -66,12 +66,12 @@ impl StoredSwap {
         Ok(Self { id, request, response })
     }
 
-    /// Takes a response that the client has read already.
+    /// Creates a swap from a response that the client has already read.
     pub(crate) const fn from_answer(id: OrderId, request: CreateOrder, response: Vec<u8>) -> Self {
         Self { id, request, response }
     }
 
-    /// Parses what was serialized.
+    /// Parses a serialized swap.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl StoredSwap {
     /// of another order.
     pub fn from_json(text: &[u8]) -> Result<Self, Error> {
         let (id, request) = members(text).map_err(Error::Input)?;
-        // The strict parser has accepted the text, so that only the place of the response is left to find.
+        // The strict parser has accepted the text. This second pass only finds the bytes of the response.
         let kept: Kept<'_> = serde_json::from_slice(text).map_err(|_| Error::Input(Refusal::new(Code::JsonSyntax, "")))?;
         let swap = Self::new(request, kept.response.get())?;
         if swap.id.as_str().eq_ignore_ascii_case(&id) {
@@ -100,7 +100,7 @@ impl StoredSwap {
         &self.request
     }
 
-    /// Returns the body of the response, in its envelope, as it came.
+    /// Returns the body of the response, in its envelope, as received.
     #[must_use]
     pub fn response(&self) -> &[u8] {
         &self.response
@@ -112,7 +112,7 @@ impl StoredSwap {
     }
 }
 
-/// Reads the id and the request of a kept swap.
+/// Reads the id and the request of a stored swap.
 fn members(text: &[u8]) -> Result<(String, CreateOrder), Refusal> {
     let value = json::parse(text)?;
     let root = Node::root(&value, "");

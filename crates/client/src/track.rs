@@ -23,7 +23,7 @@ use crate::transport::Transport;
 pub struct Pace {
     /// The longest wait after a change.
     pub quickest: Duration,
-    /// The longest wait: each response without a change makes the wait half as long again.
+    /// The longest wait without a change. Each response without one increases the wait by half, up to this.
     pub slowest: Duration,
 }
 
@@ -47,11 +47,11 @@ pub struct Progress {
     pub status: Status,
     /// The record that the status follows from.
     pub record: OrderRecord,
-    /// Whether something that an earlier record knew is gone: a cached response, or a block that was replaced.
+    /// Whether something in an earlier record is gone: the response was cached, or a block was replaced.
     pub went_back: bool,
 }
 
-/// What is remembered between two responses: a few words, however long the order is followed.
+/// The state between two responses, of constant size.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     wait: Duration,
@@ -63,8 +63,8 @@ struct Memory {
 ///
 /// Client and registry may be references, or owned by the stream ([`Arc`](std::sync::Arc)).
 ///
-/// `verify` sees each response before it becomes an item; what it refuses ends the stream. So does any other failure that is
-/// permanent. A failure that may pass is an item of the stream, which then continues at its slowest.
+/// `verify` checks each response before it becomes an item. A permanent failure, also one of `verify`, is the last item. After a
+/// transient failure the stream continues at its slowest pace.
 pub fn track<T: Transport>(
     client: impl Deref<Target = Client<T>>,
     registry: impl Deref<Target = Registry>,

@@ -1,8 +1,8 @@
 //! What the client needs: something that sends a request, a timer and a clock.
 //!
 //! Requests and responses are plain values, so that a browser's or a wallet's own HTTP stack can be plugged in. The shape is
-//! that of alloy's and reqwest's transports: futures are `Send` everywhere but on WebAssembly, where what a browser returns
-//! never is.
+//! that of alloy's and reqwest's transports: futures are `Send` except on WebAssembly, where a browser's futures never
+//! are.
 
 use std::fmt;
 use std::sync::Arc;
@@ -216,7 +216,7 @@ impl fmt::Debug for Request {
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The header `retry-after`, where there is one.
+    /// The header `retry-after`, if there is one.
     pub retry_after: Option<String>,
     /// The body, not compressed.
     pub body: Vec<u8>,

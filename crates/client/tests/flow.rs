@@ -205,7 +205,7 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
             let swap = flow.create(base.create()).await.unwrap_or_else(|error| panic!("{}: {error:?}", case["id"]));
             match flow.verify(&swap).await {
                 Err(Error::Refused(refusal)) => {
-                    // The service's record stands in its envelope, the case's is bare.
+                    // The service's record is in its envelope, the case's is bare.
                     let at = refusal.location().replace("/order/result/", "/order/");
                     assert_eq!((refusal.code().name(), at.as_str()), (code, case["at"].as_str().unwrap()), "{}", case["id"]);
                 }

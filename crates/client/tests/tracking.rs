@@ -127,7 +127,7 @@ fn says_from_when_on_refunds_are_possible() {
     assert_eq!(status.solver_refund_possible_from, Some(funded + 7_200));
     let status = Status::from_record(&record(&fixture.at(Step::Created)), &registry, 0);
     assert_eq!((status.refund_possible_from, status.solver_refund_possible_from), (None, None));
-    // Without a time of funding, creation stands for it: earlier, so careful.
+    // Without a time of funding, the time of creation is used, which is earlier and so errs on the safe side.
     let mut order = fixture.at(Step::SourceFunded);
     order["source_swap"]["initiate_timestamp"] = Value::Null;
     assert_eq!(Status::from_record(&record(&order), &registry, 0).refund_possible_from, Some(fixture.created() + 86_400));

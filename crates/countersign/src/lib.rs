@@ -1,15 +1,15 @@
 //! Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 //!
 //! A create-order response carries bytes that move the user's funds. countersign decodes them, rebuilds from the order's own
-//! terms what they should say, refuses them where the two differ, explains the rest, and produces the exact artefact to sign
-//! for any signer.
+//! terms what they should say, and refuses them where the two differ. It explains the rest and produces the exact artefact for
+//! any signer.
 //!
-//! | state | meaning | leaves it by |
+//! | state | meaning | next step |
 //! |---|---|---|
-//! | [`Proposal`] | the documents as they came; nothing is believed | [`verify`] |
+//! | [`Proposal`] | the documents as received; nothing is trusted yet | [`verify`] |
 //! | [`Verified`] | every field equals the request, the registry or the record, or is shown | `prepare`, as often as fees change |
 //! | [`Unsigned`] | payloads for any signer, and the signatures so far | `sign`, `sign_with`, `attach`, `finish` |
-//! | [`Signed`] | all signatures are there and proven | `transactions`, `gasless` |
+//! | [`Signed`] | all signatures are there; one that only the chain can verify is a warning | `transactions`, `gasless` |
 //!
 //! What is trusted: the request (the wallet's own), the [`Registry`] (pinned by the wallet) and the [`Policy`] (the wallet's
 //! limits). The response and the order record are not.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use countersign_core::family::{PayloadOf, TransactionOf};
+use countersign_core::family::{ChainFamily, PayloadOf, TransactionOf};
 use countersign_core::{
     ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderRecord, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId,
     SignedOrder, SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, Warnings, verify_context,
@@ -55,54 +55,38 @@ macro_rules! any_family {
     };
 }
 
-/// Evaluates an expression for whichever family a state has; `$wrap` is the variant of the enum that the result goes into.
+/// Evaluates an expression for the family of a state. `$wrap` is that family's variant of the enum `$to`.
 macro_rules! each_family {
-    ($state:expr, $from:ident => |$order:ident| $body:expr) => {
-        match $state {
-            #[cfg(feature = "evm")]
-            $from::Evm($order) => $body,
-            #[cfg(feature = "tron")]
-            $from::Tron($order) => $body,
-            #[cfg(feature = "starknet")]
-            $from::Starknet($order) => $body,
-            #[cfg(feature = "solana")]
-            $from::Solana($order) => $body,
-            #[cfg(feature = "sui")]
-            $from::Sui($order) => $body,
-            #[cfg(feature = "bitcoin")]
-            $from::Bitcoin($order) => $body,
-        }
-    };
-    ($state:expr, $from:ident => |$order:ident, $wrap:ident: $to:ident| $body:expr) => {
+    ($state:expr, $from:ident => |$order:ident $(, $wrap:ident: $to:ident)?| $body:expr) => {
         match $state {
             #[cfg(feature = "evm")]
             $from::Evm($order) => {
-                let $wrap = $to::Evm;
+                $(let $wrap = $to::Evm;)?
                 $body
             }
             #[cfg(feature = "tron")]
             $from::Tron($order) => {
-                let $wrap = $to::Tron;
+                $(let $wrap = $to::Tron;)?
                 $body
             }
             #[cfg(feature = "starknet")]
             $from::Starknet($order) => {
-                let $wrap = $to::Starknet;
+                $(let $wrap = $to::Starknet;)?
                 $body
             }
             #[cfg(feature = "solana")]
             $from::Solana($order) => {
-                let $wrap = $to::Solana;
+                $(let $wrap = $to::Solana;)?
                 $body
             }
             #[cfg(feature = "sui")]
             $from::Sui($order) => {
-                let $wrap = $to::Sui;
+                $(let $wrap = $to::Sui;)?
                 $body
             }
             #[cfg(feature = "bitcoin")]
             $from::Bitcoin($order) => {
-                let $wrap = $to::Bitcoin;
+                $(let $wrap = $to::Bitcoin;)?
                 $body
             }
         }
@@ -112,19 +96,20 @@ macro_rules! each_family {
 any_family! {
     /// An order whose every byte is accounted for. Match on it to prepare it with the wallet context of its family.
     #[derive(Clone)]
-    #[must_use = "a verified order is there to be prepared"]
+    #[must_use = "nothing is signed until a verified order is prepared"]
     Verified = VerifiedOrder
 }
 
 any_family! {
-    /// Payloads for any signer, and the signatures that were attached so far.
+    /// Payloads for any signer, and the signatures that have been attached so far.
     #[allow(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
-    #[must_use = "an unsigned order is there to be signed"]
+    #[must_use = "nothing is sent until an unsigned order is signed"]
     Unsigned = UnsignedOrder
 }
 
 any_family! {
-    /// An order with all its signatures, each of them proven.
+    /// An order with all its signatures. Each is made with a local key or proven, or there is a warning that only the chain can
+    /// verify it.
     #[allow(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
     Signed = SignedOrder
 }
@@ -141,27 +126,16 @@ any_family! {
     Transaction = TransactionOf
 }
 
-/// Lets a state of one family go where a state of any family is wanted.
+/// Converts the states of one family into the states of any family.
 macro_rules! from_family {
     ($($feature:literal $family:ident)*) => {
+        $(from_family! { $feature $family: VerifiedOrder => Verified, UnsignedOrder => Unsigned, SignedOrder => Signed })*
+    };
+    ($feature:literal $family:ident: $($of:ident => $any:ident),*) => {
         $(
             #[cfg(feature = $feature)]
-            impl From<VerifiedOrder<$family>> for Verified {
-                fn from(order: VerifiedOrder<$family>) -> Self {
-                    Self::$family(order)
-                }
-            }
-
-            #[cfg(feature = $feature)]
-            impl From<UnsignedOrder<$family>> for Unsigned {
-                fn from(order: UnsignedOrder<$family>) -> Self {
-                    Self::$family(order)
-                }
-            }
-
-            #[cfg(feature = $feature)]
-            impl From<SignedOrder<$family>> for Signed {
-                fn from(order: SignedOrder<$family>) -> Self {
+            impl From<$of<$family>> for $any {
+                fn from(order: $of<$family>) -> Self {
                     Self::$family(order)
                 }
             }
@@ -216,12 +190,12 @@ pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> R
 }
 
 /// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
-/// funded, redeemed or refunded. Nothing to sign comes out of it, only the record, every term of which holds.
+/// funded, redeemed or refunded. Returns the record and its warnings, and nothing that could be signed.
 ///
 /// # Errors
 ///
-/// As [`verify`]; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if a secret that the record shows is not that
-/// of its hash.
+/// As [`verify`]; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if the record shows a secret that does not
+/// match its hash.
 pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<(OrderRecord, Warnings), Refusal> {
     use countersign_core::verify_record as verify_as;
 
@@ -273,7 +247,7 @@ impl Verified {
         each_family!(self, Self => |order| order.warnings())
     }
 
-    /// Returns which bytes of the response each line of the summary stands for.
+    /// Returns which bytes of the response each line of the summary describes.
     #[must_use]
     pub fn coverage(&self) -> Vec<ByteCoverage> {
         each_family!(self, Self => |order| order.coverage())
@@ -284,20 +258,10 @@ impl Unsigned {
     /// Returns the family that signs.
     #[must_use]
     pub const fn family(&self) -> Family {
-        match self {
-            #[cfg(feature = "evm")]
-            Self::Evm(_) => Family::Evm,
-            #[cfg(feature = "tron")]
-            Self::Tron(_) => Family::Tron,
-            #[cfg(feature = "starknet")]
-            Self::Starknet(_) => Family::Starknet,
-            #[cfg(feature = "solana")]
-            Self::Solana(_) => Family::Solana,
-            #[cfg(feature = "sui")]
-            Self::Sui(_) => Family::Sui,
-            #[cfg(feature = "bitcoin")]
-            Self::Bitcoin(_) => Family::Bitcoin,
+        const fn family<F: ChainFamily>(_: &UnsignedOrder<F>) -> Family {
+            F::FAMILY
         }
+        each_family!(self, Self => |order| family(order))
     }
 
     /// Returns the order's id.
@@ -306,7 +270,7 @@ impl Unsigned {
         each_family!(self, Self => |order| order.order_id())
     }
 
-    /// Returns what the owner reads before signing: it ends with the digests.
+    /// Returns what the owner reads before signing. The last lines are the digests.
     #[must_use]
     pub fn summary(&self) -> Summary {
         each_family!(self, Self => |order| order.summary())
@@ -330,7 +294,7 @@ impl Unsigned {
         each_family!(self, Self => |order| order.missing())
     }
 
-    /// Signs with a local key, in the family's usual text form, whatever it can sign.
+    /// Signs everything that a local key can sign. The key is in the family's usual text form.
     ///
     /// # Errors
     ///
@@ -347,12 +311,12 @@ impl Unsigned {
     ///
     /// # Errors
     ///
-    /// What a malformed or wrong signature gets; it changes nothing.
+    /// A [`Refusal`] of a malformed or wrong signature, which changes nothing.
     pub fn attach(&mut self, id: RequestId, signature: &str) -> Result<(), Refusal> {
         each_family!(self, Self => |order| order.attach(id, signature.parse()?))
     }
 
-    /// Puts payloads and signatures together.
+    /// Combines the payloads with their signatures.
     ///
     /// # Errors
     ///
@@ -392,7 +356,7 @@ impl Signed {
     }
 }
 
-/// An order that still misses signatures. Nothing is lost: [`Incomplete::into_unsigned`] gives it back.
+/// An order that still lacks signatures. Nothing is lost: [`Incomplete::into_unsigned`] gives it back.
 #[derive(Debug)]
 pub struct Incomplete(Box<Unsigned>);
 

@@ -1,5 +1,5 @@
-//! The facade: one family's state where any family's is wanted, the same answers from both, and what it says where it has no
-//! code.
+//! The facade: the states of one family convert into those of any family and return the same values, and a family that is not
+//! built is refused.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Cases whose artefacts were made outside: each must be accepted and give the same bytes.
+//! Cases whose artefacts were made by external tools: each must be accepted and give the same bytes.
 
 use crate::fixed::FIXED;
 use crate::{Beside, Case, TestResult, beside, fixtures, outcome, skipped};
@@ -22,7 +22,7 @@ fn check<F: JsonFamily>(cases: &[Case], expected: &str) -> TestResult {
     Ok(())
 }
 
-/// The fixtures of the family, of which there are this many, give their artefacts.
+/// The family has `count` fixtures, and each gives its artefacts.
 pub fn fixtures_give_their_artefacts<F: JsonFamily>(count: usize) -> TestResult {
     let cases = fixtures::<F>()?;
     assert_eq!(cases.len(), count);

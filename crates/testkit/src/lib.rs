@@ -1,7 +1,7 @@
 //! Fixtures, mutations and the test suites that every family shares. Not published.
 //!
 //! A family's tests name it once: `accept::fixtures_give_their_artefacts::<Evm>(103)`. Cases go through the JSON contract of
-//! `countersign-batch`, because that is what their expected values are written in.
+//! `countersign-batch`, because their expected values are written in it.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -43,7 +43,7 @@ pub struct Case {
     pub id: String,
     /// The input line, byte for byte.
     pub input: String,
-    /// The line with what is expected of it.
+    /// The line with its expected result.
     pub line: String,
     pub registry: &'static Registry,
 }
@@ -72,7 +72,7 @@ impl Case {
         Tree::parse(&self.input)
     }
 
-    /// Returns what the tools outside made of it.
+    /// Returns the result that external tools computed.
     pub fn expect(&self) -> Json {
         self.whole().expect("a line is JSON")["expect"].take()
     }
@@ -83,7 +83,7 @@ impl Case {
     }
 }
 
-/// Cases of a file that stands beside the project, or why there are none.
+/// Cases of a file outside the project, or why there are none.
 pub enum Beside {
     Cases(Vec<Case>),
     Absent(String),
@@ -93,7 +93,7 @@ pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The file with the shared material of this name, where it stands beside the project.
+/// The shared file of this name, if it is there.
 pub fn shared(name: &str) -> Result<Vec<u8>, String> {
     let path = project().join("../shared").join(name);
     fs::read(&path).map_err(|error| format!("../shared/{name}: {error}"))

@@ -1,14 +1,14 @@
-//! Rules over many inputs, which hold for every family: whatever changes in a response is refused, shown, or without effect
-//! on what is signed.
+//! Properties of every family over many inputs: any change of a response is refused, is shown, or has no effect on what is
+//! signed.
 
-use countersign_batch::JsonFamily;
 use std::collections::BTreeSet;
 
-use countersign_core::{Code, Policy};
+use countersign_batch::JsonFamily;
+use countersign_core::Code;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::{Case, fixture, fixtures, outcome, with_verified};
+use crate::{Case, fixture, fixtures, outcome, verified};
 
 /// What a person sees, without the digests: those show every change, but nobody can read them.
 fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
@@ -119,7 +119,7 @@ pub fn every_member_is_needed_or_without_effect<F: JsonFamily>(ids: &[&str]) {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Where a family's responses have bytes, and how the bytes are spelt.
+/// Where a family's responses hold bytes, and how the bytes are encoded.
 pub struct Payloads {
     pub pointers: &'static [&'static str],
     pub read: fn(&Json) -> Option<Vec<u8>>,
@@ -158,8 +158,7 @@ impl Payloads {
 /// but each byte once where `length` counts the bytes of the scalar that it is given with its pointer.
 pub fn spans_cover<F: JsonFamily>(members: &[&str], length: impl Fn(&str, &Json) -> Option<usize>) {
     for case in fixtures::<F>().expect("fixtures") {
-        let verified = with_verified::<F, _>(case.input.as_bytes(), case.registry, &Policy::default(), |verified, _| Ok(verified));
-        let verified = verified.expect(&case.id);
+        let verified = verified::<F>(&case);
         let (coverage, summary) = (verified.coverage(), verified.summary());
         for span in &coverage {
             assert!(summary.lines().iter().any(|line| line.topic == span.topic), "{}: no line for {span:?}", case.id);

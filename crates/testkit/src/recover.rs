@@ -1,4 +1,4 @@
-//! Order records, from which alone the way out is found.
+//! Recovery from an order record alone.
 
 use countersign_batch::JsonFamily;
 use countersign_core::json::{self, Node};
@@ -23,7 +23,7 @@ pub fn record<F: JsonFamily>(case: &str, change: impl FnOnce(&mut Json)) -> Resu
     read_record(&order)
 }
 
-/// The record of a fixture gives no refund where it is not the family's or not of a swap, nor with changes of the family's own.
+/// A fixture's record gives no refund after any of these changes, and none of the leg of another family.
 pub fn refuses_other_records<F: JsonFamily, T>(
     case: &str,
     own: &[(Change, Code, &str)],
