@@ -161,7 +161,7 @@ pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
     }
 }
 
-/// Parses what stands for a party of an HTLC: an address, or on Bitcoin-like chains the 64 digits of an x-only key that
+/// Parses a party of an HTLC: an address, or on Bitcoin-like chains the 64 digits of an x-only key that
 /// is a point of the curve.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
 //! The states of an order. Each is a type that only the step before it can make.
 //!
-//! | state | meaning | leaves it by |
+//! | state | meaning | next step |
 //! |---|---|---|
-//! | [`Proposal`] | the documents as they came; nothing is believed | [`verify`] |
+//! | [`Proposal`] | the documents as received; nothing is trusted yet | [`verify`] |
 //! | [`VerifiedOrder`] | every field equals the request, the registry or the record, or is shown | [`VerifiedOrder::prepare`], as often as fees change |
 //! | [`UnsignedOrder`] | payloads for any signer, and the signatures so far | [`UnsignedOrder::sign`], [`UnsignedOrder::attach`], [`UnsignedOrder::finish`] |
 //! | [`SignedOrder`] | every signature is there | |
@@ -62,7 +62,7 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
 }
 
 /// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
-/// funded, redeemed or refunded. Nothing to sign comes out of it, only the record, every term of which holds.
+/// funded, redeemed or refunded. Returns only the record, every term of which was checked; there is nothing to sign.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! One side of an order record by itself: what a way out starts from.
+//! One side of an order record by itself: what recovery starts from.
 
 use countersign_chains::swap_id::{SwapIdInput, Version};
 use countersign_chains::{Account, Family, address};
@@ -27,7 +27,7 @@ impl Leg {
         }
     }
 
-    /// This side of a record.
+    /// The record of this side.
     #[must_use]
     pub const fn of(self, record: &OrderRecord) -> &SwapRecord {
         match self {
