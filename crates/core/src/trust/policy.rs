@@ -6,6 +6,7 @@ use std::time::Duration;
 use countersign_chains::Family;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
+use super::{Chain, FinalityRule};
 use crate::json::{self, Members, Node};
 use crate::report::{Code, Refusal};
 use crate::wire::strict_json;
@@ -59,6 +60,8 @@ pub struct Policy {
     /// Longest source timelock by chain name, at nominal block times; it holds in addition to the family's limit. The entry
     /// `*` is for every chain without one of its own.
     pub max_timelock: BTreeMap<String, Duration>,
+    /// When a payment on a destination chain is final, by chain name, where it differs from [`FinalityRule::of`].
+    pub finality: BTreeMap<String, FinalityRule>,
     /// Warnings that are refused.
     pub refused_warnings: BTreeSet<Code>,
 }
@@ -81,6 +84,7 @@ impl Default for Policy {
             solana_memo: None,
             approvals: ApprovalPolicy::AsProposed,
             max_timelock: BTreeMap::new(),
+            finality: BTreeMap::new(),
             refused_warnings: BTreeSet::new(),
         }
     }
@@ -114,6 +118,7 @@ impl Policy {
             "solana_memo",
             "approvals",
             "max_timelock_seconds",
+            "finality",
             "refused_warnings",
         ])?;
         let number = |members: &Members<'_, '_>, key: &str, limit: &mut u64| {
@@ -149,6 +154,12 @@ impl Policy {
                 policy.max_timelock.insert(chain.to_owned(), Duration::from_secs(node.integer()?));
             }
         }
+        if let Some(node) = members.get("finality") {
+            let chains = node.object()?;
+            for (chain, node) in chains.keys().zip(chains.iter()) {
+                policy.finality.insert(chain.to_owned(), FinalityRule::read(node)?);
+            }
+        }
         if let Some(node) = members.get("refused_warnings") {
             for node in node.array()? {
                 let name = node.text()?;
@@ -169,6 +180,19 @@ impl Policy {
     #[must_use]
     pub fn with_max_timelock(mut self, chain: impl Into<String>, limit: Duration) -> Self {
         self.max_timelock.insert(chain.into(), limit);
+        self
+    }
+
+    /// Returns when a payment on a chain is final, and how much of its timelock must be left to redeem it.
+    #[must_use]
+    pub fn finality_of(&self, chain: &Chain) -> FinalityRule {
+        self.finality.get(&chain.record.chain).copied().unwrap_or_else(|| FinalityRule::of(chain))
+    }
+
+    /// Sets when a payment on a chain is final.
+    #[must_use]
+    pub fn with_finality(mut self, chain: impl Into<String>, rule: FinalityRule) -> Self {
+        self.finality.insert(chain.into(), rule);
         self
     }
 
@@ -211,7 +235,7 @@ impl Serialize for Policy {
         };
         let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
         let warnings: Vec<_> = self.refused_warnings.iter().map(|code| code.name()).collect();
-        let mut map = serializer.serialize_struct("Policy", 16)?;
+        let mut map = serializer.serialize_struct("Policy", 17)?;
         map.serialize_field("evm_timelock", &self.evm_timelock)?;
         map.serialize_field("tron_timelock", &self.tron_timelock)?;
         map.serialize_field("starknet_timelock", &self.starknet_timelock)?;
@@ -227,6 +251,7 @@ impl Serialize for Policy {
         map.serialize_field("solana_memo", &self.solana_memo)?;
         map.serialize_field("approvals", approvals)?;
         map.serialize_field("max_timelock_seconds", &timelocks)?;
+        map.serialize_field("finality", &self.finality)?;
         map.serialize_field("refused_warnings", &warnings)?;
         map.end()
     }
@@ -237,6 +262,7 @@ strict_json!(Policy);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trust::Finality;
 
     #[test]
     fn a_file_changes_only_what_it_names() {
@@ -254,6 +280,8 @@ mod tests {
         let mut policy = Policy { solana_memo: Some(7), approvals: ApprovalPolicy::RefuseInexact, ..Policy::default() };
         policy.max_timelock.insert("ethereum".to_owned(), Duration::from_secs(86_400));
         policy.refused_warnings.insert(Code::UnlimitedApproval);
+        policy.finality.insert("bitcoin".to_owned(), FinalityRule::new(Finality::Depth(3), 3, 6));
+        policy.finality.insert("base".to_owned(), FinalityRule::new(Finality::Finalized, 900, 300));
         let text = serde_json::to_string(&policy).unwrap();
         assert_eq!(text.parse::<Policy>().unwrap(), policy);
         assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
