@@ -7,6 +7,7 @@
 //!
 //! No I/O, no clock, no random source, no chain encoding.
 
+mod evidence;
 pub mod family;
 mod funding;
 pub mod json;
@@ -18,6 +19,7 @@ pub mod wire;
 
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
+pub use evidence::{Funded, Hold, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms};
 pub use funding::{ApprovalStep, FundingPath, Gasless};
 pub use json::number::{self, Hex};
 pub use report::{

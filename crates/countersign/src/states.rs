@@ -6,8 +6,8 @@ use std::fmt;
 
 use countersign_core::family::{ChainFamily, PayloadOf, TransactionOf};
 use countersign_core::{
-    ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderRecord, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId,
-    SignedOrder, SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, Warnings, verify_context,
+    ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId, SignedOrder,
+    SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings, verify_context,
 };
 
 #[cfg(feature = "bitcoin")]
@@ -190,13 +190,13 @@ pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> R
 }
 
 /// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
-/// funded, redeemed or refunded. Returns the record and its warnings, and nothing that could be signed.
+/// funded, redeemed or refunded. Returns the record and its terms, and nothing that could be signed.
 ///
 /// # Errors
 ///
 /// As [`verify`]; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if the record shows a secret that does not
 /// match its hash.
-pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<(OrderRecord, Warnings), Refusal> {
+pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedRecord, Refusal> {
     use countersign_core::verify_record as verify_as;
 
     proposal.open(registry, policy, |order: OrderContext<'_>| match order.family() {

@@ -130,6 +130,7 @@ codes! {
     RecordFunded = "record_funded", "the source leg is already funded", "track the order instead of paying twice";
     RecordRedeemed = "record_redeemed", "the swap is already redeemed", "track the order instead of paying twice";
     RecordRefunded = "record_refunded", "the swap is already refunded", "create a new order";
+    RecordChanged = "record_changed", "a later order record has other terms than the one that was verified", "do not release the secret; report the service";
     RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund the order; create a new one";
 
     // ---- the wallet's side

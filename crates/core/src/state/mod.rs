@@ -28,6 +28,7 @@ use countersign_chains::Family;
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
 pub use signer::SignerError;
 
+use crate::evidence::VerifiedRecord;
 use crate::family::{
     ChainFamily, Deposit, KeyOf, PayloadOf, SignWith, SignWithAsync, Signable, SignatureOf, Signed, SignedOf, TransactionOf, UnsignedOf,
     WalletOf,
@@ -35,7 +36,6 @@ use crate::family::{
 use crate::report::{ByteCoverage, Code, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
 use crate::verify::{OrderContext, Proposal, Purpose, SwapTerms, check_record};
-use crate::wire::OrderRecord;
 
 /// Verifies an order of one family: decodes the payload, rebuilds it from the order's terms and requires that both are the
 /// same; then requires that the order record, where there is one, says the same.
@@ -62,18 +62,19 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
 }
 
 /// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
-/// funded, redeemed or refunded. Returns only the record, every term of which was checked; there is nothing to sign.
+/// funded, redeemed or refunded. Returns the record and its terms; there is nothing to sign.
 ///
 /// # Errors
 ///
 /// A [`Refusal`] at the first member or byte that differs; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if a
 /// secret that the record shows is not that of its hash.
-pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<(OrderRecord, Warnings), Refusal> {
+pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
     let mut order = order;
     let mut warnings = Warnings::default();
     judge::<F>(&order, Purpose::Tracking, &mut warnings)?;
-    let record = order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
-    Ok((*record, warnings))
+    let record = *order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
+    let terms = crate::evidence::collect(&order, &record)?;
+    Ok(VerifiedRecord { record, terms, warnings })
 }
 
 /// Refuses the first warning that the policy does not accept.

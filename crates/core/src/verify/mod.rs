@@ -10,5 +10,5 @@ mod swap_id;
 pub use context::{OrderContext, Proposal, SwapTerms, address_refusal};
 pub use leg::{Leg, RecordedLeg};
 pub use payloads::{CallPayloads, check_declared_type};
-pub(crate) use record::{Purpose, check as check_record};
+pub(crate) use record::{Purpose, check as check_record, parties as record_parties};
 pub use rules::RefuseAt;

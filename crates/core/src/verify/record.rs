@@ -68,6 +68,18 @@ pub(crate) fn check(order: &OrderContext<'_>, terms: Option<&SwapTerms>, purpose
     Ok(())
 }
 
+/// Returns initiator and redeemer of one side of a record, and whether its swap id was recomputed by a certain formula.
+pub(crate) fn parties(order: &OrderContext<'_>, record: &OrderRecord, leg: Leg) -> Result<(Account, Account, bool), Refusal> {
+    let check = Check { order, record };
+    let parties = check.parties(leg)?;
+    let recomputed = match Version::parse(&record.version) {
+        Some(version) => swap_id::recompute(check.asset(leg), version, &parties, check.swap(leg)),
+        None => return Err(check.refuse(Code::RecordVersion, "version")),
+    };
+    let is_certain = recomputed.is_certain && recomputed.equals(&check.swap(leg).swap_id);
+    Ok((parties.initiator, parties.redeemer, is_certain))
+}
+
 impl Check<'_, '_> {
     fn refuse(&self, code: Code, member: &str) -> Refusal {
         Refusal::new(code, format!("{}/{member}", self.order.record_at))

@@ -1,0 +1,239 @@
+//! Compares the state of an HTLC with the verified terms.
+
+use countersign_chains::Family;
+
+use super::{HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
+use crate::report::{TypedValue, text};
+use crate::trust::{Finality, FinalityRule};
+
+/// The proof that the destination is funded as verified, is final, and leaves time to redeem.
+///
+/// Only [`Funded::judge`] makes it, and it holds for one order.
+///
+/// ```compile_fail
+/// // Its fields are private: a proof cannot be put together.
+/// let proof = countersign_core::Funded { order_id: String::new() };
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Funded {
+    order_id: String,
+    left: u64,
+    seen: SeenAt,
+}
+
+/// Why the secret must not leave yet, or ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Hold {
+    /// The destination is not funded.
+    NotFunded,
+    /// The funding is not final yet.
+    NotFinal {
+        /// What the funding has reached.
+        reached: String,
+        /// What it needs.
+        needed: String,
+    },
+    /// The HTLC on chain is not the one that was agreed.
+    Differs {
+        /// What differs.
+        what: &'static str,
+        /// What was verified.
+        expected: TypedValue,
+        /// What the chain has.
+        actual: TypedValue,
+    },
+    /// The HTLC holds less than its swaps need.
+    NotCovered,
+    /// The solver could take the payment back before the redemption is mined.
+    NoTime {
+        /// What is left of the timelock, in the chain's unit.
+        left: u64,
+        /// What must be left.
+        needed: u64,
+        /// The unit.
+        unit: &'static str,
+    },
+    /// The destination is redeemed already.
+    Redeemed,
+    /// The solver has taken the payment back.
+    Refunded,
+    /// The answer is too old to decide on.
+    Stale {
+        /// Seconds since the newest block that was seen.
+        seconds: u64,
+    },
+    /// Too few endpoints gave the same answer.
+    Disagree {
+        /// How many gave it.
+        agreed: u32,
+        /// How many must.
+        needed: u32,
+    },
+    /// The answer cannot be judged.
+    Unclear(String),
+}
+
+impl Hold {
+    /// Returns the stable code.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotFunded => "destination_not_funded",
+            Self::NotFinal { .. } => "destination_not_final",
+            Self::Differs { .. } => "destination_differs",
+            Self::NotCovered => "destination_not_covered",
+            Self::NoTime { .. } => "destination_no_time",
+            Self::Redeemed => "destination_redeemed",
+            Self::Refunded => "destination_refunded",
+            Self::Stale { .. } => "chain_stale",
+            Self::Disagree { .. } => "endpoints_disagree",
+            Self::Unclear(_) => "destination_unclear",
+        }
+    }
+
+    /// Returns whether waiting may help.
+    #[must_use]
+    pub const fn may_end(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFunded | Self::NotFinal { .. } | Self::NotCovered | Self::Stale { .. } | Self::Disagree { .. } | Self::Unclear(_)
+        )
+    }
+}
+
+impl std::fmt::Display for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotFunded => f.write_str("the destination is not funded"),
+            Self::NotFinal { reached, needed } => write!(f, "the funding of the destination is {reached}, and must be {needed}"),
+            Self::Differs { what, expected, actual } => {
+                write!(f, "the {what} of the destination's HTLC is {actual} on chain, not {expected}")
+            }
+            Self::NotCovered => f.write_str("the destination's HTLC holds less than its swaps need"),
+            Self::NoTime { left, needed, unit } => {
+                write!(f, "the solver can take the payment back in {left} {unit}; {needed} are needed to redeem")
+            }
+            Self::Redeemed => f.write_str("the destination is already redeemed"),
+            Self::Refunded => f.write_str("the solver has taken the payment back"),
+            Self::Stale { seconds } => write!(f, "the newest block that was seen is {seconds} s old"),
+            Self::Disagree { agreed, needed } => write!(f, "{agreed} of {needed} endpoints gave the same answer"),
+            Self::Unclear(why) => write!(f, "the destination cannot be judged: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Hold {}
+
+impl Funded {
+    /// Compares what the destination chain says with the verified terms. `now` is the caller's clock in Unix seconds: it can
+    /// only make an answer too old, never make room.
+    ///
+    /// # Errors
+    ///
+    /// [`Hold`], which says why the secret must not leave, and whether waiting may help.
+    pub fn judge(terms: &VerifiedTerms, state: &HtlcState, seen: &SeenAt, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
+        let terms_of_leg = &terms.destination;
+        let locked = match state {
+            HtlcState::Absent => return Err(Hold::NotFunded),
+            HtlcState::Redeemed { .. } => return Err(Hold::Redeemed),
+            HtlcState::Refunded { .. } => return Err(Hold::Refunded),
+            HtlcState::Unclear(why) => return Err(Hold::Unclear(text::escape_untrusted(why))),
+            HtlcState::Locked(locked) => locked,
+        };
+        if seen.agreed == 0 || seen.agreed < seen.needed {
+            return Err(Hold::Disagree { agreed: seen.agreed, needed: seen.needed.max(1) });
+        }
+        check_terms(terms_of_leg, locked)?;
+        if !locked.covered {
+            return Err(Hold::NotCovered);
+        }
+        let seconds = now.saturating_sub(seen.head_time);
+        if seconds > oldest_head(terms_of_leg) {
+            return Err(Hold::Stale { seconds });
+        }
+        check_finality(terms_of_leg, locked, seen, rule)?;
+        // Strictly less: at the end of the margin the solver's refund and the redemption would race.
+        let left = locked.left();
+        if left <= rule.margin {
+            return Err(Hold::NoTime { left, needed: rule.margin, unit: terms_of_leg.family.timelock_unit() });
+        }
+        Ok(Self { order_id: terms.order_id.clone(), left, seen: seen.clone() })
+    }
+
+    /// Returns the order that this is a proof for.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    /// Returns what was left of the destination's timelock, in the chain's unit.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Returns where the state was seen.
+    #[must_use]
+    pub const fn seen(&self) -> &SeenAt {
+        &self.seen
+    }
+}
+
+/// Requires that the HTLC on chain is the one that was verified.
+fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
+    let differs = |what, expected: TypedValue, actual: TypedValue| Err(Hold::Differs { what, expected, actual });
+    if locked.initiator != terms.initiator {
+        return differs("initiator", (&terms.initiator).into(), (&locked.initiator).into());
+    }
+    if locked.redeemer != terms.redeemer {
+        return differs("redeemer", (&terms.redeemer).into(), (&locked.redeemer).into());
+    }
+    if locked.amount < terms.amount {
+        return differs("amount", terms.amount.into(), locked.amount.into());
+    }
+    if locked.token != terms.token {
+        let name = |token: &Option<String>| token.as_deref().unwrap_or("the chain's own coin").into();
+        return differs("token", name(&terms.token), name(&locked.token));
+    }
+    if locked.timelock != terms.timelock {
+        return differs("timelock", terms.timelock.into(), locked.timelock.into());
+    }
+    match locked.secret_hash {
+        Some(hash) if hash != terms.secret_hash => differs("secret hash", terms.secret_hash.into(), hash.into()),
+        None if !terms.swap_id_recomputed => Err(Hold::Unclear("the chain does not show which secret hash locks the payment".to_owned())),
+        _ => Ok(()),
+    }
+}
+
+fn check_finality(terms: &HtlcTerms, locked: &LockedHtlc, seen: &SeenAt, rule: &FinalityRule) -> Result<(), Hold> {
+    // On Starknet a block that is only accepted on L2 can still be replaced: it must also have stood for a while.
+    let has_settled = terms.family != Family::Starknet || seen.is_finalized || locked.elapsed >= rule.settle;
+    let is_final = seen.depth > 0
+        && match rule.finality {
+            Finality::Depth(blocks) => seen.depth >= blocks,
+            Finality::Safe => seen.is_safe && has_settled,
+            Finality::Finalized => seen.is_finalized,
+        };
+    if is_final {
+        return Ok(());
+    }
+    let reached = match (seen.depth, seen.is_safe) {
+        (0, _) => "in no block".to_owned(),
+        (_, true) => format!("safe, {} blocks deep", seen.depth),
+        _ => format!("{} blocks deep", seen.depth),
+    };
+    let needed = match rule.finality {
+        Finality::Safe if terms.family == Family::Starknet => format!("safe and {} blocks deep", rule.settle),
+        other => other.to_string(),
+    };
+    Err(Hold::NotFinal { reached, needed })
+}
+
+/// How old the newest block may be, in seconds: older ones come from an endpoint that does not follow the chain.
+const fn oldest_head(terms: &HtlcTerms) -> u64 {
+    match terms.family {
+        Family::Bitcoin => 3 * 3_600,
+        _ => 10 * 60,
+    }
+}

@@ -1,0 +1,131 @@
+//! What a chain says about one HTLC.
+
+use countersign_chains::Account;
+use ruint::aliases::U256;
+
+use crate::wire::SecretHash;
+
+/// The state of one HTLC, decoded from the chain's own answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HtlcState {
+    /// The chain knows no swap of this id at the block. That is no proof that there never was one.
+    Absent,
+    /// Funded, and neither redeemed nor refunded.
+    Locked(LockedHtlc),
+    /// Redeemed with the secret, so that the secret is public.
+    Redeemed {
+        /// The secret, where the chain's answer shows it.
+        secret: Option<[u8; 32]>,
+        /// The redeeming transaction, where it is known.
+        transaction: Option<String>,
+    },
+    /// Paid back to the initiator.
+    Refunded {
+        /// The refunding transaction, where it is known.
+        transaction: Option<String>,
+    },
+    /// The answer cannot be judged: an unknown generation of the contract, or a swap that ended in a way that it does not tell.
+    Unclear(String),
+}
+
+/// A funded HTLC, as the chain stores it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockedHtlc {
+    /// Who gets a refund; on Bitcoin-like chains the x-only key.
+    pub initiator: Account,
+    /// Who redeems; on Bitcoin-like chains the x-only key.
+    pub redeemer: Account,
+    /// Base units.
+    pub amount: U256,
+    /// The token, as the registry writes it; `None` for the chain's own coin.
+    pub token: Option<String>,
+    /// The hash that locks it. `None` where the chain stores it only inside the swap id.
+    pub secret_hash: Option<SecretHash>,
+    /// In the chain's own unit.
+    pub timelock: u64,
+    /// How much of the timelock has passed at the chain's head, in the same unit.
+    pub elapsed: u64,
+    /// Whether what the HTLC holds covers the amount.
+    pub covered: bool,
+}
+
+impl LockedHtlc {
+    /// Creates the state of a funded HTLC that covers its amount.
+    #[must_use]
+    pub const fn new(initiator: Account, redeemer: Account, amount: U256, timelock: u64, elapsed: u64) -> Self {
+        Self { initiator, redeemer, amount, token: None, secret_hash: None, timelock, elapsed, covered: true }
+    }
+
+    /// Sets the token.
+    #[must_use]
+    pub fn with_token(mut self, token: Option<String>) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// Sets the hash that the chain stores.
+    #[must_use]
+    pub const fn with_secret_hash(mut self, hash: SecretHash) -> Self {
+        self.secret_hash = Some(hash);
+        self
+    }
+
+    /// Sets whether what the HTLC holds covers the amount.
+    #[must_use]
+    pub const fn with_covered(mut self, covered: bool) -> Self {
+        self.covered = covered;
+        self
+    }
+
+    /// Returns how much of the timelock is left.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.timelock.saturating_sub(self.elapsed)
+    }
+}
+
+/// Where and how surely a state was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SeenAt {
+    /// Height of the block at which the state was read.
+    pub height: u64,
+    /// Hash of that block, in hex.
+    pub hash: String,
+    /// When the chain's newest block was made, in Unix seconds.
+    pub head_time: u64,
+    /// Blocks from the one that made the state to the newest, both included; 0 while it is in no block.
+    pub depth: u64,
+    /// Whether the chain marks the block that made the state as safe.
+    pub is_safe: bool,
+    /// Whether the chain marks that block as one that is never replaced.
+    pub is_finalized: bool,
+    /// Endpoints that gave this answer.
+    pub agreed: u32,
+    /// Endpoints that must give the same answer.
+    pub needed: u32,
+}
+
+impl SeenAt {
+    /// Creates the place of a state that one endpoint reported.
+    #[must_use]
+    pub fn new(height: u64, hash: impl Into<String>, head_time: u64, depth: u64) -> Self {
+        Self { height, hash: hash.into(), head_time, depth, is_safe: false, is_finalized: false, agreed: 1, needed: 1 }
+    }
+
+    /// Sets what the chain itself marks the block as.
+    #[must_use]
+    pub const fn with_marks(mut self, is_safe: bool, is_finalized: bool) -> Self {
+        (self.is_safe, self.is_finalized) = (is_safe || is_finalized, is_finalized);
+        self
+    }
+
+    /// Sets how many endpoints gave this answer, and how many must.
+    #[must_use]
+    pub const fn with_agreement(mut self, agreed: u32, needed: u32) -> Self {
+        (self.agreed, self.needed) = (agreed, needed);
+        self
+    }
+}

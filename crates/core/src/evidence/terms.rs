@@ -1,0 +1,148 @@
+//! The terms of both sides of a swap, as they were verified.
+
+use countersign_chains::{Account, Family};
+use ruint::aliases::U256;
+
+use crate::report::{Code, Refusal, TypedValue, Warnings};
+use crate::verify::{Leg, OrderContext, record_parties};
+use crate::wire::{AssetId, OrderRecord, SecretHash};
+
+/// What one HTLC of a swap must hold, from a record that was verified against the owner's request, the response and the
+/// registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HtlcTerms {
+    /// Chain name, as asset ids have it.
+    pub chain: String,
+    /// The chain's family.
+    pub family: Family,
+    /// The asset.
+    pub asset: AssetId,
+    /// The pinned HTLC: the contract, or on Bitcoin-like chains the internal key.
+    pub htlc: Option<Account>,
+    /// The pinned token as the registry has it; `None` for the chain's own coin.
+    pub token: Option<String>,
+    /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
+    pub swap_id: String,
+    /// Whether the swap id was recomputed by a formula that is known to be the chain's own. If so, it stands for every term
+    /// that it is a hash of.
+    pub swap_id_recomputed: bool,
+    /// Who funds, and gets a refund; on Bitcoin-like chains the x-only key.
+    pub initiator: Account,
+    /// Who redeems; on Bitcoin-like chains the x-only key.
+    pub redeemer: Account,
+    /// Base units.
+    pub amount: U256,
+    /// In the chain's own unit.
+    pub timelock: u64,
+    /// SHA-256 of the secret.
+    pub secret_hash: SecretHash,
+}
+
+/// The terms of both sides of a swap. They never change: a later record with others is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifiedTerms {
+    /// The order's id, in lower case.
+    pub order_id: String,
+    /// Where the owner pays.
+    pub source: HtlcTerms,
+    /// Where the owner is paid.
+    pub destination: HtlcTerms,
+}
+
+/// A record of an order under way, every term of which was verified.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct VerifiedRecord {
+    /// The record. Its terms were verified; what it says about transactions is the service's statement.
+    pub record: OrderRecord,
+    /// The terms.
+    pub terms: VerifiedTerms,
+    /// What the owner should know.
+    pub warnings: Warnings,
+}
+
+impl VerifiedTerms {
+    /// Returns the terms of one side.
+    #[must_use]
+    pub const fn leg(&self, leg: Leg) -> &HtlcTerms {
+        match leg {
+            Leg::Source => &self.source,
+            Leg::Destination => &self.destination,
+        }
+    }
+
+    /// Requires that a later record has the same terms.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::RecordChanged`] at the first member that differs.
+    pub fn check_unchanged(&self, later: &Self) -> Result<(), Refusal> {
+        if !self.order_id.eq_ignore_ascii_case(&later.order_id) {
+            return Err(changed("order_id", self.order_id.as_str(), later.order_id.as_str()));
+        }
+        for leg in [Leg::Source, Leg::Destination] {
+            let (was, is) = (self.leg(leg), later.leg(leg));
+            let at = |member: &str| format!("{}/{member}", leg.name());
+            let texts = [
+                ("chain", was.chain.as_str(), is.chain.as_str()),
+                ("asset", was.asset.as_str(), is.asset.as_str()),
+                ("token", was.token.as_deref().unwrap_or_default(), is.token.as_deref().unwrap_or_default()),
+            ];
+            if let Some((member, was, is)) = texts.into_iter().find(|(_, was, is)| was != is) {
+                return Err(changed(&at(member), was, is));
+            }
+            for (member, was, is) in [("initiator", &was.initiator, &is.initiator), ("redeemer", &was.redeemer, &is.redeemer)] {
+                if was != is {
+                    return Err(changed(&at(member), was, is));
+                }
+            }
+            if was.htlc != is.htlc {
+                return Err(
+                    Refusal::new(Code::RecordChanged, format!("/order/{}", at("chain"))).with_reason("the registry pins another HTLC")
+                );
+            }
+            if was.amount != is.amount {
+                return Err(changed(&at("amount"), was.amount, is.amount));
+            }
+            if was.timelock != is.timelock {
+                return Err(changed(&at("timelock"), was.timelock, is.timelock));
+            }
+            if was.secret_hash != is.secret_hash {
+                return Err(changed(&at("secret_hash"), was.secret_hash, is.secret_hash));
+            }
+            if !was.swap_id.eq_ignore_ascii_case(&is.swap_id) {
+                return Err(changed(&at("swap_id"), was.swap_id.as_str(), is.swap_id.as_str()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn changed(member: &str, was: impl Into<TypedValue>, is: impl Into<TypedValue>) -> Refusal {
+    Refusal::new(Code::RecordChanged, format!("/order/{member}")).with_expected(was).with_actual(is)
+}
+
+/// Collects the terms of a record that was checked.
+pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<VerifiedTerms, Refusal> {
+    let leg = |leg: Leg| {
+        let (asset, swap) = (if leg == Leg::Source { order.source } else { order.destination }, leg.of(record));
+        let (initiator, redeemer, swap_id_recomputed) = record_parties(order, record, leg)?;
+        Ok::<_, Refusal>(HtlcTerms {
+            chain: asset.chain.record.chain.clone(),
+            family: asset.chain.family(),
+            asset: asset.record.id.clone(),
+            htlc: asset.htlc.clone(),
+            token: asset.token.as_ref().map(|token| token.text.clone()),
+            swap_id: swap.swap_id.clone(),
+            swap_id_recomputed,
+            initiator,
+            redeemer,
+            amount: swap.amount,
+            timelock: swap.timelock,
+            secret_hash: swap.secret_hash,
+        })
+    };
+    Ok(VerifiedTerms { order_id: order.order_id.to_ascii_lowercase(), source: leg(Leg::Source)?, destination: leg(Leg::Destination)? })
+}
