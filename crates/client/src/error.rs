@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::{Refusal, text};
-
-use crate::release::Hold;
+use countersign::{Hold, Refusal, text};
 
 /// Why a call did not return its result.
 ///

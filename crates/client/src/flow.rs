@@ -2,14 +2,14 @@
 //! [`StoredSwap`], so a caller can stop after any step and continue later.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Signed, Verified};
+use countersign::{Code, CreateOrder, Funded, OrderRecord, Policy, Refusal, Registry, Signed, Verified, VerifiedRecord};
 use futures_util::Stream;
 
 use crate::client::Client;
+use crate::driver::TrustTheService;
 use crate::error::Error;
-use crate::release::{self, HEADROOM, Hold};
+use crate::release;
 use crate::request::{Action, OrderId};
 use crate::response::Answer;
 use crate::secret::Secret;
@@ -39,13 +39,22 @@ pub struct Flow<T> {
     client: Arc<Client<T>>,
     registry: Arc<Registry>,
     policy: Arc<Policy>,
-    headroom: Duration,
+}
+
+/// Why a secret may be released.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_enums, reason = "a proof, or none")]
+pub enum Release<'p> {
+    /// The destination chain shows the payment.
+    Evidence(&'p Funded),
+    /// The caller takes the service's word.
+    Trust(TrustTheService),
 }
 
 impl<T> Clone for Flow<T> {
     fn clone(&self) -> Self {
-        let Self { client, registry, policy, headroom } = self;
-        Self { client: Arc::clone(client), registry: Arc::clone(registry), policy: Arc::clone(policy), headroom: *headroom }
+        let Self { client, registry, policy } = self;
+        Self { client: Arc::clone(client), registry: Arc::clone(registry), policy: Arc::clone(policy) }
     }
 }
 
@@ -61,17 +70,10 @@ pub struct VerifiedSwap {
 }
 
 impl<T: Transport> Flow<T> {
-    /// Creates a flow with the default headroom. Pass an [`Arc`] to share a client, registry or policy.
+    /// Creates a flow. Pass an [`Arc`] to share a client, registry or policy.
     #[must_use]
     pub fn new(client: impl Into<Arc<Client<T>>>, registry: impl Into<Arc<Registry>>, policy: impl Into<Arc<Policy>>) -> Self {
-        Self { client: client.into(), registry: registry.into(), policy: policy.into(), headroom: HEADROOM }
-    }
-
-    /// Sets the minimum time that must be left on the destination's timelock when the secret is released.
-    #[must_use]
-    pub const fn with_headroom(mut self, headroom: Duration) -> Self {
-        self.headroom = headroom;
-        self
+        Self { client: client.into(), registry: registry.into(), policy: policy.into() }
     }
 
     /// Returns the client.
@@ -119,6 +121,18 @@ impl<T: Transport> Flow<T> {
         Ok(VerifiedSwap { order, record })
     }
 
+    /// Fetches the record and verifies everything, and returns the body of the record.
+    pub(crate) async fn verify_with_body(&self, swap: &StoredSwap) -> Result<(Verified, Vec<u8>), Error> {
+        let Answer { body, .. } = self.client.order(swap.id()).await?;
+        let order = countersign::verify(swap.proposal(&body), &self.registry, &self.policy).map_err(Error::Refused)?;
+        Ok((order, body))
+    }
+
+    /// Verifies a record that was kept.
+    pub(crate) fn verify_kept(&self, swap: &StoredSwap, body: &[u8]) -> Result<VerifiedRecord, Refusal> {
+        countersign::verify_record(swap.proposal(body), &self.registry, &self.policy)
+    }
+
     /// Submits the signed gasless payload. It is sent once: if [`Error::may_have_acted`], follow the order to see whether it
     /// arrived.
     ///
@@ -142,14 +156,9 @@ impl<T: Transport> Flow<T> {
     /// # Errors
     ///
     /// [`Error::Refused`] if the service now says something else, or any other [`Error`].
-    pub async fn follow(&self, swap: &StoredSwap) -> Result<OrderRecord, Error> {
+    pub async fn follow(&self, swap: &StoredSwap) -> Result<VerifiedRecord, Error> {
         let record = self.client.order(swap.id()).await?;
-        self.verify_record(swap, &record)
-    }
-
-    fn verify_record(&self, swap: &StoredSwap, record: &Answer<OrderRecord>) -> Result<OrderRecord, Error> {
-        let (record, _) = countersign::verify_record(swap.proposal(&record.body), &self.registry, &self.policy).map_err(Error::Refused)?;
-        Ok(record)
+        self.verify_kept(swap, &record.body).map_err(Error::Refused)
     }
 
     /// Follows the order until it ends: every record is verified again before it becomes an item. The stream owns what it
@@ -157,21 +166,38 @@ impl<T: Transport> Flow<T> {
     pub fn watch(&self, swap: &StoredSwap, pace: Pace) -> impl Stream<Item = Result<Progress, Error>> + use<T> {
         let (flow, swap) = (self.clone(), swap.clone());
         let (client, registry, id) = (Arc::clone(&self.client), Arc::clone(&self.registry), swap.id().clone());
-        track(client, registry, id, pace, move |record| flow.verify_record(&swap, record).map(drop))
+        track(client, registry, id, pace, move |record| flow.verify_kept(&swap, &record.body).map(drop).map_err(Error::Refused))
     }
 
-    /// Gives the secret to the service's relayer, which redeems for the owner. The secret is released only if the record still
-    /// says what was verified, the destination is funded in a block, and its timelock leaves enough time.
+    /// Gives the secret to the service's relayer, which redeems for the owner. Nothing else of the client releases a secret by
+    /// hand: a [`Driver`](crate::Driver) redeems without the relayer where it can.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] or [`Error::Refused`] if the secret was not released; or any other [`Error`].
-    pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret) -> Result<Answer<Option<String>>, Error> {
-        let record = self.follow(swap).await?;
-        if secret.hash() != record.destination_swap.secret_hash || secret.hash() != record.source_swap.secret_hash {
-            return Err(Error::Held(Hold::OtherSecret));
+    /// [`Error::Held`] if the secret may not leave; [`Error::Refused`] if the record says something else than what was
+    /// verified, if the order's own request does not name the hash of this secret, if the proof is that of another order, or
+    /// if the request names a redeem key of the owner's own, with which the service could not redeem; or any other [`Error`].
+    pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret, release: Release<'_>) -> Result<Answer<Option<String>>, Error> {
+        let hash = secret.hash();
+        if swap.request().secret_hash != Some(hash) {
+            let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_actual(hash);
+            return Err(Error::Refused(refusal.with_reason("the order's own request does not name the hash of this secret")));
         }
-        release::check(&record, &self.registry, self.client.transport().now(), self.headroom)?;
+        if let Some(key) = &swap.request().destination.delegate {
+            let refusal = Refusal::new(Code::RecordMismatch, "/request/destination/delegate").with_actual(key);
+            return Err(Error::Refused(refusal.with_reason("only the owner's own key redeems: the service must not learn the secret")));
+        }
+        let known = self.follow(swap).await?;
+        match release {
+            Release::Evidence(funded) if funded.order_id().eq_ignore_ascii_case(swap.id().as_str()) => {}
+            Release::Evidence(funded) => {
+                let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str());
+                return Err(Error::Refused(refusal.with_actual(funded.order_id())));
+            }
+            Release::Trust(TrustTheService) => {
+                release::check(&known.record, &self.registry, &self.policy, self.client.transport().now())?;
+            }
+        }
         self.client.act(swap.id(), &Action::Redeem { secret }).await
     }
 
@@ -198,7 +224,7 @@ impl<T: Transport> Flow<T> {
         swap: &StoredSwap,
         sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,
     ) -> Result<Answer<Option<String>>, Error> {
-        let record = self.follow(swap).await?;
+        let record = self.follow(swap).await?.record;
         let hashes = self.client.instant_refund_hash(swap.id()).await?.value;
         let signatures = sign(&record, &hashes).map_err(Error::Refused)?;
         let is_formed =

@@ -2,13 +2,14 @@
 
 mod affiliate;
 mod client;
+pub mod driver;
 mod error;
 mod flow;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "bitcoin")]
 mod instant;
-pub mod release;
+mod release;
 mod request;
 pub mod response;
 mod retry;
@@ -21,14 +22,15 @@ mod transport;
 
 pub use client::Client;
 pub use countersign;
+pub use countersign::Hold;
+pub use driver::Driver;
 pub use error::{Error, RandomError, TransportError, TransportErrorKind};
-pub use flow::{Flow, VerifiedSwap};
+pub use flow::{Flow, Release, VerifiedSwap};
 pub use futures_util::{Stream, StreamExt};
 #[cfg(feature = "http")]
 pub use http::{Http, Timeouts};
 #[cfg(feature = "bitcoin")]
 pub use instant::instant_refund;
-pub use release::Hold;
 pub use request::{Action, Api, ExtraParameters, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
 pub use response::Answer;
 pub use retry::Retry;

@@ -24,6 +24,10 @@ impl Secret {
         Ok(secret)
     }
 
+    pub(crate) const fn from_bytes(secret: [u8; 32]) -> Self {
+        Self(secret)
+    }
+
     /// Parses 64 hex digits, with or without `0x`.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
-use countersign::{Leg, Network, OrderRecord, Registry};
+use countersign::{Family, Leg, Network, OrderRecord, Registry};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -115,7 +115,7 @@ impl Status {
         Self {
             state: State::from_record(record, registry, now),
             complete: is_complete(record),
-            deadline: record.deadline.as_deref().and_then(parse_time).or_else(|| nominal_deadline(record, registry)),
+            deadline: deadline(record, registry),
             refund_possible_from: refund_possible_from(record, Leg::Source, registry),
             solver_refund_possible_from: refund_possible_from(record, Leg::Destination, registry),
         }
@@ -160,6 +160,23 @@ const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
         Leg::Source => &record.source_swap,
         _ => &record.destination_swap,
     }
+}
+
+/// Returns when the owner's payment must have been confirmed: what the record says, else what the service's rules say.
+#[must_use]
+pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
+    record.deadline.as_deref().and_then(parse_time).or_else(|| nominal_deadline(record, registry))
+}
+
+/// Returns how long the source chain needs to confirm a payment as often as the service asks for, in nominal seconds: the
+/// confirmations and one block more, at least a minute.
+#[must_use]
+pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> u64 {
+    let swap = &record.source_swap;
+    let Some(asset) = registry.asset(swap.asset.as_str()) else { return u64::MAX };
+    let block = if asset.chain.family() == Family::Sui { 1_000 } else { asset.chain.unit_millis };
+    let blocks = swap.required_confirmations.max(1).saturating_add(1);
+    (blocks.saturating_mul(block) / 1_000).max(60)
 }
 
 fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {

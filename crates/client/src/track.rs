@@ -34,7 +34,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    fn slower(&self, wait: Duration) -> Duration {
+    pub(crate) fn slower(&self, wait: Duration) -> Duration {
         wait.saturating_mul(3).checked_div(2).unwrap_or(wait).min(self.slowest)
     }
 }

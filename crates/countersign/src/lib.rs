@@ -16,6 +16,7 @@
 //!
 //! No I/O, no clock, no random source, no `unsafe`. Each family is a feature and a module; no feature changes a verdict.
 
+mod broadcast;
 mod states;
 
 #[cfg(feature = "bitcoin")]
@@ -31,6 +32,7 @@ pub use countersign_sui as sui;
 #[cfg(feature = "tron")]
 pub use countersign_tron as tron;
 
+pub use broadcast::Broadcast;
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder, Family,
     Finality, FinalityRule, Funded, FundingPath, Gasless, GaslessSubmission, Hex, Hold, HtlcState, HtlcTerms, Leg, Line, LockedHtlc,

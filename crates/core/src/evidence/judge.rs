@@ -34,15 +34,8 @@ pub enum Hold {
         /// What it needs.
         needed: String,
     },
-    /// The HTLC on chain is not the one that was agreed.
-    Differs {
-        /// What differs.
-        what: &'static str,
-        /// What was verified.
-        expected: TypedValue,
-        /// What the chain has.
-        actual: TypedValue,
-    },
+    /// The HTLC on chain is not the one that was verified.
+    Differs(Box<Difference>),
     /// The HTLC holds less than its swaps need.
     NotCovered,
     /// The solver could take the payment back before the redemption is mined.
@@ -74,14 +67,32 @@ pub enum Hold {
     Unclear(String),
 }
 
+/// A term of an HTLC that differs on chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// What differs.
+    pub what: &'static str,
+    /// What was verified.
+    pub expected: TypedValue,
+    /// What the chain has.
+    pub actual: TypedValue,
+}
+
 impl Hold {
+    /// Creates the hold of a term that differs.
+    #[must_use]
+    pub fn differs(what: &'static str, expected: impl Into<TypedValue>, actual: impl Into<TypedValue>) -> Self {
+        Self::Differs(Box::new(Difference { what, expected: expected.into(), actual: actual.into() }))
+    }
+
     /// Returns the stable code.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NotFunded => "destination_not_funded",
             Self::NotFinal { .. } => "destination_not_final",
-            Self::Differs { .. } => "destination_differs",
+            Self::Differs(_) => "destination_differs",
             Self::NotCovered => "destination_not_covered",
             Self::NoTime { .. } => "destination_no_time",
             Self::Redeemed => "destination_redeemed",
@@ -107,7 +118,8 @@ impl std::fmt::Display for Hold {
         match self {
             Self::NotFunded => f.write_str("the destination is not funded"),
             Self::NotFinal { reached, needed } => write!(f, "the funding of the destination is {reached}, and must be {needed}"),
-            Self::Differs { what, expected, actual } => {
+            Self::Differs(difference) => {
+                let Difference { what, expected, actual } = difference.as_ref();
                 write!(f, "the {what} of the destination's HTLC is {actual} on chain, not {expected}")
             }
             Self::NotCovered => f.write_str("the destination's HTLC holds less than its swaps need"),
@@ -182,7 +194,7 @@ impl Funded {
 
 /// Requires that the HTLC on chain is the one that was verified.
 fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
-    let differs = |what, expected: TypedValue, actual: TypedValue| Err(Hold::Differs { what, expected, actual });
+    let differs = |what, expected: TypedValue, actual: TypedValue| Err(Hold::differs(what, expected, actual));
     if locked.initiator != terms.initiator {
         return differs("initiator", (&terms.initiator).into(), (&locked.initiator).into());
     }
@@ -209,12 +221,7 @@ fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
 fn check_finality(terms: &HtlcTerms, locked: &LockedHtlc, seen: &SeenAt, rule: &FinalityRule) -> Result<(), Hold> {
     // On Starknet a block that is only accepted on L2 can still be replaced: it must also have stood for a while.
     let has_settled = terms.family != Family::Starknet || seen.is_finalized || locked.elapsed >= rule.settle;
-    let is_final = seen.depth > 0
-        && match rule.finality {
-            Finality::Depth(blocks) => seen.depth >= blocks,
-            Finality::Safe => seen.is_safe && has_settled,
-            Finality::Finalized => seen.is_finalized,
-        };
+    let is_final = rule.is_reached(seen) && (rule.finality != Finality::Safe || has_settled);
     if is_final {
         return Ok(());
     }

@@ -8,7 +8,7 @@ mod judge;
 mod state;
 mod terms;
 
-pub use judge::{Funded, Hold};
+pub use judge::{Difference, Funded, Hold};
 pub use state::{HtlcState, LockedHtlc, SeenAt};
 pub(crate) use terms::collect;
 pub use terms::{HtlcTerms, VerifiedRecord, VerifiedTerms};

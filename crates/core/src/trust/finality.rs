@@ -8,6 +8,7 @@ use countersign_chains::network::Coin;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Chain;
+use crate::evidence::SeenAt;
 use crate::json::Node;
 use crate::report::{Code, Refusal};
 
@@ -81,6 +82,18 @@ impl FinalityRule {
     #[must_use]
     pub const fn least_timelock(&self) -> u64 {
         self.settle.saturating_add(self.margin)
+    }
+
+    /// Returns whether what was seen there is final by this rule. On Starknet a payment must also have stood for a while, which
+    /// [`Funded::judge`](crate::Funded::judge) requires.
+    #[must_use]
+    pub const fn is_reached(&self, seen: &SeenAt) -> bool {
+        seen.depth > 0
+            && match self.finality {
+                Finality::Depth(blocks) => seen.depth >= blocks,
+                Finality::Safe => seen.is_safe,
+                Finality::Finalized => seen.is_finalized,
+            }
     }
 
     /// Reads `{"finality": "safe" | "finalized" | <blocks>, "settle": .., "margin": ..}`.

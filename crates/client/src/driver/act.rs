@@ -1,0 +1,233 @@
+//! Does what was decided. Whatever moves money or a secret is written down before it is done, and its outcome after.
+
+use countersign::{GaslessSubmission, Leg, OrderRecord};
+
+use super::decide::Action;
+use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Purpose, Sendable, Store};
+use super::observe::{Observed, RecordView, Release, judge};
+use super::parties::{ChainError, Chains, FundingReply, Owner, Settlement};
+use super::{DriveError, Driver};
+use crate::error::Error;
+use crate::request::Action as Call;
+use crate::secret::Secret;
+use crate::transport::Transport;
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Done {
+    /// It was done: look again at once.
+    Yes,
+    /// It was not done, and will be tried again.
+    Later(String),
+    /// The chain rejects the transaction.
+    Rejected(String),
+    /// The owner has to do something first.
+    Waits,
+}
+
+/// One order under the driver's hands.
+pub(super) struct Step<'s, T, C, S: Store, O> {
+    pub(super) driver: &'s Driver<T, C, S, O>,
+    pub(super) guard: &'s S::Guard,
+    pub(super) kept: &'s KeptOrder,
+    pub(super) observed: &'s Observed,
+}
+
+impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
+    /// Does one step.
+    pub(super) async fn act(&self, action: &Action) -> Result<Done, DriveError> {
+        match action {
+            Action::Sign => self.sign().await,
+            Action::Pay => self.pay().await,
+            Action::Redeem { path: Path::Own, is_urgent } => self.redeem(*is_urgent).await,
+            Action::Redeem { path: Path::Relayer, is_urgent } => self.give_secret(*is_urgent).await,
+            Action::Refund => self.refund().await,
+            Action::End(outcome) => self.end(*outcome),
+        }
+    }
+
+    fn write(&self, event: Event) -> Result<(), DriveError> {
+        Ok(self.driver.store.append(self.guard, &self.driver.entry(event))?)
+    }
+
+    fn end(&self, outcome: Outcome) -> Result<Done, DriveError> {
+        self.write(Event::Ended { outcome })?;
+        Ok(Done::Yes)
+    }
+
+    /// Verifies once more, against the newest record, and has the owner sign.
+    async fn sign(&self) -> Result<Done, DriveError> {
+        let (order, body) = match self.driver.flow.verify_with_body(&self.kept.swap).await {
+            Ok(verified) => verified,
+            Err(error) => return later(&error),
+        };
+        match &self.kept.record {
+            None => self.driver.store.keep_record(self.guard, &body)?,
+            Some(first) => {
+                let terms = |body: &[u8]| self.driver.flow.verify_kept(&self.kept.swap, body).map(|record| record.terms);
+                terms(first)?.check_unchanged(&terms(&body)?)?;
+            }
+        }
+        match self.driver.owner.fund(&order).await? {
+            FundingReply::NotNow => Ok(Done::Waits),
+            FundingReply::Elsewhere => {
+                self.write(Event::Sending { what: Sendable::Funding })?;
+                Ok(Done::Yes)
+            }
+            FundingReply::Signed(funding) => {
+                self.write(Event::Signed { purpose: Purpose::Funding, transactions: funding.transactions, gasless: funding.gasless })?;
+                Ok(Done::Yes)
+            }
+        }
+    }
+
+    /// Sends what was signed: first what the owner broadcasts, then the gasless message.
+    async fn pay(&self) -> Result<Done, DriveError> {
+        let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return Ok(Done::Waits) };
+        if !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding) {
+            return self.broadcast(Sendable::Funding, transactions).await;
+        }
+        let Some(signature) = gasless else { return Ok(Done::Waits) };
+        let submission = GaslessSubmission::new(signature.to_owned());
+        self.call(Sendable::Gasless, &Call::Initiate(&submission)).await
+    }
+
+    /// Redeems in the owner's own transaction. The proof is taken again right before the secret leaves.
+    async fn redeem(&self, is_urgent: bool) -> Result<Done, DriveError> {
+        if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
+            return self.broadcast_or_replace(Sendable::Redemption, Purpose::Redemption, transactions).await;
+        }
+        if !is_urgent && let Err(why) = self.confirm_release().await {
+            return Ok(Done::Later(why));
+        }
+        let Some(transactions) = self.settle(Purpose::Redemption).await? else { return Ok(Done::Waits) };
+        self.write(Event::SecretLeaving { path: Path::Own })?;
+        self.write(Event::Signed { purpose: Purpose::Redemption, transactions: transactions.clone(), gasless: None })?;
+        if !self.driver.chains.has(self.kept.swap.request().destination.asset.chain()) {
+            return Ok(Done::Waits);
+        }
+        self.broadcast(Sendable::Redemption, &transactions).await
+    }
+
+    /// Gives the secret to the service's relayer.
+    async fn give_secret(&self, is_urgent: bool) -> Result<Done, DriveError> {
+        let secret = match (self.kept.own_secret(), &self.observed.public_secret) {
+            (Some(secret), _) => Secret::from_bytes(*secret.expose()),
+            (None, Some(public)) => Secret::from_bytes(*public),
+            (None, None) => return Ok(Done::Waits),
+        };
+        if !is_urgent && let Err(why) = self.confirm_release().await {
+            return Ok(Done::Later(why));
+        }
+        if self.kept.secret_left() != Some(Path::Relayer) {
+            self.write(Event::SecretLeaving { path: Path::Relayer })?;
+        }
+        self.call(Sendable::Secret, &Call::Redeem { secret: &secret }).await
+    }
+
+    /// Takes the funds back: in the owner's own transaction, else through the service's relayer, which can only pay the owner.
+    async fn refund(&self) -> Result<Done, DriveError> {
+        if !self.driver.chains.has(self.kept.swap.request().source.asset.chain()) {
+            return self.call(Sendable::RefundRequest, &Call::Refund).await;
+        }
+        if let Some((transactions, _)) = self.kept.signed(Purpose::Refund) {
+            return self.broadcast_or_replace(Sendable::Refund, Purpose::Refund, transactions).await;
+        }
+        let Some(transactions) = self.settle(Purpose::Refund).await? else {
+            return self.call(Sendable::RefundRequest, &Call::Refund).await;
+        };
+        self.write(Event::Signed { purpose: Purpose::Refund, transactions: transactions.clone(), gasless: None })?;
+        self.broadcast(Sendable::Refund, &transactions).await
+    }
+
+    /// Has the owner sign a redemption or a refund.
+    async fn settle(&self, purpose: Purpose) -> Result<Option<Vec<KeptTransaction>>, DriveError> {
+        let Some(record) = self.record() else { return Ok(None) };
+        let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
+        let public = self.observed.public_secret.map(Secret::from_bytes);
+        let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
+        let task = Settlement { purpose, leg, record: &record, registry: self.driver.flow.registry(), secret };
+        let signed = self.driver.owner.settle(&task).await?;
+        Ok(signed.filter(|transactions| !transactions.is_empty()))
+    }
+
+    /// Returns the record whose terms hold: the one that was signed with, else the service's.
+    fn record(&self) -> Option<OrderRecord> {
+        let kept = self.kept.record.as_deref().and_then(|body| self.driver.flow.verify_kept(&self.kept.swap, body).ok());
+        match (&self.observed.record, kept) {
+            (RecordView::Verified(record), _) => Some(record.record.clone()),
+            (_, kept) => kept.map(|kept| kept.record),
+        }
+    }
+
+    /// Reads the destination chain once more: between the first reading and now the solver may have taken the payment back.
+    async fn confirm_release(&self) -> Result<(), String> {
+        let Ok(Release::Evidence(_)) = &self.observed.release else {
+            return self.observed.release.as_ref().map(drop).map_err(ToString::to_string);
+        };
+        let body = self.kept.record.as_deref();
+        let kept = body.and_then(|body| self.driver.flow.verify_kept(&self.kept.swap, body).ok());
+        let terms = match (&self.observed.record, &kept) {
+            (RecordView::Verified(record), _) => &record.terms,
+            (_, Some(kept)) => &kept.terms,
+            _ => return Err("no verified terms".to_owned()),
+        };
+        let (state, seen) = self.driver.chains.htlc(&terms.destination).await.map_err(|error| error.to_string())?;
+        let (registry, policy) = (self.driver.flow.registry(), self.driver.flow.policy());
+        let now = self.driver.now();
+        judge(terms, &state, &seen, registry, policy, now).map(drop).map_err(|hold| hold.to_string())
+    }
+
+    /// Broadcasts a redemption or a refund. One that the chain rejects is signed anew, with fees of today: it ends the same HTLC,
+    /// so that it can only take effect once. A funding is never signed anew.
+    async fn broadcast_or_replace(&self, what: Sendable, purpose: Purpose, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
+        let done = self.broadcast(what, transactions).await?;
+        if let Done::Rejected(why) = done {
+            if let Some(transactions) = self.settle(purpose).await? {
+                self.write(Event::Signed { purpose, transactions, gasless: None })?;
+            }
+            return Ok(Done::Later(why));
+        }
+        Ok(done)
+    }
+
+    /// Broadcasts transactions in order, each after the one before it was accepted.
+    async fn broadcast(&self, what: Sendable, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
+        self.write(Event::Sending { what })?;
+        for transaction in transactions {
+            if let Err(error) = self.driver.chains.broadcast(transaction).await {
+                self.write(Event::NotSent { what, error: error.to_string() })?;
+                return Ok(match error {
+                    ChainError::NotConnected(_) => Done::Waits,
+                    ChainError::Rejected(_) => Done::Rejected(error.to_string()),
+                    ChainError::Unavailable(_) => Done::Later(error.to_string()),
+                });
+            }
+        }
+        self.write(Event::Sent { what })?;
+        Ok(Done::Yes)
+    }
+
+    /// Asks the service for something, once; what came of it is written down.
+    async fn call(&self, what: Sendable, call: &Call<'_>) -> Result<Done, DriveError> {
+        self.write(Event::Sending { what })?;
+        match self.driver.flow.client().act(self.kept.swap.id(), call).await {
+            Ok(_) => {
+                self.write(Event::Sent { what })?;
+                Ok(Done::Yes)
+            }
+            Err(error) => {
+                self.write(Event::NotSent { what, error: error.to_string() })?;
+                Ok(Done::Later(error.to_string()))
+            }
+        }
+    }
+}
+
+/// A refusal ends the attempt to sign; everything else is tried again.
+fn later(error: &Error) -> Result<Done, DriveError> {
+    match error {
+        Error::Refused(refusal) => Err(DriveError::Refused(refusal.clone())),
+        other => Ok(Done::Later(other.to_string())),
+    }
+}

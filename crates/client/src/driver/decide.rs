@@ -1,0 +1,405 @@
+//! What to do next: a pure function of what was kept and what was observed. No I/O, no clock, no key.
+//!
+//! Each rule exists because a swap was shown to be lost without it; `tests/decide.rs` has a row for each.
+
+use std::time::Duration;
+
+use countersign::{Family, Hold, HtlcState, Leg};
+use serde::Serialize;
+
+use super::kept::{KeptOrder, Outcome, Path, Purpose, Sendable};
+use super::observe::{LegView, Observed, RecordView};
+use super::parties::{Chains, Owner};
+
+/// What the driver does next, and what it says about the order meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decision {
+    /// Where the order stands.
+    pub status: Status,
+    /// What is done now; `None` to look again later.
+    pub action: Option<Action>,
+}
+
+/// Where an order stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// Nothing was signed. It waits for the owner.
+    Unsigned,
+    /// Signed, and not known to be on chain.
+    Paying,
+    /// The owner has to do something that the driver cannot.
+    NeedsOwner {
+        /// What.
+        what: OwnerTask,
+    },
+    /// Paid. It waits until the secret may leave.
+    Waiting {
+        /// What it waits for.
+        reason: String,
+        /// The stable code of the reason.
+        code: &'static str,
+    },
+    /// The secret has left, or is about to: the redemption is followed until it is final.
+    Redeeming,
+    /// The secret is public: redeem at once.
+    RedeemNow,
+    /// The swap cannot complete: the owner's funds come back once the timelock has passed.
+    AwaitingRefund {
+        /// Why it cannot complete.
+        reason: String,
+    },
+    /// The refund is under way.
+    Refunding,
+    /// The record was refused. The secret stays; what is on chain is followed.
+    Refused {
+        /// The refusal.
+        reason: String,
+    },
+    /// The source is redeemed and the owner was not paid, and cannot be any more.
+    Lost,
+    /// The swap ended.
+    Ended {
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// What only the owner can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OwnerTask {
+    /// Broadcast the signed funding.
+    BroadcastFunding,
+    /// Redeem: nobody else can, or may.
+    Redeem,
+    /// Broadcast the signed redemption.
+    BroadcastRedemption,
+    /// Sign or broadcast the refund.
+    Refund,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Verify once more, and have the owner sign the funding.
+    Sign,
+    /// Send the signed funding.
+    Pay,
+    /// Redeem the destination: the secret leaves.
+    Redeem {
+        /// By which path.
+        path: Path,
+        /// Whether the secret is out already, so that nothing may delay it.
+        is_urgent: bool,
+    },
+    /// Refund the source.
+    Refund,
+    /// Write down how the swap ended.
+    End(Outcome),
+}
+
+/// What the driver was given to work with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Means {
+    /// Whether the owner can redeem on the destination chain.
+    pub owner_redeems: bool,
+    /// Whether transactions can be broadcast on the source chain.
+    pub source_connected: bool,
+    /// Whether transactions can be broadcast on the destination chain.
+    pub destination_connected: bool,
+    /// Whether the service's relayer may be given the secret.
+    pub relayer_allowed: bool,
+    /// Whether the caller takes the service's word about chains.
+    pub trusts_the_service: bool,
+}
+
+impl Means {
+    pub(super) fn new(kept: &KeptOrder, owner: &impl Owner, chains: &impl Chains, relayer_allowed: bool, trusts: bool) -> Self {
+        let request = kept.swap.request();
+        let (source, destination) = (request.source.asset.chain(), request.destination.asset.chain());
+        Self {
+            owner_redeems: owner.can_redeem(destination),
+            source_connected: chains.has(source),
+            destination_connected: chains.has(destination),
+            relayer_allowed,
+            trusts_the_service: trusts,
+        }
+    }
+}
+
+/// The shortest and the longest wait before something is sent again.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+
+/// How long after the deadline a payment from elsewhere is still looked for, in seconds.
+const GIVEN_UP_AFTER: u64 = 24 * 3_600;
+
+/// Decides what to do with an order.
+#[must_use]
+pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
+    let order = Order { kept, observed, means };
+    if let Some(outcome) = kept.outcome() {
+        return rest(Status::Ended { outcome });
+    }
+    // What is on chain comes before everything that anybody says.
+    if let Some(decision) = order.ended() {
+        return decision;
+    }
+    if order.secret_is_out() {
+        return order.redeem_now();
+    }
+    if !order.is_paid() {
+        return order.unpaid();
+    }
+    order.paid()
+}
+
+const fn rest(status: Status) -> Decision {
+    Decision { status, action: None }
+}
+
+const fn act(status: Status, action: Action) -> Decision {
+    Decision { status, action: Some(action) }
+}
+
+struct Order<'o> {
+    kept: &'o KeptOrder,
+    observed: &'o Observed,
+    means: Means,
+}
+
+impl Order<'_> {
+    const fn leg(&self, leg: Leg) -> &LegView {
+        match leg {
+            Leg::Source => &self.observed.source,
+            _ => &self.observed.destination,
+        }
+    }
+
+    fn is_redeemed(&self, leg: Leg) -> bool {
+        matches!(self.leg(leg).state(), Some(HtlcState::Redeemed { .. }))
+    }
+
+    fn is_refunded(&self, leg: Leg) -> bool {
+        matches!(self.leg(leg).state(), Some(HtlcState::Refunded { .. }))
+    }
+
+    fn is_locked(&self, leg: Leg) -> bool {
+        matches!(self.leg(leg).state(), Some(HtlcState::Locked(_)))
+    }
+
+    /// Whether an end may be believed: a final block says so, or the caller takes the service's word.
+    fn is_certain(&self, leg: Leg) -> bool {
+        match self.leg(leg) {
+            LegView::Seen { is_final, .. } => *is_final,
+            LegView::Stated(_) => self.means.trusts_the_service,
+            LegView::Unknown(_) => false,
+        }
+    }
+
+    /// Whether the secret has left this machine, or is public.
+    fn secret_is_out(&self) -> bool {
+        self.kept.secret_left().is_some() || self.is_public()
+    }
+
+    /// Whether the secret is public: something shows it, or the source chain shows that it was used. That the service states a
+    /// redemption proves nothing: it would be a way to have the secret released.
+    fn is_public(&self) -> bool {
+        let is_used = self.is_redeemed(Leg::Source) && (self.observed.source.is_seen() || self.means.trusts_the_service);
+        self.observed.public_secret.is_some() || is_used
+    }
+
+    /// Whether the owner's funds are on chain, or may be.
+    fn is_paid(&self) -> bool {
+        let may_be_sent = self.kept.may_be_sent(Sendable::Funding) || self.kept.may_be_sent(Sendable::Gasless);
+        may_be_sent
+            || matches!(self.observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }))
+    }
+
+    /// Decides where something has ended on chain.
+    fn ended(&self) -> Option<Decision> {
+        let ended = |outcome| Some(act(Status::Ended { outcome }, Action::End(outcome)));
+        if self.is_redeemed(Leg::Destination) {
+            let is_proven = match &self.observed.destination {
+                LegView::Seen { is_final, .. } => *is_final,
+                // What only the service states needs the secret beside it, or names the owner's own transaction.
+                LegView::Stated(state) => self.means.trusts_the_service || self.observed.public_secret.is_some() || self.is_own(state),
+                LegView::Unknown(_) => false,
+            };
+            return if is_proven { ended(Outcome::Complete) } else { None };
+        }
+        if self.is_refunded(Leg::Source) {
+            return if self.is_certain(Leg::Source) { ended(Outcome::Refunded) } else { Some(rest(Status::Refunding)) };
+        }
+        if self.is_redeemed(Leg::Source) && self.is_refunded(Leg::Destination) {
+            let is_certain = self.is_certain(Leg::Source) && self.is_certain(Leg::Destination);
+            return if is_certain { ended(Outcome::Lost) } else { Some(rest(Status::Lost)) };
+        }
+        None
+    }
+
+    /// Whether a redemption is the one that the owner signed.
+    fn is_own(&self, state: &HtlcState) -> bool {
+        let HtlcState::Redeemed { transaction: Some(stated), .. } = state else { return false };
+        let signed = self.kept.signed(Purpose::Redemption).map(|(transactions, _)| transactions).unwrap_or_default();
+        signed.iter().any(|transaction| transaction.id.eq_ignore_ascii_case(stated))
+    }
+
+    /// The secret is out. Nothing may delay the redemption: no margin, no record, no refusal.
+    fn redeem_now(&self) -> Decision {
+        let status = if self.kept.secret_left().is_some() { Status::Redeeming } else { Status::RedeemNow };
+        if self.is_refunded(Leg::Destination) {
+            return self.refund("the solver has taken the payment back");
+        }
+        if matches!(self.observed.destination, LegView::Seen { state: HtlcState::Absent, .. }) && self.is_redeemed(Leg::Source) {
+            return rest(Status::Lost);
+        }
+        if self.kept.own_secret().is_none() && self.observed.public_secret.is_none() {
+            return rest(status);
+        }
+        if self.is_redeemed(Leg::Destination) && self.observed.destination.is_seen() {
+            // It is on chain and not final yet.
+            return rest(Status::Redeeming);
+        }
+        // Once the secret is public, or with the relayer already, the relayer learns nothing from it.
+        let is_known = self.is_public() || self.kept.secret_left() == Some(Path::Relayer);
+        self.redeem_by(status, true, is_known)
+    }
+
+    /// Chooses who redeems: the owner first, the relayer only where it may.
+    fn redeem_by(&self, status: Status, is_urgent: bool, is_known: bool) -> Decision {
+        let names_own_key = self.kept.swap.request().destination.delegate.is_some();
+        let is_signed = self.kept.signed(Purpose::Redemption).is_some();
+        if self.means.owner_redeems || is_signed {
+            if is_signed && !self.means.destination_connected {
+                return rest(Status::NeedsOwner { what: OwnerTask::BroadcastRedemption });
+            }
+            if !self.is_due(Sendable::Redemption) {
+                return rest(status);
+            }
+            return act(status, Action::Redeem { path: Path::Own, is_urgent });
+        }
+        // With a key of the owner's own the service could not redeem: it would only learn the secret.
+        if (self.means.relayer_allowed || is_known) && !names_own_key {
+            if !self.is_due(Sendable::Secret) {
+                return rest(status);
+            }
+            return act(status, Action::Redeem { path: Path::Relayer, is_urgent });
+        }
+        rest(Status::NeedsOwner { what: OwnerTask::Redeem })
+    }
+
+    fn unpaid(&self) -> Decision {
+        let is_signed = self.kept.signed(Purpose::Funding).is_some();
+        match &self.observed.record {
+            RecordView::Refused(refusal) => return rest(Status::Refused { reason: refusal.to_string() }),
+            // Nothing is paid on what was true some time ago.
+            RecordView::Unknown(_) => return rest(if is_signed { Status::Paying } else { Status::Unsigned }),
+            RecordView::Verified(_) => {}
+        }
+        let left = self.observed.deadline.map_or(u64::MAX, |deadline| deadline.saturating_sub(self.observed.now));
+        if left <= self.observed.confirmation_time {
+            // What the owner was handed to broadcast may have been broadcast.
+            let is_handed_out = is_signed && !self.means.source_connected;
+            let outcome = Outcome::Expired;
+            return if is_handed_out { rest(Status::Paying) } else { act(Status::Ended { outcome }, Action::End(outcome)) };
+        }
+        if !is_signed {
+            return act(Status::Unsigned, Action::Sign);
+        }
+        self.pay()
+    }
+
+    /// Sends what was signed: always the same, never something new.
+    fn pay(&self) -> Decision {
+        let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return rest(Status::Paying) };
+        let broadcasts = !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding);
+        if broadcasts && !self.means.source_connected {
+            return rest(Status::NeedsOwner { what: OwnerTask::BroadcastFunding });
+        }
+        let next = if broadcasts { Sendable::Funding } else { Sendable::Gasless };
+        let is_done = !broadcasts && (gasless.is_none() || self.kept.was_sent(Sendable::Gasless));
+        if is_done || !self.is_due(next) { rest(Status::Paying) } else { act(Status::Paying, Action::Pay) }
+    }
+
+    fn paid(&self) -> Decision {
+        // Seen on chain or not, what may have been sent is sent again until it is there: it is the same transaction.
+        let is_there = self.is_locked(Leg::Source);
+        if let RecordView::Refused(refusal) = &self.observed.record {
+            if self.source_has_run_out() {
+                return self.refund(&refusal.to_string());
+            }
+            return rest(Status::Refused { reason: refusal.to_string() });
+        }
+        if self.source_has_run_out() {
+            return self.refund("the solver did not pay in time");
+        }
+        if self.is_refunded(Leg::Destination) {
+            return self.refund("the solver has taken the payment back");
+        }
+        if !is_there && !self.is_locked(Leg::Destination) {
+            let decision = self.pay();
+            let late = |by: u64| self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(by));
+            let (is_late, is_absent) = (late(0), matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. }));
+            if is_absent && late(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
+                return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
+            }
+            // After the deadline nothing is sent again: it would lock the funds for nothing.
+            return match decision.action {
+                Some(_) if is_late => rest(Status::Paying),
+                _ => decision,
+            };
+        }
+        if self.kept.own_secret().is_none() {
+            let what =
+                if self.kept.swap.request().secret_hash.is_some() { "the secret is not kept here" } else { "the service holds the secret" };
+            return rest(Status::Waiting { reason: what.to_owned(), code: "no_secret" });
+        }
+        match &self.observed.release {
+            Ok(_) => self.redeem_by(Status::Redeeming, false, false),
+            Err(hold) if hold.may_end() => rest(Status::Waiting { reason: hold.to_string(), code: hold.code() }),
+            Err(hold @ Hold::Redeemed) => rest(Status::Waiting { reason: hold.to_string(), code: hold.code() }),
+            Err(hold) => rest(Status::AwaitingRefund { reason: hold.to_string() }),
+        }
+    }
+
+    /// Whether the source's timelock has passed, as the chain counts it. A block more than the timelock: the earliest refund.
+    fn source_has_run_out(&self) -> bool {
+        match self.observed.source.state() {
+            Some(HtlcState::Locked(locked)) => locked.elapsed > locked.timelock || (!self.observed.source.is_seen() && locked.left() == 0),
+            _ => false,
+        }
+    }
+
+    /// Takes the owner's funds back, once that is possible.
+    fn refund(&self, reason: &str) -> Decision {
+        if !self.source_has_run_out() {
+            return rest(Status::AwaitingRefund { reason: reason.to_owned() });
+        }
+        let is_signed = self.kept.signed(Purpose::Refund).is_some();
+        if is_signed && !self.means.source_connected {
+            return rest(Status::NeedsOwner { what: OwnerTask::Refund });
+        }
+        // The relayer cannot refund what only the owner's key opens.
+        let request = &self.kept.swap.request().source;
+        if !self.means.source_connected && request.delegate.is_some() && self.observed.source_family == Some(Family::Bitcoin) {
+            return rest(Status::NeedsOwner { what: OwnerTask::Refund });
+        }
+        let next = if self.means.source_connected { Sendable::Refund } else { Sendable::RefundRequest };
+        if self.is_due(next) { act(Status::Refunding, Action::Refund) } else { rest(Status::Refunding) }
+    }
+
+    /// Whether something may be sent (again): each attempt waits longer than the one before it.
+    fn is_due(&self, what: Sendable) -> bool {
+        let (attempts, last) = self.kept.attempts(what);
+        let Some(again) = attempts.checked_sub(1) else { return true };
+        let wait = AGAIN.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(AGAIN.1.as_secs());
+        // A clock that was set back must not stop a redemption.
+        self.observed.now < last || self.observed.now >= last.saturating_add(wait)
+    }
+}

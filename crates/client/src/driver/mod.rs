@@ -1,0 +1,324 @@
+//! Runs swaps to their end, after any crash.
+//!
+//! ```text
+//! observe   service and chains        what is known now: read, verified, never acted on
+//! decide    kept order, observed      what to do: a pure function
+//! act       decision                  written down, done, and its outcome written down
+//! ```
+//!
+//! [`Driver::advance`] does one step of one swap; [`Driver::run`] drives every swap that is kept. The caller supplies a [`Store`],
+//! the owner's signatures ([`Owner`]) and connections to chains ([`Chains`]).
+//!
+//! What the service says about chains is shown, and decides nothing: the secret leaves only for evidence
+//! ([`Funded`](countersign::Funded)), unless the caller chooses [`TrustTheService`]. What was signed once is sent again, never
+//! signed a second time. Once the secret may have left, nothing delays the redemption, and the swap is followed until the
+//! redemption is final.
+
+mod act;
+mod decide;
+mod kept;
+mod observe;
+mod parties;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use countersign::{Code, CreateOrder, Refusal};
+use futures_util::stream::{self, FuturesUnordered};
+use futures_util::{Stream, StreamExt};
+use serde::Serialize;
+
+pub use decide::{Action, Decision, Means, OwnerTask, Status, decide};
+pub use kept::{Entry, Event, KeptOrder, KeptTransaction, MemoryGuard, MemoryStore, Outcome, Path, Purpose, Sendable, Store, StoreError};
+pub use observe::{LegView, Observed, RecordView, Release};
+pub use parties::{ChainError, Chains, FundingReply, NoChains, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
+
+use crate::error::Error;
+use crate::flow::Flow;
+use crate::request::OrderId;
+use crate::retry::{jittered, random};
+use crate::secret::Secret;
+use crate::track::Pace;
+use crate::transport::Transport;
+
+/// The shortest wait between two looks at an order, whatever pace was asked for.
+const FLOOR: Duration = Duration::from_millis(20);
+
+/// Runs swaps to their end.
+#[derive(Debug)]
+pub struct Driver<T, C, S, O> {
+    flow: Flow<T>,
+    chains: C,
+    store: S,
+    owner: O,
+    pace: Pace,
+    relayer_allowed: bool,
+    trust: Option<TrustTheService>,
+}
+
+/// Why a step was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriveError {
+    /// The order was refused. Nothing was signed or sent.
+    #[error("the order was refused")]
+    Refused(
+        #[from]
+        #[source]
+        Refusal,
+    ),
+    /// The owner's side did not sign.
+    #[error("nothing was signed")]
+    Owner(
+        #[from]
+        #[source]
+        OwnerError,
+    ),
+    /// What is kept cannot be read or written. Nothing was done that was not written down before.
+    #[error("the kept order cannot be read or written")]
+    Store(
+        #[from]
+        #[source]
+        StoreError,
+    ),
+    /// The order could not be created.
+    #[error("the order was not created")]
+    Create(#[source] Error),
+}
+
+impl DriveError {
+    /// Returns whether the same step may succeed later.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Store(_) => true,
+            Self::Create(error) => error.is_transient(),
+            Self::Refused(_) | Self::Owner(_) => false,
+        }
+    }
+}
+
+/// What one step came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Where the order stands.
+    #[serde(flatten)]
+    pub status: Status,
+    /// Whether something was done, so that it is worth looking again at once.
+    #[serde(skip)]
+    pub acted: bool,
+    /// What did not work this time, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// A change of one of the swaps that are driven.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Change {
+    /// The order.
+    pub id: OrderId,
+    /// Where it stands now, or why it could not be driven this time.
+    pub result: Result<Progress, DriveError>,
+}
+
+impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
+    /// Creates a driver. It gives the secret to nobody but the destination chain, and believes nobody but chains.
+    pub fn new(flow: Flow<T>, chains: C, store: S, owner: O) -> Self {
+        Self { flow, chains, store, owner, pace: Pace::default(), relayer_allowed: false, trust: None }
+    }
+
+    /// Sets how often orders are looked at.
+    #[must_use]
+    pub const fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// Lets the service's relayer redeem where the owner cannot: it is given the secret once the destination is funded.
+    #[must_use]
+    pub const fn with_relayer(mut self, allowed: bool) -> Self {
+        self.relayer_allowed = allowed;
+        self
+    }
+
+    /// Takes the service's word about chains without a connection of the caller's own. See [`TrustTheService`] for what that
+    /// risks.
+    #[must_use]
+    pub const fn with_trust(mut self, trust: Option<TrustTheService>) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Returns the flow.
+    #[must_use]
+    pub const fn flow(&self) -> &Flow<T> {
+        &self.flow
+    }
+
+    /// Returns the store.
+    #[must_use]
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    fn now(&self) -> u64 {
+        self.flow.client().transport().now()
+    }
+
+    fn entry(&self, event: Event) -> Entry {
+        Entry { at: self.now(), event }
+    }
+
+    /// Creates an order and keeps it. The secret must be one that can be found again whatever happens: derived, or kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SecretHashMismatch`] if the request does not name the secret's hash, [`Code::RecordSecretKnown`] if the hash is
+    /// that of another order that is kept; or whatever the service or the store fails with. An order that was created and not
+    /// kept is never paid.
+    pub async fn create(&self, request: CreateOrder, secret: Option<&Secret>) -> Result<OrderId, DriveError> {
+        if let Some(secret) = secret
+            && request.secret_hash != Some(secret.hash())
+        {
+            let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_expected(secret.hash());
+            return Err(DriveError::Refused(refusal));
+        }
+        if let Some(hash) = &request.secret_hash
+            && let Some(id) = self.store.order_of(hash)?
+        {
+            let reason = format!("the secret hash is that of order {id}: a secret belongs to one order");
+            return Err(DriveError::Refused(Refusal::new(Code::RecordSecretKnown, "/request/secret_hash").with_reason(reason)));
+        }
+        let swap = self.flow.create(request).await.map_err(|error| match error {
+            Error::Refused(refusal) | Error::Input(refusal) => DriveError::Refused(refusal),
+            other => DriveError::Create(other),
+        })?;
+        self.store.create(&swap, secret)?;
+        Ok(swap.id().clone())
+    }
+
+    /// Looks at one order, decides, and does one step.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`]; the order can be advanced again after any of them.
+    pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
+        let guard = self.store.lock(id)?;
+        let kept = self.store.load(id)?;
+        let means = Means::new(&kept, &self.owner, &self.chains, self.relayer_allowed, self.trust.is_some());
+        if let Some(outcome) = kept.outcome() {
+            return Ok(Progress { status: Status::Ended { outcome }, acted: false, trouble: None });
+        }
+        let (client, registry, policy) = (self.flow.client(), self.flow.registry(), self.flow.policy());
+        let observed = observe::observe(&kept, client, &self.chains, registry, policy, self.trust).await;
+        let Decision { status, action } = decide(&kept, &observed, means);
+        let mut progress = Progress { status, acted: false, trouble: trouble(&observed) };
+        let Some(action) = action else { return Ok(progress) };
+        let step = act::Step { driver: self, guard: &guard, kept: &kept, observed: &observed };
+        match step.act(&action).await? {
+            act::Done::Yes => progress.acted = true,
+            act::Done::Later(why) | act::Done::Rejected(why) => progress.trouble = Some(why),
+            act::Done::Waits => progress.status = waits(&action, progress.status),
+        }
+        Ok(progress)
+    }
+
+    /// Writes down that the owner has broadcast something that the driver could not: it is then waited for, not sent.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Store`].
+    pub fn mark_on_chain(&self, id: &OrderId, what: Sendable) -> Result<(), DriveError> {
+        let guard = self.store.lock(id)?;
+        Ok(self.store.append(&guard, &self.entry(Event::OnChain { what }))?)
+    }
+
+    /// Drives every order that is kept until it ends, all at the same time, and returns each change. Errors do not end it: what
+    /// failed is tried again. An order that was refused, or that the owner has to act on, is looked at again at the slowest
+    /// pace.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Store`] if the orders cannot be listed.
+    pub fn run(&self) -> Result<impl Stream<Item = Change> + use<'_, T, C, S, O>, DriveError> {
+        let orders = self.store.orders()?;
+        Ok(self.drive(orders))
+    }
+
+    /// Drives some orders, like [`Driver::run`].
+    pub fn drive(&self, orders: Vec<OrderId>) -> impl Stream<Item = Change> + use<'_, T, C, S, O> {
+        let tasks: FuturesUnordered<_> = orders.into_iter().map(|id| self.next_change(Task::new(id))).collect();
+        stream::unfold(tasks, move |mut tasks| async move {
+            let (change, task) = tasks.next().await?;
+            if let Some(task) = task {
+                tasks.push(self.next_change(task));
+            }
+            Some((change, tasks))
+        })
+    }
+
+    /// Advances one order until something changes; no task comes back when it has ended.
+    async fn next_change(&self, mut task: Task) -> (Change, Option<Task>) {
+        loop {
+            if !task.wait.is_zero() {
+                self.flow.client().transport().sleep(jittered(task.wait, random())).await;
+            }
+            let result = self.advance(&task.id).await;
+            let is_ended = matches!(&result, Ok(Progress { status: Status::Ended { .. }, acted: false, .. }));
+            let news = match &result {
+                Ok(progress) => format!("{:?}{:?}", progress.status, progress.trouble),
+                Err(error) => format!("{error:?}"),
+            };
+            task.wait = match &result {
+                Ok(progress) if progress.acted => Duration::ZERO,
+                Ok(progress) if progress.trouble.is_none() && !task.seen.contains(&news) => self.pace.quickest.max(FLOOR),
+                Ok(_) => self.pace.slower(task.wait).max(FLOOR),
+                Err(_) => self.pace.slowest.max(FLOOR),
+            };
+            // The same news twice is none; old news after other news is.
+            let is_news = task.last.as_ref() != Some(&news);
+            task.last = Some(news.clone());
+            task.seen.insert(news);
+            if is_news || is_ended {
+                let change = Change { id: task.id.clone(), result };
+                return (change, (!is_ended).then_some(task));
+            }
+        }
+    }
+}
+
+/// One order that is driven.
+struct Task {
+    id: OrderId,
+    wait: Duration,
+    last: Option<String>,
+    seen: BTreeSet<String>,
+}
+
+impl Task {
+    const fn new(id: OrderId) -> Self {
+        Self { id, wait: Duration::ZERO, last: None, seen: BTreeSet::new() }
+    }
+}
+
+/// Returns what could not be read, for people.
+fn trouble(observed: &Observed) -> Option<String> {
+    match &observed.record {
+        RecordView::Unknown(why) => Some(why.clone()),
+        _ => None,
+    }
+}
+
+/// Returns what an order waits for whose next step the owner has to do.
+fn waits(action: &Action, status: Status) -> Status {
+    let what = match action {
+        Action::Sign => return Status::Unsigned,
+        Action::Pay => OwnerTask::BroadcastFunding,
+        Action::Redeem { .. } => OwnerTask::Redeem,
+        Action::Refund => OwnerTask::Refund,
+        Action::End(_) => return status,
+    };
+    Status::NeedsOwner { what }
+}

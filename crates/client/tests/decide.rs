@@ -1,0 +1,388 @@
+//! What the driver decides: a row for each rule that keeps a swap from being lost. Nothing here does I/O.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use countersign_client::countersign::{
+    self, Code, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, SeenAt, VerifiedRecord,
+};
+use countersign_client::driver::{
+    Action, Entry, Event, KeptOrder, KeptTransaction, LegView, Means, Observed, Outcome, OwnerTask, Path, Purpose, RecordView, Release,
+    Sendable, Status, decide,
+};
+use countersign_client::{Secret, StoredSwap};
+use serde_json::json;
+use support::{Fixture, Step};
+
+const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
+const DEADLINE: u64 = 10_000;
+
+/// An order at some moment: paid, nothing seen yet, and everything connected.
+struct World {
+    kept: KeptOrder,
+    observed: Observed,
+    means: Means,
+    record: VerifiedRecord,
+}
+
+impl World {
+    /// Unsigned, with a record of this minute.
+    fn new() -> Self {
+        let secret = Secret::parse(SECRET).unwrap();
+        let fixture = Fixture::with_secret(&secret);
+        let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
+        let swap = StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap();
+        let (request, body) = (fixture.create(), fixture.at(Step::Created).to_string());
+        let proposal = Proposal::new(&request, swap.response()).with_record(body.as_bytes());
+        let record = countersign::verify_record(proposal, &registry, &Policy::default()).unwrap();
+        let mut observed = Observed::unknown(1_000, RecordView::Verified(Box::new(record.clone())));
+        observed.deadline = Some(DEADLINE);
+        observed.confirmation_time = 60;
+        observed.source = seen(HtlcState::Absent, false);
+        observed.destination = seen(HtlcState::Absent, false);
+        observed.release = Err(Hold::NotFunded);
+        let mut means = Means::default();
+        (means.owner_redeems, means.source_connected, means.destination_connected) = (true, true, true);
+        Self { kept: KeptOrder::new(swap, Some(secret)), observed, means, record }
+    }
+
+    /// Paid and seen on the source chain.
+    fn paid() -> Self {
+        let mut world = Self::new();
+        world.wrote([signed(Purpose::Funding), Event::Sending { what: Sendable::Funding }, Event::Sent { what: Sendable::Funding }]);
+        world.observed.source = seen(world.locked(5), true);
+        world
+    }
+
+    /// Paid by both sides.
+    fn funded() -> Self {
+        let mut world = Self::paid();
+        world.observed.destination = seen(world.locked(3), true);
+        world.observed.release = Ok(Release::Evidence(world.evidence()));
+        world
+    }
+
+    fn wrote<const N: usize>(&mut self, events: [Event; N]) {
+        self.kept.journal.extend(events.into_iter().map(|event| Entry { at: 900, event }));
+    }
+
+    fn locked(&self, elapsed: u64) -> HtlcState {
+        let terms = &self.record.terms.destination;
+        let locked = LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), terms.amount, terms.timelock, elapsed);
+        HtlcState::Locked(locked.with_token(terms.token.clone()))
+    }
+
+    fn evidence(&self) -> Funded {
+        let rule = countersign::FinalityRule::new(countersign::Finality::Depth(2), 2, 6);
+        Funded::judge(&self.record.terms, &self.locked(3), &SeenAt::new(100, "aa", 1_000, 4), &rule, 1_000).unwrap()
+    }
+
+    fn decide(&self) -> (Status, Option<Action>) {
+        let decision = decide(&self.kept, &self.observed, self.means);
+        (decision.status, decision.action)
+    }
+
+    fn action(&self) -> Option<Action> {
+        self.decide().1
+    }
+
+    fn status(&self) -> Status {
+        self.decide().0
+    }
+}
+
+fn seen(state: HtlcState, is_final: bool) -> LegView {
+    LegView::Seen { state, is_final }
+}
+
+fn redeemed(secret: bool) -> HtlcState {
+    let secret = secret.then(|| *Secret::parse(SECRET).unwrap().expose());
+    HtlcState::Redeemed { secret, transaction: Some("0xdead".to_owned()) }
+}
+
+fn refunded() -> HtlcState {
+    HtlcState::Refunded { transaction: None }
+}
+
+fn signed(purpose: Purpose) -> Event {
+    let transaction =
+        KeptTransaction { chain: "base".into(), role: "initiate".into(), id: "0x01".into(), payload: "02".into(), inputs: Vec::new() };
+    Event::Signed { purpose, transactions: vec![transaction], gasless: None }
+}
+
+const OWN: Option<Action> = Some(Action::Redeem { path: Path::Own, is_urgent: false });
+const OWN_URGENT: Option<Action> = Some(Action::Redeem { path: Path::Own, is_urgent: true });
+
+#[test]
+fn an_order_goes_from_signature_to_redemption() {
+    let mut world = World::new();
+    assert_eq!(world.decide(), (Status::Unsigned, Some(Action::Sign)));
+    world.wrote([signed(Purpose::Funding)]);
+    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay)));
+    let world = World::paid();
+    assert!(matches!(world.decide(), (Status::Waiting { code: "destination_not_funded", .. }, None)));
+    let mut world = World::funded();
+    assert_eq!(world.decide(), (Status::Redeeming, OWN));
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::Sending { what: Sendable::Redemption }]);
+    world.observed.destination = seen(redeemed(true), false);
+    assert_eq!(world.decide(), (Status::Redeeming, None), "in a block, and not final");
+    world.observed.destination = seen(redeemed(true), true);
+    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)));
+    world.wrote([Event::Ended { outcome: Outcome::Complete }]);
+    assert_eq!(world.decide(), (Status::Ended { outcome: Outcome::Complete }, None));
+}
+
+#[test]
+fn the_services_word_releases_nothing() {
+    let mut world = World::paid();
+    world.observed.destination = LegView::Stated(world.locked(3));
+    world.observed.release = Err(Hold::Unclear("no connection".to_owned()));
+    for relayer in [false, true] {
+        world.means.relayer_allowed = relayer;
+        assert_eq!(world.action(), None);
+    }
+    // The caller's explicit choice does.
+    world.means.trusts_the_service = true;
+    world.observed.release = Ok(Release::Trust);
+    assert_eq!(world.action(), OWN);
+}
+
+#[test]
+fn a_stated_redemption_of_the_source_does_not_make_the_secret_public() {
+    let mut world = World::paid();
+    world.means.relayer_allowed = true;
+    world.observed.source = LegView::Stated(redeemed(false));
+    assert_eq!(world.action(), None);
+}
+
+#[test]
+fn with_a_key_of_the_owner_the_service_never_gets_the_secret() {
+    let mut world = World::funded();
+    let mut request = world.kept.swap.request().clone();
+    request.destination.delegate = Some("aa".repeat(32));
+    world.kept = KeptOrder::new(StoredSwap::new(request, world.kept.swap.response()).unwrap(), Some(Secret::parse(SECRET).unwrap()));
+    world.wrote([Event::Sending { what: Sendable::Funding }]);
+    world.means.owner_redeems = false;
+    world.means.relayer_allowed = true;
+    for public in [None, Some(*Secret::parse(SECRET).unwrap().expose())] {
+        world.observed.public_secret = public;
+        assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None));
+    }
+    world.means.owner_redeems = true;
+    assert_eq!(world.action(), OWN_URGENT);
+}
+
+#[test]
+fn the_relayer_is_asked_only_where_the_owner_allows_it() {
+    let mut world = World::funded();
+    world.means.owner_redeems = false;
+    assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None));
+    world.means.relayer_allowed = true;
+    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Relayer, is_urgent: false }));
+    world.means.owner_redeems = true;
+    assert_eq!(world.action(), OWN, "the owner first");
+}
+
+#[test]
+fn a_secret_of_another_order_is_never_used() {
+    let mut world = World::funded();
+    world.kept.secret = Some(Secret::generate().unwrap());
+    assert!(matches!(world.decide(), (Status::Waiting { code: "no_secret", .. }, None)));
+}
+
+#[test]
+fn once_the_secret_has_left_nothing_delays_the_redemption() {
+    let mut world = World::paid();
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
+    let refusal = Refusal::new(Code::RecordChanged, "/order");
+    let holds = [Hold::NoTime { left: 1, needed: 6, unit: "blocks" }, Hold::NotFunded, Hold::Unclear(String::new())];
+    for hold in holds {
+        world.observed.release = Err(hold);
+        for record in [RecordView::Refused(refusal.clone()), RecordView::Unknown("503".to_owned())] {
+            world.observed.record = record;
+            assert_eq!(world.decide(), (Status::Redeeming, OWN_URGENT));
+        }
+    }
+    // The relayer has it already: it is asked again where the owner cannot redeem.
+    world.means.owner_redeems = false;
+    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Relayer, is_urgent: true }));
+}
+
+#[test]
+fn a_redemption_is_sent_again_more_and_more_slowly() {
+    let mut world = World::funded();
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
+    for (tries, wait) in [(1, 5), (2, 10), (3, 20), (12, 300), (80, 300)] {
+        world.kept.journal.retain(|entry| !matches!(entry.event, Event::Sending { what: Sendable::Redemption }));
+        for _ in 0..tries {
+            world.wrote([Event::Sending { what: Sendable::Redemption }]);
+        }
+        world.observed.now = 900 + wait - 1;
+        assert_eq!(world.action(), None, "{tries}");
+        world.observed.now = 900 + wait;
+        assert_eq!(world.action(), OWN_URGENT, "{tries}");
+        world.observed.now = 10;
+        assert_eq!(world.action(), OWN_URGENT, "a clock that was set back");
+    }
+}
+
+#[test]
+fn a_source_that_is_redeemed_first_means_redeem_now() {
+    let mut world = World::paid();
+    world.observed.source = seen(redeemed(true), false);
+    world.observed.destination = seen(world.locked(3), true);
+    world.observed.release = Err(Hold::NoTime { left: 1, needed: 6, unit: "blocks" });
+    assert_eq!(world.decide(), (Status::RedeemNow, OWN_URGENT));
+    // Also where the secret was the service's: the chain shows it.
+    world.kept.secret = None;
+    world.observed.public_secret = Some(*Secret::parse(SECRET).unwrap().expose());
+    assert_eq!(world.decide(), (Status::RedeemNow, OWN_URGENT));
+}
+
+#[test]
+fn a_theft_is_called_lost() {
+    let mut world = World::paid();
+    world.observed.source = seen(redeemed(true), true);
+    world.observed.destination = seen(refunded(), true);
+    assert_eq!(world.action(), Some(Action::End(Outcome::Lost)));
+    world.observed.destination = seen(HtlcState::Absent, true);
+    assert_eq!(world.decide(), (Status::Lost, None), "an absent payment may still come");
+    // What only the service states raises the alarm, and ends nothing.
+    world.observed.source = LegView::Stated(redeemed(false));
+    world.observed.destination = LegView::Stated(refunded());
+    assert_eq!(world.decide(), (Status::Lost, None));
+}
+
+#[test]
+fn complete_needs_proof() {
+    let mut world = World::paid();
+    world.observed.destination = LegView::Stated(redeemed(false));
+    assert_ne!(world.action(), Some(Action::End(Outcome::Complete)), "0xdead is no proof");
+    world.observed.public_secret = Some(*Secret::parse(SECRET).unwrap().expose());
+    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the right secret is");
+    let mut world = World::paid();
+    world.observed.destination = seen(redeemed(true), true);
+    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the chain is");
+}
+
+#[test]
+fn an_order_past_its_deadline_is_not_paid() {
+    for (left, action) in [(0, Action::End(Outcome::Expired)), (60, Action::End(Outcome::Expired)), (61, Action::Sign)] {
+        let mut world = World::new();
+        world.observed.now = DEADLINE - left;
+        assert_eq!(world.action(), Some(action), "{left} s left");
+    }
+    // Nor what was signed in time.
+    let mut world = World::new();
+    world.wrote([signed(Purpose::Funding)]);
+    world.observed.now = DEADLINE - 30;
+    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
+    // What the owner was handed to broadcast may be on its way.
+    world.means.source_connected = false;
+    assert_eq!(world.decide(), (Status::Paying, None));
+}
+
+#[test]
+fn nothing_is_signed_or_paid_on_an_old_or_refused_record() {
+    for is_signed in [false, true] {
+        let mut world = World::new();
+        if is_signed {
+            world.wrote([signed(Purpose::Funding)]);
+        }
+        world.observed.record = RecordView::Unknown("502".to_owned());
+        assert_eq!(world.action(), None);
+        world.observed.record = RecordView::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/timelock"));
+        assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
+    }
+}
+
+#[test]
+fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
+    let mut world = World::new();
+    world.wrote([signed(Purpose::Funding), Event::Sending { what: Sendable::Funding }]);
+    assert_eq!(world.action(), Some(Action::Pay), "the outcome is unknown: the same transaction goes again");
+    // Whatever the service says it has received.
+    world.observed.source = LegView::Stated(HtlcState::Absent);
+    assert_eq!(world.action(), Some(Action::Pay));
+    world.observed.now = DEADLINE + 1;
+    assert_eq!(world.action(), None, "too late: it would lock the funds for nothing");
+}
+
+#[test]
+fn a_record_that_changes_keeps_the_secret_in() {
+    let mut world = World::funded();
+    world.observed.record = RecordView::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/amount"));
+    assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
+    // The funds come back all the same.
+    world.observed.source = seen(world.locked(1_000_000), true);
+    assert_eq!(world.decide(), (Status::Refunding, Some(Action::Refund)));
+}
+
+#[test]
+fn a_service_that_is_down_does_not_keep_the_owner_from_redeeming() {
+    let mut world = World::funded();
+    world.observed.record = RecordView::Unknown("no connection".to_owned());
+    assert_eq!(world.action(), OWN);
+}
+
+#[test]
+fn funds_come_back_once_the_chain_has_counted_the_timelock() {
+    let mut world = World::paid();
+    let timelock = match world.locked(0) {
+        HtlcState::Locked(locked) => locked.timelock,
+        _ => unreachable!(),
+    };
+    world.observed.release = Err(Hold::NoTime { left: 1, needed: 6, unit: "blocks" });
+    for (elapsed, action) in [(timelock - 1, None), (timelock, None), (timelock + 1, Some(Action::Refund))] {
+        world.observed.source = seen(world.locked(elapsed), true);
+        assert_eq!(world.action(), action, "{elapsed}");
+    }
+    world.observed.source = seen(refunded(), false);
+    assert_eq!(world.decide(), (Status::Refunding, None));
+    world.observed.source = seen(refunded(), true);
+    assert_eq!(world.action(), Some(Action::End(Outcome::Refunded)));
+    // A refund that only the service states ends nothing.
+    world.observed.source = LegView::Stated(refunded());
+    assert_eq!(world.decide(), (Status::Refunding, None));
+}
+
+#[test]
+fn a_solver_that_takes_its_payment_back_is_no_reason_to_release() {
+    let mut world = World::funded();
+    world.observed.destination = seen(refunded(), true);
+    world.observed.release = Err(Hold::Refunded);
+    assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)));
+    assert_eq!(world.status(), Status::AwaitingRefund { reason: "the solver has taken the payment back".to_owned() });
+}
+
+#[test]
+fn a_payment_from_elsewhere_is_looked_for_and_given_up_at_last() {
+    let mut world = World::new();
+    world.wrote([Event::Sending { what: Sendable::Funding }]);
+    assert_eq!(world.decide(), (Status::Paying, None));
+    world.observed.now = DEADLINE + 24 * 3_600 + 1;
+    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
+    // Without a look at the chain, never.
+    world.observed.source = LegView::Stated(HtlcState::Absent);
+    assert_eq!(world.decide(), (Status::Paying, None));
+}
+
+#[test]
+fn what_the_driver_cannot_broadcast_is_handed_to_the_owner() {
+    let mut world = World::new();
+    world.wrote([signed(Purpose::Funding)]);
+    world.means.source_connected = false;
+    assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::BroadcastFunding }, None));
+    let mut world = World::funded();
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
+    world.means.destination_connected = false;
+    assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::BroadcastRedemption }, None));
+    assert_eq!(json!(world.status()), json!({"status": "needs_owner", "what": "broadcast_redemption"}));
+}

@@ -1,0 +1,248 @@
+//! Swaps driven to their end in a world that fails, lies and dies.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_client::driver::{DriveError, MemoryStore, Outcome, OwnerTask, Status, TrustTheService};
+use countersign_client::{OrderId, Pace, StreamExt};
+use support::world::{Malice, TestDriver, World};
+
+const HONEST: Malice = Malice {
+    only_says_funded: false,
+    keeps_the_secret: false,
+    changes_the_record: false,
+    refunds_at_the_last_moment: false,
+    never_pays: false,
+    pays_less: false,
+    loses_replies: false,
+    is_late: false,
+};
+
+/// Creates an order, however often the service fails.
+async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
+    let (fixture, secret) = world.order(number);
+    driver.create(fixture.create(), Some(&secret)).await.unwrap()
+}
+
+/// Drives until every order ends, or for four days.
+async fn run(driver: &TestDriver) -> Vec<(OrderId, Outcome)> {
+    let mut ends = Vec::new();
+    let all = async {
+        let mut changes = std::pin::pin!(driver.run().unwrap());
+        while let Some(change) = changes.next().await {
+            if let Ok(progress) = &change.result
+                && let Status::Ended { outcome } = progress.status
+                && !progress.acted
+            {
+                ends.push((change.id, outcome));
+            }
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(4 * 86_400), all).await;
+    ends
+}
+
+/// Drives one order for a while and returns its last status.
+async fn last_status(driver: &TestDriver, seconds: u64) -> Status {
+    let mut last = Status::Unsigned;
+    let all = async {
+        let mut changes = std::pin::pin!(driver.run().unwrap());
+        while let Some(change) = changes.next().await {
+            match change.result {
+                Ok(progress) => last = progress.status,
+                Err(DriveError::Refused(refusal)) => last = Status::Refused { reason: refusal.to_string() },
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(seconds), all).await;
+    last
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_swap_completes_by_the_owners_own_redemption() {
+    let world = World::new(0, HONEST);
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
+    assert_eq!(world.end(&id), (1, true, false));
+    assert!(world.leaked.lock().unwrap().is_empty(), "the service never learned the secret before the chain did");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
+    let world = World::new(50, HONEST);
+    let driver = world.driver(MemoryStore::default());
+    let mut ids = Vec::new();
+    for number in 1..=200 {
+        let (fixture, secret) = world.order(number);
+        // Creating is the caller's to repeat: an order that was created and not kept is never paid.
+        loop {
+            match driver.create(fixture.create(), Some(&secret)).await {
+                Ok(id) => break ids.push(id),
+                Err(DriveError::Create(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    let ends = run(&driver).await;
+    assert_eq!(ends.len(), 200);
+    assert!(ends.iter().all(|(_, outcome)| *outcome == Outcome::Complete), "{ends:?}");
+    for id in &ids {
+        assert_eq!(world.end(id), (1, true, false), "{id}");
+    }
+}
+
+/// The process dies at 200 random moments; each time a new one goes on from what is kept.
+#[tokio::test(start_paused = true)]
+async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() {
+    let mut deaths = 0;
+    for seed in 0.. {
+        let world = World::new(if seed % 2 == 0 { 0 } else { 50 }, HONEST);
+        world.seed(seed);
+        let store = MemoryStore::default();
+        let id = loop {
+            let driver = world.driver(store.clone());
+            let (fixture, secret) = world.order(seed + 1);
+            if let Ok(id) = driver.create(fixture.create(), Some(&secret)).await {
+                break id;
+            }
+        };
+        loop {
+            world.light(u32::try_from(world.roll(30)).unwrap());
+            let driver = world.driver(store.clone());
+            tokio::select! {
+                ends = run(&driver) => {
+                    assert_eq!(ends, [(id.clone(), Outcome::Complete)], "seed {seed}");
+                    break;
+                }
+                () = world.died.notified() => deaths += 1,
+            }
+        }
+        assert_eq!(world.end(&id), (1, true, false), "seed {seed}");
+        if deaths >= 200 {
+            return;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_drivers_of_one_store_do_not_act_twice() {
+    for seed in 0..10 {
+        let world = World::new(20, HONEST);
+        world.seed(seed);
+        let store = MemoryStore::default();
+        let (one, other) = (world.driver(store.clone()), world.driver(store.clone()));
+        let id = loop {
+            let (fixture, secret) = world.order(1);
+            if let Ok(id) = one.create(fixture.create(), Some(&secret)).await {
+                break id;
+            }
+        };
+        let (first, second) = tokio::join!(run(&one), run(&other));
+        assert_eq!((first.len(), second.len()), (1, 1));
+        assert_eq!(world.end(&id), (1, true, false));
+    }
+}
+
+/// A lie of the service or the solver: the secret stays, and the funds come back.
+#[tokio::test(start_paused = true)]
+async fn lies_release_nothing_and_the_funds_come_back() {
+    let lies = [
+        Malice { only_says_funded: true, ..HONEST },
+        Malice { never_pays: true, ..HONEST },
+        Malice { pays_less: true, ..HONEST },
+        Malice { changes_the_record: true, ..HONEST },
+        Malice { refunds_at_the_last_moment: true, ..HONEST },
+    ];
+    for malice in lies {
+        let world = World::new(0, malice);
+        // Nothing happens for a day, until the source's timelock has passed.
+        let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
+        let driver = world.driver(MemoryStore::default()).with_relayer(true).with_pace(pace);
+        let id = create(&driver, &world, 1).await;
+        let ends = run(&driver).await;
+        let (fundings, paid, stolen) = world.end(&id);
+        assert!(fundings == 1 && !paid && !stolen, "{malice:?}: {fundings} {paid} {stolen}");
+        assert!(world.leaked.lock().unwrap().is_empty(), "{malice:?}");
+        assert!(world.is_refunded(&id), "{malice:?}: {ends:?}");
+        assert_eq!(ends, [(id, Outcome::Refunded)], "{malice:?}");
+    }
+}
+
+/// A relayer that keeps the secret to itself: the owner redeems.
+#[tokio::test(start_paused = true)]
+async fn a_relayer_that_relays_nothing_is_overtaken() {
+    let world = World::new(0, Malice { keeps_the_secret: true, loses_replies: true, ..HONEST });
+    let driver = world.driver(MemoryStore::default()).with_relayer(true);
+    let id = create(&driver, &world, 1).await;
+    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
+    assert_eq!(world.end(&id), (1, true, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_is_too_late_is_not_signed() {
+    let world = World::new(0, Malice { is_late: true, ..HONEST });
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Expired)]);
+    assert_eq!(world.end(&id), (0, false, false));
+}
+
+/// Without a connection to the destination chain the service's word is not enough, unless the caller says so.
+#[tokio::test(start_paused = true)]
+async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service() {
+    for malice in [HONEST, Malice { only_says_funded: true, ..HONEST }] {
+        let mut world = World::new(0, malice);
+        Arc::get_mut(&mut world).unwrap().connected = false;
+        let driver = world.driver(MemoryStore::default()).with_relayer(true);
+        create(&driver, &world, 1).await;
+        let status = last_status(&driver, 600).await;
+        assert!(matches!(status, Status::Waiting { code: "destination_unclear", .. }), "{status:?}");
+        assert!(world.leaked.lock().unwrap().is_empty());
+    }
+    let mut world = World::new(0, HONEST);
+    Arc::get_mut(&mut world).unwrap().connected = false;
+    let driver = world.driver(MemoryStore::default()).with_relayer(true).with_trust(Some(TrustTheService));
+    let id = create(&driver, &world, 1).await;
+    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
+    // What the trust risks: nothing on chain, and the secret is gone.
+    let mut world = World::new(0, Malice { only_says_funded: true, ..HONEST });
+    Arc::get_mut(&mut world).unwrap().connected = false;
+    let driver = world.driver(MemoryStore::default()).with_relayer(true).with_trust(Some(TrustTheService));
+    create(&driver, &world, 1).await;
+    last_status(&driver, 600).await;
+    assert!(!world.leaked.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_belongs_to_one_order() {
+    let world = World::new(0, HONEST);
+    let driver = world.driver(MemoryStore::default());
+    create(&driver, &world, 1).await;
+    let (fixture, secret) = world.order(1);
+    let again = driver.create(fixture.create(), Some(&secret)).await;
+    assert!(matches!(&again, Err(DriveError::Refused(refusal)) if refusal.code().name() == "record_secret_known"), "{again:?}");
+    let (other, _) = world.order(2);
+    let mixed = driver.create(other.create(), Some(&secret)).await;
+    assert!(matches!(&mixed, Err(DriveError::Refused(refusal)) if refusal.code().name() == "secret_hash_mismatch"), "{mixed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_owner_cannot_redeem_and_the_relayer_may_not_the_driver_says_so() {
+    let mut world = World::new(0, HONEST);
+    Arc::get_mut(&mut world).unwrap().connected = false;
+    let driver = world.driver(MemoryStore::default()).with_trust(Some(TrustTheService));
+    create(&driver, &world, 1).await;
+    assert_eq!(last_status(&driver, 600).await, Status::NeedsOwner { what: OwnerTask::Redeem });
+}

@@ -1,0 +1,417 @@
+//! A service, two chains, a solver and an owner, on virtual time: honest, failing, or malicious on request.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use countersign_client::countersign::json::{self, Node};
+use countersign_client::countersign::{self, HtlcState, HtlcTerms, LockedHtlc, Policy, Registry, SeenAt, Verified};
+use countersign_client::driver::{
+    ChainError, Chains, Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding,
+};
+use countersign_client::{
+    Api, Client, Flow, OrderId, Pace, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind,
+};
+use serde_json::{Value, json};
+
+use super::Fixture;
+
+/// Seconds in which the solver pays after the owner, and in which it redeems after the secret is public.
+const SOLVER: u64 = 30;
+/// Seconds in which a transaction is in a block, and in which that block is final.
+const BLOCK: u64 = 4;
+const FINAL: u64 = 12;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Malice {
+    /// The service says that the destination is funded, and nothing is on chain.
+    pub only_says_funded: bool,
+    /// The service takes the secret and relays nothing.
+    pub keeps_the_secret: bool,
+    /// Later records have another destination amount.
+    pub changes_the_record: bool,
+    /// The solver takes its payment back between the driver's two looks.
+    pub refunds_at_the_last_moment: bool,
+    /// The solver never pays.
+    pub never_pays: bool,
+    /// The solver pays one unit less.
+    pub pays_less: bool,
+    /// Every PATCH is acted on, and its reply lost.
+    pub loses_replies: bool,
+    /// The service names the deadline of a record in the past.
+    pub is_late: bool,
+}
+
+/// One order, as the chains and the service have it. Times are of the virtual clock.
+
+struct Order {
+    fixture: Fixture,
+    secret: [u8; 32],
+    funded_at: Option<u64>,
+    /// The different fundings that were seen: more than one pays twice.
+    fundings: BTreeSet<String>,
+    redeemed_at: Option<u64>,
+    refunded_at: Option<u64>,
+    destination_refunded: bool,
+    looks: u32,
+}
+
+/// Everything outside the driver.
+pub struct World {
+    start: tokio::time::Instant,
+    epoch: u64,
+    orders: Mutex<BTreeMap<String, Order>>,
+    dice: Mutex<u64>,
+    /// Faults in a thousand, of every kind.
+    pub faults: u64,
+    pub malice: Malice,
+    /// Operations until the process dies.
+    fuse: Mutex<Option<u32>>,
+    pub died: tokio::sync::Notify,
+    /// Every secret that reached the service.
+    pub leaked: Mutex<Vec<[u8; 32]>>,
+    pub connected: bool,
+    pub registry: Arc<Registry>,
+}
+
+impl World {
+    pub fn new(faults: u64, malice: Malice) -> Arc<Self> {
+        let registry = Registry::from_json(super::registry_text().as_bytes()).unwrap();
+        Arc::new(Self {
+            start: tokio::time::Instant::now(),
+            // The fixtures' orders were created then.
+            epoch: Fixture::load("evm-record-evm-v2").created() + 10,
+            orders: Mutex::default(),
+            dice: Mutex::new(0x9e37_79b9_7f4a_7c15),
+            faults,
+            malice,
+            fuse: Mutex::new(None),
+            died: tokio::sync::Notify::new(),
+            leaked: Mutex::default(),
+            connected: true,
+            registry: Arc::new(registry),
+        })
+    }
+
+    pub fn time(&self) -> u64 {
+        self.epoch + self.start.elapsed().as_secs()
+    }
+
+    pub fn seed(&self, seed: u64) {
+        *self.dice.lock().unwrap() ^= seed.wrapping_mul(0xd134_2543_de82_ef95) | 1;
+    }
+
+    /// A number below a bound, by xorshift.
+    pub fn roll(&self, below: u64) -> u64 {
+        let mut dice = self.dice.lock().unwrap();
+        *dice ^= *dice << 13;
+        *dice ^= *dice >> 7;
+        *dice ^= *dice << 17;
+        *dice % below
+    }
+
+    /// The process dies after some operations.
+    pub fn light(&self, operations: u32) {
+        *self.fuse.lock().unwrap() = Some(operations);
+    }
+
+    /// One operation outside the process: it may be the last.
+    async fn operation(&self) {
+        let burnt = match &mut *self.fuse.lock().unwrap() {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
+        if burnt {
+            self.died.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// An order of its own, whose secret the owner knows.
+    pub fn order(&self, number: u64) -> (Fixture, Secret) {
+        let secret = Secret::parse(&format!("{:064x}", 0xabcd_ef01_2345_u64 + number)).unwrap();
+        let mut fixture = Fixture::with_secret(&secret);
+        let id = format!("{number:064x}");
+        let old = fixture.order_id().to_owned();
+        let swap = |value: &Value| serde_json::from_str(&value.to_string().replace(&old, &id)).unwrap();
+        (fixture.order, fixture.response) = (swap(&fixture.order), swap(&fixture.response));
+        if self.malice.is_late {
+            fixture.order["deadline"] = json!(self.epoch - 60);
+        }
+        let order = Order {
+            fixture: fixture.clone(),
+            secret: *secret.expose(),
+            funded_at: None,
+            fundings: BTreeSet::new(),
+            redeemed_at: None,
+            refunded_at: None,
+            destination_refunded: false,
+            looks: 0,
+        };
+        self.orders.lock().unwrap().insert(id.clone(), order);
+        (fixture, secret)
+    }
+
+    /// The driver of one process.
+    pub fn driver(self: &Arc<Self>, store: MemoryStore) -> TestDriver {
+        let api = Api::new("https://service.example", None).unwrap();
+        let client = Client::new(api, Arc::clone(self)).with_retry(Retry { attempts: 1, ..Retry::default() });
+        let flow = Flow::new(client, Arc::clone(&self.registry), Policy::default());
+        let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(20) };
+        Driver::new(flow, Arc::clone(self), store, Arc::clone(self)).with_pace(pace)
+    }
+
+    /// What became of an order: the number of different fundings, whether the owner is paid, and whether the solver has both.
+    pub fn end(&self, id: &OrderId) -> (usize, bool, bool) {
+        let orders = self.orders.lock().unwrap();
+        let order = &orders[id.as_str()];
+        let paid = order.redeemed_at.is_some() && !order.destination_refunded;
+        let stolen = self.leaked.lock().unwrap().contains(&order.secret) && !paid;
+        (order.fundings.len(), paid, stolen)
+    }
+
+    pub fn is_refunded(&self, id: &OrderId) -> bool {
+        self.orders.lock().unwrap()[id.as_str()].refunded_at.is_some()
+    }
+
+    fn is_destination_funded(&self, order: &Order, now: u64) -> bool {
+        !self.malice.never_pays && !self.malice.only_says_funded && order.funded_at.is_some_and(|at| now >= at + SOLVER)
+    }
+
+    fn record(&self, order: &Order) -> Value {
+        let now = self.time();
+        let mut record = order.fixture.order.clone();
+        let mut set = |leg: &str, fields: Value| {
+            for (name, value) in fields.as_object().unwrap() {
+                record[leg][name] = value.clone();
+            }
+        };
+        let funded = |leg: &str, at: u64| {
+            let time = jiff::Timestamp::from_second(at as i64).unwrap().to_string();
+            json!({"initiate_tx_hash": format!("0x{}", "aa".repeat(32)), "initiate_block_number": "1234", "initiate_timestamp": time,
+                   "filled_amount": order.fixture.order[leg]["amount"], "current_confirmations": 1})
+        };
+        if let Some(at) = order.funded_at.filter(|at| now >= at + BLOCK) {
+            set("source_swap", funded("source_swap", at));
+        }
+        let says_funded = self.malice.only_says_funded && order.funded_at.is_some();
+        if says_funded || self.is_destination_funded(order, now) {
+            set("destination_swap", funded("destination_swap", order.funded_at.unwrap() + SOLVER));
+        }
+        if let Some(at) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
+            let (hash, secret) = (format!("0x{}", "bb".repeat(32)), hex(&order.secret));
+            set("destination_swap", json!({"redeem_tx_hash": hash, "redeem_block_number": "1240", "secret": secret}));
+            if now >= at + SOLVER {
+                set("source_swap", json!({"redeem_tx_hash": hash, "redeem_block_number": "1250", "secret": secret}));
+            }
+        }
+        if order.refunded_at.is_some_and(|at| now >= at + BLOCK) {
+            set("source_swap", json!({"refund_tx_hash": format!("0x{}", "cc".repeat(32)), "refund_block_number": "1260"}));
+        }
+        if self.malice.changes_the_record && order.funded_at.is_some() {
+            record["affiliate_fees"] = json!([]);
+            record["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+        }
+        record
+    }
+
+    fn fund(&self, id: &str, funding: &str) {
+        let mut orders = self.orders.lock().unwrap();
+        let order = orders.get_mut(id).unwrap();
+        order.fundings.insert(funding.to_owned());
+        let now = self.time();
+        order.funded_at.get_or_insert(now);
+    }
+
+    fn reply(&self, request: &Request) -> Response {
+        let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
+        let whole = |status, body: String| Response { status, retry_after: None, body: body.into() };
+        let ok = |result: &Value| whole(200, format!(r#"{{"status":"Ok","result":{result}}}"#));
+        let path = request.url.path().to_owned();
+        match request.method.name() {
+            "POST" => {
+                let asked: Value = serde_json::from_str(&body).unwrap();
+                let orders = self.orders.lock().unwrap();
+                let order = orders.values().find(|order| order.fixture.order["source_swap"]["secret_hash"] == asked["secret_hash"]);
+                whole(200, order.unwrap().fixture.response.to_string())
+            }
+            "GET" => {
+                let id = path.rsplit('/').next().unwrap();
+                ok(&self.record(&self.orders.lock().unwrap()[id]))
+            }
+            _ => {
+                let id = path.rsplit('/').next().unwrap();
+                match request.url.query().unwrap() {
+                    "action=initiate" => self.fund(id, &body),
+                    "action=redeem" => {
+                        let now = self.time();
+                        let mut orders = self.orders.lock().unwrap();
+                        let order = orders.get_mut(id).unwrap();
+                        self.leaked.lock().unwrap().push(order.secret);
+                        if !self.malice.keeps_the_secret && self.is_destination_funded(order, now) {
+                            order.redeemed_at.get_or_insert(now);
+                        }
+                    }
+                    "action=refund" => {
+                        let now = self.time();
+                        self.orders.lock().unwrap().get_mut(id).unwrap().refunded_at.get_or_insert(now);
+                    }
+                    other => panic!("{other}"),
+                }
+                ok(&json!("0xtransaction"))
+            }
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub type TestDriver = Driver<Arc<World>, Arc<World>, MemoryStore, Arc<World>>;
+
+impl Transport for World {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        self.operation().await;
+        tokio::time::sleep(Duration::from_millis(20 + self.roll(200))).await;
+        let fault = self.roll(1_000) < self.faults;
+        let whole = |status, body: &str| Ok(Response { status, retry_after: None, body: body.into() });
+        let kind = if fault { self.roll(10) } else { 99 };
+        match kind {
+            0 => return Err(TransportError::new(TransportErrorKind::Connect, "refused")),
+            1 => return Err(TransportError::new(TransportErrorKind::Timeout, "no answer")),
+            2 => return whole(500, "<html>oops</html>"),
+            3 => return whole(502, "<html>bad gateway</html>"),
+            4 => return whole(408, ""),
+            5 => return whole(302, ""),
+            6 => return whole(504, "timeout"),
+            _ => {}
+        }
+        let reply = self.reply(request);
+        self.operation().await;
+        match kind {
+            7 => Err(TransportError::new(TransportErrorKind::Interrupted, "reset")),
+            8 => whole(200, r#"{"status":"Ok","resu"#),
+            9 => whole(200, "<html>maintenance</html>"),
+            _ if self.malice.loses_replies && request.method.name() == "PATCH" => {
+                Err(TransportError::new(TransportErrorKind::Interrupted, "lost"))
+            }
+            _ => Ok(reply),
+        }
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+
+    fn now(&self) -> u64 {
+        self.time()
+    }
+}
+
+impl Chains for World {
+    async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), ChainError> {
+        self.operation().await;
+        tokio::time::sleep(Duration::from_millis(10 + self.roll(90))).await;
+        if self.roll(1_000) < self.faults {
+            return Err(ChainError::Unavailable("503".to_owned()));
+        }
+        let now = self.time();
+        let mut orders = self.orders.lock().unwrap();
+        let order = orders.values_mut().find(|order| countersign::SecretHash::of(&order.secret) == terms.secret_hash).unwrap();
+        let seen = |at: u64| {
+            let depth = (now - at) / BLOCK;
+            SeenAt::new(now, "aa", now, depth).with_marks(now >= at + FINAL, now >= at + 2 * FINAL)
+        };
+        let locked = |amount, at: u64| {
+            let elapsed = (now - at) / 2;
+            LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), amount, terms.timelock, elapsed)
+                .with_token(terms.token.clone())
+        };
+        let absent = (HtlcState::Absent, SeenAt::new(now, "aa", now, 0));
+        let secret = Some(order.secret);
+        if terms.chain == "base" {
+            return Ok(match (order.funded_at, order.redeemed_at, order.refunded_at) {
+                (_, _, Some(at)) if now >= at + BLOCK => (HtlcState::Refunded { transaction: None }, seen(at)),
+                (_, Some(at), _) if now >= at + SOLVER => (HtlcState::Redeemed { secret, transaction: None }, seen(at + SOLVER)),
+                (Some(at), ..) if now >= at + BLOCK => (HtlcState::Locked(locked(terms.amount, at)), seen(at)),
+                _ => absent,
+            });
+        }
+        order.looks += 1;
+        let funded = order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER);
+        let Some(at) = funded else { return Ok(absent) };
+        if self.malice.refunds_at_the_last_moment && now >= at + FINAL {
+            if order.destination_refunded {
+                return Ok((HtlcState::Refunded { transaction: None }, seen(at + FINAL)));
+            }
+            // The next look finds it gone.
+            order.destination_refunded = true;
+        }
+        if let Some(redeemed) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
+            return Ok((HtlcState::Redeemed { secret, transaction: None }, seen(redeemed)));
+        }
+        let amount = if self.malice.pays_less { terms.amount - countersign::U256::from(1) } else { terms.amount };
+        Ok((HtlcState::Locked(locked(amount, at)), seen(at)))
+    }
+
+    async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), ChainError> {
+        self.operation().await;
+        if self.roll(1_000) < self.faults {
+            return Err(ChainError::Unavailable("503".to_owned()));
+        }
+        let now = self.time();
+        {
+            let mut orders = self.orders.lock().unwrap();
+            let order = orders.get_mut(&transaction.payload).unwrap();
+            match transaction.role.as_str() {
+                "redeem" if order.destination_refunded => {}
+                "redeem" => drop(order.redeemed_at.get_or_insert(now)),
+                "refund" => drop(order.refunded_at.get_or_insert(now)),
+                other => panic!("{other}"),
+            }
+        }
+        self.operation().await;
+        Ok(())
+    }
+
+    fn has(&self, _: &str) -> bool {
+        self.connected
+    }
+}
+
+/// The owner signs with the fixture's key. A signature is the same each time; a real wallet's may differ, which is why it is
+/// made once.
+impl Owner for World {
+    async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        self.operation().await;
+        let wallet = self.orders.lock().unwrap()[order.order_id()].fixture.wallet.clone();
+        let text = wallet.to_string();
+        let wallet = json::parse(text.as_bytes()).unwrap();
+        let mut unsigned = countersign_batch::prepare(order, Node::root(&wallet, "/wallet"))?;
+        let value: Value = serde_json::from_str(&text).unwrap();
+        countersign_batch::sign(&mut unsigned, value["secret_key"].as_str().unwrap())?;
+        let mut funding = SignedFunding::from_signed(&unsigned.finish().unwrap(), "base");
+        // What is signed a second time differs: if it were sent, the order would be paid twice.
+        funding.gasless = funding.gasless.map(|signature| format!("{signature}{:02x}", self.roll(256)));
+        Ok(FundingReply::Signed(funding))
+    }
+
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+        self.operation().await;
+        let role = if task.purpose == Purpose::Redemption { "redeem" } else { "refund" };
+        assert_eq!(task.secret.is_some(), task.purpose == Purpose::Redemption);
+        let chain = task.leg.of(task.record).chain.clone();
+        let id = task.record.order_id.clone();
+        Ok(Some(vec![KeptTransaction { chain, role: role.into(), id: format!("0x{id}"), payload: id, inputs: Vec::new() }]))
+    }
+
+    fn can_redeem(&self, _: &str) -> bool {
+        self.connected
+    }
+}

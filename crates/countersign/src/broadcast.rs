@@ -1,0 +1,45 @@
+//! What is kept of a signed transaction, and sent to nodes.
+
+use countersign_core::{Role, SignedTransaction};
+
+use crate::states::{Signed, Transaction};
+
+/// A signed transaction as text: it can be kept, and sent again later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Broadcast {
+    /// What it does.
+    pub role: Role,
+    /// Its id, as explorers write it.
+    pub id: String,
+    /// What nodes take: the bytes in hex; on Starknet and Sui the JSON that their interfaces take.
+    pub payload: String,
+    /// The outputs that it spends, on Bitcoin-like chains: two transactions that share one cannot both be mined.
+    pub spends: Vec<String>,
+}
+
+impl Signed {
+    /// Returns the transactions in the order in which they are broadcast, as text.
+    #[must_use]
+    pub fn broadcasts(&self) -> Vec<Broadcast> {
+        let transactions = self.transactions().into_iter();
+        transactions.map(|transaction| self.broadcast(transaction)).collect()
+    }
+
+    fn broadcast(&self, transaction: SignedTransaction<Transaction>) -> Broadcast {
+        let SignedTransaction { role, id, bytes, native, .. } = transaction;
+        let hex = |bytes: Vec<u8>| hex::encode(bytes);
+        #[allow(unreachable_patterns, reason = "a build can be without other families")]
+        let (payload, spends) = match (self, native) {
+            #[cfg(feature = "starknet")]
+            (_, Transaction::Starknet(native)) => (serde_json::to_string(&native).unwrap_or_default(), Vec::new()),
+            // The bytes of a Sui transaction are without its signatures.
+            #[cfg(feature = "sui")]
+            (Self::Sui(order), _) => (serde_json::to_string(&order.payloads().execution()).unwrap_or_default(), Vec::new()),
+            #[cfg(feature = "bitcoin")]
+            (_, Transaction::Bitcoin(native)) => (hex(bytes), native.input.iter().map(|input| input.previous_output.to_string()).collect()),
+            _ => (hex(bytes), Vec::new()),
+        };
+        Broadcast { role, id, payload, spends }
+    }
+}
