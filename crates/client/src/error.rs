@@ -70,7 +70,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call may succeed later: the network failed, or the service is busy.
+    /// Returns whether the same call may succeed later: the network failed, or the service or something before it.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
@@ -104,7 +104,7 @@ impl Error {
 }
 
 pub(crate) const fn is_busy(status: u16) -> bool {
-    matches!(status, 429 | 503)
+    matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
 }
 
 /// No complete response arrived.

@@ -26,7 +26,7 @@ impl Default for Retry {
 impl Retry {
     /// Returns how long to wait before attempt `next` (2, 3, ..) after `error`; `None` if there is none.
     ///
-    /// A GET is repeated after a broken or missing connection, 429 and 503. A POST or PATCH is repeated only if no
+    /// A GET is repeated after a broken or missing connection, and after a status that says that the fault may pass. A POST or PATCH is repeated only if no
     /// connection was established: anything else may have been acted on.
     pub(crate) fn wait(&self, method: Method, error: &Error, next: u32, jitter: u64) -> Option<Duration> {
         let again = match method {
@@ -88,7 +88,10 @@ mod tests {
             (broken(Encoded), false, false),
             (busy(429, None), true, false),
             (busy(503, None), true, false),
-            (busy(500, None), false, false),
+            (busy(500, None), true, false),
+            (busy(502, None), true, false),
+            (busy(504, None), true, false),
+            (busy(408, None), true, false),
             (busy(404, None), false, false),
         ] {
             assert_eq!(retry.wait(Method::Get, &error, 2, 0).is_some(), get, "{error}");

@@ -63,8 +63,8 @@ struct Memory {
 ///
 /// Client and registry may be references, or owned by the stream ([`Arc`](std::sync::Arc)).
 ///
-/// `verify` checks each response before it becomes an item. A permanent failure, also one of `verify`, is the last item. After a
-/// transient failure the stream continues at its slowest pace.
+/// `verify` checks each response before it becomes an item; what it refuses is the last item. After any other failure the
+/// stream continues at its slowest pace: a paid order is watched until it ends.
 pub fn track<T: Transport>(
     client: impl Deref<Target = Client<T>>,
     registry: impl Deref<Target = Registry>,
@@ -108,7 +108,8 @@ where
             let record = match answer.and_then(|answer| (self.verify)(&answer).map(|()| answer.value)) {
                 Ok(record) => record,
                 Err(error) => {
-                    self.memory.done = !error.is_transient();
+                    // What is under way is watched until it ends: only a refusal ends the watch.
+                    self.memory.done = matches!(error, Error::Refused(_) | Error::Input(_));
                     self.memory.wait = self.pace.slowest;
                     return Some(Err(error));
                 }

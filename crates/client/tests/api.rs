@@ -7,9 +7,10 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use countersign_client::countersign::{AssetId, Code, Policy, Refusal, Registry};
+use countersign_client::driver::TrustTheService;
 use countersign_client::{
-    Answer, Api, AppId, BoxTransport, Client, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace, Progress, Request, Response,
-    Secret, StoredSwap, StreamExt, Timeouts, Transport, VerifiedSwap, track,
+    Answer, Api, AppId, BoxTransport, Client, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace, Progress, Release, Request,
+    Response, Secret, StoredSwap, StreamExt, Timeouts, Transport, VerifiedSwap, track,
 };
 use support::memory::{Memory, ok};
 use support::{Fixture, Service};
@@ -34,7 +35,7 @@ fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap
     moves(&flow.create(swap.request().clone()));
     moves(&flow.verify(swap));
     moves(&flow.follow(swap));
-    moves(&flow.redeem(swap, secret));
+    moves(&flow.redeem(swap, secret, Release::Trust(TrustTheService)));
     moves(&flow.refund(id));
     moves(&flow.instant_refund(swap, |_, _| Ok(Vec::new())));
     moves(&flow.watch(swap, Pace::default()));

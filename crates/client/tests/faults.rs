@@ -66,7 +66,7 @@ async fn bodies_that_are_no_answer() {
         (Reply::json(200, r#"{"status":"Ok","result":[1]}"#), ("wrong_type", 1)),
         (Reply::json(200, r#"{"status":"Error","error":"no liquidity"}"#), ("service_error", 1)),
         (Reply::json(400, r#"{"status":"Error","error":"no liquidity"}"#), ("service_error", 1)),
-        (Reply::json(502, html), ("http_status", 1)),
+        (Reply::json(502, html), ("http_status", 3)),
         (Reply::json(404, ""), ("http_status", 1)),
         (with("content-encoding", "gzip"), ("transport_encoded", 1)),
         (with("content-encoding", "br"), ("transport_encoded", 1)),

@@ -18,9 +18,10 @@ use std::time::Duration;
 use countersign_batch::Artefacts;
 use countersign_client::countersign::json::{self, Node};
 use countersign_client::countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Unsigned, Verified};
+use countersign_client::driver::TrustTheService;
 use countersign_client::{
-    Api, AppId, Client, Error, Flow, Http, Pace, Request, Response, Retry, Secret, State, StoredSwap, StreamExt, Timeouts, Transport,
-    TransportErrorKind, VerifiedSwap,
+    Api, AppId, Client, Error, Flow, Http, Pace, Release, Request, Response, Retry, Secret, State, StoredSwap, StreamExt, Timeouts,
+    Transport, TransportErrorKind, VerifiedSwap,
 };
 use serde_json::{Value, json};
 use support::memory::{Memory, ok};
@@ -244,7 +245,11 @@ async fn redeem(
         asked.lock().unwrap().push(format!("{} {body}", request.method.name()));
         if request.method.name() == "GET" { ok(&record) } else { serve(fixture, step, request) }
     });
-    let result = flow(client, fixture).redeem(&stored(fixture), secret).await.map(drop).map_err(|error| error.code().to_owned());
+    let result = flow(client, fixture)
+        .redeem(&stored(fixture), secret, Release::Trust(TrustTheService))
+        .await
+        .map(drop)
+        .map_err(|error| error.code().to_owned());
     let asked = asked.lock().unwrap().clone();
     (result, asked)
 }
@@ -254,7 +259,7 @@ async fn the_secret_leaves_only_when_it_is_safe() {
     let secret = Secret::generate().unwrap();
     let fixture = Fixture::with_secret(&secret);
     // Funded 600 s after creation; arbitrum's 600 blocks are nominally 7200 s.
-    let (funded, headroom) = (fixture.created() + 600, 1_800);
+    let (funded, headroom) = (fixture.created() + 600, 3_600);
     let last = funded + 7_200 - headroom;
     let destination = |member: &'static str, value: Value| move |order: &mut Value| order["destination_swap"][member] = value.clone();
     let nothing = |_: &mut Value| {};
@@ -273,11 +278,11 @@ async fn the_secret_leaves_only_when_it_is_safe() {
     };
     hold(Step::Created, funded, &nothing, "destination_not_funded").await;
     hold(Step::SourceFunded, funded, &nothing, "destination_not_funded").await;
-    hold(Step::DestinationFunded, last + 1, &nothing, "destination_no_room").await;
-    hold(Step::DestinationFunded, u64::MAX, &nothing, "destination_no_room").await;
-    hold(Step::DestinationFunded, funded, &destination("initiate_block_number", json!("0")), "destination_not_confirmed").await;
-    hold(Step::DestinationFunded, funded, &destination("required_confirmations", json!(99)), "destination_not_confirmed").await;
-    hold(Step::DestinationFunded, funded, &destination("filled_amount", json!("1")), "destination_underfunded").await;
+    hold(Step::DestinationFunded, last + 1, &nothing, "destination_no_time").await;
+    hold(Step::DestinationFunded, u64::MAX, &nothing, "destination_no_time").await;
+    hold(Step::DestinationFunded, funded, &destination("initiate_block_number", json!("0")), "destination_not_final").await;
+    hold(Step::DestinationFunded, funded, &destination("required_confirmations", json!(99)), "destination_not_final").await;
+    hold(Step::DestinationFunded, funded, &destination("filled_amount", json!("1")), "destination_differs").await;
     hold(Step::DestinationFunded, funded, &destination("refund_tx_hash", json!("cc")), "destination_refunded").await;
     hold(Step::Redeemed, funded, &nothing, "destination_redeemed").await;
     // Terms that changed since the order was signed.
@@ -292,10 +297,10 @@ async fn the_secret_leaves_only_when_it_is_safe() {
         order["destination_swap"]["initiate_timestamp"] = Value::Null;
         order["created_at"] = json!("");
     };
-    hold(Step::DestinationFunded, funded, &no_time, "destination_time_unknown").await;
+    hold(Step::DestinationFunded, funded, &no_time, "destination_unclear").await;
 
     let (result, asked) = redeem(&stranger, &fixture, Step::DestinationFunded, funded, nothing).await;
-    assert_eq!((result, asked), (Err("secret_wrong".to_owned()), vec!["GET ".to_owned()]));
+    assert_eq!((result, asked), (Err("secret_hash_mismatch".to_owned()), Vec::new()));
 }
 
 #[tokio::test]
@@ -306,13 +311,10 @@ async fn a_funding_in_the_future_makes_no_room() {
     // By the other clock nothing is funded yet; the timelock itself is the most that can be left, and is enough.
     let (result, _) = redeem(&secret, &fixture, Step::DestinationFunded, fixture.created(), future).await;
     assert_eq!(result, Ok(()));
-    let registry: Registry = pinned(&fixture);
-    let mut order = fixture.at(Step::DestinationFunded);
-    order["destination_swap"]["timelock"] = json!(100);
-    future(&mut order);
-    let record = OrderRecord::from_json(order.to_string().as_bytes()).unwrap();
-    let hold = countersign_client::release::check(&record, &registry, fixture.created(), Duration::from_secs(1_800)).unwrap_err();
-    assert_eq!(hold, countersign_client::Hold::NoRoom { left: 1_200, needed: 1_800 });
+    // One that is too short leaves too little, whatever the funding's time is.
+    let late = |order: &mut Value| order["destination_swap"]["initiate_timestamp"] = json!("2026-03-04T00:00:00Z");
+    let (result, _) = redeem(&secret, &fixture, Step::DestinationFunded, fixture.created() + 600, late).await;
+    assert_eq!(result, Err("destination_no_time".to_owned()));
 }
 
 #[tokio::test]

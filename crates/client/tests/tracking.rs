@@ -13,9 +13,9 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use countersign_client::countersign::{OrderRecord, Registry};
+use countersign_client::countersign::{Code, OrderRecord, Refusal, Registry};
 use countersign_client::status::parse_time;
-use countersign_client::{OrderId, Pace, Progress, State, Status, StreamExt, TransportErrorKind, track};
+use countersign_client::{Error, OrderId, Pace, Progress, State, Status, StreamExt, TransportErrorKind, track};
 use serde_json::{Value, json};
 use support::memory::{Memory, ok, whole};
 use support::{Fixture, Step, beside};
@@ -155,7 +155,7 @@ async fn follow(script: Vec<Result<Value, TransportErrorKind>>) -> (Vec<Result<P
     });
     let client = client.with_retry(countersign_client::Retry { attempts: 1, ..Default::default() });
     let stream = track(&client, &registry, id, Pace::default(), |_| Ok(()));
-    let items = stream.map(|item| item.map_err(|error| error.code().to_owned())).collect().await;
+    let items = stream.map(|item| item.map_err(|error| error.code().to_owned())).take(script.len() + 2).collect().await;
     let waits = client.transport().waits.lock().unwrap().clone();
     (items, waits)
 }
@@ -204,11 +204,17 @@ async fn a_passing_failure_is_told_and_the_stream_goes_on() {
 }
 
 #[tokio::test]
-async fn a_lasting_failure_ends_the_stream() {
+async fn only_a_refusal_ends_the_stream() {
     let mut other = Fixture::load("evm-record-evm-v3").order;
     other["order_id"] = json!("f".repeat(64));
     let (items, _) = follow(vec![Ok(other)]).await;
-    assert_eq!(items.into_iter().map(Result::unwrap_err).collect::<Vec<_>>(), ["record_mismatch"]);
-    let (items, _) = follow(vec![]).await;
-    assert_eq!(items.into_iter().map(Result::unwrap_err).collect::<Vec<_>>(), ["http_status"]);
+    let told: Vec<_> = items.into_iter().map(Result::unwrap_err).collect();
+    assert_eq!(told, ["record_mismatch", "http_status", "http_status"], "a paid order is watched whatever the service says");
+
+    let fixture = Fixture::load("evm-record-evm-v3");
+    let (id, registry) = (OrderId::parse(fixture.order_id()).unwrap(), registry());
+    let client = Memory::client(fixture.created(), |_| ok(&fixture.order));
+    let refuse = |_: &_| Err(Error::Refused(Refusal::new(Code::RecordMismatch, "/order")));
+    let items: Vec<_> = track(&client, &registry, id, Pace::default(), refuse).collect().await;
+    assert_eq!(items.into_iter().map(|item| item.unwrap_err().code()).collect::<Vec<_>>(), ["record_mismatch"]);
 }
