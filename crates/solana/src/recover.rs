@@ -19,7 +19,7 @@ use solana_message::{Message, VersionedMessage};
 use crate::UnsignedOrder;
 use crate::address::{self, Address};
 use crate::htlc::{Htlc, HtlcAccount, SPONSOR_INDEX, Token};
-use crate::transaction::Unsigned;
+use crate::transaction::{SelfFunded, Unsigned};
 use crate::verify::token_program;
 
 /// A recovery instruction, ready to be given a fee payer and a blockhash.
@@ -73,6 +73,17 @@ impl Recovery {
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
         let unsigned = Unsigned::recovery(self.role, fee_payer, VersionedMessage::Legacy(message));
         UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings)
+    }
+
+    /// Makes the instruction a transaction of `fee_payer`, with the blockhash of the context that funds orders.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::MissingField`] without a blockhash, or [`Code::BlockhashExpired`].
+    pub fn prepare_self_funded(&self, fee_payer: Address, path: &SelfFunded) -> Result<UnsignedOrder, Refusal> {
+        path.check()?;
+        let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
+        Ok(self.prepare(fee_payer, blockhash))
     }
 }
 
