@@ -13,11 +13,11 @@
 )]
 
 mod home;
+mod kept;
 #[path = "../../client/tests/support/mod.rs"]
 mod support;
 
 use std::fs;
-use std::process::Output;
 
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
@@ -25,109 +25,15 @@ use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
 use countersign::evm::alloy_consensus::{Transaction as _, TxEnvelope};
 use countersign::evm::alloy_eips::eip2718::Decodable2718;
 use countersign::evm::alloy_primitives::{hex, keccak256};
-use countersign::{Code, Policy, Proposal, Registry, verify_record};
 use countersign_client::Secret;
-use home::{Home, out, said};
+use home::{out, said};
+use kept::{BLOCKHASH, Kept, derived, mended, secret, wallet};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use support::{Fixture, Step};
 
-/// Nothing listens here.
-const NOWHERE: &str = "http://127.0.0.1:9";
 /// Of BIP-173's examples.
 const TO: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
-/// Base58 of 32 bytes.
-const BLOCKHASH: &str = "SysvarC1ock11111111111111111111111111111111";
-
-/// An order that was created here, with its record, and perhaps its secret.
-struct Kept {
-    home: Home,
-    fixture: Fixture,
-    registry: String,
-}
-
-impl Kept {
-    fn new(name: &str, fixture: Fixture, secret: Option<&Secret>) -> Self {
-        let home = Home::new(&format!("recover-{name}"));
-        let id = fixture.order_id();
-        let case = json!({ "id": id, "request": fixture.request, "response": fixture.response }).to_string();
-        home.file(&format!(".local/state/countersign/{id}.json"), &case);
-        if let Some(secret) = secret {
-            home.file(&format!(".local/state/countersign/{}.secret", secret.hash()), &secret.to_hex());
-        }
-        let kept = Self { registry: home.file("registry.json", &fixture.registry), home, fixture };
-        kept.keep(&kept.fixture.order);
-        kept
-    }
-
-    /// Keeps another record.
-    fn keep(&self, order: &Value) {
-        self.home.file(&format!(".local/state/countersign/{}.record.json", self.fixture.order_id()), &order.to_string());
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.home.run(NOWHERE, &[arguments, &["--registry", &self.registry]].concat())
-    }
-
-    /// Runs the program for JSON; the exit code, and what it printed.
-    fn json(&self, arguments: &[&str]) -> (Option<i32>, Value) {
-        let output = self.run(&[arguments, &["--json"]].concat());
-        (output.status.code(), serde_json::from_str(&out(&output)).unwrap_or_else(|_| panic!("{}", said(&output))))
-    }
-
-    fn ok(&self, arguments: &[&str]) -> Value {
-        let (code, shown) = self.json(arguments);
-        assert_eq!((code, &shown["ok"]), (Some(0), &json!(true)), "{}: {shown}", self.fixture.id);
-        shown
-    }
-
-    /// Code and location of a refusal.
-    fn refused(&self, arguments: &[&str]) -> (String, String) {
-        let (code, shown) = self.json(arguments);
-        assert_eq!((code, &shown["ok"]), (Some(1), &json!(false)), "{}: {shown}", self.fixture.id);
-        let text = |member: &str| shown["error"][member].as_str().unwrap_or_default().to_owned();
-        (text("code"), text("at"))
-    }
-
-    fn file(&self, name: &str, content: &str) -> String {
-        self.home.file(name, content)
-    }
-}
-
-/// Writes the swap ids that a changed record has: how each chain makes them is tested where they are computed.
-fn mended(mut fixture: Fixture) -> Fixture {
-    let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
-    loop {
-        let (request, response, order) = (fixture.create(), fixture.response.to_string(), fixture.order.to_string());
-        let proposal = Proposal::new(&request, response.as_bytes()).with_record(order.as_bytes());
-        let Err(refusal) = verify_record(proposal, &registry, &Policy::default()) else { return fixture };
-        assert_eq!(refusal.code(), Code::RecordSwapId, "{}: {refusal}", fixture.id);
-        let at = refusal.location().strip_prefix("/order").unwrap().to_owned();
-        *fixture.order.pointer_mut(&at).unwrap() = json!(refusal.expected().unwrap().to_string());
-    }
-}
-
-fn secret() -> Secret {
-    Secret::parse(&"5a".repeat(32)).unwrap()
-}
-
-/// How the generator makes keys (fixtures/README.md).
-fn derived(label: &str) -> String {
-    hex::encode(keccak256(format!("countersign fixture: {label}")))
-}
-
-/// A wallet context of a family with who sends, and the key.
-fn wallet(family: &str, sender: Option<&str>) -> (Value, String) {
-    let fixture = Fixture::all(family).into_iter().find(|fixture| fixture.wallet["secret_key"].is_string()).unwrap();
-    let mut wallet = fixture.wallet;
-    let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap().as_str().unwrap().to_owned();
-    wallet.as_object_mut().unwrap().remove("chain_id");
-    if family == "solana" {
-        wallet["recent_blockhash"] = json!(BLOCKHASH);
-    }
-    wallet["sender"] = sender.map_or_else(|| fixture.request["source"]["owner"].clone(), |sender| json!(sender));
-    (wallet, key)
-}
 
 /// Selector of a function of Starknet: the last 250 bits of Keccak-256 of its name.
 fn selector(name: &str) -> String {
@@ -327,7 +233,7 @@ fn redeem_self_needs_no_service() {
         let shown = kept.run(&[&command[..], &["--key-file", kept.home.path.join("key.txt").to_str().unwrap()]].concat());
         assert!(shown.status.success() && out(&shown).contains("makes the secret public"), "{}", said(&shown));
         assert!(out(&shown).contains("verified against the kept request"), "{}", out(&shown));
-        assert!(!String::from_utf8_lossy(&shown.stderr).contains(&"5a".repeat(32)));
+        assert!(!String::from_utf8_lossy(&shown.stderr).contains(secret.to_hex().as_str()));
     }
 }
 
@@ -512,7 +418,7 @@ fn bitcoin_takes_flags_or_a_wallet_context() {
         assert_eq!(unsigned["requests"][0]["signer"], kept.fixture.order["source_swap"]["delegate"], "{unsigned}");
         assert!(unsigned["artefacts"]["refund"]["psbt"].as_str().unwrap().starts_with("cHNidP8"));
         let shown = out(&kept.run(&[&flags[..], &["--fee-rate", "2.5"]].concat()));
-        assert!(shown.contains("cHNidP8") && shown.contains("144 confirmations"), "{shown}");
+        assert!(shown.contains("cHNidP8") && shown.contains("confirmations"), "{shown}");
         let signed = arguments(&rate("2.5", &["--key-file", &key]));
         check("bitcoin", &signed, &kept.fixture.order["source_swap"], None, "");
 
