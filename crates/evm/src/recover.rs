@@ -3,6 +3,8 @@
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < block number`.
 
+use std::fmt;
+
 use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
@@ -17,7 +19,7 @@ use crate::{UnsignedOrder, address, htlc};
 pub const GAS_LIMIT: u64 = 300_000;
 
 /// A recovery call, ready to be given a sender, a nonce and fees.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The order's id, as the record has it.
@@ -36,6 +38,15 @@ pub struct Recovery {
     pub amount: U256,
     /// The policy's ceiling for the gas limit.
     max_gas_limit: u64,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {

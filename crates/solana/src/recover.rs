@@ -6,6 +6,8 @@
 //! The SPL program gives the rent back to the sponsor of the swap, whom no record names: the owner where the owner sent the
 //! transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]).
 
+use std::fmt;
+
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
@@ -23,7 +25,7 @@ use crate::transaction::{SelfFunded, Unsigned};
 use crate::verify::token_program;
 
 /// A recovery instruction, ready to be given a fee payer and a blockhash.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The order's id, as the record has it.
@@ -46,6 +48,15 @@ pub struct Recovery {
     pub amount: U256,
     /// Whether the program gives rent back to a sponsor.
     has_sponsor: bool,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {

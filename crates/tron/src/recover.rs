@@ -6,6 +6,8 @@
 //! No live record has confirmed how Tron's contract makes swap ids. So the calls take the record's own id, and say whether
 //! the formula gives the same.
 
+use std::fmt;
+
 use alloy_primitives::{U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
@@ -24,7 +26,7 @@ use crate::{UnsignedOrder, htlc};
 pub const FEE_LIMIT: i64 = 100_000_000;
 
 /// A recovery call, ready to be given a sender and a reference block.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The order's id, as the record has it.
@@ -46,6 +48,15 @@ pub struct Recovery {
     pub amount: U256,
     /// The policy's ceiling for the fee limit, in sun.
     max_fee_limit: u64,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {
