@@ -19,9 +19,6 @@ use countersign::recover::Recovery;
 use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
 use countersign_core::json::{Members, Node};
 
-/// Members that a wallet context of any family may have.
-const COMMON: [&str; 2] = ["secret_key", "sender"];
-
 /// Reads a wallet context and prepares a recovery with it, within the limits of the policy.
 ///
 /// # Errors
@@ -30,6 +27,8 @@ const COMMON: [&str; 2] = ["secret_key", "sender"];
 /// `/order` if the record names other funding transactions.
 pub fn prepare_recovery(recovery: &Recovery, wallet: Node<'_, '_>, policy: &Policy) -> Result<Unsigned, Refusal> {
     let members = wallet.object()?;
+    // No limit of the policy concerns a recovery on Starknet, Solana or Sui.
+    let _ = policy;
     match recovery {
         #[cfg(feature = "evm")]
         Recovery::Evm(recovery) => evm(recovery, &members, policy).map(Unsigned::from),
@@ -55,7 +54,17 @@ fn evm(
 ) -> Result<UnsignedOrder<countersign::evm::Evm>, Refusal> {
     use countersign::evm::address;
 
-    let own = ["nonce", "max_fee_per_gas", "max_priority_fee_per_gas", "gas_price", "chain_id", "reset_approval", "gas_limit"];
+    let own = [
+        "secret_key",
+        "sender",
+        "nonce",
+        "max_fee_per_gas",
+        "max_priority_fee_per_gas",
+        "gas_price",
+        "chain_id",
+        "reset_approval",
+        "gas_limit",
+    ];
     only(members, &own)?;
     let mut calls = crate::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|node| crate::family::read_u64(node)).transpose()?;
@@ -71,7 +80,20 @@ fn tron(
 ) -> Result<UnsignedOrder<countersign::tron::Tron>, Refusal> {
     use countersign::tron::address;
 
-    only(members, &["ref_block_bytes", "ref_block_hash", "expiration", "timestamp", "chain_id", "reset_approval", "fee_limit"])?;
+    only(
+        members,
+        &[
+            "secret_key",
+            "sender",
+            "ref_block_bytes",
+            "ref_block_hash",
+            "expiration",
+            "timestamp",
+            "chain_id",
+            "reset_approval",
+            "fee_limit",
+        ],
+    )?;
     let mut calls = crate::tron::read_calls(members)?;
     calls.fee_limit = members.get("fee_limit").map(|node| crate::family::read_u64(node)).transpose()?;
     let sender = read_sender(members, recovery.to, address::read)?;
@@ -86,6 +108,8 @@ fn starknet(
     use countersign::starknet::felt;
 
     let own = [
+        "secret_key",
+        "sender",
         "nonce",
         "resource_bounds",
         "chain_id",
@@ -111,7 +135,7 @@ fn solana(
     use countersign::solana::{Address, address};
 
     let read = |node: Node<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
-    only(members, &["recent_blockhash", "last_valid_block_height", "block_height", "rent_sponsor"])?;
+    only(members, &["secret_key", "sender", "recent_blockhash", "last_valid_block_height", "block_height", "rent_sponsor"])?;
     let path = crate::solana::read_self_funded(members)?;
     let rent_sponsor: Option<Address> = members.get("rent_sponsor").map(read).transpose()?;
     let sender = read_sender(members, recovery.to, read)?;
@@ -129,7 +153,7 @@ fn sui(
     use countersign::sui::recover::FunctionNames;
     use countersign::sui::{Sui, address};
 
-    only(members, &["gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "function_names"])?;
+    only(members, &["secret_key", "sender", "gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "function_names"])?;
     let names = match members.get("function_names") {
         None => FunctionNames::default(),
         Some(node) => match node.text()? {
@@ -151,21 +175,18 @@ fn bitcoin(
 ) -> Result<UnsignedOrder<countersign::bitcoin::Bitcoin>, Refusal> {
     // There is no sender: whoever holds the key of the HTLC takes the coins.
     let own = ["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"];
-    members.only(&own).map_err(misspelt)?;
+    only(members, &own)?;
     let payout = crate::bitcoin::read_payout(members, policy)?;
     recovery.clone().with_policy(policy).prepare(&payout).map_err(in_wallet)
 }
 
-/// Refuses members with other names than these and the common ones.
-fn only(members: &Members<'_, '_>, own: &[&str]) -> Result<(), Refusal> {
-    members.only(&[own, &COMMON].concat()).map_err(misspelt)
-}
-
-fn misspelt(refusal: Refusal) -> Refusal {
-    refusal.with_reason("the wallet context of a recovery has no such member")
+/// Refuses members with other names than these.
+fn only(members: &Members<'_, '_>, names: &[&str]) -> Result<(), Refusal> {
+    members.only(names).map_err(|refusal| refusal.with_reason("the wallet context of a recovery has no such member"))
 }
 
 /// Reads who sends the transaction: by default whoever it pays.
+#[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
 fn read_sender<A>(members: &Members<'_, '_>, payee: A, read: impl FnOnce(Node<'_, '_>) -> Result<A, Refusal>) -> Result<A, Refusal> {
     members.get("sender").map_or(Ok(payee), read)
 }

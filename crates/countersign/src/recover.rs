@@ -171,7 +171,7 @@ impl Recovery {
     /// Returns whether it redeems or refunds.
     #[must_use]
     pub fn role(&self) -> Role {
-        each_family!(self, Self => |recovery| recovery.role())
+        each_family!(self, Self => |recovery| Describe::role(recovery))
     }
 
     /// Returns who is paid. On Bitcoin-like chains this is the x-only key that takes the coins; the payout says where they go.
