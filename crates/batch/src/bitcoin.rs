@@ -6,12 +6,13 @@
 use countersign::bitcoin::bitcoin::consensus::encode;
 use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
+use countersign::bitcoin::recover::{Fee, FeeCoins, Funding, Payout};
 use countersign::bitcoin::{
     Bitcoin, ChangeRule, ExternalSignature, FeeRate, KeyOrigin, Payment, Selection, TxOrdering, Unsigned, Utxo, Wallet,
 };
 use countersign_core::chains::digits;
 use countersign_core::json::{Members, Node, Value};
-use countersign_core::{Code, ParseError, Refusal, RequestId, U256, number};
+use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, U256, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::JsonFamily;
@@ -28,7 +29,7 @@ impl JsonFamily for Bitcoin {
         let members = wallet.object()?;
         let mut context = Wallet::address_only();
         if let Some(utxos) = members.get("utxos") {
-            context.utxos = Some(utxos.array()?.map(|utxo| read_utxo(&utxo)).collect::<Result<_, _>>()?);
+            context.utxos = Some(read_utxos(&utxos)?);
         }
         context.selection = if choice(&members, "selection", &["all", "lowest_fee"])? == 0 { Selection::All } else { Selection::LowestFee };
         context.ordering = read_ordering(&members)?;
@@ -39,13 +40,8 @@ impl JsonFamily for Bitcoin {
         if let Some(address) = members.get("change_address") {
             context.change_address = Some(address.text()?.into());
         }
-        if let Some(rate) = members.get("fee_rate") {
-            context.fee_rate = Some(FeeRate::parse(rate.text()?).map_err(|error| rate.refuse(error))?);
-        }
-        if let Some(origins) = members.get("origins") {
-            let read = |node: Node<'_, '_>| node.text()?.parse::<KeyOrigin>().map_err(|error| node.refuse(error));
-            context.origins = origins.array()?.map(read).collect::<Result<_, _>>()?;
-        }
+        context.fee_rate = members.get("fee_rate").as_ref().map(read_fee_rate).transpose()?;
+        context.origins = read_origins(&members)?;
         context.replaceable = members.get("rbf").map(|node| node.bool()).transpose()?.unwrap_or(true);
         Ok(context)
     }
@@ -89,6 +85,44 @@ impl JsonFamily for Bitcoin {
         }
         map.end()
     }
+}
+
+/// Reads what a recovery needs: outputs of the HTLC, where they go, and who pays the fee.
+pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<Payout, Refusal> {
+    let funding = |node: Node<'_, '_>| {
+        let text = node.text()?;
+        text.parse::<Funding>().map_err(|error| node.refuse(error).with_expected("<txid>:<index>:<base units>"))
+    };
+    let fundings = members.need("funding")?.array()?.map(funding).collect::<Result<Vec<_>, _>>()?;
+    let (to, rate) = (members.need("to")?, members.need("fee_rate")?);
+    let fee_rate = read_fee_rate(&rate)?;
+    fee_rate.check(policy.bitcoin_fee_rate, &rate.at().to_string())?;
+    let origins = read_origins(members)?;
+    let fee = match members.get("utxos") {
+        Some(utxos) => {
+            let change = members.need("change_address")?;
+            Fee::Paid(FeeCoins::new(read_utxos(&utxos)?, change.text()?, fee_rate).with_origins(origins.clone()))
+        }
+        None => match members.get("change_address") {
+            Some(node) => return Err(node.refuse(Code::UnexpectedField).with_reason("only coins of the wallet, utxos, give change")),
+            None => Fee::Deducted(fee_rate),
+        },
+    };
+    Ok(Payout::new(fundings, to.text()?, fee).with_origins(origins))
+}
+
+fn read_fee_rate(node: &Node<'_, '_>) -> Result<FeeRate, Refusal> {
+    FeeRate::parse(node.text()?).map_err(|error| node.refuse(error))
+}
+
+fn read_origins(members: &Members<'_, '_>) -> Result<Vec<KeyOrigin>, Refusal> {
+    let Some(origins) = members.get("origins") else { return Ok(Vec::new()) };
+    let read = |node: Node<'_, '_>| node.text()?.parse::<KeyOrigin>().map_err(|error| node.refuse(error));
+    origins.array()?.map(read).collect()
+}
+
+fn read_utxos(node: &Node<'_, '_>) -> Result<Vec<Utxo>, Refusal> {
+    node.array()?.map(|utxo| read_utxo(&utxo)).collect()
 }
 
 /// Returns the index of the choice that a member names; 0 without the member.

@@ -62,13 +62,17 @@ impl Serialize for Message<'_> {
     }
 }
 
-/// Writes the steps of an order: calls by their names, then the gasless message.
+/// Writes the steps of an order: calls by their names, then the gasless message. A recovery has one step.
 pub(crate) fn serialize_steps<'a, T, S: Serializer>(unsigned: &'a Unsigned<T>, serializer: S) -> Result<S::Ok, S::Error>
 where
     Call<'a, T>: Serialize,
 {
     let call = |role| unsigned.call(role).map(Call);
     let mut map = serializer.serialize_map(None)?;
+    if let Some((role, call)) = [Role::Redeem, Role::Refund].into_iter().find_map(|role| Some((role, call(role)?))) {
+        map.serialize_entry(&role.to_string(), &call)?;
+        return map.end();
+    }
     if let Some(reset) = call(Role::ApprovalReset) {
         map.serialize_entry("approval_reset", &reset)?;
     }

@@ -1,8 +1,9 @@
-//! EVM: `{"nonce", "max_fee_per_gas", "max_priority_fee_per_gas"}` in wei, or `{"nonce", "gas_price"}`.
+//! EVM: `{"nonce", "max_fee_per_gas", "max_priority_fee_per_gas"}` in wei, or `{"nonce", "gas_price"}`; optionally `chain_id`
+//! and `reset_approval`.
 
 use countersign::evm::alloy_eips::eip2718::Encodable2718;
 use countersign::evm::{Calls, Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, Unsigned};
-use countersign_core::json::Node;
+use countersign_core::json::{Members, Node};
 use countersign_core::{Code, Refusal};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -12,17 +13,7 @@ use crate::family::JsonFamily;
 impl JsonFamily for Evm {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
         let members = wallet.object()?;
-        let wei = |node: Node<'_, '_>| u128::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
-        let fees = match members.get("gas_price") {
-            Some(price) if members.get("max_fee_per_gas").is_none() => Fees::Legacy { gas_price: wei(price)? },
-            _ => Fees::Eip1559 {
-                max_fee_per_gas: wei(members.need("max_fee_per_gas")?)?,
-                max_priority_fee_per_gas: wei(members.need("max_priority_fee_per_gas")?)?,
-            },
-        };
-        let mut calls = Calls::new(0, fees);
-        calls.nonce = members.need("nonce")?.integer()?;
-        calls.chain_id = read_chain_id(&members)?;
+        let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))
     }
@@ -34,6 +25,22 @@ impl JsonFamily for Evm {
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_steps(unsigned, serializer)
     }
+}
+
+/// Reads nonce and fees, and the wallet's own chain.
+pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<Calls, Refusal> {
+    let wei = |node: Node<'_, '_>| u128::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+    let fees = match members.get("gas_price") {
+        Some(price) if members.get("max_fee_per_gas").is_none() => Fees::Legacy { gas_price: wei(price)? },
+        _ => Fees::Eip1559 {
+            max_fee_per_gas: wei(members.need("max_fee_per_gas")?)?,
+            max_priority_fee_per_gas: wei(members.need("max_priority_fee_per_gas")?)?,
+        },
+    };
+    let mut calls = Calls::new(0, fees);
+    calls.nonce = members.need("nonce")?.integer()?;
+    calls.chain_id = read_chain_id(members)?;
+    Ok(calls)
 }
 
 impl Serialize for Call<'_, EvmTransaction> {

@@ -15,6 +15,7 @@ mod case;
 mod dispatch;
 mod family;
 mod outcome;
+mod recover;
 
 #[cfg(feature = "bitcoin")]
 mod bitcoin;
@@ -33,3 +34,4 @@ pub use case::Case;
 pub use dispatch::{Artefacts, attach, prepare, sign};
 pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use outcome::{Outcome, Request};
+pub use recover::prepare_recovery;

@@ -5,31 +5,40 @@ use base64::engine::general_purpose::STANDARD;
 use countersign::solana::solana_hash::Hash;
 use countersign::solana::{FundingPath, SelfFunded, Solana, TransactionPayload, Unsigned};
 use countersign_core::chains::address::parse_solana;
-use countersign_core::json::Node;
-use countersign_core::{Code, Refusal};
+use countersign_core::json::{Members, Node};
+use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::JsonFamily;
 
 impl JsonFamily for Solana {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<SelfFunded>, Refusal> {
-        let members = wallet.object()?;
-        let blockhash =
-            |node: Node<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));
-        let height = |key| members.get(key).map(|node| node.integer()).transpose();
-        let mut path = SelfFunded::new();
-        path.recent_blockhash = members.get("recent_blockhash").map(blockhash).transpose()?;
-        path.last_valid_block_height = height("last_valid_block_height")?;
-        path.block_height = height("block_height")?;
-        Ok(FundingPath::Both(path))
+        read_self_funded(&wallet.object()?).map(FundingPath::Both)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("transaction", &unsigned.transaction.as_ref().map(Own))?;
-        map.serialize_entry("gasless", &unsigned.gasless.as_ref().map(Gasless))?;
+        let own = unsigned.transaction.as_ref().map(Own);
+        let mut map = serializer.serialize_map(None)?;
+        if unsigned.role == Role::Initiate {
+            map.serialize_entry("transaction", &own)?;
+            map.serialize_entry("gasless", &unsigned.gasless.as_ref().map(Gasless))?;
+        } else {
+            map.serialize_entry(&unsigned.role.to_string(), &own)?;
+        }
         map.end()
     }
+}
+
+/// Reads the blockhash, and the block heights that tell whether it has expired.
+pub(crate) fn read_self_funded(members: &Members<'_, '_>) -> Result<SelfFunded, Refusal> {
+    let blockhash =
+        |node: Node<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));
+    let height = |key| members.get(key).map(|node| node.integer()).transpose();
+    let mut path = SelfFunded::new();
+    path.recent_blockhash = members.get("recent_blockhash").map(blockhash).transpose()?;
+    path.last_valid_block_height = height("last_valid_block_height")?;
+    path.block_height = height("block_height")?;
+    Ok(path)
 }
 
 /// The transaction that the owner sends.

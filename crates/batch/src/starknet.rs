@@ -6,7 +6,7 @@ use countersign::starknet::{
     Unsigned, felt,
 };
 use countersign_core::json::{Members, Node, Value};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::{JsonFamily, read_u64};
@@ -16,24 +16,7 @@ const MAX_DATA: usize = 4096;
 
 impl JsonFamily for Starknet {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath, Refusal> {
-        let members = wallet.object()?;
-        let bounds = members.need("resource_bounds")?;
-        let resources = bounds.object()?;
-        let bounds = ResourceBounds::new(
-            read_bound(&resources, "l1_gas")?,
-            read_bound(&resources, "l2_gas")?,
-            read_bound(&resources, "l1_data_gas")?,
-        );
-        let mut execution = Execution::new(felt::read_any(members.need("nonce")?)?, bounds);
-        execution.chain_id = members.get("chain_id").map(|node| felt::read_short_string(node)).transpose()?;
-        execution.tip = members.get("tip").map(|node| read_u64(node)).transpose()?.unwrap_or_default();
-        execution.nonce_data_availability_mode = read_mode(&members, "nonce_data_availability_mode")?;
-        execution.fee_data_availability_mode = read_mode(&members, "fee_data_availability_mode")?;
-        execution.paymaster_data = read_felts(&members, "paymaster_data")?;
-        execution.account_deployment_data = read_felts(&members, "account_deployment_data")?;
-        execution.encoding = members.get("cairo_version").map(|node| read_encoding(node)).transpose()?.unwrap_or_default();
-        execution.public_key = members.get("public_key").map(|node| felt::read(node)).transpose()?;
-        Ok(FundingPath::Both(execution))
+        read_execution(&wallet.object()?).map(FundingPath::Both)
     }
 
     /// Reads an array of felts, an object `{"r", "s"}`, or felts joined by commas; each felt as JSON integer, decimal or `0x`
@@ -67,11 +50,34 @@ impl JsonFamily for Starknet {
             hash: ("message_hash", &payload.hashes.message_hash),
             signature: payload.signature.as_deref(),
         });
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("invoke", &invoke)?;
-        map.serialize_entry("typed_data", &message)?;
+        let mut map = serializer.serialize_map(None)?;
+        match &unsigned.invoke {
+            Some(payload) if payload.role != Role::Initiate => map.serialize_entry(&payload.role.to_string(), &invoke)?,
+            _ => {
+                map.serialize_entry("invoke", &invoke)?;
+                map.serialize_entry("typed_data", &message)?;
+            }
+        }
         map.end()
     }
+}
+
+/// Reads nonce, resource bounds and what the account needs in addition.
+pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<Execution, Refusal> {
+    let bounds = members.need("resource_bounds")?;
+    let resources = bounds.object()?;
+    let bounds =
+        ResourceBounds::new(read_bound(&resources, "l1_gas")?, read_bound(&resources, "l2_gas")?, read_bound(&resources, "l1_data_gas")?);
+    let mut execution = Execution::new(felt::read_any(members.need("nonce")?)?, bounds);
+    execution.chain_id = members.get("chain_id").map(|node| felt::read_short_string(node)).transpose()?;
+    execution.tip = members.get("tip").map(|node| read_u64(node)).transpose()?.unwrap_or_default();
+    execution.nonce_data_availability_mode = read_mode(members, "nonce_data_availability_mode")?;
+    execution.fee_data_availability_mode = read_mode(members, "fee_data_availability_mode")?;
+    execution.paymaster_data = read_felts(members, "paymaster_data")?;
+    execution.account_deployment_data = read_felts(members, "account_deployment_data")?;
+    execution.encoding = members.get("cairo_version").map(|node| read_encoding(node)).transpose()?.unwrap_or_default();
+    execution.public_key = members.get("public_key").map(|node| felt::read(node)).transpose()?;
+    Ok(execution)
 }
 
 fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {

@@ -4,7 +4,7 @@ use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
 use countersign::sui::{Gas, MAX_GAS_COINS, Sui, Unsigned, address};
 use countersign_core::chains::address::parse_solana;
 use countersign_core::json::Node;
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::{JsonFamily, read_u64};
@@ -41,7 +41,10 @@ impl JsonFamily for Sui {
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("transaction", &Transaction(unsigned))?;
+        match unsigned.role {
+            Role::Initiate => map.serialize_entry("transaction", &Transaction(unsigned))?,
+            role => map.serialize_entry(&role.to_string(), &Transaction(unsigned))?,
+        }
         map.end()
     }
 }

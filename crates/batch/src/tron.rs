@@ -1,7 +1,7 @@
 //! Tron: `{"ref_block_bytes", "ref_block_hash", "expiration", "timestamp"}`, hex without `0x` and Unix milliseconds.
 
 use countersign::tron::{Calls, ExternalSignature, FundingPath, Tron, TronTransaction, Unsigned};
-use countersign_core::json::Node;
+use countersign_core::json::{Members, Node};
 use countersign_core::{Code, Refusal, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -10,15 +10,8 @@ use crate::family::JsonFamily;
 
 impl JsonFamily for Tron {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
-        fn bytes<const N: usize>(node: Node<'_, '_>) -> Result<[u8; N], Refusal> {
-            number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
-        }
-        let millis = |node: Node<'_, '_>| i64::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let members = wallet.object()?;
-        let (block_bytes, block_hash) = (bytes(members.need("ref_block_bytes")?)?, bytes(members.need("ref_block_hash")?)?);
-        let (expiration, timestamp) = (millis(members.need("expiration")?)?, millis(members.need("timestamp")?)?);
-        let mut calls = Calls::new(block_bytes, block_hash, expiration, timestamp);
-        calls.chain_id = read_chain_id(&members)?;
+        let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))
     }
@@ -30,6 +23,19 @@ impl JsonFamily for Tron {
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_steps(unsigned, serializer)
     }
+}
+
+/// Reads the reference block and the lifetime, and the wallet's own chain.
+pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<Calls, Refusal> {
+    fn bytes<const N: usize>(node: Node<'_, '_>) -> Result<[u8; N], Refusal> {
+        number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
+    }
+    let millis = |node: Node<'_, '_>| i64::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+    let (block_bytes, block_hash) = (bytes(members.need("ref_block_bytes")?)?, bytes(members.need("ref_block_hash")?)?);
+    let (expiration, timestamp) = (millis(members.need("expiration")?)?, millis(members.need("timestamp")?)?);
+    let mut calls = Calls::new(block_bytes, block_hash, expiration, timestamp);
+    calls.chain_id = read_chain_id(members)?;
+    Ok(calls)
 }
 
 impl Serialize for Call<'_, TronTransaction> {

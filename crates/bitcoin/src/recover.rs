@@ -9,11 +9,14 @@ mod instant;
 mod payout;
 mod presigned;
 
+use std::fmt;
 use std::sync::Arc;
 
 use bitcoin::{ScriptBuf, Sequence, TxOut, XOnlyPublicKey};
 pub use countersign_core::Leg;
-use countersign_core::{Code, Family, OrderRecord, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings};
+use countersign_core::{
+    Account, Code, Family, OrderRecord, Policy, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256, Warnings,
+};
 
 pub use funding::{Funding, FundingStatus, FundingTx};
 pub use instant::{Body, InstantRefund};
@@ -45,6 +48,76 @@ pub struct RecordedHtlc {
     redeemer: XOnlyPublicKey,
     instant_refund_tx: String,
     leg: Leg,
+    /// The policy's ceiling for the fee rate, sat/vB.
+    max_fee_rate: u64,
+}
+
+/// A recovery of one leg, ready to be given funding outputs, a destination and a fee.
+#[derive(Clone)]
+pub struct Recovery {
+    /// The HTLC.
+    pub htlc: RecordedHtlc,
+    secret: Option<Secret>,
+}
+
+impl fmt::Debug for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recovery").field("role", &self.role()).field("htlc", &self.htlc).finish_non_exhaustive()
+    }
+}
+
+/// Returns the recovery that redeems a leg with the secret.
+///
+/// # Errors
+///
+/// [`Code::SecretWrong`], without the secret, and as [`RecordedHtlc::new`].
+pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
+    let htlc = RecordedHtlc::new(record, leg, registry)?;
+    htlc.check_secret(secret)?;
+    Ok(Recovery { htlc, secret: Some(Secret(*secret)) })
+}
+
+/// Returns the recovery that refunds a leg after its timelock.
+///
+/// # Errors
+///
+/// As [`RecordedHtlc::new`].
+pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
+    Ok(Recovery { htlc: RecordedHtlc::new(record, leg, registry)?, secret: None })
+}
+
+impl Recovery {
+    /// Returns whether it redeems or refunds.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        if self.secret.is_some() { Role::Redeem } else { Role::Refund }
+    }
+
+    /// Returns the x-only key that takes the coins, wherever they are sent.
+    #[must_use]
+    pub fn signer(&self) -> Account {
+        let key = if self.secret.is_some() { self.htlc.redeemer } else { self.htlc.initiator };
+        Account::from_array(Family::Bitcoin, key.serialize())
+    }
+
+    /// Replaces the default policy's ceiling for the fee rate with the wallet's own.
+    #[must_use]
+    pub fn with_policy(mut self, policy: &Policy) -> Self {
+        self.htlc = self.htlc.with_policy(policy);
+        self
+    }
+
+    /// Returns the transaction that takes the coins.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordedHtlc::redeem`] and [`RecordedHtlc::refund`].
+    pub fn prepare(&self, payout: &Payout) -> Result<UnsignedOrder, Refusal> {
+        match &self.secret {
+            Some(secret) => self.htlc.redeem(&secret.0, payout),
+            None => self.htlc.refund(payout),
+        }
+    }
 }
 
 impl RecordedHtlc {
@@ -86,7 +159,15 @@ impl RecordedHtlc {
             redeemer: key("redeemer", &htlc.redeemer)?,
             instant_refund_tx: swap.instant_refund_tx.clone(),
             leg,
+            max_fee_rate: Policy::default().bitcoin_fee_rate,
         })
+    }
+
+    /// Replaces the default policy's ceiling for the fee rate with the wallet's own.
+    #[must_use]
+    pub const fn with_policy(mut self, policy: &Policy) -> Self {
+        self.max_fee_rate = policy.bitcoin_fee_rate;
+        self
     }
 
     /// Returns how much has been paid, by the record.
@@ -105,8 +186,9 @@ impl RecordedHtlc {
     ///
     /// # Errors
     ///
-    /// [`Code::FundingMismatch`], what an address or a coin of the payout is refused for, and [`Code::InsufficientFunds`] where
-    /// the fee leaves less than nodes relay.
+    /// [`Code::FundingMismatch`], what an address or a coin of the payout is refused for, [`Code::InsufficientFunds`] where the
+    /// fee leaves less than nodes relay, and [`Code::FeeRateTooHigh`] above the policy's ceiling or where the fee is higher than
+    /// what is paid out.
     pub fn refund(&self, payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         let timelock = self.tree.htlc.timelock;
         let mut summary = Summary::default();
@@ -122,12 +204,17 @@ impl RecordedHtlc {
     ///
     /// [`Code::SecretWrong`], without the secret, and as [`RecordedHtlc::refund`].
     pub fn redeem(&self, secret: &[u8; 32], payout: &Payout) -> Result<UnsignedOrder, Refusal> {
-        let expected = SecretHash(self.tree.htlc.secret_hash);
-        if SecretHash::of(secret) != expected {
-            return Err(self.refuse(Code::SecretWrong, "secret_hash").with_expected(expected));
-        }
+        self.check_secret(secret)?;
         let leaf = LeafSpend::new(&self.tree, Leaf::Redeem, self.redeemer, Some(Secret(*secret)));
         self.spend(Role::Redeem, leaf, Sequence::ENABLE_RBF_NO_LOCKTIME, payout, Summary::default())
+    }
+
+    fn check_secret(&self, secret: &[u8; 32]) -> Result<(), Refusal> {
+        let expected = SecretHash(self.tree.htlc.secret_hash);
+        if SecretHash::of(secret) == expected {
+            return Ok(());
+        }
+        Err(self.refuse(Code::SecretWrong, "secret_hash").with_expected(expected))
     }
 
     fn spend(
@@ -136,7 +223,7 @@ impl RecordedHtlc {
         leaf: Option<LeafSpend>,
         sequence: Sequence,
         payout: &Payout,
-        mut summary: Summary,
+        summary: Summary,
     ) -> Result<UnsignedOrder, Refusal> {
         let total = self.check_fundings(&payout.fundings)?;
         let script = self.destination(&payout.to)?;
@@ -147,24 +234,37 @@ impl RecordedHtlc {
             Input::new(funding.outpoint, sequence, self.prevout(funding), kind).with_origin(origin.cloned())
         });
         let payment = payout.fee.pay(self.chain, inputs.collect(), total, script)?;
-        self.describe_payout(role, &payment, &mut summary);
-        Ok(self.recovery(role, payment, summary))
+        self.recovery(role, payment, summary)
     }
 
-    /// Adds what all outputs but the change pay: they have one script.
-    fn describe_payout(&self, role: Role, payment: &Payment, summary: &mut Summary) {
+    /// Adds what all outputs but the change pay, which have one script, and requires a fee within the limits.
+    fn recovery(&self, role: Role, payment: Payment, mut summary: Summary) -> Result<UnsignedOrder, Refusal> {
         let outputs = payment.transaction().output.iter().enumerate();
         let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
-        let Some(first) = paid.first() else { return };
         let value = paid.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
-        let (swap, to) = (self.tree.address(self.chain), self.chain.format_script(&first.script_pubkey));
-        let text = format!("{role} of swap {swap} pays {} to {to}", format_coins(value, self.chain));
-        summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
+        self.check_fee(&payment, value)?;
+        if let Some(first) = paid.first() {
+            let (swap, to) = (self.tree.address(self.chain), self.chain.format_script(&first.script_pubkey));
+            let text = format!("{role} of swap {swap} pays {} to {to}", format_coins(value, self.chain));
+            summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
+        }
+        let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default()))
     }
 
-    fn recovery(&self, role: Role, payment: Payment, summary: Summary) -> UnsignedOrder {
-        let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
-        UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default())
+    /// Requires a fee rate within the policy, and a fee that is not higher than what is paid out.
+    fn check_fee(&self, payment: &Payment, paid: u64) -> Result<(), Refusal> {
+        let refuse = || Refusal::new(Code::FeeRateTooHigh, "/fee_rate");
+        // Rounded up, the fee of one byte is above the maximum exactly where the rate is.
+        if payment.fee_rate.fee(1).is_none_or(|fee| fee > self.max_fee_rate) {
+            let max = TypedValue::AtMost(U256::from(self.max_fee_rate));
+            return Err(refuse().with_expected(max).with_actual(payment.fee_rate.to_string()));
+        }
+        if payment.fee > paid {
+            let refusal = refuse().with_reason("the fee is higher than what is paid out");
+            return Err(refusal.with_expected(TypedValue::AtMost(U256::from(paid))).with_actual(payment.fee));
+        }
+        Ok(())
     }
 
     fn refuse(&self, code: Code, member: &str) -> Refusal {

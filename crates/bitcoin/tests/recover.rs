@@ -14,7 +14,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Sequence, Transaction, TxIn, TxOut, Witness};
 use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Leg, Payout, RecordedHtlc};
 use countersign_bitcoin::{Bitcoin, FeeRate, Key, KeyOrigin, Payment, UnsignedOrder, Utxo};
-use countersign_core::{Code, Refusal, RequestId, Role};
+use countersign_core::{Code, Policy, Refusal, RequestId, Role};
 use countersign_testkit::recover::read_record;
 use countersign_testkit::{TestResult, fixture, registry};
 use serde_json::{Value as Json, json};
@@ -287,6 +287,58 @@ fn coins_do_not_go_to_another_chain_back_into_the_htlc_or_into_fees() {
     assert_eq!(to("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), (Code::AddressNetwork, "/to".to_owned()));
     assert_eq!(to(&swap.tree.address(swap.chain)), (Code::ChangeToDeposit, "/to".to_owned()));
     assert_eq!(refused(swap.refund(&payout(&[funding(1, 0, 400)]))), (Code::InsufficientFunds, "/fee_rate".to_owned()));
+}
+
+/// Whoever pays the fee: the rate is within the policy, and the fee is not higher than what is recovered.
+#[test]
+fn a_fee_has_ceilings() -> TestResult {
+    let swap = swap();
+    let too_high = (Code::FeeRateTooHigh, "/fee_rate".to_owned());
+    let deducted = |value, rate: &str| swap.refund(&Payout::new([funding(1, 0, value)], TO, deducted(rate)));
+    assert!(deducted(10_000_000, "1000").is_ok());
+    assert_eq!(refused(deducted(10_000_000, "1000.1")), too_high);
+    // About 130 vB: 650 of 1,000.
+    assert_eq!(refused(deducted(1_000, "5")), too_high);
+    assert!(deducted(1_000, "3").is_ok());
+    let coin = |value| -> Result<Utxo, Refusal> {
+        let script_pubkey = swap.chain.script(TO, "")?;
+        Utxo::new(funding(9, 0, 0).outpoint, TxOut { value: bitcoin::Amount::from_sat(value), script_pubkey })
+    };
+    let paid = |value, rate| {
+        let coins = FeeCoins::new(vec![coin(10_000_000)?], TO, FeeRate::from_whole(rate));
+        swap.refund(&Payout::new([funding(1, 0, value)], TO, Fee::Paid(coins)))
+    };
+    assert!(paid(1_000_000, 1_000).is_ok());
+    assert_eq!(refused(paid(1_000_000, 1_001)), too_high);
+    assert_eq!(refused(paid(1_000, 5)), too_high);
+    let instant = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)?;
+    let complete = instant.complete(&instant.sign(&key(INITIATOR))?, &instant.countersign(&key(REDEEMER))?)?;
+    let coins = FeeCoins::new(vec![coin(10_000_000)?], TO, FeeRate::from_whole(1_001));
+    assert_eq!(refused(instant.with_fee(&complete, &coins)), too_high);
+    // The wallet's own ceiling.
+    let strict = read(&order())?.with_policy(&Policy::from_json(br#"{"bitcoin_fee_rate":2}"#)?);
+    assert_eq!(refused(strict.refund(&Payout::new([funding(1, 0, 50_000)], TO, self::deducted("3")))), too_high);
+    Ok(())
+}
+
+#[test]
+fn a_recovery_of_either_role_is_prepared_later() -> TestResult {
+    use countersign_bitcoin::recover::{redeem, refund};
+
+    let record = read_record(&order())?;
+    let payout = payout(&[funding(1, 0, 50_000)]);
+    let (back, taken) = (refund(&record, Leg::Source, registry())?, redeem(&record, Leg::Source, &SECRET, registry())?);
+    assert_eq!((back.role(), taken.role()), (Role::Refund, Role::Redeem));
+    assert_eq!(back.signer().bytes(), key(INITIATOR).x_only().serialize());
+    assert_eq!(taken.signer().bytes(), key(REDEEMER).x_only().serialize());
+    assert_eq!(payment(&back.prepare(&payout)?).transaction(), payment(&swap().refund(&payout)?).transaction());
+    assert_eq!(payment(&taken.prepare(&payout)?).transaction(), payment(&swap().redeem(&SECRET, &payout)?).transaction());
+    assert!(!format!("{taken:?}").contains(&format!("{:?}", &SECRET[..4]).replace(['[', ']'], "")));
+    let refusal = redeem(&record, Leg::Source, &[7; 32], registry()).map(|_| ()).expect_err("another secret");
+    assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    let low = Policy::from_json(br#"{"bitcoin_fee_rate":0}"#)?;
+    assert_eq!(refused(back.with_policy(&low).prepare(&payout)).0, Code::FeeRateTooHigh);
+    Ok(())
 }
 
 #[test]

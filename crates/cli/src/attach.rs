@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use countersign::Unsigned;
 use countersign::json::{self, Node};
 
 use crate::OK;
@@ -21,25 +22,46 @@ pub(crate) struct Args {
     case: CaseArgs,
     #[command(flatten)]
     wallet: WalletArgs,
+    #[command(flatten)]
+    signatures: SignatureArgs,
+}
+
+/// Signatures of external signers.
+#[derive(clap::Args)]
+pub(crate) struct SignatureArgs {
     /// A signature and the name of its request. Can be given several times.
-    #[arg(long, value_name = "NAME=SIGNATURE", conflicts_with = "signatures", required_unless_present = "signatures")]
+    #[arg(long, value_name = "NAME=SIGNATURE", conflicts_with = "signatures")]
     signature: Vec<String>,
     /// An object from request name to signature; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     signatures: Option<PathBuf>,
 }
 
+impl SignatureArgs {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.signature.is_empty() && self.signatures.is_none()
+    }
+
+    /// Proves the signatures and attaches them.
+    pub(crate) fn attach(&self, order: &mut Unsigned) -> Result<(), Failure> {
+        let text = match &self.signatures {
+            Some(path) => input::read(path)?.to_vec(),
+            None => by_name(&self.signature)?,
+        };
+        let signatures = json::parse(&text).map_err(|refusal| refusal.under("/signatures"))?;
+        Ok(countersign_batch::attach(order, Node::root(&signatures, "/signatures"))?)
+    }
+}
+
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+    if args.signatures.is_empty() {
+        return Err(usage("no signature: name one with --signature or --signatures"));
+    }
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
     texts.open(|values| {
         let mut order = values.case()?.prepare(&registry, &policy)?;
-        let text = match &args.signatures {
-            Some(path) => input::read(path)?.to_vec(),
-            None => by_name(&args.signature)?,
-        };
-        let signatures = json::parse(&text).map_err(|refusal| refusal.under("/signatures"))?;
-        countersign_batch::attach(&mut order, Node::root(&signatures, "/signatures"))?;
+        args.signatures.attach(&mut order)?;
         Accepted::prepared(&order).with_id(values.id()).print(json)?;
         Ok(OK)
     })

@@ -1,22 +1,67 @@
-//! `countersign refund|redeem|instant-refund`: ends an order through the service's relayer.
+//! `countersign refund|redeem|instant-refund`: ends an order through the service's relayer, or with `--self` without the
+//! service, from what is kept.
 
 use std::path::PathBuf;
 
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
-use countersign::{Code, OrderRecord, Refusal, text};
-use countersign_client::{Action, Answer, Flow, OrderId};
+use countersign::recover::Leg;
+use countersign::{Code, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
+use countersign_client::{Action, Answer, Flow, OrderId, StoredSwap};
 use serde::Serialize;
+use zeroize::Zeroizing;
 
-use crate::input::{Failure, KeyArgs, TrustArgs, usage};
-use crate::{OK, service, show, state};
+use crate::input::{self, Failure, KeyArgs, TrustArgs, usage};
+use crate::{OK, recover, service, show, state};
+
+pub(crate) const REFUND_EXAMPLES: &str = "Examples:
+  countersign refund <order id>
+  countersign refund --self <order id> --registry registry.json --wallet wallet.json --key-file key.txt
+  countersign refund --self <order id> --registry registry.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2 --key-file refund-key.txt
+  countersign refund --self <order id> --registry registry.json --order record.json --wallet wallet.json --json
+
+With --self the transaction is built and signed here, without any call to the service, and printed for you to broadcast once the
+timelock has passed. `countersign recover --help` describes the wallet context of each family.";
+
+pub(crate) const REDEEM_EXAMPLES: &str = "Examples:
+  countersign redeem <order id> --registry registry.json
+  countersign redeem --self <order id> --registry registry.json --wallet wallet.json --key-file key.txt
+  countersign redeem --self <order id> --registry registry.json --funding <txid>:0:50000 --to bc1q... --fee-rate 9 --key-file redeem-key.txt
+  countersign redeem --self <order id> --registry registry.json --order record.json --secret-file secret.txt --wallet wallet.json --json
+
+With --self the transaction is built and signed here, without any call to the service, and printed for you to broadcast.
+Broadcasting it makes the secret public, so look at the chain first: the destination must be funded, deep enough, and far from its
+timelock. `countersign recover --help` describes the wallet context of each family.";
 
 #[derive(clap::Args)]
 pub(crate) struct RefundArgs {
     #[command(flatten)]
     service: service::ServiceArgs,
+    #[command(flatten)]
+    state: state::StateArgs,
+    /// The registry that the wallet has pinned; needed with --self.
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_REGISTRY")]
+    registry: Option<PathBuf>,
+    /// The wallet's limits. By default the documented ones.
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_POLICY")]
+    policy: Option<PathBuf>,
+    #[command(flatten)]
+    own: SelfArgs,
     /// The order's id.
     id: String,
+}
+
+/// How an order is ended without the service.
+#[derive(clap::Args)]
+struct SelfArgs {
+    /// Builds and signs the transaction here, from what is kept, without any call to the service.
+    #[arg(long = "self")]
+    by_self: bool,
+    /// The order record, instead of the one that is kept; `-` is stdin.
+    #[arg(long, value_name = "FILE", requires = "by_self")]
+    order: Option<PathBuf>,
+    #[command(flatten)]
+    signing: recover::SigningArgs,
 }
 
 #[derive(clap::Args)]
@@ -27,10 +72,12 @@ pub(crate) struct RedeemArgs {
     trust: TrustArgs,
     #[command(flatten)]
     state: state::StateArgs,
+    #[command(flatten)]
+    own: SelfArgs,
     /// Reads the secret from a file of 64 hex digits. By default it is the one that was kept when the order was created.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// The order's id; it must have been created here.
+    /// The order's id; it must have been created here, unless --order names its record.
     id: String,
 }
 
@@ -69,6 +116,18 @@ fn done(id: &OrderId, what: &str, answer: &Answer<Option<String>>, json: bool) -
 }
 
 pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
+    if args.own.by_self {
+        let registry = args.registry.as_deref().ok_or_else(|| usage("no registry: name the pinned one with --registry"))?;
+        let policy = match &args.policy {
+            Some(path) => Policy::from_json(&input::read(path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))?,
+            None => Policy::default(),
+        };
+        let registry = input::registry(registry)?;
+        let kept = Kept::read(&args.id, &args.own, &args.state.open()?, &registry, &policy)?;
+        let recovery = recover::recovery(&kept.record, Leg::Source, None, &registry)?;
+        return recover::finish(&recovery, kept.warnings.as_ref(), &args.own.signing, &policy, json);
+    }
+    args.own.signing.check_unused()?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
     let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
     done(&id, "refund", &answer, json)
@@ -77,6 +136,16 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
 pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
+    if args.own.by_self {
+        let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
+        let secret = match &args.secret_file {
+            Some(path) => recover::read_secret(path)?,
+            None => kept.secret(&state)?,
+        };
+        let recovery = recover::recovery(&kept.record, Leg::Destination, Some(&secret), &registry)?;
+        return recover::finish(&recovery, kept.warnings.as_ref(), &args.own.signing, &policy, json);
+    }
+    args.own.signing.check_unused()?;
     let swap = state.load(&OrderId::parse(&args.id)?)?;
     let flow = Flow::new(args.service.client()?, registry, policy);
     let answer = service::run(async {
@@ -90,6 +159,44 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
         Ok(flow.redeem(&swap, &secret).await?)
     })?;
     done(swap.id(), "redeem", &answer, json)
+}
+
+/// What is known of an order without asking the service.
+struct Kept {
+    swap: Option<StoredSwap>,
+    record: OrderRecord,
+    /// The warnings of a record that was verified against the kept request and response; `None` if these are not kept.
+    warnings: Option<Warnings>,
+}
+
+impl Kept {
+    /// Reads the record and verifies it again where the order was created here.
+    fn read(id: &str, own: &SelfArgs, state: &state::State, registry: &Registry, policy: &Policy) -> Result<Self, Failure> {
+        let id = OrderId::parse(id)?;
+        let record = match &own.order {
+            Some(path) => Some(state::read_record(path)?),
+            None => state.record(&id)?,
+        };
+        let record = record.ok_or_else(|| usage("no record of this order is kept here: name one with --order"))?;
+        if !record.order_id.eq_ignore_ascii_case(id.as_str()) {
+            let refusal = Refusal::new(Code::RecordMismatch, "/order/order_id");
+            return Err(refusal.with_expected(id.as_str()).with_actual(&record.order_id).into());
+        }
+        let Some(swap) = state.find(&id)? else { return Ok(Self { swap: None, record, warnings: None }) };
+        let text = serde_json::to_vec(&record).map_err(usage)?;
+        let proposal = Proposal::new(swap.request(), swap.response()).with_record(&text);
+        let (record, warnings) = countersign::verify_record(proposal, registry, policy)?;
+        Ok(Self { swap: Some(swap), record, warnings: Some(warnings) })
+    }
+
+    /// Returns the kept secret. A record by itself could name the hash of another order, whose secret must not leave under
+    /// this one: the kept request has to name the hash, which the verified record then has too.
+    fn secret(&self, state: &state::State) -> Result<Zeroizing<[u8; 32]>, Failure> {
+        let hash = self.swap.as_ref().and_then(|swap| swap.request().secret_hash);
+        let secret = hash.map(|hash| state.secret(&hash)).transpose()?.flatten();
+        let secret = secret.ok_or_else(|| usage("the order's secret is not kept here: name --secret-file"))?;
+        Ok(Zeroizing::new(*secret.expose()))
+    }
 }
 
 pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8, Failure> {

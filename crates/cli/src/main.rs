@@ -72,9 +72,9 @@ enum Command {
     /// Proves and attaches signatures made by an external signer.
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
-    /// Recovers Bitcoin or Litecoin from an order record: refund, redemption, instant refund.
+    /// Redeems or refunds from an order record alone, without the service.
     #[command(after_help = recover::EXAMPLES)]
-    Recover(recover::Args),
+    Recover(Box<recover::Args>),
     /// Verifies, prepares and signs one case per line, in order and in bounded memory: the contract for other languages.
     #[command(after_help = batch::EXAMPLES)]
     Batch(batch::Args),
@@ -90,10 +90,13 @@ enum Command {
     /// Runs a whole swap: quote, create, verify, sign, submit, follow, redeem.
     #[command(after_help = swap::EXAMPLES)]
     Swap(Box<swap::Args>),
-    /// Asks the service to refund an order.
-    Refund(finish::RefundArgs),
-    /// Gives the secret to the service, if the destination is verified and funded, and leaves enough time.
-    Redeem(finish::RedeemArgs),
+    /// Asks the service to refund an order, or refunds it without the service.
+    #[command(after_help = finish::REFUND_EXAMPLES)]
+    Refund(Box<finish::RefundArgs>),
+    /// Gives the secret to the service, if the destination is verified and funded, and leaves enough time; or redeems without
+    /// the service.
+    #[command(after_help = finish::REDEEM_EXAMPLES)]
+    Redeem(Box<finish::RedeemArgs>),
     /// Computes, signs and submits an early refund of a Bitcoin-like order.
     InstantRefund(finish::InstantRefundArgs),
     /// Lists what an affiliate has earned.

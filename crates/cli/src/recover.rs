@@ -1,24 +1,48 @@
-//! `countersign recover`
+//! `countersign recover`: redeems or refunds from an order record alone. Also prepares what `refund --self` and `redeem --self`
+//! sign.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use countersign::bitcoin::recover::{Fee, Funding, FundingStatus, InstantRefund, Payout, RecordedHtlc};
-use countersign::bitcoin::{FeeRate, Key, Payment, bitcoin};
-use countersign::{Code, Leg, OrderRecord, Refusal, Summary, Warnings};
+use countersign::bitcoin::Key;
+use countersign::bitcoin::recover::{Funding, FundingStatus, InstantRefund, RecordedHtlc};
+use countersign::json::{self, Node};
+use countersign::recover::{self, Leg, Recovery};
+use countersign::{Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, Unsigned, Warnings, chains};
 use countersign_batch::Request;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::input::{self, Failure, KeyArgs, TrustArgs};
-use crate::{OK, show};
+use crate::accepted::Accepted;
+use crate::attach::SignatureArgs;
+use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
+use crate::{OK, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2.5
-  countersign recover ... --key-file refund-key.txt --json | jq -r .signed
-  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --instant --hash <hash> --key-env KEY
-  countersign recover ... --leg destination --secret-file secret.txt --key-file redeem-key.txt   # redeems
+  countersign recover --registry registry.json --order record.json --wallet wallet.json --key-file key.txt              # refunds
+  countersign recover ... --leg destination --secret-file secret.txt --wallet wallet.json --key-file key.txt            # redeems
+  countersign recover ... --wallet wallet.json --json | jq -r '.requests[0].digest'                                     # external signer
+  countersign recover ... --wallet wallet.json --signature refund=0x...
 
-Account chains need no key to refund: the service's relayer, or anyone, calls the contract.";
+The wallet context has the members that fund an order of the family, and `sender`, who pays the fee (by default who is paid):
+  EVM        {\"nonce\": 7, \"max_fee_per_gas\": \"30000000000\", \"max_priority_fee_per_gas\": \"1000000000\", \"sender\": \"0x...\"}
+  Tron       {\"ref_block_bytes\": \"7f87\", \"ref_block_hash\": \"...\", \"expiration\": ..., \"timestamp\": ..., \"sender\": \"T...\"}
+  Starknet   {\"nonce\": \"7\", \"resource_bounds\": {...}, \"sender\": \"0x...\"}
+  Solana     {\"recent_blockhash\": \"...\", \"sender\": \"...\", \"rent_sponsor\": \"...\"}
+  Sui        {\"gas_price\": \"1000\", \"gas_budget\": \"5000000\", \"gas_payment\": [...], \"sender\": \"0x...\"}
+  Bitcoin    {\"funding\": [\"<txid>:0:50000\"], \"to\": \"bc1q...\", \"fee_rate\": \"2.5\"}
+
+Bitcoin and Litecoin also take flags instead of a wallet context:
+  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2.5
+  countersign recover ... --key-file refund-key.txt --json | jq -r .artefacts.refund.signed
+  countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --instant --hash <hash> --key-env KEY
+
+A refund is valid only after the timelock: look at the chain first. Broadcasting a redemption makes the secret public.";
+
+/// What a redemption does to the secret.
+const SECRET_BECOMES_PUBLIC: &str = "broadcasting this redemption makes the secret public: it then redeems the other leg too";
+/// What is known of a record.
+const VERIFIED: &str = "verified against the kept request and response";
+const NOT_VERIFIED: &str = "not verified against your request: it is only coherent with itself and the registry. Check who is paid";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -30,29 +54,40 @@ pub(crate) struct Args {
     /// Which leg of the order: what you paid, or what you are paid.
     #[arg(long, value_enum, default_value = "source")]
     leg: LegArg,
-    /// An unspent output of the HTLC, as your node shows it. Can be given several times.
-    #[arg(long, value_name = "TXID:INDEX:AMOUNT", required_unless_present = "presigned")]
-    funding: Vec<String>,
-    /// Your address, where the coins go.
-    #[arg(long, value_name = "ADDRESS")]
-    to: String,
-    /// Base units per virtual byte, deducted from what is paid out.
-    #[arg(long, value_name = "RATE", required_unless_present_any = ["instant", "presigned"])]
-    fee_rate: Option<String>,
     /// Redeems with the secret in this file, 64 hex digits, instead of refunding.
     #[arg(long, value_name = "FILE", conflicts_with = "instant")]
     secret_file: Option<PathBuf>,
-    /// Signs the instant refund, which the solver has to sign too, and prints the body of the PATCH.
-    #[arg(long)]
+    /// Bitcoin: signs the instant refund, which the solver has to sign too, and prints the body of the PATCH.
+    #[arg(long, conflicts_with_all = ["wallet", "signature", "signatures"])]
     instant: bool,
     /// A hash that the service wants signed, one for each output. It is refused unless it is the one computed here.
     #[arg(long, value_name = "HEX", requires = "instant")]
     hash: Vec<String>,
-    /// Only verifies the presigned instant refund of the record, for the outputs that the record names.
-    #[arg(long, conflicts_with_all = ["instant", "secret_file", "funding"])]
+    /// Bitcoin: only verifies the presigned instant refund of the record, for the outputs that the record names.
+    #[arg(long, conflicts_with_all = ["instant", "secret_file", "funding", "wallet", "signature", "signatures"])]
     presigned: bool,
     #[command(flatten)]
+    signing: SigningArgs,
+}
+
+/// What the transaction needs, and who signs it.
+#[derive(clap::Args)]
+pub(crate) struct SigningArgs {
+    #[command(flatten)]
+    wallet: WalletArgs,
+    /// Bitcoin: an unspent output of the HTLC, as your node shows it. Can be given several times.
+    #[arg(long, value_name = "TXID:INDEX:AMOUNT", conflicts_with = "wallet")]
+    funding: Vec<String>,
+    /// Bitcoin: your address, where the coins go.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "wallet")]
+    to: Option<String>,
+    /// Bitcoin: base units per virtual byte, deducted from what is paid out.
+    #[arg(long, value_name = "RATE", conflicts_with = "wallet")]
+    fee_rate: Option<String>,
+    #[command(flatten)]
     key: KeyArgs,
+    #[command(flatten)]
+    signatures: SignatureArgs,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -70,80 +105,189 @@ impl From<LegArg> for Leg {
     }
 }
 
-#[derive(Serialize)]
-struct Spent<'a> {
-    ok: bool,
-    psbt: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    requests: Vec<Request>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signed: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tx_id: Option<String>,
-    summary: Summary,
-    warnings: &'a Warnings,
-}
-
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
-    let record = OrderRecord::from_json(&input::read(&args.order)?).map_err(|refusal| refusal.under("/order"))?;
-    let htlc = RecordedHtlc::new(&record, args.leg.into(), &registry)?;
-    let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
-    if args.presigned {
-        return hashes(&InstantRefund::verify_presigned(&htlc, &*args.to)?, json);
+    let record = state::read_record(&args.order)?;
+    let leg = args.leg.into();
+    if args.instant || args.presigned {
+        return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, json);
     }
-    let funding = |text: &String| Funding::parse(text).map_err(|error| Refusal::new(error, "/funding").with_actual(text));
-    let fundings = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
-    if args.instant {
-        let refund = InstantRefund::new(&htlc, &fundings, &*args.to)?;
-        if !args.hash.is_empty() {
-            let texts: Vec<_> = args.hash.iter().map(String::as_str).collect();
-            refund.check_hashes(&texts).map_err(|refusal| refusal.under("/hashes"))?;
-        }
-        return match key {
-            Some(key) => show::json(&refund.sign(&key).map_err(|refusal| refusal.under("/key"))?).map(|()| OK).map_err(Failure::from),
-            None => hashes(&refund, json),
-        };
+    let secret = args.secret_file.as_deref().map(read_secret).transpose()?;
+    let recovery = recovery(&record, leg, secret.as_deref(), &registry)?;
+    finish(&recovery, None, &args.signing, &policy, json)
+}
+
+/// Returns the redemption with the secret, or without one the refund.
+pub(crate) fn recovery(record: &OrderRecord, leg: Leg, secret: Option<&[u8; 32]>, registry: &Registry) -> Result<Recovery, Failure> {
+    Ok(match secret {
+        Some(secret) => recover::redeem(record, leg, secret, registry)?,
+        None => recover::refund(record, leg, registry)?,
+    })
+}
+
+/// Prepares a recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings of a
+/// record that was verified against the order's request and response.
+pub(crate) fn finish(
+    recovery: &Recovery,
+    verified: Option<&Warnings>,
+    args: &SigningArgs,
+    policy: &Policy,
+    json: bool,
+) -> Result<u8, Failure> {
+    let text = args.wallet(recovery.family())?;
+    let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
+    let wallet = Node::root(&wallet, "/wallet");
+    let mut order = countersign_batch::prepare_recovery(recovery, wallet, policy)?;
+    match (args.key.read()?, wallet.object()?.get("secret_key")) {
+        (Some(key), _) => sign(&mut order, &key)?,
+        (None, Some(key)) => sign(&mut order, key.secret()?)?,
+        (None, None) => {}
     }
-    let rate = FeeRate::parse(args.fee_rate.as_deref().unwrap_or_default()).map_err(|error| Refusal::new(error, "/fee_rate"))?;
-    rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
-    let payout = Payout::new(fundings, &*args.to, Fee::Deducted(rate));
-    let mut order = match &args.secret_file {
-        Some(path) => htlc.redeem(&*secret(&input::read(path)?)?, &payout)?,
-        None => htlc.refund(&payout)?,
-    };
-    if let Some(key) = &key {
-        order.sign(key).map_err(|refusal| refusal.under("/key"))?;
+    if !args.signatures.is_empty() {
+        args.signatures.attach(&mut order)?;
     }
-    let payment = order.payloads().payment.as_ref();
-    let psbt = payment.map(|payment| payment.signed_psbt().to_string()).unwrap_or_default();
-    let transaction = payment.and_then(Payment::signed_transaction);
-    let signed = transaction.as_ref().map(bitcoin::consensus::encode::serialize_hex);
-    let tx_id = transaction.as_ref().map(|transaction| transaction.compute_txid().to_string());
-    let requests = if signed.is_some() { Vec::new() } else { order.requests().into_iter().map(Request::from).collect() };
+    print(recovery, verified, order, json)
+}
+
+/// Signs whatever the key can sign: coins that pay a fee can have another one.
+fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
+    order.sign(key).map_err(|refusal| refusal.under("/wallet/secret_key"))
+}
+
+/// A recovery as JSON.
+#[derive(Serialize)]
+struct Recovered<'a> {
+    #[serde(flatten)]
+    accepted: Accepted<'a>,
+    role: String,
+    payee: &'a str,
+    amount: String,
+    record_verified: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record_warnings: Option<&'a Warnings>,
+    secret_becomes_public: bool,
+}
+
+/// A transaction with all its signatures. Starknet's nodes take the artefact instead of bytes.
+#[derive(Serialize)]
+struct Transaction {
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<Hex>,
+}
+
+fn print(recovery: &Recovery, verified: Option<&Warnings>, order: Unsigned, json: bool) -> Result<u8, Failure> {
+    let (role, payee) = (recovery.role(), chains::address::to_display_string(&recovery.payee()));
+    let missing = order.missing();
+    let requests = order.requests().into_iter().filter(|request| missing.contains(&request.id)).map(Request::from);
+    let requests: Vec<_> = requests.collect();
+    let secret_becomes_public = role == Role::Redeem;
     if json {
-        show::json(&Spent { ok: true, psbt, requests, signed, tx_id, summary: order.summary(), warnings: order.warnings() })?;
+        let mut shown = serde_json::to_value(Recovered {
+            accepted: Accepted::prepared(&order).with_requests(requests),
+            role: role.to_string(),
+            payee: &payee,
+            amount: recovery.amount().to_string(),
+            record_verified: verified.is_some(),
+            record_warnings: verified,
+            secret_becomes_public,
+        })
+        .map_err(usage)?;
+        if let Some(members) = shown.as_object_mut() {
+            members.insert("transactions".to_owned(), serde_json::to_value(transactions(order)).map_err(usage)?);
+        }
+        show::json(&shown)?;
         return Ok(OK);
     }
-    if let status @ FundingStatus::Partial { .. } = htlc.funding_status() {
+    show::field("record", if verified.is_some() { VERIFIED } else { NOT_VERIFIED })?;
+    if let Some(warnings) = verified {
+        show::warnings(warnings)?;
+    }
+    if let Recovery::Bitcoin(recovery) = recovery
+        && let status @ FundingStatus::Partial { .. } = recovery.htlc.funding_status()
+    {
         show::field("record", &status.to_string())?;
     }
-    show::summary(&order.summary(), None)?;
-    show::warnings(order.warnings())?;
-    show::field("psbt", &psbt)?;
-    show::requests(&requests)?;
-    if let (Some(signed), Some(tx_id)) = (&signed, &tx_id) {
-        show::field("transaction", signed)?;
-        show::field("id", tx_id)?;
+    if secret_becomes_public {
+        show::field("secret", SECRET_BECOMES_PUBLIC)?;
+    }
+    let accepted = Accepted::prepared(&order);
+    if requests.is_empty() { accepted } else { accepted.with_requests(requests) }.print(false)?;
+    if !missing.is_empty()
+        && let Unsigned::Bitcoin(order) = &order
+        && let Some(payment) = &order.payloads().payment
+    {
+        show::field("psbt", &payment.signed_psbt().to_string())?;
+    }
+    for Transaction { id, bytes } in transactions(order) {
+        show::field("id", &id)?;
+        if let Some(bytes) = bytes {
+            show::field("broadcast", &bytes.to_string())?;
+        }
     }
     Ok(OK)
 }
 
-fn secret(text: &[u8]) -> Result<Zeroizing<[u8; 32]>, Failure> {
+/// Returns what can be broadcast: nothing while a signature is missing.
+fn transactions(order: Unsigned) -> Vec<Transaction> {
+    let Ok(signed) = order.finish() else { return Vec::new() };
+    let transactions = signed.transactions().into_iter();
+    transactions.map(|one| Transaction { id: one.id, bytes: (!one.bytes.is_empty()).then_some(Hex(one.bytes)) }).collect()
+}
+
+impl SigningArgs {
+    /// Returns the wallet context, which the flags for Bitcoin stand for too.
+    fn wallet(&self, family: Family) -> Result<Zeroizing<Vec<u8>>, Failure> {
+        if let Some(path) = &self.wallet.wallet {
+            return input::read(path);
+        }
+        if family != Family::Bitcoin {
+            return Err(usage(format_args!("no wallet context: name one with --wallet, as {family} needs nonce, fees or a blockhash")));
+        }
+        let to = self.to.as_deref().ok_or_else(|| usage("no address: name yours with --to, or a wallet context with --wallet"))?;
+        let fee_rate = self.fee_rate.as_deref().ok_or_else(|| usage("no fee rate: name one with --fee-rate"))?;
+        let funding = &self.funding;
+        serde_json::to_vec(&serde_json::json!({ "funding": funding, "to": to, "fee_rate": fee_rate })).map(Zeroizing::new).map_err(usage)
+    }
+
+    /// Requires that none of these arguments is given: only transactions that are built here need them.
+    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+        let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some();
+        if is_bitcoin || self.wallet.wallet.is_some() || self.key.read()?.is_some() || !self.signatures.is_empty() {
+            return Err(usage("a wallet context, a key or a signature is only used with --self"));
+        }
+        Ok(())
+    }
+}
+
+/// Reads a secret from a file of 64 hex digits.
+pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, Failure> {
+    let text = input::read(path)?;
     let mut secret = Zeroizing::new([0; 32]);
-    let digits = std::str::from_utf8(text).ok().map(str::trim).unwrap_or_default();
+    let digits = std::str::from_utf8(&text).ok().map(str::trim).unwrap_or_default();
     hex::decode_to_slice(digits, secret.as_mut_slice()).map_err(|_| Refusal::new(Code::SecretWrong, "/secret"))?;
     Ok(secret)
+}
+
+/// Signs the instant refund of a Bitcoin leg, or prints what has to be signed.
+fn instant_refund(args: &Args, htlc: &RecordedHtlc, json: bool) -> Result<u8, Failure> {
+    let signing = &args.signing;
+    let to = signing.to.as_deref().ok_or_else(|| usage("no address: name yours with --to"))?;
+    let key = signing.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
+    if args.presigned {
+        return hashes(&InstantRefund::verify_presigned(htlc, to)?, json);
+    }
+    let funding = |text: &String| Funding::parse(text).map_err(|error| Refusal::new(error, "/funding").with_actual(text));
+    let fundings = signing.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
+    let refund = InstantRefund::new(htlc, &fundings, to)?;
+    if !args.hash.is_empty() {
+        let texts: Vec<_> = args.hash.iter().map(String::as_str).collect();
+        refund.check_hashes(&texts).map_err(|refusal| refusal.under("/hashes"))?;
+    }
+    match key {
+        Some(key) => show::json(&refund.sign(&key).map_err(|refusal| refusal.under("/key"))?).map(|()| OK).map_err(Failure::from),
+        None => hashes(&refund, json),
+    }
 }
 
 /// Prints the requests to an external signer.

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use countersign::SecretHash;
+use countersign::{OrderRecord, SecretHash};
 use countersign_client::{OrderId, Secret, StoredSwap};
 
 use crate::files::{self, Access};
@@ -51,6 +51,15 @@ impl State {
         }
     }
 
+    /// Returns the record that is kept of an order. A file that cannot be read is an error, not a missing record.
+    pub(crate) fn record(&self, id: &OrderId) -> Result<Option<OrderRecord>, Failure> {
+        let file = self.directory.join(format!("{}.record.json", id.as_str().to_ascii_lowercase()));
+        match file.try_exists() {
+            Ok(false) => Ok(None),
+            _ => read_record(&file).map(Some),
+        }
+    }
+
     pub(crate) fn save_secret(&self, secret: &Secret) -> Result<(), Failure> {
         files::replace(&self.secret_file(&secret.hash()), secret.to_hex().as_bytes(), Access::Private)
     }
@@ -71,6 +80,11 @@ impl State {
     fn secret_file(&self, hash: &SecretHash) -> PathBuf {
         self.directory.join(format!("{hash}.secret"))
     }
+}
+
+/// Reads an order record, bare or in its envelope.
+pub(crate) fn read_record(path: &Path) -> Result<OrderRecord, Failure> {
+    Ok(OrderRecord::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/order"))?)
 }
 
 pub(crate) fn read_secret(path: &Path) -> Result<Secret, Failure> {

@@ -253,41 +253,6 @@ fn the_demo_signs_for_each_built_family_and_refuses_the_tampered_answer() {
     }
 }
 
-/// On both chains: what an external signer is asked for, and no other hash than the owner's own instant refund.
-#[test]
-fn a_refund_starts_from_the_record_alone() {
-    let folder = std::env::temp_dir().join(format!("countersign-refund-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let (record, key_file) = (folder.join("record.json"), folder.join("key"));
-    fs::write(&key_file, "11".repeat(32)).unwrap();
-    for (id, to) in [
-        ("bitcoin-address", "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx"),
-        ("bitcoin-address-litecoin", "ltc1qy6yh34fevvhvqdf3rvgh9ucjsdry07ralqlteg"),
-    ] {
-        let order = serde_json::from_str::<Value>(&case(id)).unwrap()["order"].clone();
-        fs::write(&record, serde_json::json!({ "status": "Ok", "result": order }).to_string()).unwrap();
-        let (registry, funding) = (registry(), format!("{}:1:50000", "ab".repeat(32)));
-        let common = ["recover", "--registry", &registry, "--order", record.to_str().unwrap(), "--funding", &funding, "--to", to, "--json"];
-        let refund = |more: &[&str]| run(&[&common[..], more].concat(), b"");
-        let answer = json(&refund(&["--fee-rate", "2.5"]));
-        assert_eq!(answer["requests"][0]["signer"], order["source_swap"]["delegate"], "{answer}");
-        assert!(answer["psbt"].as_str().unwrap().starts_with("cHNidP8") && answer["signed"].is_null());
-        let refused = |more: &[&str]| {
-            let output = refund(more);
-            (output.status.code(), json(&output)["error"]["code"].as_str().unwrap().to_owned())
-        };
-        assert_eq!(refused(&["--fee-rate", "1001"]), (Some(1), "fee_rate_too_high".to_owned()));
-        assert_eq!(refused(&["--fee-rate", "2", "--key-file", key_file.to_str().unwrap()]), (Some(1), "key_mismatch".to_owned()));
-        assert_eq!(refused(&["--fee-rate", "2", "--secret-file", key_file.to_str().unwrap()]), (Some(1), "secret_wrong".to_owned()));
-        assert_eq!(refused(&["--instant", "--hash", &"ab".repeat(32)]), (Some(1), "sighash_mismatch".to_owned()));
-        let wanted = json(&refund(&["--instant"]));
-        let hash = wanted[0]["digest"].as_str().unwrap();
-        assert_eq!(refund(&["--instant", "--hash", hash]).status.code(), Some(0));
-        assert_eq!(refund(&[]).status.code(), Some(2));
-    }
-    fs::remove_dir_all(&folder).unwrap();
-}
-
 #[test]
 fn a_deposit_can_be_scanned() {
     let folder = std::env::temp_dir().join(format!("countersign-qr-{}", std::process::id()));

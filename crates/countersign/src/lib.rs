@@ -17,6 +17,7 @@
 //! No I/O, no clock, no random source, no `unsafe`. Each family is a feature and a module; no feature changes a verdict.
 
 mod broadcast;
+pub mod recover;
 mod states;
 
 #[cfg(feature = "bitcoin")]

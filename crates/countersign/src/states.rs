@@ -26,34 +26,38 @@ use countersign_tron::Tron;
 #[cfg(not(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron")))]
 compile_error!("countersign needs at least one family: enable a feature");
 
-/// Declares an enum with one variant for each family.
+/// Declares an enum with one variant for each family: of one generic type, or of the types that are named.
 macro_rules! any_family {
     ($(#[$attribute:meta])* $name:ident = $of:ident) => {
+        any_family! { $(#[$attribute])* $name: $of<Evm>, $of<Tron>, $of<Starknet>, $of<Solana>, $of<Sui>, $of<Bitcoin> }
+    };
+    ($(#[$attribute:meta])* $name:ident: $evm:ty, $tron:ty, $starknet:ty, $solana:ty, $sui:ty, $bitcoin:ty) => {
         $(#[$attribute])*
         #[derive(Debug)]
         #[non_exhaustive]
         pub enum $name {
             /// EVM.
             #[cfg(feature = "evm")]
-            Evm($of<Evm>),
+            Evm($evm),
             /// Tron.
             #[cfg(feature = "tron")]
-            Tron($of<Tron>),
+            Tron($tron),
             /// Starknet.
             #[cfg(feature = "starknet")]
-            Starknet($of<Starknet>),
+            Starknet($starknet),
             /// Solana.
             #[cfg(feature = "solana")]
-            Solana($of<Solana>),
+            Solana($solana),
             /// Sui.
             #[cfg(feature = "sui")]
-            Sui($of<Sui>),
+            Sui($sui),
             /// Bitcoin and Litecoin.
             #[cfg(feature = "bitcoin")]
-            Bitcoin($of<Bitcoin>),
+            Bitcoin($bitcoin),
         }
     };
 }
+pub(crate) use any_family;
 
 /// Evaluates an expression for the family of a state. `$wrap` is that family's variant of the enum `$to`.
 macro_rules! each_family {
@@ -92,6 +96,8 @@ macro_rules! each_family {
         }
     };
 }
+
+pub(crate) use each_family;
 
 any_family! {
     /// An order whose every byte is accounted for. Match on it to prepare it with the wallet context of its family.

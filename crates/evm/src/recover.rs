@@ -3,20 +3,23 @@
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < block number`.
 
+use std::fmt;
+
 use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
-use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings};
+use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings};
 
 use crate::transaction::{Calls, EvmTransaction, Unsigned};
-use crate::verify::Call;
+use crate::verify::{Call, check_gas_limit};
 use crate::{UnsignedOrder, address, htlc};
 
-/// Gas limits that these calls are given: enough for the contract's storage writes and one token transfer.
+/// Gas limit that these calls are given unless the wallet names its own: enough for the contract's storage writes and one token
+/// transfer.
 pub const GAS_LIMIT: u64 = 300_000;
 
 /// A recovery call, ready to be given a sender, a nonce and fees.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The order's id, as the record has it.
@@ -33,17 +36,41 @@ pub struct Recovery {
     pub to: Address,
     /// Base units.
     pub amount: U256,
+    /// The policy's ceiling for the gas limit.
+    max_gas_limit: u64,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {
-    /// Makes the call a transaction of `sender`, who need not be a party of the swap.
+    /// Replaces the default policy's ceiling for the gas limit with the wallet's own.
+    #[must_use]
+    pub const fn with_policy(mut self, policy: &Policy) -> Self {
+        self.max_gas_limit = policy.evm_gas_limit;
+        self
+    }
+
+    /// Makes the call a transaction of `sender`, who need not be a party of the swap. A gas limit in `calls` replaces
+    /// [`GAS_LIMIT`].
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, and what is wrong with nonce or fees.
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
+    /// [`Code::GasLimitTooLow`], and what is wrong with nonce or fees.
     pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
-        let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &self.call);
+        let gas_limit = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
+        let refuse = |code| Refusal::new(code, "/gas_limit").with_actual(gas_limit);
+        let gas_limit = check_gas_limit(self.max_gas_limit, gas_limit, &refuse)?;
+        let call = Call { gas_limit, ..self.call.clone() };
+        let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &call);
         let mut summary = Summary::default();
         let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
@@ -104,5 +131,7 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let address = |account: &Account| address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call { to: address(leg.htlc()?)?, value: U256::ZERO, gas_limit: GAS_LIMIT, data: data.into() };
-    Ok(Recovery { order_id: record.order_id.clone(), role, chain_id: chain_id(leg)?, call, swap_id, to, amount: leg.swap.amount })
+    let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
+    let max_gas_limit = Policy::default().evm_gas_limit;
+    Ok(Recovery { order_id, role, chain_id: chain_id(leg)?, call, swap_id, to, amount, max_gas_limit })
 }

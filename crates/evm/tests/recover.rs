@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-use countersign_core::{Code, RequestId, Role, SecretHash, Topic};
+use countersign_core::{Code, Policy, RequestId, Role, SecretHash, Topic};
 use countersign_evm::alloy_consensus::Transaction as _;
 use countersign_evm::alloy_primitives::{U256, hex, keccak256};
 use countersign_evm::recover::{self, GAS_LIMIT, Leg};
@@ -62,6 +62,29 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
     let refusal = recovery.prepare(key.address(), &Calls::legacy(u64::MAX, 1)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::NonceLimit, "/nonce"));
+    Ok(())
+}
+
+/// The policy's ceiling holds for a recovery as for a deposit.
+#[test]
+fn the_gas_limit_is_within_the_policy() -> TestResult {
+    let recovery = recover::refund(&record::<Evm>(CASE, |_| {})?, Leg::Source, registry())?;
+    let (key, calls) = (Key::from_bytes(&[3; 32])?, Calls::eip1559(9, 2, 1));
+    let mut unsigned = recovery.prepare(key.address(), &calls.clone().with_gas_limit(30_000_000))?;
+    unsigned.sign(&key)?;
+    assert_eq!(unsigned.finish()?.transactions()[0].native.gas_limit(), 30_000_000);
+    let low = recovery.clone().with_policy(&Policy::from_json(br#"{"evm_gas_limit":299999}"#)?);
+    for (recovery, gas_limit, code) in [
+        (&low, None, Code::GasLimitTooHigh),
+        (&recovery, Some(30_000_001), Code::GasLimitTooHigh),
+        (&recovery, Some(20_999), Code::GasLimitTooLow),
+    ] {
+        let mut calls = calls.clone();
+        calls.gas_limit = gas_limit;
+        let refusal = recovery.prepare(key.address(), &calls).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (code, "/gas_limit"));
+    }
+    assert!(low.prepare(key.address(), &calls.with_gas_limit(299_999)).is_ok());
     Ok(())
 }
 

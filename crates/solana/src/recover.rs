@@ -6,6 +6,8 @@
 //! The SPL program gives the rent back to the sponsor of the swap, whom no record names: the owner where the owner sent the
 //! transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]).
 
+use std::fmt;
+
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
@@ -19,11 +21,11 @@ use solana_message::{Message, VersionedMessage};
 use crate::UnsignedOrder;
 use crate::address::{self, Address};
 use crate::htlc::{Htlc, HtlcAccount, SPONSOR_INDEX, Token};
-use crate::transaction::Unsigned;
+use crate::transaction::{SelfFunded, Unsigned};
 use crate::verify::token_program;
 
 /// A recovery instruction, ready to be given a fee payer and a blockhash.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The order's id, as the record has it.
@@ -46,6 +48,15 @@ pub struct Recovery {
     pub amount: U256,
     /// Whether the program gives rent back to a sponsor.
     has_sponsor: bool,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {
@@ -73,6 +84,17 @@ impl Recovery {
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
         let unsigned = Unsigned::recovery(self.role, fee_payer, VersionedMessage::Legacy(message));
         UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings)
+    }
+
+    /// Makes the instruction a transaction of `fee_payer`, with the blockhash of the context that funds orders.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::MissingField`] without a blockhash, or [`Code::BlockhashExpired`].
+    pub fn prepare_self_funded(&self, fee_payer: Address, path: &SelfFunded) -> Result<UnsignedOrder, Refusal> {
+        path.check()?;
+        let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
+        Ok(self.prepare(fee_payer, blockhash))
     }
 }
 

@@ -69,7 +69,7 @@ impl SelfFunded {
     }
 
     /// Refuses a blockhash that has expired.
-    fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         if let (Some(now), Some(last)) = (self.block_height, self.last_valid_block_height)
             && now > last
         {

@@ -3,6 +3,8 @@
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller
 //! must check on chain whether a refund is due: `initiated at + timelock < block number`.
 
+use std::fmt;
+
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings};
@@ -14,7 +16,7 @@ use crate::transaction::Call;
 use crate::{UnsignedOrder, address, felt, htlc};
 
 /// A recovery call, ready to be given a sender, a nonce and fees.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The record's order id.
@@ -31,6 +33,15 @@ pub struct Recovery {
     pub to: Felt,
     /// Base units.
     pub amount: U256,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {

@@ -3,6 +3,7 @@
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < clock` in milliseconds.
 
+use std::fmt;
 use std::sync::Arc;
 
 pub use countersign_core::Leg;
@@ -42,7 +43,7 @@ impl FunctionNames {
 }
 
 /// A recovery call, ready to be given a sender and gas.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The order's id, as the record has it.
@@ -59,6 +60,15 @@ pub struct Recovery {
     pub to: Address,
     /// Base units.
     pub amount: U256,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {

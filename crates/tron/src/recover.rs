@@ -6,23 +6,27 @@
 //! No live record has confirmed how Tron's contract makes swap ids. So the calls take the record's own id, and say whether
 //! the formula gives the same.
 
+use std::fmt;
+
 use alloy_primitives::{U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
-use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, TypedValue, Warnings};
+use countersign_core::{
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, TypedValue, Warnings,
+};
 
 use crate::address::Address;
 use crate::transaction::{Calls, TronTransaction, Unsigned};
-use crate::verify::Call;
+use crate::verify::{Call, check_fee_limit};
 use crate::{UnsignedOrder, htlc};
 
-/// Fee limit that these calls are given, in sun: 100 TRX, enough for the contract's storage writes and one token transfer
+/// Fee limit that these calls are given unless the wallet names its own, in sun: 100 TRX, enough for the contract's storage writes and one token transfer
 /// at the energy prices of the last years.
 pub const FEE_LIMIT: i64 = 100_000_000;
 
 /// A recovery call, ready to be given a sender and a reference block.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The order's id, as the record has it.
@@ -42,19 +46,42 @@ pub struct Recovery {
     pub to: Address,
     /// Base units.
     pub amount: U256,
+    /// The policy's ceiling for the fee limit, in sun.
+    max_fee_limit: u64,
+}
+
+impl fmt::Debug for Recovery {
+    /// Leaves out the call, because that of a redemption holds the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recovery");
+        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Recovery {
-    /// Makes the call a transaction of `sender`, who pays for it and need not be a party of the swap.
+    /// Replaces the default policy's ceiling for the fee limit with the wallet's own.
+    #[must_use]
+    pub const fn with_policy(mut self, policy: &Policy) -> Self {
+        self.max_fee_limit = policy.tron_fee_limit;
+        self
+    }
+
+    /// Makes the call a transaction of `sender`, who pays for it and need not be a party of the swap. A fee limit in `calls`
+    /// replaces [`FEE_LIMIT`].
     ///
     /// A swap id that the formula does not give is a warning of the result ([`Code::SwapIdUnchecked`]).
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, or [`Code::ExpirationPassed`].
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
+    /// [`Code::GasLimitTooLow`] at `/fee_limit`, or [`Code::ExpirationPassed`].
     pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
-        let transaction = TronTransaction::new(sender, calls, &self.call);
+        let fee_limit = calls.fee_limit.map_or_else(|| U256::from(self.call.fee_limit.unsigned_abs()), U256::from);
+        let refuse = |code| Refusal::new(code, "/fee_limit").with_actual(fee_limit);
+        let fee_limit = check_fee_limit(self.max_fee_limit, fee_limit, &refuse)?;
+        let transaction = TronTransaction::new(sender, calls, &Call { fee_limit, ..self.call.clone() });
         let mut summary = Summary::default();
         let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
         summary.add_values(Topic::Payout, text, [self.to.into(), TypedValue::from(self.amount)]);
@@ -119,5 +146,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let call = Call { to: address(leg.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
     let (swap_id, swap_id_recomputed) = id;
     let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
-    Ok(Recovery { order_id, role, chain_id: chain_id(leg)?, call, swap_id, swap_id_recomputed, to, amount })
+    let (chain_id, max_fee_limit) = (chain_id(leg)?, Policy::default().tron_fee_limit);
+    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_fee_limit })
 }

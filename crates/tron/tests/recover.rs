@@ -9,7 +9,7 @@
 )]
 
 use alloy_primitives::{hex, keccak256};
-use countersign_core::{Code, RequestId, Role, SecretHash};
+use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
 use countersign_testkit::recover::{record, refuses_other_records};
 use countersign_testkit::{TestResult, fixture, registry};
 use countersign_tron::recover::{self, Leg};
@@ -44,6 +44,23 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!((signed.trigger.owner_address.as_slice(), signed.raw.fee_limit), (&sender.prefixed()[..], recover::FEE_LIMIT));
     let refusal = recovery.prepare(sender, &calls.with_chain_id(1)).expect_err("another chain");
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
+    Ok(())
+}
+
+#[test]
+fn the_fee_limit_is_within_the_policy() -> TestResult {
+    let recovery = recover::refund(&record::<Tron>("tron-record-evm-v2", |_| {})?, Leg::Source, registry())?;
+    let (sender, calls) = (Address::from([3; 20]), Calls::new([1, 2], [3; 8], 60_000, 0));
+    let low = recovery.clone().with_policy(&Policy::from_json(br#"{"tron_fee_limit":99999999}"#)?);
+    assert!(low.prepare(sender, &calls.clone().with_fee_limit(99_999_999)).is_ok());
+    for (recovery, calls, code) in [
+        (&low, calls.clone(), Code::GasLimitTooHigh),
+        (&recovery, calls.clone().with_fee_limit(15_000_000_001), Code::GasLimitTooHigh),
+        (&recovery, calls.with_fee_limit(0), Code::GasLimitTooLow),
+    ] {
+        let refusal = recovery.prepare(sender, &calls).expect_err("a limit");
+        assert_eq!((refusal.code(), refusal.location()), (code, "/fee_limit"));
+    }
     Ok(())
 }
 

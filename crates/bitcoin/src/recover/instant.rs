@@ -223,8 +223,8 @@ impl InstantRefund {
     ///
     /// # Errors
     ///
-    /// [`Code::InstantRefundMismatch`] for another transaction than this refund, [`Code::InsufficientFunds`], and what a coin or
-    /// the change address is refused for.
+    /// [`Code::InstantRefundMismatch`] for another transaction than this refund, [`Code::InsufficientFunds`],
+    /// [`Code::FeeRateTooHigh`], and what a coin or the change address is refused for.
     pub fn with_fee(&self, complete: &Transaction, coins: &FeeCoins) -> Result<UnsignedOrder, Refusal> {
         if without_witnesses(complete) != self.transaction {
             return Err(Refusal::new(Code::InstantRefundMismatch, "").with_reason("the transaction is not this refund"));
@@ -233,9 +233,7 @@ impl InstantRefund {
             Input::new(input.previous_output, input.sequence, prevout.clone(), Kind::Presigned(input.witness.clone()))
         });
         let payment = coins.add_to(self.htlc.chain, inputs.collect(), self.transaction.output.clone())?;
-        let mut summary = Summary::default();
-        self.htlc.describe_payout(Role::Refund, &payment, &mut summary);
-        Ok(self.htlc.recovery(Role::Refund, payment, summary))
+        self.htlc.recovery(Role::Refund, payment, Summary::default())
     }
 }
 

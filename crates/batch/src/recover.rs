@@ -1,0 +1,197 @@
+//! Recoveries with a wallet context in JSON.
+//!
+//! The context has the members that fund an order of the family, and `sender`: who sends and pays for the transaction, by
+//! default whoever is paid. The name is the same on every account chain, also for the fee payer of Solana.
+//!
+//! | family | members |
+//! |---|---|
+//! | EVM | `nonce`, `max_fee_per_gas` and `max_priority_fee_per_gas` or `gas_price`, `chain_id`, `gas_limit` |
+//! | Tron | `ref_block_bytes`, `ref_block_hash`, `expiration`, `timestamp`, `chain_id`, `fee_limit` in sun |
+//! | Starknet | `nonce`, `resource_bounds`, `chain_id`, `tip`, `public_key`, `cairo_version`, `paymaster_data`, and the other members of a funding context |
+//! | Solana | `recent_blockhash`, `last_valid_block_height`, `block_height`, `rent_sponsor`: who paid the rent of an SPL swap and gets it back |
+//! | Sui | `gas_price`, `gas_budget`, `gas_payment`, `sponsor`, `expiration_epoch`, `function_names`: `current` or `older` |
+//! | Bitcoin | `funding`: outputs of the HTLC as `<txid>:<index>:<base units>`; `to`; `fee_rate` in sat/vB; optionally `utxos` and `change_address` of coins that pay the fee, and `origins` |
+//!
+//! Any of them may also hold `secret_key`. A member with another name is refused, because a limit or a destination that is
+//! misspelt would silently not hold.
+
+use countersign::recover::Recovery;
+use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
+use countersign_core::json::{Members, Node};
+
+/// Reads a wallet context and prepares a recovery with it, within the limits of the policy.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member of `/wallet` that is missing, unknown, malformed or invalid; [`Code::FundingMismatch`] at
+/// `/order` if the record names other funding transactions.
+pub fn prepare_recovery(recovery: &Recovery, wallet: Node<'_, '_>, policy: &Policy) -> Result<Unsigned, Refusal> {
+    let members = wallet.object()?;
+    // No limit of the policy concerns a recovery on Starknet, Solana or Sui.
+    let _ = policy;
+    match recovery {
+        #[cfg(feature = "evm")]
+        Recovery::Evm(recovery) => evm(recovery, &members, policy).map(Unsigned::from),
+        #[cfg(feature = "tron")]
+        Recovery::Tron(recovery) => tron(recovery, &members, policy).map(Unsigned::from),
+        #[cfg(feature = "starknet")]
+        Recovery::Starknet(recovery) => starknet(recovery, &members).map(Unsigned::from),
+        #[cfg(feature = "solana")]
+        Recovery::Solana(recovery) => solana(recovery, &members).map(Unsigned::from),
+        #[cfg(feature = "sui")]
+        Recovery::Sui(recovery) => sui(recovery, wallet, &members).map(Unsigned::from),
+        #[cfg(feature = "bitcoin")]
+        Recovery::Bitcoin(recovery) => bitcoin(recovery, &members, policy).map(Unsigned::from),
+        other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
+    }
+}
+
+#[cfg(feature = "evm")]
+fn evm(
+    recovery: &countersign::evm::recover::Recovery,
+    members: &Members<'_, '_>,
+    policy: &Policy,
+) -> Result<UnsignedOrder<countersign::evm::Evm>, Refusal> {
+    use countersign::evm::address;
+
+    let own = [
+        "secret_key",
+        "sender",
+        "nonce",
+        "max_fee_per_gas",
+        "max_priority_fee_per_gas",
+        "gas_price",
+        "chain_id",
+        "reset_approval",
+        "gas_limit",
+    ];
+    only(members, &own)?;
+    let mut calls = crate::evm::read_calls(members)?;
+    calls.gas_limit = members.get("gas_limit").map(|node| crate::family::read_u64(node)).transpose()?;
+    let sender = read_sender(members, recovery.to, address::read)?;
+    recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
+}
+
+#[cfg(feature = "tron")]
+fn tron(
+    recovery: &countersign::tron::recover::Recovery,
+    members: &Members<'_, '_>,
+    policy: &Policy,
+) -> Result<UnsignedOrder<countersign::tron::Tron>, Refusal> {
+    use countersign::tron::address;
+
+    only(
+        members,
+        &[
+            "secret_key",
+            "sender",
+            "ref_block_bytes",
+            "ref_block_hash",
+            "expiration",
+            "timestamp",
+            "chain_id",
+            "reset_approval",
+            "fee_limit",
+        ],
+    )?;
+    let mut calls = crate::tron::read_calls(members)?;
+    calls.fee_limit = members.get("fee_limit").map(|node| crate::family::read_u64(node)).transpose()?;
+    let sender = read_sender(members, recovery.to, address::read)?;
+    recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
+}
+
+#[cfg(feature = "starknet")]
+fn starknet(
+    recovery: &countersign::starknet::recover::Recovery,
+    members: &Members<'_, '_>,
+) -> Result<UnsignedOrder<countersign::starknet::Starknet>, Refusal> {
+    use countersign::starknet::felt;
+
+    let own = [
+        "secret_key",
+        "sender",
+        "nonce",
+        "resource_bounds",
+        "chain_id",
+        "tip",
+        "public_key",
+        "cairo_version",
+        "paymaster_data",
+        "account_deployment_data",
+        "nonce_data_availability_mode",
+        "fee_data_availability_mode",
+    ];
+    only(members, &own)?;
+    let execution = crate::starknet::read_execution(members)?;
+    let sender = read_sender(members, recovery.to, felt::read)?;
+    recovery.prepare(sender, &execution).map_err(in_wallet)
+}
+
+#[cfg(feature = "solana")]
+fn solana(
+    recovery: &countersign::solana::recover::Recovery,
+    members: &Members<'_, '_>,
+) -> Result<UnsignedOrder<countersign::solana::Solana>, Refusal> {
+    use countersign::solana::{Address, address};
+
+    let read = |node: Node<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
+    only(members, &["secret_key", "sender", "recent_blockhash", "last_valid_block_height", "block_height", "rent_sponsor"])?;
+    let path = crate::solana::read_self_funded(members)?;
+    let rent_sponsor: Option<Address> = members.get("rent_sponsor").map(read).transpose()?;
+    let sender = read_sender(members, recovery.to, read)?;
+    let recovery = recovery.clone();
+    let recovery = rent_sponsor.into_iter().fold(recovery, |recovery, sponsor| recovery.with_sponsor(sponsor));
+    recovery.prepare_self_funded(sender, &path).map_err(in_wallet)
+}
+
+#[cfg(feature = "sui")]
+fn sui(
+    recovery: &countersign::sui::recover::Recovery,
+    wallet: Node<'_, '_>,
+    members: &Members<'_, '_>,
+) -> Result<UnsignedOrder<countersign::sui::Sui>, Refusal> {
+    use countersign::sui::recover::FunctionNames;
+    use countersign::sui::{Sui, address};
+
+    only(members, &["secret_key", "sender", "gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "function_names"])?;
+    let names = match members.get("function_names") {
+        None => FunctionNames::default(),
+        Some(node) => match node.text()? {
+            "current" => FunctionNames::Current,
+            "older" => FunctionNames::Older,
+            _ => return Err(node.refuse(Code::WrongType).with_expected("current or older")),
+        },
+    };
+    let gas = <Sui as crate::JsonFamily>::read_wallet(wallet)?;
+    let sender = read_sender(members, recovery.to, address::read)?;
+    recovery.clone().with_names(names).prepare(sender, &gas).map_err(in_wallet)
+}
+
+#[cfg(feature = "bitcoin")]
+fn bitcoin(
+    recovery: &countersign::bitcoin::recover::Recovery,
+    members: &Members<'_, '_>,
+    policy: &Policy,
+) -> Result<UnsignedOrder<countersign::bitcoin::Bitcoin>, Refusal> {
+    // There is no sender: whoever holds the key of the HTLC takes the coins.
+    let own = ["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"];
+    only(members, &own)?;
+    let payout = crate::bitcoin::read_payout(members, policy)?;
+    recovery.clone().with_policy(policy).prepare(&payout).map_err(in_wallet)
+}
+
+/// Refuses members with other names than these.
+fn only(members: &Members<'_, '_>, names: &[&str]) -> Result<(), Refusal> {
+    members.only(names).map_err(|refusal| refusal.with_reason("the wallet context of a recovery has no such member"))
+}
+
+/// Reads who sends the transaction: by default whoever it pays.
+#[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
+fn read_sender<A>(members: &Members<'_, '_>, payee: A, read: impl FnOnce(Node<'_, '_>) -> Result<A, Refusal>) -> Result<A, Refusal> {
+    members.get("sender").map_or(Ok(payee), read)
+}
+
+/// Locates a refusal in the wallet context, unless it is the record's.
+fn in_wallet(refusal: Refusal) -> Refusal {
+    if refusal.location().starts_with("/order/") { refusal } else { refusal.under("/wallet") }
+}

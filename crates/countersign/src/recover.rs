@@ -1,0 +1,188 @@
+//! Recovery of any family from an order record alone: redeem with the secret, refund after the timelock.
+//!
+//! The record is all that is needed, so this works when the service is gone. The pinned chain of the leg's asset decides the
+//! family. On account chains anyone may send the transaction, and the contract pays the party that it stored. On Bitcoin-like
+//! chains only the holder of the key can take the coins, and the payout names where they go.
+//!
+//! A record by itself is only coherent: its parties and its hash may be anybody's. Verify it against the request and the
+//! response first ([`verify_record`](crate::verify_record)), or show the owner who is paid.
+//!
+//! ```
+//! use countersign::recover::{self, Leg, Recovery};
+//! use countersign::{OrderRecord, Refusal, Registry};
+//!
+//! /// Returns the calldata that refunds what was paid on an EVM chain.
+//! fn refund(record: &OrderRecord, registry: &Registry) -> Result<Option<Vec<u8>>, Refusal> {
+//!     match recover::refund(record, Leg::Source, registry)? {
+//!         # #[cfg(feature = "evm")]
+//!         Recovery::Evm(recovery) => Ok(Some(recovery.call.data.to_vec())),
+//!         _ => Ok(None),
+//!     }
+//! }
+//! # let _ = refund;
+//! ```
+
+use countersign_core::{Account, Code, Family, Refusal, Registry, Role, U256};
+pub use countersign_core::{Leg, OrderRecord};
+
+use crate::states::{any_family, each_family};
+
+any_family! {
+    /// A recovery, ready to be given what only the wallet knows. Match on it to prepare it with the wallet context of its family;
+    /// the result converts into [`Unsigned`](crate::Unsigned).
+    #[derive(Clone)]
+    #[must_use = "nothing is signed until a recovery is prepared"]
+    #[allow(clippy::large_enum_variant, reason = "a recovery is prepared and dropped, and never stored by the thousand")]
+    Recovery:
+        countersign_evm::recover::Recovery,
+        countersign_tron::recover::Recovery,
+        countersign_starknet::recover::Recovery,
+        countersign_solana::recover::Recovery,
+        countersign_sui::recover::Recovery,
+        countersign_bitcoin::recover::Recovery
+}
+
+/// Calls a function of the leg's family.
+macro_rules! of_family {
+    ($record:expr, $leg:expr, $registry:expr, $function:ident($($argument:expr),*)) => {{
+        let leg: Leg = $leg;
+        match leg.pinned(leg.of($record), $registry)?.chain.family() {
+            #[cfg(feature = "evm")]
+            Family::Evm => countersign_evm::recover::$function($($argument),*).map(Recovery::Evm),
+            #[cfg(feature = "tron")]
+            Family::Tron => countersign_tron::recover::$function($($argument),*).map(Recovery::Tron),
+            #[cfg(feature = "starknet")]
+            Family::Starknet => countersign_starknet::recover::$function($($argument),*).map(Recovery::Starknet),
+            #[cfg(feature = "solana")]
+            Family::Solana => countersign_solana::recover::$function($($argument),*).map(Recovery::Solana),
+            #[cfg(feature = "sui")]
+            Family::Sui => countersign_sui::recover::$function($($argument),*).map(Recovery::Sui),
+            #[cfg(feature = "bitcoin")]
+            Family::Bitcoin => countersign_bitcoin::recover::$function($($argument),*).map(Recovery::Bitcoin),
+            family => Err(leg.refuse(Code::UnsupportedFamily, "asset").with_actual(family)),
+        }
+    }};
+}
+
+/// Returns the recovery that redeems a leg with the secret. Whoever sees it can redeem the other leg too, so broadcasting it
+/// makes the secret public.
+///
+/// # Errors
+///
+/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`refund`].
+pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
+    of_family!(record, leg, registry, redeem(record, leg, secret, registry))
+}
+
+/// Returns the recovery that refunds a leg after its timelock. Whether that has passed is for the caller to see on chain.
+///
+/// # Errors
+///
+/// [`Code::UnsupportedFamily`] if this build has no code for the family, [`Code::UnknownAsset`], [`Code::RecordSwapId`],
+/// [`Code::RecordMismatch`] or [`Code::RecordVersion`] where the record contradicts itself or the registry.
+pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
+    of_family!(record, leg, registry, refund(record, leg, registry))
+}
+
+/// What every family's recovery can say.
+trait Describe {
+    fn family(&self) -> Family;
+    fn order_id(&self) -> &str;
+    fn role(&self) -> Role;
+    fn payee(&self) -> Account;
+    fn amount(&self) -> U256;
+}
+
+/// Describes the recovery of an account chain; the expression converts the address of who is paid.
+macro_rules! describe {
+    ($($feature:literal $family:ident $recovery:ty, |$to:ident| $account:expr;)*) => {
+        $(
+            #[cfg(feature = $feature)]
+            impl Describe for $recovery {
+                fn family(&self) -> Family {
+                    Family::$family
+                }
+
+                fn order_id(&self) -> &str {
+                    &self.order_id
+                }
+
+                fn role(&self) -> Role {
+                    self.role
+                }
+
+                fn payee(&self) -> Account {
+                    let $to = self.to;
+                    $account
+                }
+
+                fn amount(&self) -> U256 {
+                    self.amount
+                }
+            }
+        )*
+    };
+}
+
+describe! {
+    "evm" Evm countersign_evm::recover::Recovery, |to| countersign_evm::address::to_account(to);
+    "tron" Tron countersign_tron::recover::Recovery, |to| to.to_account();
+    "starknet" Starknet countersign_starknet::recover::Recovery, |to| countersign_starknet::address::to_account(to);
+    "solana" Solana countersign_solana::recover::Recovery, |to| countersign_solana::address::to_account(to);
+    "sui" Sui countersign_sui::recover::Recovery, |to| countersign_sui::address::to_account(to);
+}
+
+#[cfg(feature = "bitcoin")]
+impl Describe for countersign_bitcoin::recover::Recovery {
+    fn family(&self) -> Family {
+        Family::Bitcoin
+    }
+
+    fn order_id(&self) -> &str {
+        &self.htlc.order_id
+    }
+
+    fn role(&self) -> Role {
+        self.role()
+    }
+
+    fn payee(&self) -> Account {
+        self.signer()
+    }
+
+    fn amount(&self) -> U256 {
+        U256::from(self.htlc.amount)
+    }
+}
+
+impl Recovery {
+    /// Returns the family of the leg's chain.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        each_family!(self, Self => |recovery| recovery.family())
+    }
+
+    /// Returns the order's id, as the record has it.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        each_family!(self, Self => |recovery| recovery.order_id())
+    }
+
+    /// Returns whether it redeems or refunds.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        each_family!(self, Self => |recovery| Describe::role(recovery))
+    }
+
+    /// Returns who is paid. On Bitcoin-like chains this is the x-only key that takes the coins; the payout says where they go.
+    #[must_use]
+    pub fn payee(&self) -> Account {
+        each_family!(self, Self => |recovery| recovery.payee())
+    }
+
+    /// Returns the amount of the leg in base units, before any fee.
+    #[must_use]
+    pub fn amount(&self) -> U256 {
+        each_family!(self, Self => |recovery| recovery.amount())
+    }
+}
