@@ -12,6 +12,15 @@ use crate::family::JsonFamily;
 impl JsonFamily for Evm {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
         let members = wallet.object()?;
+        members.check_spelling(&[
+            "nonce",
+            "max_fee_per_gas",
+            "max_priority_fee_per_gas",
+            "gas_price",
+            "chain_id",
+            "reset_approval",
+            "secret_key",
+        ])?;
         let wei = |node: Node<'_, '_>| u128::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let fees = match members.get("gas_price") {
             Some(price) if members.get("max_fee_per_gas").is_none() => Fees::Legacy { gas_price: wei(price)? },

@@ -14,6 +14,7 @@ use crate::family::JsonFamily;
 impl JsonFamily for Solana {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<SelfFunded>, Refusal> {
         let members = wallet.object()?;
+        members.check_spelling(&["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"])?;
         let blockhash =
             |node: Node<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));
         let height = |key| members.get(key).map(|node| node.integer()).transpose();

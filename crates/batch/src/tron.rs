@@ -15,6 +15,15 @@ impl JsonFamily for Tron {
         }
         let millis = |node: Node<'_, '_>| i64::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let members = wallet.object()?;
+        members.check_spelling(&[
+            "ref_block_bytes",
+            "ref_block_hash",
+            "expiration",
+            "timestamp",
+            "chain_id",
+            "reset_approval",
+            "secret_key",
+        ])?;
         let (block_bytes, block_hash) = (bytes(members.need("ref_block_bytes")?)?, bytes(members.need("ref_block_hash")?)?);
         let (expiration, timestamp) = (millis(members.need("expiration")?)?, millis(members.need("timestamp")?)?);
         let mut calls = Calls::new(block_bytes, block_hash, expiration, timestamp);

@@ -33,10 +33,10 @@ pub use countersign_tron as tron;
 
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder, Family,
-    Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Hex, Leg, Line, Network, OrderRecord, OrderTerms, ParseError, Policy,
-    Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, Severity, SignedOrder, SignedTransaction, SignerError,
-    SigningRequest, Solver, Sponsor, Summary, Timelock, Topic, TypedValue, U256, UnsignedOrder, VerifiedOrder, Warning, Warnings, chains,
-    family, json, number, text, wire,
+    Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Hex, Leg, Line, Network, Notice, OrderRecord, OrderTerms, ParseError,
+    Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, ServicePins, Severity, SignedOrder,
+    SignedTransaction, SignerError, SigningRequest, Solver, Sponsor, Summary, Timelock, Topic, TypedValue, U256, UnsignedOrder,
+    VerifiedOrder, Warning, Warnings, chains, family, json, number, text, wire,
 };
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};
 
