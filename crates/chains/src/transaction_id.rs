@@ -57,13 +57,13 @@ fn is_funding(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Ids of real transactions: of blocks that explorers show, and of live order records.
+    /// The hex id is of a live order record; the base58 ones are of the chains' own documentation.
     #[test]
     fn each_family_has_its_own_form() {
         let hash = "66e11d4099b9351f2b4981b921c2822af5665406968a4896d5b7a2083d56183a";
-        // Vote transactions' ids are 64 bytes in base58, here that of Solana's documentation on getTransaction.
+        // From the documentation of getTransaction.
         let solana = "2nBhEBYYvfaAe16UMNqRHre4YNSskvuYgx3M6E4JP1oDYvZEJHvoPzyUidNgNX5r9sTyN1J9UxtbCXy2rqYcuyuv";
-        // A digest of Sui's documentation on sui_getTransactionBlock.
+        // From the documentation of sui_getTransactionBlock.
         let sui = "Hay2tj3GcDYcE3AMHrej5WDsHGPVAYsegcubixLUvXUF";
         let starknet = "0x7b3d81b0caddadbb35a9cf717b5f23b2ceddfa7a1a5251b2dbee723247cffdd";
         for (family, good) in [
