@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use countersign::{Change, Registry, ServicePins};
+use countersign::{Change, Registry, ServicePins, text};
 use serde::Serialize;
 
 use crate::files::{self, Access};
@@ -169,8 +169,11 @@ fn print(changes: &[Change], json: bool) -> Result<(), Failure> {
         return Ok(show::json(&changes)?);
     }
     for change in changes {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-        show::field(&change.entry, &format!("{}: {} -> {}", change.field, value(&change.old), value(&change.new)))?;
+        let value = |value: &Option<String>| value.as_deref().map_or_else(|| "nothing".to_owned(), text::escape_untrusted);
+        show::field(
+            &text::escape_untrusted(&change.entry),
+            &format!("{}: {} -> {}", change.field, value(&change.old), value(&change.new)),
+        )?;
     }
     Ok(())
 }
