@@ -191,6 +191,16 @@ fn of_a_contradiction_neither_side_is_pinned() {
     let new = |name: &str| json!({"chain": name, "id": "evm:143", "name": name});
     let registry = changed(&[("/chains/-", new("monad")), ("/chains/-", new("nomad"))]);
     assert_eq!(served(&registry).1.iter().map(|notice| notice.entry.as_str()).collect::<Vec<_>>(), ["chain monad", "chain nomad"]);
+    // A chain beside one of the same name that cannot be pinned, known name or not.
+    for (name, id, other) in [("monad", "evm:143", "xrpl:mainnet"), ("base", "evm:8453", "evm:8454"), ("base", "evm:8453", "xrpl:mainnet")]
+    {
+        let chain = |id: &str| json!({"chain": name, "id": id, "name": name});
+        let registry = changed(&[("/chains", json!([chain(id), chain(other)]))]);
+        assert!(Registry::from_json(registry.to_string().as_bytes()).is_err(), "{name} {other}");
+        let (pinned, notices) = served(&registry);
+        assert_eq!((pinned.chains().count(), pinned.assets().len()), (0, 0), "{name} {other}");
+        assert_eq!(notices.iter().filter(|notice| notice.entry == format!("chain {name}")).count(), 2, "{name} {other}");
+    }
     // Two names of exactly the same are no contradiction, nor are two tokens of one program.
     assert_eq!(served(&usdc(&[("/id", id)])).1, []);
     assert_eq!(served(&text).1, []);

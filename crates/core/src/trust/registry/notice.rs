@@ -37,7 +37,8 @@ impl Notice {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not pinned: {}", self.entry, self.refusal.what())
+        write!(f, "{} is not pinned: {}", self.entry, self.refusal.what())?;
+        if self.refusal.location() == self.entry { Ok(()) } else { write!(f, " ({})", self.refusal.location()) }
     }
 }
 

@@ -142,6 +142,10 @@ impl Pinning<'_> {
         let same_id = |record: &ChainRecord, other: &ChainRecord| format!("{} has the id of {}, {}", record.chain, other.chain, other.id);
         let mut clashes = rules::clashes(records(), |record| record.id.clone(), |_, _| false, same_id);
         clashes.extend(rules::clashes(records(), |record| record.chain.clone(), |_, _| false, twice));
+        // Beside an entry of the same name that could not be pinned.
+        for (index, record) in records().filter(|(_, record)| self.left_out.contains(&record.chain)) {
+            clashes.insert(index, Clash { reason: twice(record, record), is_later: true });
+        }
         for chain in self.without(read, &clashes, |pinning, chain| pinning.left_out.push(chain.record.chain))? {
             self.registry.chains.insert(chain.record.chain.clone(), Arc::new(chain));
         }
@@ -206,6 +210,7 @@ impl Pinning<'_> {
     }
 
     fn solvers(&mut self, listed: Listed<LiquidityRecord>) -> Result<(), Refusal> {
+        let contracts = rules::contracts(&self.registry);
         for (at, record) in listed {
             let record = match record {
                 Ok(record) => record,
@@ -230,7 +235,7 @@ impl Pinning<'_> {
                     self.skip_of_chain(entry, &at)?;
                     continue;
                 }
-                match solver(&self.registry, &record, name) {
+                match solver(&self.registry, &contracts, &record, name) {
                     Ok(solver) => {
                         let known = self.registry.solvers.entry(name.to_owned()).or_default();
                         if !known.iter().any(|known| **known == solver) {
@@ -251,6 +256,7 @@ fn malformed(at: &str, reason: impl Into<std::borrow::Cow<'static, str>>) -> Ref
 
 /// Reads a chain; `None` if its family is unknown here.
 fn chain(record: ChainRecord) -> Result<Option<Chain>, String> {
+    rules::check_name(&record.chain, &record.id)?;
     let network = match Network::parse(&record.id) {
         Ok(network) => network,
         Err(NetworkError::UnknownFamily) => return Ok(None),
@@ -259,7 +265,6 @@ fn chain(record: ChainRecord) -> Result<Option<Chain>, String> {
     if AssetId::parse(&format!("{}:x", record.chain)).is_err() {
         return Err("a chain name is lower case, as asset ids carry it".to_owned());
     }
-    rules::check_name(&record.chain, &record.id)?;
     let unit_millis = network::nominal_unit_millis(&record.chain, &network, record.block_time.map(wire::Seconds::millis));
     let test = network::is_test_network(&record.chain, &record.id);
     Ok(Some(Chain { record, network, test, unit_millis }))
@@ -311,10 +316,10 @@ fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, String> {
     Ok(asset)
 }
 
-fn solver(registry: &Registry, record: &LiquidityRecord, name: &str) -> Result<Solver, String> {
+fn solver(registry: &Registry, contracts: &rules::Contracts, record: &LiquidityRecord, name: &str) -> Result<Solver, String> {
     let chain = registry.chains.get(name).ok_or_else(|| format!("chain {} of a solver is not listed", escape_untrusted(name)))?;
     let account: Account = address::parse_party(&chain.network, &record.address).map_err(|error| format!("solver on {name}: {error}"))?;
-    rules::check_solver(registry, name, &account)?;
+    rules::check_solver(contracts, name, &account)?;
     Ok(Solver { solver_id: record.solver_id.clone(), chain: name.to_owned(), address: record.address.clone(), account })
 }
 

@@ -43,18 +43,29 @@ pub(super) fn check_contracts(asset: &Asset) -> Result<(), String> {
     Ok(())
 }
 
+/// The HTLCs and tokens of every chain, each with the name of an asset.
+pub(super) type Contracts = BTreeMap<(String, Account), String>;
+
+/// Returns the HTLCs and tokens of every chain.
+pub(super) fn contracts(registry: &Registry) -> Contracts {
+    let mut contracts = Contracts::new();
+    for asset in registry.assets() {
+        let token = asset.token.as_ref().and_then(|token| token.account.as_ref());
+        for account in asset.htlc.iter().chain(token) {
+            contracts.insert((asset.record.chain.clone(), account.clone()), asset.record.id.to_string());
+        }
+    }
+    contracts
+}
+
 /// Requires that a solver's account is not a contract of the chain: no contract can redeem, and the internal key of an HTLC
 /// has no owner.
-pub(super) fn check_solver(registry: &Registry, chain: &str, account: &Account) -> Result<(), String> {
+pub(super) fn check_solver(contracts: &Contracts, chain: &str, account: &Account) -> Result<(), String> {
     if let Some(fault) = fault(account) {
         return Err(format!("the account of a solver on {chain} {fault}"));
     }
-    let is_contract = |asset: &Asset| {
-        let token = asset.token.as_ref().and_then(|token| token.account.as_ref());
-        [asset.htlc.as_ref(), token].contains(&Some(account))
-    };
-    match registry.assets_on(chain).find(|asset| is_contract(asset)) {
-        Some(asset) => Err(format!("the account of a solver on {chain} is a contract of {}", asset.record.id)),
+    match contracts.get(&(chain.to_owned(), account.clone())) {
+        Some(asset) => Err(format!("the account of a solver on {chain} is a contract of {asset}")),
         None => Ok(()),
     }
 }
