@@ -27,6 +27,7 @@ const PSBT: &str = "psbt";
 impl JsonFamily for Bitcoin {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Wallet, Refusal> {
         let members = wallet.object()?;
+        members.check_spelling(&["utxos", "change_address", "fee_rate", "selection", "order", "seed", "rbf", "origins", "secret_key"])?;
         let mut context = Wallet::address_only();
         if let Some(utxos) = members.get("utxos") {
             context.utxos = Some(read_utxos(&utxos)?);
@@ -151,6 +152,7 @@ fn read_ordering(members: &Members<'_, '_>) -> Result<TxOrdering, Refusal> {
 
 fn read_utxo(node: &Node<'_, '_>) -> Result<Utxo, Refusal> {
     let members = node.object()?;
+    members.check_spelling(&["txid", "vout", "value", "script_pubkey", "redeem_script", "previous_tx"])?;
     let (txid, vout, value) = (members.need("txid")?, members.need("vout")?, members.need("value")?);
     let vout = u32::try_from(vout.integer()?).map_err(|_| vout.refuse(Code::NumberTooLarge))?;
     let wide = value.decimal().or_else(|refusal| value.integer().map(U256::from).map_err(|_| refusal))?;

@@ -31,10 +31,11 @@ impl<'v> Case<'v> {
     ///
     /// # Errors
     ///
-    /// [`Code::MissingField`] without a request or response.
+    /// [`Code::MissingField`] without a request or response, [`Code::MisspeltField`] for a member that would be ignored.
     pub fn from_value(value: &'v Value<'v>) -> Result<Self, Refusal> {
         let root = Node::root(value, "");
         let members = root.object()?;
+        members.check_spelling(&["id", "request", "response", "order", "wallet"])?;
         Ok(Self {
             request: members.need("request")?.value(),
             response: members.need("response")?.value(),

@@ -13,6 +13,15 @@ use crate::family::JsonFamily;
 impl JsonFamily for Evm {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
         let members = wallet.object()?;
+        members.check_spelling(&[
+            "nonce",
+            "max_fee_per_gas",
+            "max_priority_fee_per_gas",
+            "gas_price",
+            "chain_id",
+            "reset_approval",
+            "secret_key",
+        ])?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))

@@ -13,7 +13,9 @@ use crate::family::JsonFamily;
 
 impl JsonFamily for Solana {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<SelfFunded>, Refusal> {
-        read_self_funded(&wallet.object()?).map(FundingPath::Both)
+        let members = wallet.object()?;
+        members.check_spelling(&["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"])?;
+        read_self_funded(&members).map(FundingPath::Both)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -14,9 +14,26 @@ use crate::family::{JsonFamily, read_u64};
 /// The maximum length of paymaster or deployment data: a transaction of more felts is too large for a node.
 const MAX_DATA: usize = 4096;
 
+/// The members of a wallet context.
+const FIELDS: [&str; 11] = [
+    "nonce",
+    "resource_bounds",
+    "chain_id",
+    "tip",
+    "public_key",
+    "cairo_version",
+    "paymaster_data",
+    "account_deployment_data",
+    "nonce_data_availability_mode",
+    "fee_data_availability_mode",
+    "secret_key",
+];
+
 impl JsonFamily for Starknet {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath, Refusal> {
-        read_execution(&wallet.object()?).map(FundingPath::Both)
+        let members = wallet.object()?;
+        members.check_spelling(&FIELDS)?;
+        read_execution(&members).map(FundingPath::Both)
     }
 
     /// Reads an array of felts, an object `{"r", "s"}`, or felts joined by commas; each felt as JSON integer, decimal or `0x`
@@ -66,6 +83,7 @@ impl JsonFamily for Starknet {
 pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<Execution, Refusal> {
     let bounds = members.need("resource_bounds")?;
     let resources = bounds.object()?;
+    resources.check_spelling(&["l1_gas", "l2_gas", "l1_data_gas"])?;
     let bounds =
         ResourceBounds::new(read_bound(&resources, "l1_gas")?, read_bound(&resources, "l2_gas")?, read_bound(&resources, "l1_data_gas")?);
     let mut execution = Execution::new(felt::read_any(members.need("nonce")?)?, bounds);
@@ -83,6 +101,7 @@ pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<Execution, Ref
 fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
     let node = members.need(key)?;
     let members = node.object()?;
+    members.check_spelling(&["max_amount", "max_price_per_unit"])?;
     let price = members.need("max_price_per_unit")?;
     let max_amount = read_u64(members.need("max_amount")?)?;
     let max_price_per_unit = u128::try_from(price.any_number()?).map_err(|_| price.refuse(Code::NumberTooLarge))?;

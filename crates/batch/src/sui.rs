@@ -12,6 +12,7 @@ use crate::family::{JsonFamily, read_u64};
 impl JsonFamily for Sui {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Gas, Refusal> {
         let members = wallet.object()?;
+        members.check_spelling(&["gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "secret_key"])?;
         let mist = |node: Node<'_, '_>| u64::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let payment = members.need("gas_payment")?;
         let coins = payment.array()?;
@@ -52,6 +53,7 @@ impl JsonFamily for Sui {
 /// Reads the id, version and digest of a coin.
 fn read_reference(node: &Node<'_, '_>) -> Result<ObjectReference, Refusal> {
     let members = node.object()?;
+    members.check_spelling(&["object_id", "version", "digest"])?;
     let version = members.need("version")?;
     let digest = members.need("digest")?;
     Ok(ObjectReference::new(address::read(members.need("object_id")?)?, read_u64(version)?, read_digest(&digest)?))

@@ -11,6 +11,15 @@ use crate::family::JsonFamily;
 impl JsonFamily for Tron {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
         let members = wallet.object()?;
+        members.check_spelling(&[
+            "ref_block_bytes",
+            "ref_block_hash",
+            "expiration",
+            "timestamp",
+            "chain_id",
+            "reset_approval",
+            "secret_key",
+        ])?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))

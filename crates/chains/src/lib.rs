@@ -12,6 +12,7 @@ pub mod digits;
 pub mod network;
 pub mod swap_id;
 pub mod taproot;
+pub mod transaction_id;
 
 pub use address::{Account, AddressError};
 pub use network::{BitcoinNet, Coin, Family, Network, NetworkError};

@@ -176,16 +176,31 @@ pub struct KnownChain {
     pub name: &'static str,
     /// `<family>:<network>`.
     pub id: &'static str,
+    /// Other ids of the same network, as the service or wallets write them.
+    pub aliases: &'static [&'static str],
     /// Whether this is a test network.
     pub test: bool,
 }
 
+impl KnownChain {
+    /// Whether an id is one of this chain's.
+    #[must_use]
+    pub fn has_id(&self, id: &str) -> bool {
+        self.id == id || self.aliases.contains(&id)
+    }
+
+    const fn or(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+}
+
 const fn main(name: &'static str, id: &'static str) -> KnownChain {
-    KnownChain { name, id, test: false }
+    KnownChain { name, id, aliases: &[], test: false }
 }
 
 const fn test(name: &'static str, id: &'static str) -> KnownChain {
-    KnownChain { name, id, test: true }
+    KnownChain { name, id, aliases: &[], test: true }
 }
 
 /// The chain names that the service is known to use, with their test networks.
@@ -209,19 +224,20 @@ pub const KNOWN_CHAINS: &[KnownChain] = &[
     test("tron_nile", "tron:3448148188"),
     main("starknet", "starknet:SN_MAIN"),
     test("starknet_sepolia", "starknet:SN_SEPOLIA"),
-    main("solana", "solana:mainnet"),
-    test("solana_testnet", "solana:testnet"),
-    test("solana_devnet", "solana:devnet"),
+    main("solana", "solana:mainnet").or(&["solana:mainnet-beta", "solana:101"]),
+    // What the service calls its test network is devnet, 103.
+    test("solana_testnet", "solana:testnet").or(&["solana:devnet", "solana:102", "solana:103"]),
+    test("solana_devnet", "solana:devnet").or(&["solana:103"]),
     main("sui", "sui:mainnet"),
     test("sui_testnet", "sui:testnet"),
     test("sui_devnet", "sui:devnet"),
     main("bitcoin", "bitcoin:mainnet"),
-    test("bitcoin_testnet", "bitcoin:testnet"),
+    test("bitcoin_testnet", "bitcoin:testnet").or(&["bitcoin:testnet3", "bitcoin:testnet4", "bitcoin:signet"]),
     test("bitcoin_testnet4", "bitcoin:testnet4"),
     test("bitcoin_signet", "bitcoin:signet"),
     test("bitcoin_regtest", "bitcoin:regtest"),
     main("litecoin", "litecoin:mainnet"),
-    test("litecoin_testnet", "litecoin:testnet"),
+    test("litecoin_testnet", "litecoin:testnet").or(&["litecoin:testnet4"]),
     test("litecoin_regtest", "litecoin:regtest"),
 ];
 
@@ -231,15 +247,22 @@ pub fn known_chain(name: &str) -> Option<&'static KnownChain> {
     KNOWN_CHAINS.iter().find(|chain| chain.name == name)
 }
 
-/// Whether a chain is a test network: by the table where the name is known, else by the words that test networks carry
-/// in their name or id.
+/// Finds the known chain that a name and an id contradict: a known name with an id that is not its own, or a known id under
+/// another name.
+#[must_use]
+pub fn misnamed(name: &str, id: &str) -> Option<&'static KnownChain> {
+    match known_chain(name) {
+        Some(known) => (!known.has_id(id)).then_some(known),
+        None => KNOWN_CHAINS.iter().find(|known| known.has_id(id)),
+    }
+}
+
+/// Whether a chain is a test network: by its id where that is known, else by its name where that is, else by the words that
+/// test networks carry in their name or id.
 #[must_use]
 pub fn is_test_network(name: &str, id: &str) -> bool {
     const WORDS: [&str; 10] = ["test", "sepolia", "devnet", "signet", "regtest", "shasta", "nile", "hoodi", "holesky", "local"];
-    if let Some(known) = known_chain(name) {
-        return known.test;
-    }
-    if let Some(known) = KNOWN_CHAINS.iter().find(|chain| chain.id == id) {
+    if let Some(known) = KNOWN_CHAINS.iter().find(|chain| chain.has_id(id)).or_else(|| known_chain(name)) {
         return known.test;
     }
     let id = id.to_ascii_lowercase();
@@ -276,7 +299,10 @@ mod tests {
         for chain in KNOWN_CHAINS {
             let network = Network::parse(chain.id).expect(chain.name);
             assert!(Family::ALL.contains(&network.family()));
-            assert_eq!(is_test_network(chain.name, chain.id), chain.test, "{}", chain.name);
+            for id in chain.aliases.iter().chain([&chain.id]) {
+                assert_eq!(is_test_network(chain.name, id), chain.test, "{} {id}", chain.name);
+                assert_eq!((misnamed(chain.name, id), Network::parse(id).map(|network| network.family())), (None, Ok(network.family())));
+            }
         }
     }
 
@@ -294,6 +320,17 @@ mod tests {
         ] {
             assert_eq!(Network::parse(id), Err(error), "{id}");
         }
+    }
+
+    #[test]
+    fn a_known_name_and_a_known_id_belong_together() {
+        let contradicted = |name, id| misnamed(name, id).map(|known| known.name);
+        assert_eq!(contradicted("ethereum", "evm:56"), Some("ethereum"));
+        assert_eq!(contradicted("ethereum", "evm:999"), Some("ethereum"));
+        assert_eq!(contradicted("eth", "evm:1"), Some("ethereum"));
+        assert_eq!(contradicted("solana", "solana:103"), Some("solana"));
+        assert_eq!(contradicted("monad", "evm:143"), None);
+        assert!(is_test_network("ethereum", "evm:11155111"), "the id tells, not the name");
     }
 
     #[test]

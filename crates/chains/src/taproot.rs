@@ -118,6 +118,13 @@ pub(crate) fn lift_x(key: [u8; 32]) -> Option<AffinePoint> {
     AffinePoint::decompact(&key.into()).into()
 }
 
+/// Whether an x-only key is that of the generator or a small multiple of it: its secret key is a small number, so everybody
+/// can sign for it.
+#[must_use]
+pub fn has_known_secret(key: [u8; 32]) -> bool {
+    (1..=16_u64).any(|secret| <[u8; 32]>::from(ProjectivePoint::mul_by_generator(&Scalar::from(secret)).to_affine().x()) == key)
+}
+
 /// x(lift_x(key) + tweak * G) and whether y is odd (BIP-341).
 #[must_use]
 pub fn tweak(key: [u8; 32], tweak: [u8; 32]) -> Option<([u8; 32], bool)> {
@@ -157,6 +164,25 @@ mod tests {
         let (key, odd) = tweak(h, offset).unwrap();
         assert_eq!(key, bytes("2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290c0410cf388f0"));
         assert!(odd);
+    }
+
+    #[test]
+    fn keys_with_a_small_secret_are_known() {
+        // G of SEC 2 section 2.4.1; 2G and 3G as in BIP-340's test vectors and every table of its multiples; 16G.
+        for key in [
+            "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
+            "c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5",
+            "f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9",
+            "e60fce93b59e9ec53011aabc21c23e97b2a31369b87a5ae9c44ee89e2a6dec0a",
+        ] {
+            assert!(has_known_secret(bytes(key)), "{key}");
+        }
+        for key in [
+            "50929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0",
+            "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290c0410cf388f0",
+        ] {
+            assert!(!has_known_secret(bytes(key)), "{key}");
+        }
     }
 
     #[test]

@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use countersign::{Change, Registry};
+use countersign::{Change, Registry, ServicePins, text};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::files::{self, Access};
 use crate::input::{self, Failure, usage};
@@ -74,13 +73,6 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
     }
 }
 
-/// Returns the registry as it is kept: sorted, so that equal pins are equal bytes.
-fn canonical(registry: &Registry) -> Result<Vec<u8>, Failure> {
-    let mut bytes = serde_json::to_vec_pretty(registry).map_err(usage)?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
 #[derive(Serialize)]
 struct Shown<'a> {
     digest: String,
@@ -89,7 +81,7 @@ struct Shown<'a> {
 }
 
 fn show(registry: &Registry, json: bool) -> Result<u8, Failure> {
-    let digest = hex::encode(Sha256::digest(canonical(registry)?));
+    let digest = hex::encode(registry.digest());
     if json {
         show::json(&Shown { digest, registry })?;
         return Ok(OK);
@@ -120,36 +112,56 @@ fn show(registry: &Registry, json: bool) -> Result<u8, Failure> {
 }
 
 fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
-    let mut registry = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
-        (Some(path), ..) => input::registry(path)?,
+    let listed = |ServicePins { registry, notices, .. }| (registry, notices);
+    let (mut registry, notices) = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
+        (Some(path), ..) => (input::registry(path)?, Vec::new()),
         _ if args.from_service => {
             let client = args.service.client()?;
-            service::run(async { Ok(client.registry().await?) })?
+            service::run(async { Ok(client.registry().await?) }).map(listed)?
         }
         (None, Some(chains), Some(assets), Some(liquidity)) => {
             let (chains, assets, liquidity) = (input::read(chains)?, input::read(assets)?, input::read(liquidity)?);
-            Registry::from_service(&chains, &assets, &liquidity).map_err(|refusal| usage(format_args!("cannot be pinned: {refusal}")))?
+            let pins = Registry::from_service(&chains, &assets, &liquidity);
+            pins.map(listed).map_err(|refusal| usage(format_args!("cannot be pinned: {refusal}")))?
         }
         _ => return Err(usage("name --chains, --assets and --liquidity, or --from, or --from-service")),
     };
+    for notice in &notices {
+        show::progress(&format!("notice: {notice}"));
+    }
     let older = args.out.as_deref().filter(|out| out.try_exists().unwrap_or(true)).map(input::registry).transpose()?;
     if let (Some(older), None) = (&older, &args.from) {
         registry = registry.with_sponsors_of(older);
     }
-    let bytes = canonical(&registry)?;
+    let bytes = registry.to_file();
     let Some(out) = &args.out else {
         std::io::stdout().lock().write_all(&bytes)?;
         return Ok(OK);
     };
+    let is_first = older.is_none();
     if let Some(older) = older {
         let changes = older.diff(&registry);
         print(&changes, json)?;
-        if !changes.is_empty() && !args.accept {
+        if older.to_file() != bytes && !args.accept {
             return Err(usage("the older pins are kept: re-run with --accept to pin the new values"));
         }
     }
     files::replace(out, &bytes, Access::Shared)?;
+    show_pinned(&registry, is_first);
     Ok(OK)
+}
+
+/// Says what was pinned, in a form that can be compared with what others have pinned.
+fn show_pinned(registry: &Registry, is_first: bool) {
+    let (chains, assets, solvers) = (registry.chains().count(), registry.assets().len(), registry.solvers().len());
+    show::progress(&format!("pinned {chains} chains, {assets} assets and {solvers} solvers"));
+    show::progress(&format!("digest of these pins: sha256 {}", hex::encode(registry.digest())));
+    if is_first {
+        show::progress(
+            "nothing was pinned before, so these values are trusted as they came: compare the digest, or the contracts \
+             themselves, with a source that is not the service",
+        );
+    }
 }
 
 fn print(changes: &[Change], json: bool) -> Result<(), Failure> {
@@ -157,8 +169,11 @@ fn print(changes: &[Change], json: bool) -> Result<(), Failure> {
         return Ok(show::json(&changes)?);
     }
     for change in changes {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-        show::field(&change.entry, &format!("{}: {} -> {}", change.field, value(&change.old), value(&change.new)))?;
+        let value = |value: &Option<String>| value.as_deref().map_or_else(|| "nothing".to_owned(), text::escape_untrusted);
+        show::field(
+            &text::escape_untrusted(&change.entry),
+            &format!("{}: {} -> {}", change.field, value(&change.old), value(&change.new)),
+        )?;
     }
     Ok(())
 }

@@ -238,6 +238,35 @@ fn older_pins_are_kept_until_the_difference_is_accepted() {
 }
 
 #[test]
+fn what_cannot_be_pinned_is_named_and_first_use_is_said_to_be_trust() {
+    let folder = std::env::temp_dir().join(format!("countersign-notices-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let mut lists: Value = serde_json::from_str(&fs::read_to_string(registry()).unwrap()).unwrap();
+    lists["chains"].as_array_mut().unwrap().push(serde_json::json!({"chain": "xrpl", "id": "xrpl:mainnet"}));
+    let mut pin = vec!["registry".to_owned(), "pin".to_owned()];
+    for (option, list) in [("--chains", "chains"), ("--assets", "assets"), ("--liquidity", "solvers")] {
+        let file = folder.join(list);
+        fs::write(&file, lists[list].to_string()).unwrap();
+        pin.extend([option.to_owned(), file.to_str().unwrap().to_owned()]);
+    }
+    let pins = folder.join("pins.json").to_str().unwrap().to_owned();
+    pin.extend(["--out".to_owned(), pins.clone()]);
+    let pin: Vec<_> = pin.iter().map(String::as_str).collect();
+    let said = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
+    let first = run(&pin, b"");
+    assert_eq!(first.status.code(), Some(0));
+    let digest = json(&run(&["registry", "show", &pins, "--json"], b""))["digest"].as_str().unwrap().to_owned();
+    for text in
+        ["chain xrpl is not pinned: no such chain family", "20 chains, 38 assets and 40 solvers", &digest, "nothing was pinned before"]
+    {
+        assert!(said(&first).contains(text), "{text}: {}", said(&first));
+    }
+    let again = run(&pin, b"");
+    assert!(again.status.success() && !said(&again).contains("nothing was pinned before") && said(&again).contains(&digest));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn the_demo_signs_for_each_built_family_and_refuses_the_tampered_answer() {
     let shown = json(&run(&["demo", "--json"], b""));
     let mut families: Vec<_> = shown.as_array().unwrap().iter().map(|one| one["family"].as_str().unwrap()).collect();

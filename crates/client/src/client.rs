@@ -2,7 +2,7 @@
 
 use countersign::json::{Node, Value};
 use countersign::wire::{AssetRecord, ChainRecord, Earnings, Fees, Page, Quote, Read, SchemaRecord, SolverBalances};
-use countersign::{Code, CreateOrder, OrderRecord, Refusal, Registry, number};
+use countersign::{Code, CreateOrder, OrderRecord, Refusal, Registry, ServicePins, number};
 use futures_util::{Stream, StreamExt, stream};
 
 use crate::error::Error;
@@ -286,12 +286,12 @@ impl<T: Transport> Client<T> {
     }
 
     /// Fetches chains, assets and liquidity as a registry that could be pinned. Compare it with what is pinned
-    /// ([`Registry::diff`]), and have a person accept what changed.
+    /// ([`Registry::diff`]), show the notices on what cannot be pinned, and have a person accept what changed.
     ///
     /// # Errors
     ///
-    /// Any [`Error`]; [`Error::Shape`] for lists that contradict each other, at `/chains`, `/assets` or `/liquidity`.
-    pub async fn registry(&self) -> Result<Registry, Error> {
+    /// Any [`Error`]; [`Error::Shape`] for what is not a list, at `/chains`, `/assets` or `/liquidity`.
+    pub async fn registry(&self) -> Result<ServicePins, Error> {
         let raw = |response| response::read_with(response, |node| node.array().map(drop));
         let chains = self.call(&self.api.list(List::Chains, &[]), raw).await?;
         let assets = self.call(&self.api.list(List::Assets, &[]), raw).await?;

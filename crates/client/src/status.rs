@@ -5,6 +5,7 @@
 
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
+pub use countersign::wire::parse_time;
 use countersign::{Family, Leg, Network, OrderRecord, Registry};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -186,15 +187,6 @@ fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
 
 fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
     registry.asset(swap.asset.as_str()).is_some_and(|asset| matches!(asset.chain.network, Network::Bitcoin(Coin::Bitcoin, _)))
-}
-
-/// Parses a time in ISO 8601 or in Unix seconds.
-#[must_use]
-pub fn parse_time(text: &str) -> Option<u64> {
-    if let Ok(seconds) = text.parse() {
-        return Some(seconds);
-    }
-    u64::try_from(text.parse::<Timestamp>().ok()?.as_second()).ok()
 }
 
 /// Formats a time for people: ISO 8601 in UTC, or the seconds where they are beyond any calendar.

@@ -283,7 +283,7 @@ async fn the_secret_leaves_only_when_it_is_safe() {
     hold(Step::DestinationFunded, funded, &destination("initiate_block_number", json!("0")), "destination_not_final").await;
     hold(Step::DestinationFunded, funded, &destination("required_confirmations", json!(99)), "destination_not_final").await;
     hold(Step::DestinationFunded, funded, &destination("filled_amount", json!("1")), "destination_differs").await;
-    hold(Step::DestinationFunded, funded, &destination("refund_tx_hash", json!("cc")), "destination_refunded").await;
+    hold(Step::DestinationFunded, funded, &destination("refund_tx_hash", json!("cc".repeat(32))), "destination_refunded").await;
     hold(Step::Redeemed, funded, &nothing, "destination_redeemed").await;
     // Terms that changed since the order was signed.
     hold(Step::DestinationFunded, funded, &destination("amount", json!("1")), "record_pays_less").await;

@@ -31,6 +31,8 @@ pub use state::{
     GaslessSubmission, Incomplete, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest, UnsignedOrder,
     VerifiedOrder, verify, verify_context, verify_record,
 };
-pub use trust::{ApprovalPolicy, Asset, Chain, Change, Contract, Finality, FinalityRule, Policy, Registry, Solver, Sponsor};
+pub use trust::{
+    ApprovalPolicy, Asset, Chain, Change, Contract, Finality, FinalityRule, Notice, Policy, Registry, ServicePins, Solver, Sponsor,
+};
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

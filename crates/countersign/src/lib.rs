@@ -37,9 +37,10 @@ pub use broadcast::Broadcast;
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder, Family,
     Finality, FinalityRule, Funded, FundingPath, Gasless, GaslessSubmission, Hex, Hold, HtlcState, HtlcTerms, Leg, Line, LockedHtlc,
-    Network, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash,
-    SeenAt, Severity, SignedOrder, SignedTransaction, SignerError, SigningRequest, Solver, Sponsor, Summary, Timelock, Topic, TypedValue,
-    U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, family, json, number, text, wire,
+    Network, Notice, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme,
+    SecretHash, SeenAt, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError, SigningRequest, Solver, Sponsor, Summary,
+    Timelock, Topic, TypedValue, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, family,
+    json, number, text, wire,
 };
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};
 

@@ -253,6 +253,15 @@ impl Verified {
         each_family!(self, Self => |order| order.warnings())
     }
 
+    /// Checks that there is still time to pay at `now`, in Unix seconds: call it again right before submitting.
+    ///
+    /// # Errors
+    ///
+    /// As [`VerifiedOrder::check_deadline`].
+    pub fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
+        each_family!(self, Self => |order| order.check_deadline(now))
+    }
+
     /// Returns which bytes of the response each line of the summary describes.
     #[must_use]
     pub fn coverage(&self) -> Vec<ByteCoverage> {

@@ -8,8 +8,9 @@
     reason = "a test fails by panicking"
 )]
 
-use countersign::{Code, Registry};
-use countersign_testkit::{Tree, registry, registry_json};
+use countersign::{Code, Notice, Registry};
+use countersign_testkit::{Tree, asset_index, registry, registry_json, set};
+use serde_json::{Value, json};
 
 /// A registry that contradicts itself is refused before any order is judged by it.
 #[test]
@@ -62,4 +63,193 @@ fn a_registry_survives_its_own_file() {
     assert_eq!(first, serde_json::to_string(&again).unwrap());
     assert_eq!(registry().assets().len(), again.assets().len());
     assert_eq!(registry().solvers(), again.solvers());
+}
+
+/// The fixtures' registry with changes.
+fn changed(changes: &[(&str, Value)]) -> Value {
+    let mut registry = registry_json();
+    for (at, value) in changes {
+        set(&mut registry, at, value.clone());
+    }
+    registry
+}
+
+/// Pins the lists of a registry as if the service had served them.
+fn served(registry: &Value) -> (Registry, Vec<Notice>) {
+    let list = |name: &str| registry[name].to_string();
+    let pins = Registry::from_service(list("chains").as_bytes(), list("assets").as_bytes(), list("solvers").as_bytes()).unwrap();
+    (pins.registry, pins.notices)
+}
+
+fn at(list: &str, index: usize, member: &str) -> String {
+    format!("/{list}/{index}{member}")
+}
+
+/// What no registry may say is refused in a wallet's own file. In the service's lists it is left out with everything that
+/// depends on it, named, and the rest is pinned.
+#[test]
+fn what_no_registry_may_say_is_refused_or_left_out() {
+    let text = registry_json();
+    let entry = |list: &str, index: usize, member: &str, value: Value| changed(&[(&at(list, index, member), value)]);
+    let asset = |id: &str, member: &str, value: Value| entry("assets", asset_index(id), member, value);
+    let chain = |name: &str| text["chains"].as_array().unwrap().iter().position(|chain| chain["chain"] == name).unwrap();
+    let solver = |name: &str| text["solvers"].as_array().unwrap().iter().position(|solver| solver["chain"] == name).unwrap();
+    let htlc = |id: &str| text["assets"][asset_index(id)]["htlc"]["address"].clone();
+    let zero = json!("0x0000000000000000000000000000000000000000");
+    // G and 2G of secp256k1 (SEC 2, section 2.4.1).
+    let (g, g2) = (
+        json!("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"),
+        json!("c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5"),
+    );
+    for (what, registry, entry) in [
+        ("a known name with another id", entry("chains", chain("unichain"), "/id", json!("evm:131")), "chain unichain"),
+        ("a known id under another name", entry("chains", chain("unichain"), "/chain", json!("uni")), "chain uni"),
+        ("a main network's name on a test network", entry("chains", chain("solana"), "/id", json!("solana:103")), "chain solana"),
+        (
+            "an HTLC that is its token",
+            asset("base:usdc", "/htlc/address", text["assets"][asset_index("base:usdc")]["token"]["address"].clone()),
+            "asset base:usdc",
+        ),
+        ("an HTLC that is zero", asset("base:usdc", "/htlc/address", zero.clone()), "asset base:usdc"),
+        ("a token that is zero", asset("base:usdc", "/token/address", zero.clone()), "asset base:usdc"),
+        ("an internal key that everybody knows", asset("bitcoin:btc", "/htlc/address", g), "asset bitcoin:btc"),
+        (
+            "a solver's key that everybody knows",
+            entry("solvers", solver("bitcoin"), "/address", g2),
+            "solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f on bitcoin",
+        ),
+        (
+            "a solver that is zero",
+            entry("solvers", solver("base"), "/address", zero),
+            "solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f on base",
+        ),
+        (
+            "a solver that is an HTLC",
+            entry("solvers", solver("base"), "/address", htlc("base:eth")),
+            "solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f on base",
+        ),
+        (
+            "a solver that is the internal key",
+            entry("solvers", solver("bitcoin"), "/address", htlc("bitcoin:btc")),
+            "solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f on bitcoin",
+        ),
+    ] {
+        let refusal = Registry::from_json(registry.to_string().as_bytes()).map(drop).expect_err(what);
+        assert_eq!(refusal.code(), Code::RegistryMalformed, "{what}: {refusal}");
+        let (pinned, notices) = served(&registry);
+        let notice = &notices[0];
+        assert!(notice.entry.starts_with(entry) && notice.code() == Code::RegistryMalformed, "{what}: {notices:?}");
+        assert!(notice.to_string().starts_with(&format!("{} is not pinned: ", notice.entry)), "{notice}");
+        assert!(!pinned.assets().is_empty() && pinned.assets().iter().all(|asset| entry != format!("asset {}", asset.record.id)), "{what}");
+        assert!(pinned.chains().all(|chain| entry != format!("chain {}", chain.record.chain)), "{what}");
+        // What depends on it is named as well, and nothing of it is pinned.
+        let chains: Vec<_> = pinned.chains().map(|chain| chain.record.chain.as_str()).collect();
+        assert!(pinned.assets().iter().all(|asset| chains.contains(&asset.record.chain.as_str())), "{what}");
+        assert!(pinned.solvers().iter().all(|solver| chains.contains(&solver.chain.as_str())), "{what}");
+        let listed = |list: &str| registry[list].as_array().unwrap().len();
+        let all = listed("chains") + listed("assets") + listed("solvers");
+        assert_eq!(chains.len() + pinned.assets().len() + pinned.solvers().len() + notices.len(), all, "{what}");
+    }
+}
+
+/// Of entries that contradict each other none is pinned: nothing tells which is right.
+#[test]
+fn of_a_contradiction_neither_side_is_pinned() {
+    let text = registry_json();
+    let copy = |list: &str, index: usize, members: &[(&str, Value)]| {
+        let mut entry = text[list][index].clone();
+        for (member, value) in members {
+            set(&mut entry, member, value.clone());
+        }
+        changed(&[(&at(list, 0, "").replace("/0", "/-"), entry)])
+    };
+    let usdc = |members: &[(&str, Value)]| copy("assets", asset_index("base:usdc"), members);
+    let tron = |members: &[(&str, Value)]| copy("assets", asset_index("tron:usdt"), members);
+    let starknet = |members: &[(&str, Value)]| copy("assets", asset_index("starknet:wbtc"), members);
+    let (id, token) = (json!("base:dai"), json!("0x1212121212121212121212121212121212121212"));
+    for (what, registry, left_out) in [
+        ("another token", usdc(&[("/id", id.clone()), ("/token/address", token)]), &["asset base:usdc", "asset base:dai"][..]),
+        ("no token", usdc(&[("/id", id.clone()), ("/token", Value::Null)]), &["asset base:usdc", "asset base:dai"]),
+        ("other decimals", usdc(&[("/id", id.clone()), ("/decimals", json!(18))]), &["asset base:usdc", "asset base:dai"]),
+        ("other decimals on Tron", tron(&[("/id", json!("tron:x")), ("/decimals", json!(18))]), &["asset tron:usdt", "asset tron:x"]),
+        (
+            "other decimals on Starknet",
+            starknet(&[("/id", json!("starknet:x")), ("/decimals", json!(18))]),
+            &["asset starknet:wbtc", "asset starknet:x"],
+        ),
+        ("an asset twice", usdc(&[]), &["asset base:usdc", "asset base:usdc"]),
+        ("an id of two chains", copy("chains", 0, &[("/chain", json!("ethereum"))]), &["chain ethereum", "chain ethereum"]),
+    ] {
+        let refusal = Registry::from_json(registry.to_string().as_bytes()).map(drop).expect_err(what);
+        assert_eq!(refusal.code(), Code::RegistryMalformed, "{what}: {refusal}");
+        let (pinned, notices) = served(&registry);
+        assert_eq!(notices.iter().take(2).map(|notice| notice.entry.as_str()).collect::<Vec<_>>(), left_out, "{what}");
+        let pinned: Vec<_> = pinned.assets().iter().map(|asset| format!("asset {}", asset.record.id)).collect();
+        assert!(left_out.iter().all(|entry| !pinned.iter().any(|pinned| pinned == entry)), "{what}");
+    }
+    // Two chains of one id, neither of them known.
+    let new = |name: &str| json!({"chain": name, "id": "evm:143", "name": name});
+    let registry = changed(&[("/chains/-", new("monad")), ("/chains/-", new("nomad"))]);
+    assert_eq!(served(&registry).1.iter().map(|notice| notice.entry.as_str()).collect::<Vec<_>>(), ["chain monad", "chain nomad"]);
+    // A chain beside one of the same name that cannot be pinned, known name or not.
+    for (name, id, other) in [("monad", "evm:143", "xrpl:mainnet"), ("base", "evm:8453", "evm:8454"), ("base", "evm:8453", "xrpl:mainnet")]
+    {
+        let chain = |id: &str| json!({"chain": name, "id": id, "name": name});
+        let registry = changed(&[("/chains", json!([chain(id), chain(other)]))]);
+        assert!(Registry::from_json(registry.to_string().as_bytes()).is_err(), "{name} {other}");
+        let (pinned, notices) = served(&registry);
+        assert_eq!((pinned.chains().count(), pinned.assets().len()), (0, 0), "{name} {other}");
+        assert_eq!(notices.iter().filter(|notice| notice.entry == format!("chain {name}")).count(), 2, "{name} {other}");
+    }
+    // Two names of exactly the same are no contradiction, nor are two tokens of one program.
+    assert_eq!(served(&usdc(&[("/id", id)])).1, []);
+    assert_eq!(served(&text).1, []);
+}
+
+/// What this library does not know, and what cannot be read, is named. Nothing else is lost.
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_pinned() {
+    let registry = changed(&[
+        ("/chains/-", json!({"chain": "xrpl", "id": "xrpl:mainnet", "name": "XRPL"})),
+        ("/chains/-", json!({"chain": "odd", "id": "evm:x", "name": "odd"})),
+        ("/chains/-", json!(7)),
+        ("/assets/-", json!({"id": "xrpl:xrp", "chain": "xrpl", "decimals": 6})),
+        ("/assets/-", json!({"id": "odd:x", "chain": "odd", "decimals": 6})),
+        ("/assets/-", json!({"id": "base:half"})),
+        ("/solvers/-", json!({"solver_id": "s", "chain": "xrpl", "address": "r"})),
+        ("/solvers/-", json!({"solver_id": "s"})),
+    ]);
+    assert!(Registry::from_json(registry.to_string().as_bytes()).is_err());
+    let (pinned, notices) = served(&registry);
+    assert_eq!(pinned.to_file(), {
+        let (plain, none) = served(&registry_json());
+        assert_eq!(none, []);
+        plain.to_file()
+    });
+    let entries: Vec<_> = notices.iter().map(|notice| (notice.entry.as_str(), notice.code())).collect();
+    assert_eq!(
+        entries,
+        [
+            ("chain xrpl", Code::UnsupportedFamily),
+            ("chain odd", Code::RegistryMalformed),
+            ("/chains/22", Code::WrongType),
+            ("asset xrpl:xrp", Code::RegistryMalformed),
+            ("asset odd:x", Code::RegistryMalformed),
+            ("/assets/40", Code::MissingField),
+            ("solver s on xrpl, r", Code::RegistryMalformed),
+            ("/liquidity/41", Code::MissingField),
+        ]
+    );
+    assert!(Registry::from_service(b"{}", b"[]", b"[]").is_err(), "a body that is no list");
+}
+
+/// The digest is that of the file, whatever the order in which the lists came.
+#[test]
+fn equal_pins_have_equal_digests() {
+    let mut reversed = registry_json();
+    for list in ["chains", "assets", "solvers"] {
+        reversed[list].as_array_mut().unwrap().reverse();
+    }
+    assert_eq!(Registry::from_json(reversed.to_string().as_bytes()).unwrap().digest(), registry().digest());
+    assert_eq!(Registry::from_json(&registry().to_file()).unwrap().to_file(), registry().to_file());
 }

@@ -337,8 +337,9 @@ fn the_services_documented_orders_are_accepted() {
         let verified = verify(&line, &registry).unwrap_or_else(|refusal| panic!("capture {number}: {refusal}"));
         assert_eq!(Some(verified.order_id()), line.scalar("/response/result/order_id").as_deref());
         let codes: Vec<_> = verified.warnings().list().iter().map(|warning| warning.code).collect();
-        // The requests of the documentation name no secret hash; the first order's approval is unlimited.
-        let expected = if number == 1 { vec![Code::SecretNotYours, Code::UnlimitedApproval] } else { vec![Code::SecretNotYours] };
+        // The requests of the documentation name neither secret hash nor redeem key; the first order's approval is unlimited.
+        let unlimited = (number == 1).then_some(Code::UnlimitedApproval);
+        let expected: Vec<_> = [Code::SecretNotYours].into_iter().chain(unlimited).chain([Code::RedeemKeyNotYours]).collect();
         assert_eq!(codes, expected, "capture {number}");
         // Digest and domain separator by ethers 6 and eth-account.
         let hashes = verified.deposit().typed_data.as_ref().unwrap().hashes();

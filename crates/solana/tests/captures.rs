@@ -47,7 +47,9 @@ fn captured_answers_verify_with_their_records() -> TestResult {
         let account = answers["solana_pda"][index]["address"].as_str().ok_or("no account")?;
         assert!(summary.contains(account), "{summary}");
         assert!(
-            got["warnings"].as_array().is_some_and(|warnings| warnings.iter().all(|w| w["code"] == "secret_not_yours")),
+            got["warnings"].as_array().is_some_and(|warnings| warnings
+                .iter()
+                .all(|warning| warning["code"] == "secret_not_yours" || warning["code"] == "redeem_key_not_yours")),
             "{}",
             got["warnings"]
         );

@@ -31,7 +31,7 @@ fn a_gasless_order_reads_like_this() -> TestResult {
             "secret hash: a1c54bdc93aa974797e028a97c694cc73c28374a653a44ac394462eb4dc091bf",
             "timelock: 216000 slots, about 24 h, then a refund is possible (nominal block times)",
             "get: 0.00048515 BTC (48515 base units) on Bitcoin (bitcoin:mainnet)",
-            "pay-out: bc1pj6k882n63eg9r2j4f56wr9mt6gdmxqtlcdv3jd9swqr0pk89sl3snt86la",
+            "pay-out: bc1pj6k882n63eg9r2j4f56wr9mt6gdmxqtlcdv3jd9swqr0pk89sl3snt86la, a promise: whoever holds the redeem key is paid",
             "contract: swap account Mp1s9KsvRfvvCfisJ1EoXQ1vrtpbYwHKhjGxoEFNVga, tokens in the vault 33rMZRStHK1ungF7t6LDUHbWaW82JSCWiTNPkTr29wxM",
             "destination data: 20 bytes 0xbaeec1c28681c671551b07a910ab7560ebefc675",
             "encoding: transaction in base64, legacy message, blockhash 3Fnizo8A7fFXep7h6g9tVvanDnWYqjEKxXWY5X69B6dH as it came",

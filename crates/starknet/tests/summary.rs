@@ -29,7 +29,7 @@ fn an_order_reads_like_this() -> TestResult {
             "secret hash: 0d491d6402d2d0afa9fb899a3cf57de2dbfa00bc33d613546d25e5774f31071d",
             "timelock: 2880 blocks, about 24 h, then a refund is possible (nominal block times)",
             "get: 0.0124625 BTC (1246250 base units) on Bitcoin (bitcoin:mainnet)",
-            "pay-out: bc1pjuve6wt766fqjpvjue9009mx8ym7fk9l9y6vd0hpz0nyrlvvs5rswf8cqw",
+            "pay-out: bc1pjuve6wt766fqjpvjue9009mx8ym7fk9l9y6vd0hpz0nyrlvvs5rswf8cqw, a promise: whoever holds the redeem key is paid",
             "approval: the HTLC may take every token of this kind, without limit",
             "message: gasless Initiate, domain name \"HTLC\" (0x48544c43), version \"1\" (0x31), chain \"SN_MAIN\" (0x534e5f4d41494e), revision 1",
             "wallet: sent and paid by 0x00a2b96062002906d8bdcf5e9dd5e2526772e57f2993edcfe72282cb0394034b, nonce 0x1, at most 558081233052.096878641783262894 STRK",

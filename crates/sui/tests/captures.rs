@@ -10,7 +10,7 @@
 
 use countersign_core::json::{self, Node};
 use countersign_core::wire::{OrderRecord, Read};
-use countersign_core::{Policy, Registry};
+use countersign_core::{Code, Policy, Registry};
 use countersign_sui::Sui;
 use countersign_sui::recover::{self, Leg};
 use countersign_testkit::{TestResult, shared, skipped, with_verified};
@@ -66,7 +66,9 @@ fn captures_verify_with_their_records() -> TestResult {
             let bytes: Vec<u8> = serde_json::from_value(response["result"]["ptb_bytes"].clone()).expect("bytes");
             assert_eq!(bcs::to_bytes(verified.deposit().kind.as_ref()).expect("encodes"), bytes, "capture {number}");
             assert_eq!(verified.deposit().kind_bytes(), bytes, "capture {number}");
-            assert_eq!(verified.warnings().list().len(), 1, "{:?}", verified.warnings());
+            // The requests of the documentation name no secret hash, and no redeem key where they are paid on Bitcoin.
+            let known = [Code::SecretNotYours, Code::RedeemKeyNotYours];
+            assert!(verified.warnings().list().iter().all(|warning| known.contains(&warning.code)), "{:?}", verified.warnings());
             Ok(())
         })
         .map_err(|refusal| format!("capture {number}: {refusal}"))?;

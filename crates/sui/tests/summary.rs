@@ -32,7 +32,7 @@ fn an_order_reads_like_this() {
             "secret hash: 1017633f35442ea588e892842882024229c11085c87fe3a60dd011996a44bb82",
             "timelock: 86400000 ms, about 24 h, then a refund is possible (nominal block times)",
             "get: 0.0009079 BTC (90790 base units) on Bitcoin Testnet (bitcoin:testnet)",
-            "pay-out: tb1ptzq9tqrdhmnu2g85v4l0k87vh78nrwzkdu64uh3ypnl60exqp9kqsur29r",
+            "pay-out: tb1ptzq9tqrdhmnu2g85v4l0k87vh78nrwzkdu64uh3ypnl60exqp9kqsur29r, a promise: whoever holds the redeem key is paid",
             "contract: one call of AtomicSwap::initiate in package 0x3b2f4349db93e237855011d923e7ebaa1227d28c6c887a53fe75a3b0c21eb094",
             "contract: orders registry 0xa1ff327d6eca056b6ebff88237031e9f698c8fdac8b50bdc8383c3653d3ac7c3, \
              shared since version 117440512, changed by the call",

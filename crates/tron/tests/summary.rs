@@ -29,7 +29,7 @@ fn a_token_order_reads_like_this() -> TestResult {
             "secret hash: 6ce34b75a8d7e95d94b1f1d11fb19cd1c6a0d106ac3bde9bd3484f866c5c877c",
             "timelock: 28800 blocks, about 24 h, then a refund is possible (nominal block times)",
             "get: 0.0181 BTC (1810000 base units) on Bitcoin (bitcoin:mainnet)",
-            "pay-out: bc1p8ltwvngwllglh4h2gnascq46y4qcgcn5em0hfeklmmt6t5gxxk0s8nlwmn",
+            "pay-out: bc1p8ltwvngwllglh4h2gnascq46y4qcgcn5em0hfeklmmt6t5gxxk0s8nlwmn, a promise: whoever holds the redeem key is paid",
             "destination data: 20 bytes 0xbf74103cdd30e963ccb487d01ebc7237fcbb25a0",
             "approval: the HTLC may take every token of this kind, without limit",
             "gas: approval burns at most 60 TRX for energy",

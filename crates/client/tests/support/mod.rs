@@ -311,10 +311,11 @@ impl Fixture {
                 order[leg][*name] = value.clone();
             }
         };
+        let id = |leg: &str, byte: u8| transaction_id(self.order[leg]["asset"].as_str().unwrap(), byte);
         let created = jiff::Timestamp::from_second(self.created() as i64 + 600).unwrap().to_string();
         let funded = |leg: &str| {
             vec![
-                ("initiate_tx_hash", json!("aa".repeat(32))),
+                ("initiate_tx_hash", id(leg, 0xaa)),
                 ("initiate_block_number", json!("1234")),
                 ("filled_amount", self.order[leg]["amount"].clone()),
                 ("current_confirmations", self.order[leg]["required_confirmations"].clone()),
@@ -322,7 +323,7 @@ impl Fixture {
             ]
         };
         if step >= Step::SourceSeen {
-            set("source_swap", &[("initiate_tx_hash", json!("aa".repeat(32)))]);
+            set("source_swap", &[("initiate_tx_hash", id("source_swap", 0xaa))]);
         }
         if step >= Step::SourceFunded {
             set("source_swap", &funded("source_swap"));
@@ -331,7 +332,7 @@ impl Fixture {
             set("destination_swap", &funded("destination_swap"));
         }
         if step >= Step::Redeemed {
-            set("destination_swap", &[("redeem_tx_hash", json!("bb".repeat(32))), ("redeem_block_number", json!("1240"))]);
+            set("destination_swap", &[("redeem_tx_hash", id("destination_swap", 0xbb)), ("redeem_block_number", json!("1240"))]);
         }
         order
     }
@@ -340,6 +341,31 @@ impl Fixture {
     pub fn created(&self) -> u64 {
         self.order["created_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second() as u64
     }
+}
+
+/// A transaction id in the form of an asset's chain: every byte is `byte`, but those of Starknet, whose ids are felts.
+pub fn transaction_id(asset: &str, byte: u8) -> Value {
+    // Base58 of 32 and 64 equal bytes, computed with Python's integers.
+    let (sui, solana) = match byte {
+        0xaa => (
+            "CVDFLCAjXhVWiPXH9nTCTpCgVzmDVoiPzNJYuccr1dqB",
+            "4QuYxZ8wHiUWSRDBNgYuzbk6Bvj6nsHECYn7r4ZSc7mLsDz7v2QQV29y11SmWN5XzSBnAnw7mofZyg9ehu37kuXw",
+        ),
+        _ => (
+            "DdqGmK5uamYN5vmuZrzpQhKeehLdwtPLVJdhu5P2iJKC",
+            "4khQZ7ML7nd4PAEQ1ehuVZRCWRJJyFi3vJZELAiVAdSaTFHS1KwkERUGCcHkA6nb6BJf5yKvrHXpsk4iUb3L2tzE",
+        ),
+    };
+    match asset.split([':', '_']).next().unwrap() {
+        "sui" => json!(sui),
+        "solana" => json!(solana),
+        "starknet" => json!(format!("0x{}", hex_of(byte).repeat(31))),
+        _ => json!(hex_of(byte).repeat(32)),
+    }
+}
+
+fn hex_of(byte: u8) -> String {
+    format!("{byte:02x}")
 }
 
 /// How far an order is.

@@ -338,6 +338,26 @@ impl<'p, 'v> Members<'p, 'v> {
         }
     }
 
+    /// Refuses a key that differs from a known one only in letter case or in the separators `_` and `-`: it would be ignored
+    /// without a word. Other unknown keys pass.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::MisspeltField`] at the first such key, with the known one as expected.
+    pub fn check_spelling(&self, known: &[&'static str]) -> Result<(), Refusal> {
+        fn letters(name: &str) -> impl Iterator<Item = char> {
+            name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase())
+        }
+        for (name, _) in self.members.iter().filter(|(name, _)| !known.contains(&name.as_ref())) {
+            if let Some(meant) = known.iter().find(|known| letters(known).eq(letters(name))) {
+                let name = crate::report::text::escape_untrusted(name);
+                let at = self.at.key(&name);
+                return Err(at.refuse(Code::MisspeltField).with_expected(*meant));
+            }
+        }
+        Ok(())
+    }
+
     /// Every member in the order of the text.
     pub fn iter(&self) -> impl Iterator<Item = Node<'_, 'v>> {
         self.members.iter().map(|(name, value)| Node { value, at: self.at.key(name) })

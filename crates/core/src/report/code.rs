@@ -47,6 +47,7 @@ codes! {
     JsonTooLarge = "json_too_large", "larger than any response of the service", "do not sign; report the service";
     MissingField = "missing_field", "a required field is missing or null", "add the field";
     UnexpectedField = "unexpected_field", "unknown field in something that is signed", "do not sign; update this library if the service has changed";
+    MisspeltField = "misspelt_field", "a field has nearly the name of a known one, and would be ignored", "write the name exactly as expected";
     WrongType = "wrong_type", "the field has another JSON type", "correct the type of the field";
     TextNotPlain = "text_not_plain", "the text is empty, too long, or not printable ASCII", "do not sign; report the service";
     DecimalEmpty = "decimal_empty", "a decimal number is empty", "write it as digits only";
@@ -74,6 +75,7 @@ codes! {
     SameAsset = "same_asset", "source and destination are the same asset", "choose two assets";
     MixedNetworks = "mixed_networks", "a main network is paired with a test network", "choose both on the same kind of network";
     DelegateNotSupported = "delegate_not_supported", "this chain family has no delegates", "leave the delegate out";
+    PayoutInvalid = "payout_invalid", "the payout would go to the HTLC, a token contract or a solver", "do not sign; name an address or key of your own";
 
     // ---- the registry
     RegistryMalformed = "registry_malformed", "the registry contradicts itself or is incomplete", "pin it again and review the differences";
@@ -132,6 +134,11 @@ codes! {
     RecordRefunded = "record_refunded", "the swap is already refunded", "create a new order";
     RecordChanged = "record_changed", "a later order record has other terms than the one that was verified", "do not release the secret; report the service";
     RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund the order; create a new one";
+    TimeMalformed = "time_malformed", "a time is neither ISO 8601 nor Unix seconds", "do not rely on this record; report the service";
+    TransactionIdMalformed = "transaction_id_malformed", "not a transaction id of this chain", "do not rely on this record; report the service";
+    OrderExpired = "order_expired", "the deadline of the order has passed", "do not pay; create a new order";
+    DeadlineTooClose = "deadline_too_close", "too little time is left for the payment to be confirmed before the deadline", "do not pay; create a new order";
+    CreatedInFuture = "created_in_future", "the order was created in the future", "check the clock of this machine before paying";
 
     // ---- the wallet's side
     ExpirationPassed = "expiration_passed", "the transaction would expire before it is made", "take the expiration from a recent block, in milliseconds";
@@ -210,6 +217,7 @@ codes! {
     // ---- warnings
     AddressOnTrust = "address_on_trust", "the deposit address could not be checked: nothing shows which keys it is made of", "fetch the order record and verify again before paying";
     RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: you cannot refund without the service", "send your own x-only key as source delegate";
+    RedeemKeyNotYours = "redeem_key_not_yours", "the redeem key is not yours: whoever holds it receives the payout", "send your own x-only key as destination delegate";
     AmountBelowDust = "amount_below_dust", "nodes do not relay an output this small", "ask for a larger amount";
     UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "approve exactly the amount instead";
     ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "approve exactly the amount instead";
@@ -220,6 +228,7 @@ codes! {
     AmountOutsideLimits = "amount_outside_limits", "an amount is outside the limits that the asset had when it was pinned", "expect the service to refuse the order";
     PaysLessWithinSlippage = "pays_less_within_slippage", "the order pays out less than requested, within the allowed slippage", "decide whether the price is still right";
     DestinationTimelockClose = "destination_timelock_close", "the destination's timelock is more than half of the source's", "redeem promptly";
+    DestinationTimelockShort = "destination_timelock_short", "the destination timelock leaves no time to redeem once the payout is final", "do not pay: the solver could take the payout back";
     AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not requested", "ask whoever embeds this wallet";
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
@@ -236,7 +245,12 @@ impl Code {
     #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
-            Self::AddressOnTrust | Self::UnlimitedApproval | Self::RefundKeyNotYours | Self::SecretNotYours => Severity::Danger,
+            Self::AddressOnTrust
+            | Self::DestinationTimelockShort
+            | Self::RedeemKeyNotYours
+            | Self::RefundKeyNotYours
+            | Self::SecretNotYours
+            | Self::UnlimitedApproval => Severity::Danger,
             Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::OwnSignatureOverwritten => Severity::Info,
             _ => Severity::Caution,
         }
@@ -288,9 +302,14 @@ impl Code {
             | Self::MessageVersion
             | Self::UtxoUnsupported => Some(Blame::Unsupported),
             Self::ServiceError | Self::StatusNotOk | Self::ErrorBesideOk => Some(Blame::Service),
-            Self::RecordFunded | Self::RecordRedeemed | Self::RecordRefunded | Self::NothingToSign | Self::WarningRefused => {
-                Some(Blame::Caller)
-            }
+            Self::RecordFunded
+            | Self::RecordRedeemed
+            | Self::RecordRefunded
+            | Self::OrderExpired
+            | Self::DeadlineTooClose
+            | Self::CreatedInFuture
+            | Self::NothingToSign
+            | Self::WarningRefused => Some(Blame::Caller),
             _ => None,
         }
     }

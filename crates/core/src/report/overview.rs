@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use countersign_chains::{Family, address};
 
-use super::{OrderTerms, Summary, Timelock, Topic, text};
+use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
 use crate::trust::{Asset, Chain, Solver};
-use crate::verify::{OrderContext, SwapTerms};
+use crate::verify::{OrderContext, SwapTerms, check_deadline};
 use crate::wire::{CreateOrder, OrderRecord};
 
 /// What the common lines are made of. The lines themselves are only written when somebody reads them.
@@ -15,6 +15,7 @@ pub(crate) struct Overview {
     order_id: String,
     request: CreateOrder,
     record: Option<Box<OrderRecord>>,
+    record_at: &'static str,
     source: Arc<Asset>,
     destination: Arc<Asset>,
     terms: Option<SwapTerms>,
@@ -30,12 +31,18 @@ impl Overview {
             destination: Arc::clone(order.destination),
             request: order.request.into_owned(),
             record: order.record,
+            record_at: order.record_at,
             terms,
         }
     }
 
     pub(crate) fn order_id(&self) -> &str {
         &self.order_id
+    }
+
+    /// Whether there is still time to pay; always without a record.
+    pub(crate) fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
+        self.record.as_ref().map_or(Ok(()), |record| check_deadline(record, self.record_at, &self.source.chain, now))
     }
 
     pub(crate) fn terms(&self) -> OrderTerms<'_> {
@@ -92,7 +99,13 @@ impl Overview {
         let receive = self.destination.amount(destination.amount);
         let text = format!("{receive} on {}", chain(&self.destination.chain));
         summary.add_values(Topic::Receive, text, [receive.into()]);
-        summary.add_value(Topic::Payout, destination.owner.as_deref().unwrap_or("no address given"));
+        let payout = destination.owner.as_deref().unwrap_or("no address given");
+        if self.destination.chain.family() == Family::Bitcoin && destination.delegate.is_none() {
+            let text = format!("{}, a promise: whoever holds the redeem key is paid", text::escape_untrusted(payout));
+            summary.add_values(Topic::Payout, text, [payout.into()]);
+        } else {
+            summary.add_value(Topic::Payout, payout);
+        }
         for fee in &self.request.affiliate_fees {
             let address = text::escape_untrusted(&fee.address);
             let text = format!("{} basis points in {} to {address}", fee.fee, fee.asset);

@@ -131,8 +131,12 @@ impl Refusal {
     /// Returns the rule that was broken, and what to do about it.
     #[must_use]
     pub fn message(&self) -> String {
-        let what = self.0.reason.as_deref().unwrap_or_else(|| self.0.code.meaning());
-        format!("{what}; {}", self.remedy())
+        format!("{}; {}", self.what(), self.remedy())
+    }
+
+    /// Returns the rule that was broken, in the words of this case where it has any.
+    pub(crate) fn what(&self) -> &str {
+        self.0.reason.as_deref().unwrap_or_else(|| self.0.code.meaning())
     }
 }
 

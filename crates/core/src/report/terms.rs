@@ -24,7 +24,8 @@ pub struct OrderTerms<'o> {
     pub receive: Amount,
     /// Display name of the destination chain.
     pub destination_chain: &'o str,
-    /// Where the owner is paid.
+    /// Where the owner is paid. On a Bitcoin-like chain whoever holds the redeem key is paid, so that without a requested key
+    /// ([`crate::RequestedLeg::delegate`]) the address is only a promise.
     pub payout: Option<&'o str>,
     /// Who receives a refund; on Bitcoin-like chains the x-only key. `None` where the payload does not state it.
     pub initiator: Option<&'o Account>,

@@ -153,6 +153,17 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         &self.0.warnings
     }
 
+    /// Checks that there is still time to pay at `now`, in Unix seconds: call it again right before submitting. An order without
+    /// a record has no deadline that is known.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::OrderExpired`] or [`Code::DeadlineTooClose`]; [`Code::CreatedInFuture`], [`Code::TimeMalformed`] or
+    /// [`Code::MissingField`] if the record's times say nothing.
+    pub fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
+        self.0.overview.check_deadline(now)
+    }
+
     /// Returns what the owner reads before signing: every value that the response chose.
     #[must_use]
     pub fn summary(&self) -> Summary {

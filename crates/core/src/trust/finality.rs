@@ -99,6 +99,7 @@ impl FinalityRule {
     /// Reads `{"finality": "safe" | "finalized" | <blocks>, "settle": .., "margin": ..}`.
     pub(super) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
+        members.check_spelling(&["finality", "settle", "margin"])?;
         members.only(&["finality", "settle", "margin"])?;
         let finality = members.need("finality")?;
         let finality = match finality.text() {

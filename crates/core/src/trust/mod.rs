@@ -6,4 +6,4 @@ mod registry;
 
 pub use finality::{Finality, FinalityRule};
 pub use policy::{ApprovalPolicy, Policy};
-pub use registry::{Asset, Chain, Change, Contract, Registry, Solver, Sponsor};
+pub use registry::{Asset, Chain, Change, Contract, Notice, Registry, ServicePins, Solver, Sponsor};

@@ -66,6 +66,27 @@ pub struct Policy {
     pub refused_warnings: BTreeSet<Code>,
 }
 
+/// The fields of a policy file.
+const FIELDS: [&str; 17] = [
+    "evm_timelock",
+    "tron_timelock",
+    "starknet_timelock",
+    "solana_timelock",
+    "sui_timelock",
+    "bitcoin_timelock",
+    "evm_gas_limit",
+    "tron_fee_limit",
+    "bitcoin_fee_rate",
+    "solana_compute_unit_price",
+    "solana_compute_unit_limit",
+    "solana_create_associated_account",
+    "solana_memo",
+    "approvals",
+    "max_timelock_seconds",
+    "finality",
+    "refused_warnings",
+];
+
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -95,32 +116,15 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] with a pointer into the file; an unknown name is [`Code::UnexpectedField`], because a limit that is
-    /// misspelt would silently not hold.
+    /// A [`Refusal`] with a pointer into the file; an unknown name is [`Code::UnexpectedField`] or [`Code::MisspeltField`],
+    /// because a limit that is misspelt would silently not hold.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
         let node = Node::root(&value, "");
         let members = node.object()?;
         let mut policy = Self::default();
-        members.only(&[
-            "evm_timelock",
-            "tron_timelock",
-            "starknet_timelock",
-            "solana_timelock",
-            "sui_timelock",
-            "bitcoin_timelock",
-            "evm_gas_limit",
-            "tron_fee_limit",
-            "bitcoin_fee_rate",
-            "solana_compute_unit_price",
-            "solana_compute_unit_limit",
-            "solana_create_associated_account",
-            "solana_memo",
-            "approvals",
-            "max_timelock_seconds",
-            "finality",
-            "refused_warnings",
-        ])?;
+        members.check_spelling(&FIELDS)?;
+        members.only(&FIELDS)?;
         let number = |members: &Members<'_, '_>, key: &str, limit: &mut u64| {
             members.get(key).map_or(Ok(()), |node| node.integer().map(|value| *limit = value))
         };
@@ -270,6 +274,10 @@ mod tests {
         assert_eq!(policy, Policy { evm_timelock: 7200, approvals: ApprovalPolicy::Exact, ..Policy::default() });
         let refusal = Policy::from_json(br#"{"evm_timelocks": 1}"#).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::UnexpectedField, "/evm_timelocks"));
+        for misspelt in ["evmTimelock", "EVM-timelock", "Refused_Warnings"] {
+            let refusal = Policy::from_json(format!("{{\"{misspelt}\": 1}}").as_bytes()).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::MisspeltField, format!("/{misspelt}").as_str()));
+        }
         let policy = Policy::from_json(br#"{"solana_memo": 32, "solana_create_associated_account": true}"#).unwrap();
         assert_eq!(policy, Policy { solana_memo: Some(32), solana_create_associated_account: true, ..Policy::default() });
         assert_eq!(Policy::from_json(br#"{"evm_gas_limit": "1"}"#).unwrap_err().code(), Code::WrongType);

@@ -51,6 +51,7 @@ pub struct Proposal<'d> {
     request: Cow<'d, CreateOrder>,
     response: Document<'d>,
     record: Option<Document<'d>>,
+    now: Option<u64>,
 }
 
 /// A document as the caller has it.
@@ -64,7 +65,7 @@ impl<'d> Proposal<'d> {
     /// Takes a request and the body that answered it, in its envelope.
     #[must_use]
     pub const fn new(request: &'d CreateOrder, response: &'d [u8]) -> Self {
-        Self { request: Cow::Borrowed(request), response: Document::Text(response), record: None }
+        Self { request: Cow::Borrowed(request), response: Document::Text(response), record: None, now: None }
     }
 
     /// Adds the order record, bare or in its envelope. Without it the destination side is not checked, which is a warning.
@@ -77,7 +78,17 @@ impl<'d> Proposal<'d> {
     /// Takes documents that are parsed already: for adapters that read all of them from one text.
     #[must_use]
     pub fn from_parsed(request: CreateOrder, response: &'d Value<'d>, record: Option<&'d Value<'d>>) -> Self {
-        Self { request: Cow::Owned(request), response: Document::Parsed(response), record: record.map(Document::Parsed) }
+        Self { request: Cow::Owned(request), response: Document::Parsed(response), record: record.map(Document::Parsed), now: None }
+    }
+
+    /// Gives the current time, in Unix seconds: an order whose record leaves no time to pay is then refused. Without it the
+    /// deadline is only shown.
+    ///
+    /// The time must be right: a clock that is behind accepts an order that has expired.
+    #[must_use]
+    pub const fn at_time(mut self, now: u64) -> Self {
+        self.now = Some(now);
+        self
     }
 
     /// Returns the request.
@@ -97,7 +108,7 @@ impl<'d> Proposal<'d> {
         policy: &Policy,
         then: impl FnOnce(OrderContext<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let Self { request, response, record } = self;
+        let Self { request, response, record, now } = self;
         let (parsed_response, parsed_record);
         let response = match response {
             Document::Parsed(value) => value,
@@ -114,7 +125,9 @@ impl<'d> Proposal<'d> {
             }
             None => None,
         };
-        then(OrderContext::open(request, response, record, registry, policy)?)
+        let mut order = OrderContext::open(request, response, record, registry, policy)?;
+        order.now = now;
+        then(order)
     }
 }
 
@@ -142,6 +155,8 @@ pub struct OrderContext<'d> {
     pub delegate: Option<Account>,
     /// Where the destination pays out.
     pub(crate) payout: Account,
+    /// Unix seconds, where the caller gave them.
+    pub(crate) now: Option<u64>,
     /// What is pinned.
     pub registry: &'d Registry,
     /// What is allowed.
@@ -185,6 +200,7 @@ impl<'d> OrderContext<'d> {
         }
         let owner = owner(source, &request.source, "/request/source/owner")?;
         let payout = owner_of_payout(destination, &request.destination)?;
+        check_payout(registry, destination, &payout)?;
         let delegate = match &request.source.delegate {
             Some(text) => Some(somebody(party(source, text, "/request/source/delegate")?, text, "/request/source/delegate")?),
             None => None,
@@ -208,7 +224,7 @@ impl<'d> OrderContext<'d> {
             None => (None, ""),
         };
         let result = Node::root(result, RESULT);
-        Ok(Self { request, order_id, result, record, record_at, source, destination, owner, delegate, payout, registry, policy })
+        Ok(Self { request, order_id, result, record, record_at, source, destination, owner, delegate, payout, now: None, registry, policy })
     }
 
     /// The family that signs for this order.
@@ -324,6 +340,28 @@ fn owner_of_payout(asset: &Asset, leg: &RequestedLeg) -> Result<Account, Refusal
     }
     let text = leg.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, AT))?;
     address_of(asset, text, AT)
+}
+
+/// Nobody's payout goes to a party of the swap itself: it would be lost, or the solver's.
+fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> Result<(), Refusal> {
+    // A taproot address that holds a party's key is that party's too.
+    let key = match payout.bytes() {
+        [0x51, 0x20, key @ ..] if payout.family() == Family::Bitcoin => Account::new(Family::Bitcoin, key),
+        _ => None,
+    };
+    let is = |account: &Account| account == payout || Some(account) == key.as_ref();
+    let on_this_chain = || registry.assets_on(&destination.chain.record.chain);
+    let solver = || registry.solvers_of(&destination.chain.record.chain).iter().any(|solver| is(&solver.account));
+    let what = if on_this_chain().any(|asset| asset.htlc.iter().chain(&asset.htlc_registry).any(is)) {
+        "the payout goes to an HTLC"
+    } else if on_this_chain().any(|asset| asset.token.iter().filter_map(|token| token.account.as_ref()).any(is)) {
+        "the payout goes to a token contract"
+    } else if solver() {
+        "the payout goes to a solver"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::new(Code::PayoutInvalid, "/request/destination/owner").with_reason(what).with_actual(payout))
 }
 
 /// Reads the record, and where it is.

@@ -1,6 +1,7 @@
 //! Verification of what all families have: the request, the terms, the record.
 
 mod context;
+mod deadline;
 mod leg;
 mod payloads;
 mod record;
@@ -8,6 +9,7 @@ mod rules;
 mod swap_id;
 
 pub use context::{OrderContext, Proposal, SwapTerms, address_refusal};
+pub(crate) use deadline::check as check_deadline;
 pub use leg::{Leg, RecordedLeg};
 pub use payloads::{CallPayloads, check_declared_type};
 pub(crate) use record::{Purpose, check as check_record, parties as record_parties};

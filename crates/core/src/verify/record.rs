@@ -1,17 +1,19 @@
-//! The order record against the request, the payload's terms and the registry .
+//! The order record against the request, the payload's terms and the registry.
 //!
 //! The record is the service's second statement. It must agree with the first in every field, and its swap ids must
 //! follow from its own fields by the formula of each side's chain.
 
+mod payout;
+mod under_way;
+
 use countersign_chains::swap_id::Version;
 use countersign_chains::{Account, Family, address};
-use ruint::aliases::U256;
 
-use super::{Leg, OrderContext, SwapTerms, swap_id};
+use super::{Leg, OrderContext, SwapTerms, deadline, swap_id};
 use crate::report::amount::format_duration;
-use crate::report::{Code, Refusal, TypedValue, Warnings};
+use crate::report::{Code, Refusal, Warnings};
 use crate::trust::{Asset, Chain};
-use crate::wire::{OrderRecord, SecretHash, SwapRecord};
+use crate::wire::{OrderRecord, SwapRecord};
 
 /// The two parties of a swap record as the HTLC knows them.
 pub(super) struct Parties {
@@ -52,8 +54,17 @@ pub(crate) fn check(order: &OrderContext<'_>, terms: Option<&SwapTerms>, purpose
     check.order_id()?;
     check.assets()?;
     match purpose {
-        Purpose::Signing => check.still_open()?,
-        Purpose::Tracking => check.known_secrets()?,
+        Purpose::Signing => {
+            check.still_open()?;
+            if let Some(now) = order.now {
+                deadline::check(record, order.record_at, &order.source.chain, now)?;
+            }
+        }
+        Purpose::Tracking => {
+            check.known_secrets()?;
+            check.times()?;
+            check.transaction_ids()?;
+        }
     }
     let source = check.parties(Leg::Source)?;
     let destination = check.parties(Leg::Destination)?;
@@ -145,21 +156,6 @@ impl Check<'_, '_> {
         let source = self.swap(Leg::Source);
         self.refuse_if(Code::RecordFunded, Leg::Source, &source.signs_of_funding())?;
         self.refuse_if(Code::RecordFunded, Leg::Source, &time("initiate_timestamp", &source.initiate_timestamp))
-    }
-
-    /// A secret that the record shows is that of the hash.
-    fn known_secrets(&self) -> Result<(), Refusal> {
-        for leg in [Leg::Source, Leg::Destination] {
-            let swap = self.swap(leg);
-            let text = swap.secret.strip_prefix("0x").unwrap_or(&swap.secret);
-            let is_right = || crate::json::number::bare_hex_array(text).is_ok_and(|secret| SecretHash::of(&secret) == swap.secret_hash);
-            if !text.is_empty() && !is_right() {
-                return Err(self
-                    .refuse_leg(Code::SecretWrong, leg, "secret")
-                    .with_reason("the secret in the record is not that of its hash"));
-            }
-        }
-        Ok(())
     }
 
     /// Refuses at the first member that says so.
@@ -254,48 +250,6 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// The destination pays the requested owner at least the requested amount, less the slippage that was allowed.
-    fn payout(&self, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
-        let (leg, wanted) = (Leg::Destination, &self.order.request.destination);
-        let swap = self.swap(leg);
-        let redeemer = self.account(leg, "redeemer", &swap.redeemer)?;
-        if redeemer != self.order.payout {
-            return Err(self
-                .refuse_leg(Code::RecordPaysElsewhere, leg, "redeemer")
-                .with_expected(wanted.owner.as_deref().unwrap_or_default())
-                .with_actual(&swap.redeemer));
-        }
-        let got = swap.delegate.as_deref().unwrap_or_default();
-        if let Some(delegate) = &wanted.delegate {
-            let requested = self.account(leg, "delegate", delegate)?;
-            if got.is_empty() || self.account(leg, "delegate", got)? != requested {
-                return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(delegate).with_actual(got));
-            }
-        } else if !got.is_empty() && self.asset(leg).chain.family() != Family::Bitcoin {
-            return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(NO_DELEGATE).with_actual(got));
-        }
-        // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
-        if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {
-            let member = if swap.delegate.is_some() { "delegate" } else { "redeemer" };
-            let refusal =
-                self.refuse_leg(Code::RecordPaysElsewhere, leg, member).with_reason("whoever locks the payout could redeem it too");
-            return Err(refusal.with_actual(&parties.redeemer));
-        }
-        if swap.amount >= wanted.amount {
-            return Ok(());
-        }
-        // Whatever slippage was allowed: an order that pays nothing is none.
-        let allowed = crate::wire::least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0)).max(U256::ONE);
-        if swap.amount < allowed {
-            return Err(self
-                .refuse_leg(Code::RecordPaysLess, leg, "amount")
-                .with_expected(TypedValue::AtLeast(allowed))
-                .with_actual(swap.amount));
-        }
-        warnings.warn_about(Code::PaysLessWithinSlippage, format!("{} of {} base units", swap.amount, wanted.amount));
-        Ok(())
-    }
-
     /// The redeemer of the source and the initiator of the destination are one pinned solver.
     fn solver(&self, terms: Option<&SwapTerms>, source: &Parties, destination: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let order = self.order;
@@ -341,6 +295,12 @@ impl Check<'_, '_> {
         }
         if destination.saturating_mul(2) > source {
             warnings.warn(Code::DestinationTimelockClose);
+        }
+        let (chain, timelock) = (&self.asset(Leg::Destination).chain, self.swap(Leg::Destination).timelock);
+        let least = self.order.policy.finality_of(chain).least_timelock();
+        if timelock < least {
+            let detail = format!("{timelock} of at least {least} {}", chain.family().timelock_unit());
+            warnings.warn_about(Code::DestinationTimelockShort, detail);
         }
         Ok(())
     }

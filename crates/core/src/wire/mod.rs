@@ -9,6 +9,7 @@ mod request;
 mod secret_hash;
 mod service;
 mod swap;
+mod time;
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -24,6 +25,7 @@ pub use request::{AffiliateFee, CreateOrder, RequestedLeg};
 pub use secret_hash::SecretHash;
 pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};
+pub use time::parse_time;
 
 use crate::json::{Members, Node};
 use crate::report::{Code, Refusal};

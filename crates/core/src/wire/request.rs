@@ -210,6 +210,7 @@ impl RequestedLeg {
 impl Read for CreateOrder {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
+        members.check_spelling(&["source", "destination", "secret_hash", "solver_id", "slippage", "nonce", "affiliate_fees"])?;
         let secret_hash = members.get("secret_hash").map(|node| SecretHash::parse(node.text()?).map_err(|error| node.refuse(error)));
         Ok(Self {
             source: RequestedLeg::read(members.need("source")?)?,
@@ -226,6 +227,7 @@ impl Read for CreateOrder {
 impl Read for RequestedLeg {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
+        members.check_spelling(&["asset", "owner", "amount", "delegate"])?;
         let amount = members.need("amount")?;
         let units = amount.decimal()?;
         if units.is_zero() {
@@ -243,6 +245,7 @@ impl Read for RequestedLeg {
 impl Read for AffiliateFee {
     fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
+        members.check_spelling(&["asset", "address", "fee"])?;
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
             address: members.need("address")?.text()?.to_owned(),

@@ -4,6 +4,7 @@ use countersign_chains::{Account, address};
 use serde::Serialize;
 
 use super::Registry;
+use super::rules::fault;
 use crate::json::Node;
 use crate::report::Code;
 use crate::report::Refusal;
@@ -31,6 +32,9 @@ impl Registry {
             let malformed = |detail: String| node.refuse(Code::RegistryMalformed).with_reason(detail);
             let pinned = self.chains.get(&chain).ok_or_else(|| malformed("the chain of a sponsor is not listed".to_owned()))?;
             let account = address::parse(&pinned.network, &address).map_err(|error| malformed(format!("sponsor: {error}")))?;
+            if let Some(fault) = fault(&account) {
+                return Err(malformed(format!("the account of a sponsor {fault}")));
+            }
             let known = self.sponsors.entry(chain.clone()).or_default();
             if !known.iter().any(|sponsor| sponsor.account == account) {
                 known.push(Sponsor { chain, address, account });
@@ -86,9 +90,11 @@ mod tests {
 
     #[test]
     fn refuses_a_sponsor_that_would_not_hold() {
-        for sponsors in
-            [r#"[{"chain":"sol","address":"4JVH1tK1mDB5HmmcLCyVQZ5iK2iCK4kBCoj5nsStEBoG"}]"#, r#"[{"chain":"solana","address":"4J"}]"#]
-        {
+        for sponsors in [
+            r#"[{"chain":"sol","address":"4JVH1tK1mDB5HmmcLCyVQZ5iK2iCK4kBCoj5nsStEBoG"}]"#,
+            r#"[{"chain":"solana","address":"4J"}]"#,
+            r#"[{"chain":"solana","address":"11111111111111111111111111111111"}]"#,
+        ] {
             let refusal = read(sponsors).unwrap_err();
             assert_eq!((refusal.code(), refusal.location()), (Code::RegistryMalformed, "/sponsors/0"));
         }

@@ -1,0 +1,54 @@
+//! What was left out when the service's lists were pinned, and why.
+
+use std::fmt;
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::Registry;
+use crate::report::{Code, Refusal};
+
+/// What the service's lists can be pinned as, and what of them cannot.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ServicePins {
+    /// Everything that can be pinned.
+    pub registry: Registry,
+    /// Everything that cannot, in the order of the lists.
+    pub notices: Vec<Notice>,
+}
+
+/// An entry of the service's lists that is not pinned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notice {
+    /// `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`; where the entry cannot be read, its location.
+    pub entry: String,
+    /// Why it is not pinned. The location leads into the lists: `/chains/3`, `/assets/0`, `/liquidity/1`.
+    pub refusal: Refusal,
+}
+
+impl Notice {
+    /// Returns the stable code of the reason.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.refusal.code()
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not pinned: {}", self.entry, self.refusal.what())?;
+        if self.refusal.location() == self.entry { Ok(()) } else { write!(f, " ({})", self.refusal.location()) }
+    }
+}
+
+impl Serialize for Notice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_struct("Notice", 4)?;
+        map.serialize_field("entry", &self.entry)?;
+        map.serialize_field("code", self.code().name())?;
+        map.serialize_field("reason", self.refusal.what())?;
+        map.serialize_field("at", self.refusal.location())?;
+        map.end()
+    }
+}

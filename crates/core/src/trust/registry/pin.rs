@@ -1,0 +1,356 @@
+//! From lists to pins. A wallet's own file is read strictly: the first fault refuses all of it. Of the service's lists
+//! everything is pinned that can be, and the rest is named.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use countersign_chains::{Account, Family, Network, NetworkError, address, network};
+
+use super::rules::{self, Clash};
+use super::{Asset, Chain, Contract, Notice, Registry, ServicePins, Solver};
+use crate::json::{self, Node, Value, number};
+use crate::report::text::escape_untrusted;
+use crate::report::{Code, Refusal};
+use crate::wire::{self, AssetId, AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Read};
+
+/// Entries of a list with their locations, each as it could be read.
+type Listed<T> = Vec<(String, Result<T, Refusal>)>;
+
+impl Registry {
+    /// Reads a registry file: `{"chains": [..], "assets": [..], "solvers": [..], "sponsors"?: [..]}`.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] with a pointer into the file.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        let value = json::parse(text)?;
+        let node = Node::root(&value, "");
+        let members = node.object()?;
+        let mut registry = Self::pin(
+            Read::read(members.need("chains")?)?,
+            Read::read(members.need("assets")?)?,
+            members.get("solvers").map(Read::read).transpose()?.unwrap_or_default(),
+        )?;
+        if let Some(sponsors) = members.get("sponsors") {
+            registry.add_sponsors(sponsors)?;
+        }
+        Ok(registry)
+    }
+
+    /// Pins what the service lists: the bodies of `GET /v2/chains`, `/v2/assets` and `/v2/liquidity`, in their envelopes
+    /// or bare.
+    ///
+    /// What cannot be pinned is left out with a [`Notice`]: an entry that cannot be read, a chain of an unknown network and
+    /// everything on it, an impossible address, and every entry that another one contradicts. Show the notices.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] if a body is not a list; its location begins with `/chains`, `/assets` or `/liquidity`.
+    pub fn from_service(chains: &[u8], assets: &[u8], liquidity: &[u8]) -> Result<ServicePins, Refusal> {
+        fn list<T: Read>(text: &[u8], prefix: &'static str) -> Result<Listed<T>, Refusal> {
+            let read = |node: Node<'_, '_>| Ok(node.array()?.map(|item| (item.at().to_string(), T::read(item))).collect());
+            let value = json::parse(text).map_err(|refusal| refusal.under(prefix))?;
+            let node = Node::root(&value, prefix);
+            match value {
+                Value::Object(_) => wire::with_result(node, read),
+                _ => read(node),
+            }
+        }
+        let mut notices = Vec::new();
+        let pinning = Pinning { notices: Some(&mut notices), ..Pinning::default() };
+        let registry = pinning.run(list(chains, "/chains")?, list(assets, "/assets")?, list(liquidity, "/liquidity")?)?;
+        Ok(ServicePins { registry, notices })
+    }
+
+    /// Pins records. Chains of families that this library does not know are left out, with all that is on them.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::RegistryMalformed`] where they contradict each other or what is known of a chain, or name no valid address.
+    pub fn pin(chains: Vec<ChainRecord>, assets: Vec<AssetRecord>, solvers: Vec<LiquidityRecord>) -> Result<Self, Refusal> {
+        fn listed<T>(list: &str, records: Vec<T>) -> Listed<T> {
+            records.into_iter().enumerate().map(|(index, record)| (format!("/{list}/{index}"), Ok(record))).collect()
+        }
+        Pinning::default().run(listed("chains", chains), listed("assets", assets), listed("solvers", solvers))
+    }
+}
+
+/// A registry in the making.
+#[derive(Default)]
+struct Pinning<'n> {
+    registry: Registry,
+    /// Chains that are listed and not pinned.
+    left_out: Vec<String>,
+    /// What could not be pinned; `None` refuses instead.
+    notices: Option<&'n mut Vec<Notice>>,
+}
+
+impl Pinning<'_> {
+    fn run(
+        mut self,
+        chains: Listed<ChainRecord>,
+        assets: Listed<AssetRecord>,
+        solvers: Listed<LiquidityRecord>,
+    ) -> Result<Registry, Refusal> {
+        self.chains(chains)?;
+        self.assets(assets)?;
+        self.solvers(solvers)?;
+        Ok(self.registry)
+    }
+
+    fn skip(&mut self, entry: String, refusal: Refusal) -> Result<(), Refusal> {
+        let Some(notices) = &mut self.notices else { return Err(refusal) };
+        notices.push(Notice { entry, refusal });
+        Ok(())
+    }
+
+    /// Leaves out what is on a chain that is not pinned. A strict reader has been told about the chain already.
+    fn skip_of_chain(&mut self, entry: String, at: &str) -> Result<(), Refusal> {
+        if self.notices.is_none() {
+            return Ok(());
+        }
+        self.skip(entry, malformed(at, "its chain is not pinned"))
+    }
+
+    fn chains(&mut self, listed: Listed<ChainRecord>) -> Result<(), Refusal> {
+        let mut read = Vec::new();
+        for (at, record) in listed {
+            let record = match record {
+                Ok(record) => record,
+                Err(refusal) => {
+                    self.skip(at, refusal)?;
+                    continue;
+                }
+            };
+            let (name, entry) = (record.chain.clone(), format!("chain {}", escape_untrusted(&record.chain)));
+            match chain(record) {
+                Ok(Some(chain)) => read.push((at, entry, chain)),
+                // Not a fault of the file: the library does not know the family yet.
+                Ok(None) if self.notices.is_none() => self.left_out.push(name),
+                Ok(None) => {
+                    self.left_out.push(name);
+                    self.skip(entry, Refusal::new(Code::UnsupportedFamily, at).with_reason("no such chain family"))?;
+                }
+                Err(reason) => {
+                    self.left_out.push(name);
+                    self.skip(entry, malformed(&at, reason))?;
+                }
+            }
+        }
+        let records = || read.iter().map(|(_, _, chain)| &chain.record).enumerate();
+        let twice = |record: &ChainRecord, _: &ChainRecord| format!("chain {} is listed twice", record.chain);
+        let same_id = |record: &ChainRecord, other: &ChainRecord| format!("{} has the id of {}, {}", record.chain, other.chain, other.id);
+        let mut clashes = rules::clashes(records(), |record| record.id.clone(), |_, _| false, same_id);
+        clashes.extend(rules::clashes(records(), |record| record.chain.clone(), |_, _| false, twice));
+        // Beside an entry of the same name that could not be pinned.
+        for (index, record) in records().filter(|(_, record)| self.left_out.contains(&record.chain)) {
+            clashes.insert(index, Clash { reason: twice(record, record), is_later: true });
+        }
+        for chain in self.without(read, &clashes, |pinning, chain| pinning.left_out.push(chain.record.chain))? {
+            self.registry.chains.insert(chain.record.chain.clone(), Arc::new(chain));
+        }
+        Ok(())
+    }
+
+    fn assets(&mut self, listed: Listed<AssetRecord>) -> Result<(), Refusal> {
+        let mut read = Vec::new();
+        for (at, record) in listed {
+            let record = match record {
+                Ok(record) => record,
+                Err(refusal) => {
+                    self.skip(at, refusal)?;
+                    continue;
+                }
+            };
+            let entry = format!("asset {}", record.id);
+            if self.left_out.contains(&record.chain) {
+                self.skip_of_chain(entry, &at)?;
+                continue;
+            }
+            match asset(&self.registry, record) {
+                Ok(asset) => read.push((at, entry, asset)),
+                Err(reason) => self.skip(entry, malformed(&at, reason))?,
+            }
+        }
+        let all = || read.iter().map(|(_, _, asset)| asset).enumerate();
+        let twice = |asset: &Asset, _: &Asset| format!("{} is listed twice", asset.record.id);
+        let shared = |asset: &Asset, other: &Asset| {
+            format!("{} has the HTLC of {}, with another token or other decimals", asset.record.id, other.record.id)
+        };
+        let with_htlc = all().filter(|(_, asset)| asset.htlc.is_some());
+        let htlc = |asset: &Asset| (asset.record.chain.clone(), asset.htlc.clone());
+        let mut clashes = rules::clashes(with_htlc, htlc, rules::may_share_htlc, shared);
+        clashes.extend(rules::clashes(all(), |asset| asset.record.id.as_str().to_owned(), |_, _| false, twice));
+        for asset in self.without(read, &clashes, |_, _| ())? {
+            self.registry.assets.insert(asset.record.id.as_str().to_owned(), Arc::new(asset));
+        }
+        Ok(())
+    }
+
+    /// Takes away the entries that contradict others.
+    fn without<T>(
+        &mut self,
+        entries: Vec<(String, String, T)>,
+        clashes: &BTreeMap<usize, Clash>,
+        mut leave_out: impl FnMut(&mut Self, T),
+    ) -> Result<Vec<T>, Refusal> {
+        let mut kept = Vec::new();
+        for (index, (at, entry, value)) in entries.into_iter().enumerate() {
+            match clashes.get(&index) {
+                None => kept.push(value),
+                // A strict reader is told of the entry that came second.
+                Some(clash) if self.notices.is_none() && !clash.is_later => {}
+                Some(clash) => {
+                    leave_out(self, value);
+                    self.skip(entry, malformed(&at, clash.reason.clone()))?;
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    fn solvers(&mut self, listed: Listed<LiquidityRecord>) -> Result<(), Refusal> {
+        let contracts = rules::contracts(&self.registry);
+        for (at, record) in listed {
+            let record = match record {
+                Ok(record) => record,
+                Err(refusal) => {
+                    self.skip(at, refusal)?;
+                    continue;
+                }
+            };
+            let mut chains: Vec<&str> = match &record.chain {
+                Some(chain) => vec![chain],
+                None => record.assets.iter().map(AssetId::chain).collect(),
+            };
+            chains.sort_unstable();
+            chains.dedup();
+            let (id, account) = (escape_untrusted(&record.solver_id), escape_untrusted(&record.address));
+            if chains.is_empty() {
+                self.skip(format!("solver {id}, {account}"), malformed(&at, "a solver without chain and assets"))?;
+            }
+            for name in chains {
+                let entry = format!("solver {id} on {}, {account}", escape_untrusted(name));
+                if self.left_out.iter().any(|left| left == name) {
+                    self.skip_of_chain(entry, &at)?;
+                    continue;
+                }
+                match solver(&self.registry, &contracts, &record, name) {
+                    Ok(solver) => {
+                        let known = self.registry.solvers.entry(name.to_owned()).or_default();
+                        if !known.iter().any(|known| **known == solver) {
+                            known.push(Arc::new(solver));
+                        }
+                    }
+                    Err(reason) => self.skip(entry, malformed(&at, reason))?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn malformed(at: &str, reason: impl Into<std::borrow::Cow<'static, str>>) -> Refusal {
+    Refusal::new(Code::RegistryMalformed, at).with_reason(reason)
+}
+
+/// Reads a chain; `None` if its family is unknown here.
+fn chain(record: ChainRecord) -> Result<Option<Chain>, String> {
+    rules::check_name(&record.chain, &record.id)?;
+    let network = match Network::parse(&record.id) {
+        Ok(network) => network,
+        Err(NetworkError::UnknownFamily) => return Ok(None),
+        Err(error) => return Err(format!("chain id {}: {error}", escape_untrusted(&record.id))),
+    };
+    if AssetId::parse(&format!("{}:x", record.chain)).is_err() {
+        return Err("a chain name is lower case, as asset ids carry it".to_owned());
+    }
+    let unit_millis = network::nominal_unit_millis(&record.chain, &network, record.block_time.map(wire::Seconds::millis));
+    let test = network::is_test_network(&record.chain, &record.id);
+    Ok(Some(Chain { record, network, test, unit_millis }))
+}
+
+fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, String> {
+    let id = record.id.clone();
+    if id.chain() != record.chain {
+        return Err(format!("{id} names another chain than its record"));
+    }
+    let chain = registry.chains.get(&record.chain).cloned().ok_or_else(|| format!("the chain of {id} is not listed"))?;
+    let network_part = chain.record.id.split_once(':').map(|(_, network)| network);
+    if record.chain_id.is_some() && record.chain_id.as_deref() != network_part {
+        return Err(format!("chain_id of {id} is not that of its chain"));
+    }
+    let account = |contract: &ContractRecord| {
+        address::parse_party(&chain.network, &contract.address).map_err(|error| format!("HTLC of {id}: {error}"))
+    };
+    let htlc = record.htlc.as_ref().map(account).transpose()?;
+    let htlc_registry = match record.htlc.as_ref().and_then(|htlc| htlc.registry.as_deref()) {
+        Some(object) => Some(address::parse(&chain.network, object).map_err(|error| format!("registry object of {id}: {error}"))?),
+        None => None,
+    };
+    let token = match &record.token {
+        Some(contract) => {
+            let account = address::parse(&chain.network, &contract.address);
+            if account.is_err() && chain.family() != Family::Sui {
+                return Err(format!("token of {id} has no valid address"));
+            }
+            Some(Contract { text: contract.address.clone(), account: account.ok() })
+        }
+        None => None,
+    };
+    let limit =
+        |text: &Option<String>| text.as_deref().map(number::decimal).transpose().map_err(|error| format!("limits of {id}: {error}"));
+    let (min_amount, max_amount) = (limit(&record.min_amount)?, limit(&record.max_amount)?);
+    let asset = Asset {
+        record,
+        chain,
+        htlc,
+        token,
+        htlc_registry,
+        min_amount,
+        max_amount,
+        domain: OnceLock::new(),
+        program_addresses: OnceLock::new(),
+    };
+    rules::check_contracts(&asset)?;
+    Ok(asset)
+}
+
+fn solver(registry: &Registry, contracts: &rules::Contracts, record: &LiquidityRecord, name: &str) -> Result<Solver, String> {
+    let chain = registry.chains.get(name).ok_or_else(|| format!("chain {} of a solver is not listed", escape_untrusted(name)))?;
+    let account: Account = address::parse_party(&chain.network, &record.address).map_err(|error| format!("solver on {name}: {error}"))?;
+    rules::check_solver(contracts, name, &account)?;
+    Ok(Solver { solver_id: record.solver_id.clone(), chain: name.to_owned(), address: record.address.clone(), account })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listed_block_time_may_be_a_fraction_and_does_not_change_nominal_units() {
+        let unit = |chain: &str, id: &str, listed: &str| {
+            let text = format!(r#"{{"chains":[{{"chain":"{chain}","id":"{id}","name":"x","block_time":{listed}}}],"assets":[]}}"#);
+            let registry = Registry::from_json(text.as_bytes())?;
+            // What is written is read again as the same.
+            let again = Registry::from_json(&serde_json::to_vec(&registry).unwrap()).unwrap();
+            assert_eq!(again.chains().next().unwrap().record, registry.chains().next().unwrap().record);
+            Ok::<_, Refusal>(registry.chains().next().unwrap().unit_millis)
+        };
+        for (chain, id, listed, wanted) in [
+            ("corn", "evm:21000000", "0.25", 250),
+            ("corn", "evm:21000000", "3", 3_000),
+            ("corn", "evm:21000000", "\"1.5\"", 1_500),
+            ("corn", "evm:21000000", "0", 2_000),
+            ("ethereum", "evm:1", "1", 12_000),
+            ("base_sepolia", "evm:84532", "9", 2_000),
+            ("solana", "solana:101", "0.5", 400),
+        ] {
+            assert_eq!(unit(chain, id, listed).unwrap(), wanted, "{chain} {listed}");
+        }
+        for listed in ["-1", "1e3", "\"\"", "\"1.\"", "\"x\"", "[]", "99999999999999999999"] {
+            let refusal = unit("corn", "evm:21000000", listed).unwrap_err();
+            assert_eq!(refusal.location(), "/chains/0/block_time", "{listed}");
+        }
+    }
+}

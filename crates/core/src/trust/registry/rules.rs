@@ -1,0 +1,110 @@
+//! What no registry may say, whoever wrote it: names and ids that contradict what is known, addresses that nobody owns, one
+//! contract with two meanings.
+
+use std::collections::BTreeMap;
+
+use countersign_chains::{Account, Family, network, taproot};
+
+use super::{Asset, Registry};
+use crate::report::text::escape_untrusted;
+
+/// Returns why an account cannot be a party: nobody has the zero address, and everybody can sign for a key whose logarithm
+/// is known.
+pub(super) fn fault(account: &Account) -> Option<&'static str> {
+    if account.is_zero() {
+        return Some("is zero");
+    }
+    let key = account.array().filter(|_| account.family() == Family::Bitcoin);
+    key.is_some_and(taproot::has_known_secret).then_some("is a key that everybody can sign for")
+}
+
+/// Requires that a known chain name has its known id, and a known id its known name.
+pub(super) fn check_name(chain: &str, id: &str) -> Result<(), String> {
+    let Some(known) = network::misnamed(chain, id) else { return Ok(()) };
+    Err(if known.name == chain {
+        format!("the id of {chain} is {}, not {}", known.id, escape_untrusted(id))
+    } else {
+        format!("{id} is the id of {}, not of {chain}", known.name)
+    })
+}
+
+/// Requires contracts that can be what they are called.
+pub(super) fn check_contracts(asset: &Asset) -> Result<(), String> {
+    let id = &asset.record.id;
+    let token = asset.token.as_ref().and_then(|token| token.account.as_ref());
+    for (what, account) in [("HTLC", asset.htlc.as_ref()), ("token", token), ("registry object", asset.htlc_registry.as_ref())] {
+        if let Some(fault) = account.and_then(fault) {
+            return Err(format!("the {what} of {id} {fault}"));
+        }
+    }
+    if token.is_some() && token == asset.htlc.as_ref() {
+        return Err(format!("the HTLC of {id} is its token"));
+    }
+    Ok(())
+}
+
+/// The HTLCs and tokens of every chain, each with the name of an asset.
+pub(super) type Contracts = BTreeMap<(String, Account), String>;
+
+/// Returns the HTLCs and tokens of every chain.
+pub(super) fn contracts(registry: &Registry) -> Contracts {
+    let mut contracts = Contracts::new();
+    for asset in registry.assets() {
+        let token = asset.token.as_ref().and_then(|token| token.account.as_ref());
+        for account in asset.htlc.iter().chain(token) {
+            contracts.insert((asset.record.chain.clone(), account.clone()), asset.record.id.to_string());
+        }
+    }
+    contracts
+}
+
+/// Requires that a solver's account is not a contract of the chain: no contract can redeem, and the internal key of an HTLC
+/// has no owner.
+pub(super) fn check_solver(contracts: &Contracts, chain: &str, account: &Account) -> Result<(), String> {
+    if let Some(fault) = fault(account) {
+        return Err(format!("the account of a solver on {chain} {fault}"));
+    }
+    match contracts.get(&(chain.to_owned(), account.clone())) {
+        Some(asset) => Err(format!("the account of a solver on {chain} is a contract of {asset}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether two assets may share their HTLC. On EVM, Tron and Starknet chains an HTLC holds one token, so what is signed would
+/// be the same for both, and only what is shown would differ.
+pub(super) fn may_share_htlc(a: &Asset, b: &Asset) -> bool {
+    let token = |asset: &Asset| asset.token.as_ref().and_then(|token| token.account.clone());
+    !matches!(a.chain.family(), Family::Evm | Family::Tron | Family::Starknet)
+        || (token(a) == token(b) && a.record.decimals == b.record.decimals)
+}
+
+/// An entry that another one contradicts.
+pub(super) struct Clash {
+    pub(super) reason: String,
+    /// Whether an entry before this one contradicts it.
+    pub(super) is_later: bool,
+}
+
+/// Finds the entries that share a key with others, unless all of them agree with the first. None of them wins: nothing tells
+/// which is right.
+pub(super) fn clashes<'e, T: 'e, K: Ord>(
+    entries: impl Iterator<Item = (usize, &'e T)>,
+    key: impl Fn(&'e T) -> K,
+    agree: impl Fn(&T, &T) -> bool,
+    reason: impl Fn(&T, &T) -> String,
+) -> BTreeMap<usize, Clash> {
+    let mut groups: BTreeMap<K, Vec<(usize, &T)>> = BTreeMap::new();
+    for (index, entry) in entries {
+        groups.entry(key(entry)).or_default().push((index, entry));
+    }
+    let mut clashes = BTreeMap::new();
+    for group in groups.values() {
+        let [(first, one), others @ ..] = group.as_slice() else { continue };
+        let Some((_, other)) = others.iter().find(|(_, other)| !agree(one, other)) else { continue };
+        clashes.insert(*first, Clash { reason: reason(one, other), is_later: false });
+        for (index, entry) in others {
+            clashes.insert(*index, Clash { reason: reason(entry, one), is_later: true });
+        }
+    }
+    clashes
+}

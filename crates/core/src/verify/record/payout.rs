@@ -1,0 +1,76 @@
+//! Where the destination pays out, and who can redeem it.
+
+use countersign_chains::Family;
+use ruint::aliases::U256;
+
+use super::{Check, NO_DELEGATE, Parties};
+use crate::report::{Code, Refusal, TypedValue, Warnings};
+use crate::verify::Leg;
+use crate::wire::least_after_slippage;
+
+impl Check<'_, '_> {
+    /// The destination pays the requested owner at least the requested amount, less the slippage that was allowed.
+    pub(super) fn payout(&self, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let (leg, wanted) = (Leg::Destination, &self.order.request.destination);
+        let swap = self.swap(leg);
+        let redeemer = self.account(leg, "redeemer", &swap.redeemer)?;
+        if redeemer != self.order.payout {
+            return Err(self
+                .refuse_leg(Code::RecordPaysElsewhere, leg, "redeemer")
+                .with_expected(wanted.owner.as_deref().unwrap_or_default())
+                .with_actual(&swap.redeemer));
+        }
+        let got = swap.delegate.as_deref().unwrap_or_default();
+        if let Some(delegate) = &wanted.delegate {
+            let requested = self.account(leg, "delegate", delegate)?;
+            if got.is_empty() || self.account(leg, "delegate", got)? != requested {
+                return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(delegate).with_actual(got));
+            }
+        } else if !got.is_empty() && self.asset(leg).chain.family() != Family::Bitcoin {
+            return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(NO_DELEGATE).with_actual(got));
+        }
+        // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
+        if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {
+            let member = if swap.delegate.is_some() { "delegate" } else { "redeemer" };
+            let refusal =
+                self.refuse_leg(Code::RecordPaysElsewhere, leg, member).with_reason("whoever locks the payout could redeem it too");
+            return Err(refusal.with_actual(&parties.redeemer));
+        }
+        self.redeem_key(parties, warnings)?;
+        if swap.amount >= wanted.amount {
+            return Ok(());
+        }
+        // Whatever slippage was allowed: an order that pays nothing is none.
+        let allowed = least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0)).max(U256::ONE);
+        if swap.amount < allowed {
+            return Err(self
+                .refuse_leg(Code::RecordPaysLess, leg, "amount")
+                .with_expected(TypedValue::AtLeast(allowed))
+                .with_actual(swap.amount));
+        }
+        warnings.warn_about(Code::PaysLessWithinSlippage, format!("{} of {} base units", swap.amount, wanted.amount));
+        Ok(())
+    }
+
+    /// On Bitcoin-like chains the key in the HTLC decides who is paid, not the address beside it. A key that was requested was
+    /// compared above.
+    fn redeem_key(&self, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
+        let (leg, asset) = (Leg::Destination, self.asset(Leg::Destination));
+        if asset.chain.family() != Family::Bitcoin {
+            return Ok(());
+        }
+        let key = &parties.redeemer;
+        let faults = [
+            (asset.htlc.as_ref() == Some(key), "the redeem key is the internal key of the HTLC, for which nobody can sign"),
+            (self.order.registry.solver(&asset.chain.record.chain, key).is_some(), "the redeem key is that of a solver"),
+        ];
+        if let Some((_, reason)) = faults.iter().find(|(is, _)| *is) {
+            return Err(self.refuse_leg(Code::PayoutInvalid, leg, "delegate").with_reason(*reason).with_actual(key));
+        }
+        if self.order.request.destination.delegate.is_none() {
+            let key = self.swap(leg).delegate.as_deref().unwrap_or_default();
+            warnings.warn_about(Code::RedeemKeyNotYours, format!("key {key}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! What a record may say of an order under way: every time is a time, every transaction id has its chain's form, and a secret
+//! is that of its hash.
+
+use countersign_chains::transaction_id;
+
+use super::Check;
+use crate::json::number;
+use crate::report::{Code, Refusal};
+use crate::verify::Leg;
+use crate::wire::{SecretHash, parse_time};
+
+impl Check<'_, '_> {
+    /// A secret that the record shows is that of the hash.
+    pub(super) fn known_secrets(&self) -> Result<(), Refusal> {
+        for leg in [Leg::Source, Leg::Destination] {
+            let swap = self.swap(leg);
+            let text = swap.secret.strip_prefix("0x").unwrap_or(&swap.secret);
+            let is_right = || number::bare_hex_array(text).is_ok_and(|secret| SecretHash::of(&secret) == swap.secret_hash);
+            if !text.is_empty() && !is_right() {
+                return Err(self
+                    .refuse_leg(Code::SecretWrong, leg, "secret")
+                    .with_reason("the secret in the record is not that of its hash"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every time that is there can be read: what is late or safe is decided by it.
+    pub(super) fn times(&self) -> Result<(), Refusal> {
+        let malformed = |text: &&str| !text.is_empty() && parse_time(text).is_none();
+        let record = self.record;
+        let own = [("created_at", Some(record.created_at.as_str())), ("deadline", record.deadline.as_deref())];
+        for (member, text) in own {
+            if let Some(text) = text.filter(malformed) {
+                return Err(self.refuse(Code::TimeMalformed, member).with_actual(text));
+            }
+        }
+        for leg in [Leg::Source, Leg::Destination] {
+            let swap = self.swap(leg);
+            let times = [
+                ("initiate_timestamp", &swap.initiate_timestamp),
+                ("redeem_timestamp", &swap.redeem_timestamp),
+                ("refund_timestamp", &swap.refund_timestamp),
+            ];
+            for (member, text) in times {
+                if let Some(text) = text.as_deref().filter(malformed) {
+                    return Err(self.refuse_leg(Code::TimeMalformed, leg, member).with_actual(text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every transaction that is named could be one of its chain.
+    pub(super) fn transaction_ids(&self) -> Result<(), Refusal> {
+        for leg in [Leg::Source, Leg::Destination] {
+            let swap = self.swap(leg);
+            let family = self.asset(leg).chain.family();
+            let ids = [
+                ("initiate_tx_hash", &swap.initiate_tx_hash),
+                ("redeem_tx_hash", &swap.redeem_tx_hash),
+                ("refund_tx_hash", &swap.refund_tx_hash),
+            ];
+            for (member, id) in ids {
+                if !id.is_empty() && !transaction_id::is_well_formed(family, id) {
+                    let refusal = self.refuse_leg(Code::TransactionIdMalformed, leg, member);
+                    return Err(refusal.with_expected(transaction_id::form(family)).with_actual(id));
+                }
+            }
+        }
+        Ok(())
+    }
+}

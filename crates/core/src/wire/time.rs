@@ -1,0 +1,40 @@
+//! Times, which the service writes in two forms.
+
+use jiff::Timestamp;
+
+/// Parses a time in ISO 8601 or in Unix seconds; returns Unix seconds.
+///
+/// `None` for anything else, for times before 1970, and for seconds beyond the year 9999: those are milliseconds, or no time.
+#[must_use]
+pub fn parse_time(text: &str) -> Option<u64> {
+    let time = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        Timestamp::from_second(text.parse().ok()?).ok()?
+    } else {
+        text.parse().ok()?
+    };
+    u64::try_from(time.as_second()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_a_time_are_read_and_nothing_else() {
+        // The same moment by GNU date.
+        for text in [
+            "1752035898",
+            "2025-07-09T04:38:18Z",
+            "2025-07-09T04:38:18.632122Z",
+            "2025-07-09T04:38:18.753375757Z",
+            "2025-07-09T06:38:18+02:00",
+        ] {
+            assert_eq!(parse_time(text), Some(1_752_035_898), "{text}");
+        }
+        for text in
+            ["", "x", "+1752035898", "-1", "1752035898.5", "1752035898000", "1960-01-01T00:00:00Z", "2025-07-09", "99999999999999999999"]
+        {
+            assert_eq!(parse_time(text), None, "{text}");
+        }
+    }
+}
