@@ -132,7 +132,9 @@ impl Error {
                 "restore a backup into a new directory; orders and documents that can be read are not affected"
             }
             Self::NewerVersion { .. } => "update this program; nothing was written",
-            Self::NotAStore { .. } => "name an empty directory, or the store's own; nothing was written",
+            Self::NotAStore { .. } => {
+                "name an empty directory or the store's own; if a restore into this one was interrupted, delete it and restore again"
+            }
             Self::IndicesExhausted => "finish the open orders, then begin a new store with a new phrase",
             Self::NoHome => "name a directory",
             Self::Random(_) => "try again; nothing was written",

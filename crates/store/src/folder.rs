@@ -141,6 +141,8 @@ impl Folder {
     /// Writes a file that must not exist. The caller holds the lock, so nothing else creates it in between.
     pub(crate) fn create_new(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         if self.kind(name)?.is_some() {
+            // Whoever is told that it exists relies on it, and the write that made it may have failed in its last step.
+            self.sync()?;
             return Err(Error::Exists { file: self.label(name) });
         }
         self.put(name, bytes)

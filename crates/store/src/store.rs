@@ -143,6 +143,8 @@ impl Store {
         let order = self.order(order_id)?;
         match order.folder.create() {
             Err(Error::Disk { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                // Whoever is told that it exists relies on it, and its creation may have been interrupted.
+                order.orders.sync()?;
                 return Err(Error::OrderExists { order: order.id });
             }
             created => created?,
@@ -271,24 +273,25 @@ pub(crate) fn root(disk: Arc<dyn Disk>, path: &Path) -> Result<Folder, Error> {
 }
 
 /// Creates a directory and what is missing above it, each durable before the next.
+///
+/// Those that exist are synced as well: a call that failed or was killed may have created them.
 pub(crate) fn create_all(root: &Folder) -> Result<(), Error> {
-    let mut missing = Vec::new();
-    for path in root.path.ancestors() {
+    let paths: Vec<&Path> = root.path.ancestors().collect();
+    for path in paths.into_iter().rev() {
+        let Some(parent) = path.parent() else { continue };
         let shown = path.display().to_string();
-        if root.disk.kind(path).map_err(Error::disk("read", shown))?.is_some() {
-            break;
+        let exists = root.disk.kind(path).map_err(Error::disk("read", shown.clone()))?.is_some();
+        if !exists {
+            match root.disk.create_directory(path) {
+                // Another process makes the same store at the same time.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => created.map_err(Error::disk("create", shown.clone()))?,
+            }
         }
-        missing.push(path);
-    }
-    for path in missing.into_iter().rev() {
-        let shown = path.display().to_string();
-        match root.disk.create_directory(path) {
-            // Another process makes the same store at the same time.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            created => created.map_err(Error::disk("create", shown.clone()))?,
-        }
-        if let Some(parent) = path.parent() {
-            root.disk.sync_directory(parent).map_err(Error::disk("sync", shown))?;
+        match root.disk.sync_directory(parent) {
+            // Best effort above what this call creates: there may be directories that cannot be read, or never change.
+            Err(_) if exists => {}
+            synced => synced.map_err(Error::disk("sync", shown))?,
         }
     }
     Ok(())

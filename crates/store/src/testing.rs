@@ -26,6 +26,7 @@ struct State {
     locked: BTreeSet<PathBuf>,
     steps: u64,
     cut_at: Option<u64>,
+    fail_at: Option<u64>,
     lazy: bool,
 }
 
@@ -67,7 +68,7 @@ impl Node {
 
 impl Default for State {
     fn default() -> Self {
-        Self { nodes: vec![Node::directory()], locked: BTreeSet::new(), steps: 0, cut_at: None, lazy: false }
+        Self { nodes: vec![Node::directory()], locked: BTreeSet::new(), steps: 0, cut_at: None, fail_at: None, lazy: false }
     }
 }
 
@@ -90,6 +91,12 @@ impl MemoryDisk {
     pub fn cut_after(&self, steps: u64) {
         let mut state = self.state();
         state.cut_at = Some(state.steps + steps);
+    }
+
+    /// Makes one step fail after this many more, as a full disk does. Bytes that it should append are appended in part.
+    pub fn fail_after(&self, steps: u64) {
+        let mut state = self.state();
+        state.fail_at = Some(state.steps + steps);
     }
 
     /// Returns how many steps were taken.
@@ -186,6 +193,10 @@ impl State {
     fn step(&mut self) -> io::Result<()> {
         self.on()?;
         self.steps += 1;
+        if self.fail_at.is_some_and(|at| self.steps > at) {
+            self.fail_at = None;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         Ok(())
     }
 
@@ -233,9 +244,11 @@ impl State {
 
     /// Writes at the end of a file, then syncs it: two steps.
     fn extend(&mut self, node: usize, more: &[u8]) -> io::Result<()> {
-        self.step()?;
+        self.on()?;
+        let written = self.step();
         let Node::File { bytes, .. } = &mut self.nodes[node] else { return Err(io::ErrorKind::IsADirectory.into()) };
-        bytes.extend_from_slice(more);
+        bytes.extend_from_slice(if written.is_ok() { more } else { &more[..more.len() / 2] });
+        written?;
         self.step()?;
         let lazy = self.lazy;
         if let Node::File { bytes, synced } = &mut self.nodes[node]

@@ -177,6 +177,19 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(at in 0..200_usize, byte: u8, cut in 0..200_usize) {
+            let order = format!("orders/{}/", "0a".repeat(32));
+            let mut bytes = archive(&[("index", b"1"), (&order, b""), (&format!("{order}a"), b"xyz"), ("rescue", b"")]);
+            bytes.truncate(cut);
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            let _ = read(&bytes);
+        }
+    }
+
     #[test]
     fn sizes_are_bounded() {
         let mut large = VERSION.to_be_bytes().to_vec();

@@ -11,6 +11,7 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 
 use super::MemoryDisk;
+use crate::backup::{Cost, RESTORE_SKIP, backup_at, restore_on};
 use crate::rescue::Phrase;
 use crate::{Error, Store};
 
@@ -244,6 +245,70 @@ fn one_of_each() -> Vec<Operation> {
 #[test]
 fn one_of_each_operation_survives() {
     assert!(survives(&one_of_each(), MemoryDisk::new).unwrap() > 40);
+}
+
+#[test]
+fn a_failed_write_is_repeated_and_loses_nothing() {
+    let open = |disk: &MemoryDisk| Store::open_on(Arc::new(disk.clone()), Path::new(PATH));
+    let whole = MemoryDisk::new();
+    assert!(run(&whole, &one_of_each(), &mut Told::default()).is_err());
+    let mut failed = 0;
+    for fail in 0..whole.steps() {
+        let (disk, mut told) = (MemoryDisk::new(), Told::default());
+        disk.fail_after(fail);
+        let store = open(&disk).or_else(|_| open(&disk)).unwrap();
+        for operation in one_of_each() {
+            if carry_out(&store, &operation, &mut told).is_err() {
+                check(&store, &mut told, Some(&operation)).unwrap();
+                carry_out(&store, &operation, &mut told).unwrap();
+                failed += 1;
+            }
+            // Whatever was said so far outlives a power cut now.
+            for seed in 0..4 {
+                let store = open(&disk.reboot(fail * 4 + seed)).unwrap();
+                check(&store, &mut told, None).unwrap_or_else(|error| panic!("failed at {fail}, {operation:?}: {error}"));
+            }
+        }
+    }
+    assert!(failed > 30, "{failed}");
+}
+
+#[test]
+fn an_interrupted_restore_is_not_taken_for_a_store() {
+    let whole = MemoryDisk::new();
+    assert!(run(&whole, &one_of_each(), &mut Told::default()).is_err());
+    let store = Store::open_on(Arc::new(whole), Path::new(PATH)).unwrap();
+    let cost = Cost { memory: 8, passes: 1, lanes: 1 };
+    let kept = backup_at(&store, "a password", cost).unwrap().bytes;
+    let restored = MemoryDisk::new();
+    restore_on(Arc::new(restored.clone()), &kept, "a password", Path::new(PATH)).unwrap();
+
+    let mut refused = 0;
+    for cut in 0..=restored.steps() {
+        for seed in 0..3 {
+            let disk = MemoryDisk::new();
+            disk.cut_after(cut);
+            let done = restore_on(Arc::new(disk.clone()), &kept, "a password", Path::new(PATH)).is_ok();
+            let disk = disk.reboot(cut * 8 + seed);
+            match Store::open_on(Arc::new(disk.clone()), Path::new(PATH)) {
+                Ok(found) if found.phrase().unwrap().is_some() => {
+                    let order = found.open_order(&id(0)).unwrap();
+                    for name in order.documents().unwrap() {
+                        assert_eq!(order.read(&name).unwrap(), store.open_order(&id(0)).unwrap().read(&name).unwrap());
+                    }
+                    assert_eq!(order.documents().unwrap().len(), 3);
+                    assert_eq!(found.next_index().unwrap(), 1 + RESTORE_SKIP);
+                }
+                // Nothing was restored yet: the directory is as good as new.
+                Ok(found) => assert!(!done && found.orders().unwrap().is_empty()),
+                Err(error) => {
+                    assert!(!done && matches!(error, Error::NotAStore { .. }), "cut at {cut}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 20);
 }
 
 #[test]
