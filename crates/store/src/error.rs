@@ -53,7 +53,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Something else than expected has the file's name. Symbolic links are not followed.
+    /// The entry is of another kind than expected, for instance a directory instead of a file. Symbolic links are not followed.
     #[error("{file} is {actual}, expected {expected}")]
     WrongKind {
         /// The name.
@@ -103,10 +103,10 @@ pub enum Error {
     /// The operating system returned no random numbers.
     #[error("no random numbers")]
     Random(#[source] getrandom::Error),
-    /// The disk failed. Where `action` writes, the file holds the old or the new content.
+    /// The disk failed. After a failed write the file has its old or its new content, and the write can be repeated.
     #[error("cannot {action} {file}")]
     Disk {
-        /// What was tried: `read`, `write`, `list`, `create`, `lock`, `sync`.
+        /// What failed: `read`, `write`, `list`, `create`, `lock` or `sync`.
         action: &'static str,
         /// The file or directory.
         file: String,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::de::IgnoredAny;
 use zeroize::Zeroizing;
 
-use crate::disk::{Disk, Held, Kind};
+use crate::disk::{Disk, Kind, LockGuard};
 use crate::error::Error;
 
 /// The largest document or journal, in bytes.
@@ -45,8 +45,8 @@ impl Journal {
     }
 }
 
-/// A torn line is told from a whole one by its syntax: a file system may keep the length of an interrupted write and fill the
-/// rest with zeros, so a line's end proves nothing.
+/// Returns whether a line is complete, by its syntax. The line feed proves nothing: after an interrupted write a file system may
+/// keep the new length and fill a part of it with zeros.
 fn is_json_object(line: &[u8]) -> bool {
     line.first() == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
@@ -106,13 +106,13 @@ impl Folder {
     }
 
     /// Takes the directory's lock, and waits for it up to `patience`.
-    pub(crate) fn lock(&self, patience: Duration) -> Result<Held, Error> {
+    pub(crate) fn lock(&self, patience: Duration) -> Result<LockGuard, Error> {
         self.has(LOCK, Kind::File)?;
         let path = self.path.join(LOCK);
         let begun = Instant::now();
         loop {
-            if let Some(held) = self.disk.lock(&path).map_err(Error::disk("lock", self.label(LOCK)))? {
-                return Ok(held);
+            if let Some(guard) = self.disk.lock(&path).map_err(Error::disk("lock", self.label(LOCK)))? {
+                return Ok(guard);
             }
             if begun.elapsed() >= patience {
                 return Err(Error::Busy { file: self.label(LOCK) });

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod backup;
+#[doc(hidden)]
 pub mod disk;
 mod error;
 mod folder;
@@ -10,6 +11,7 @@ mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use disk::Kind;
 pub use error::Error;
 pub use folder::{Journal, MAX_FILE};
 pub use order::{LockedOrder, OrderDir};

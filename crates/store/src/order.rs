@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::disk::{Held, Kind};
+use crate::disk::{Kind, LockGuard};
 use crate::error::Error;
 use crate::folder::{Folder, Journal, is_document_name};
 
@@ -43,12 +43,12 @@ impl OrderDir {
     ///
     /// As [`lock`](Self::lock).
     pub fn lock_within(&self, patience: Duration) -> Result<LockedOrder, Error> {
-        let held = self.folder.lock(patience)?;
+        let guard = self.folder.lock(patience)?;
         // A process that was killed may have renamed a file and not synced the directory. What this process is about to read and
         // act on must outlive a power cut.
         self.folder.sync()?;
         self.orders.sync()?;
-        Ok(LockedOrder { order: self.clone(), _held: held })
+        Ok(LockedOrder { order: self.clone(), _guard: guard })
     }
 
     /// Reads a document, `None` if there is none.
@@ -97,7 +97,7 @@ impl OrderDir {
 /// Every method that writes returns only when the bytes are durable. After an error the document has its old or its new content.
 pub struct LockedOrder {
     order: OrderDir,
-    _held: Held,
+    _guard: LockGuard,
 }
 
 impl LockedOrder {

@@ -13,14 +13,14 @@
 //! | secret hash | SHA-256(secret) |
 //! | Bitcoin key | the private key itself; its public key is the x coordinate (BIP-340) |
 //!
-//! The phrase is not a wallet's. If somebody uses a wallet's phrase all the same, nothing meets: the passphrase makes another
-//! seed, of which nobody can compute the other, and so another tree. The purpose 1668508007 (`csig` in ASCII) keeps the paths apart as
-//! well; 44, 49, 84 and 86 would promise BIP-44 accounts that a wallet could find and spend, and these keys are not accounts.
+//! The phrase belongs to this program and should not be a wallet's. If a wallet's phrase is used anyway, its keys stay separate:
+//! the passphrase leads to an unrelated seed, and so to an unrelated tree of keys. The purpose 1668508007 (`csig` in ASCII) keeps
+//! the paths apart as well. 44, 49, 84 and 86 announce accounts that any wallet can find and spend from, which these keys are not.
 //!
-//! A secret becomes public when it redeems. It is a hash of its private key, and the path is hardened, so it says nothing about the
-//! key, its siblings or its parents. No extended public key exists anywhere: hardened children cannot be derived from one.
+//! A secret becomes public when it redeems a swap. It is a hash of a private key on a hardened path, so it reveals nothing about
+//! that key, its siblings or its parents. Extended public keys are never made: hardened children cannot be derived from one.
 //!
-//! The vectors in `tests/vectors/rescue.json` were made by other libraries than those used here.
+//! The vectors in `tests/vectors/rescue.json` were made with a different implementation.
 //!
 //! # Memory
 //!
@@ -62,7 +62,7 @@ pub enum PhraseError {
         /// Which word, counted from 1.
         position: usize,
     },
-    /// Each word is in the list, but together they are not a phrase: a word is wrong, or two changed places.
+    /// Every word is in the list, but the checksum is wrong: a word was replaced, or words were swapped.
     #[error("the checksum does not match: a word is wrong, or the order of the words")]
     Checksum,
 }

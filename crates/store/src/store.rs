@@ -8,7 +8,7 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
 
-use crate::disk::{Disk, Files, Held, Kind};
+use crate::disk::{Disk, Files, Kind, LockGuard};
 use crate::error::Error;
 use crate::folder::{Folder, is_scratch};
 use crate::order::OrderDir;
@@ -77,7 +77,7 @@ impl Store {
     pub fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, Error> {
         let store = Self { root: root(disk, path)? };
         if !store.version_is_known()? {
-            let _held = store.prepare_new()?;
+            let _guard = store.prepare_new()?;
             // Another process may have made the store while this one waited for the lock.
             if !store.version_is_known()? {
                 store.initialize()?;
@@ -98,7 +98,7 @@ impl Store {
     }
 
     /// Creates the directory of a new store and locks it.
-    fn prepare_new(&self) -> Result<Held, Error> {
+    fn prepare_new(&self) -> Result<LockGuard, Error> {
         create_all(&self.root)?;
         self.only_unfinished()?;
         self.root.lock(PATIENCE)
@@ -108,12 +108,12 @@ impl Store {
     fn only_unfinished(&self) -> Result<(), Error> {
         let strange = |name: &String| !(is_scratch(name) || name == INDEX_FILE || name == ORDERS);
         let mut name = self.root.list()?.into_iter().find(strange);
-        // Orders without a version were restored in part, or the version was deleted: not a new store.
+        // Orders without a version: a restore was interrupted, or the version was deleted. This is not a new store.
         if name.is_none() && self.root.has(ORDERS, Kind::Directory)? && !self.orders_folder().list()?.is_empty() {
             name = Some(ORDERS.to_owned());
         }
         match name {
-            // Asked last: the version is older than anything that another process adds to the store that it has just made.
+            // Checked last: if another process has just made the store, its version is older than anything that it adds.
             Some(name) if !self.root.has(VERSION_FILE, Kind::File)? => Err(Error::NotAStore { name }),
             _ => Ok(()),
         }
@@ -196,7 +196,7 @@ impl Store {
     ///
     /// [`Error::IndicesExhausted`]; [`Error::Busy`] if the store stays locked for ten seconds; as [`next_index`](Self::next_index).
     pub fn take_index(&self) -> Result<u32, Error> {
-        let _held = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(PATIENCE)?;
         let index = self.next_index()?;
         let next = index.checked_add(1).filter(|next| *next <= INDICES).ok_or(Error::IndicesExhausted)?;
         self.root.replace(INDEX_FILE, format!("{next}\n").as_bytes())?;
@@ -212,7 +212,7 @@ impl Store {
         if next > INDICES {
             return Err(Error::IndicesExhausted);
         }
-        let _held = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(PATIENCE)?;
         if next > self.next_index()? {
             self.root.replace(INDEX_FILE, format!("{next}\n").as_bytes())?;
         }
@@ -239,7 +239,7 @@ impl Store {
     ///
     /// [`Error::Exists`] if a phrase is kept, even the same one; [`Error::Busy`], [`Error::Disk`].
     pub fn keep_phrase(&self, phrase: &Phrase) -> Result<(), Error> {
-        let _held = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(PATIENCE)?;
         let words = phrase.words();
         let mut line = Zeroizing::new(Vec::with_capacity(words.len().saturating_add(1)));
         line.extend_from_slice(words.as_bytes());

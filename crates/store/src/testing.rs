@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use zeroize::Zeroizing;
 
-use crate::disk::{Disk, Held, Kind};
+use crate::disk::{Disk, Kind, LockGuard};
 
 /// A disk in memory that models durability.
 ///
@@ -354,7 +354,7 @@ impl Disk for MemoryDisk {
         state.change(directory, Change::Unlink(name.to_owned()))
     }
 
-    fn lock(&self, file: &Path) -> io::Result<Option<Held>> {
+    fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
         let mut state = self.state();
         state.on()?;
         if state.find(file)?.is_none() {
@@ -363,16 +363,16 @@ impl Disk for MemoryDisk {
         if !state.locked.insert(file.to_owned()) {
             return Ok(None);
         }
-        Ok(Some(Box::new(HeldPath { disk: self.clone(), path: file.to_owned() })))
+        Ok(Some(Box::new(MemoryLock { disk: self.clone(), path: file.to_owned() })))
     }
 }
 
-struct HeldPath {
+struct MemoryLock {
     disk: MemoryDisk,
     path: PathBuf,
 }
 
-impl Drop for HeldPath {
+impl Drop for MemoryLock {
     fn drop(&mut self) {
         self.disk.state().locked.remove(&self.path);
     }

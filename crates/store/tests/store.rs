@@ -5,9 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use countersign_store::disk::Kind;
 use countersign_store::rescue::Phrase;
-use countersign_store::{Error, INDICES, MAX_FILE, Store};
+use countersign_store::{Error, INDICES, Kind, MAX_FILE, Store};
 use tempfile::TempDir;
 
 const WORDS: &str = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
@@ -159,6 +158,24 @@ fn indices_are_handed_out_once() {
     assert_eq!(home.store.take_index().unwrap(), INDICES - 1);
     assert!(matches!(home.store.take_index(), Err(Error::IndicesExhausted)));
     assert!(matches!(home.store.skip_to_index(INDICES + 1), Err(Error::IndicesExhausted)));
+}
+
+#[test]
+fn many_can_make_one_store_at_the_same_time() {
+    for _ in 0..20 {
+        let home = tempfile::tempdir().unwrap();
+        let barrier = std::sync::Barrier::new(6);
+        let mut taken: Vec<u32> = std::thread::scope(|scope| {
+            let open = || {
+                barrier.wait();
+                Store::open(home.path().join("a/new/store")).unwrap().take_index().unwrap()
+            };
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        taken.sort_unstable();
+        assert_eq!(taken, [0, 1, 2, 3, 4, 5]);
+    }
 }
 
 #[test]

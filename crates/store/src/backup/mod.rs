@@ -43,8 +43,9 @@ pub use container::{Cost, MAX_BACKUP, MIN_PASSWORD};
 
 /// How many indices a restored store leaves out.
 ///
-/// The store that was backed up may have gone on. Its later indices must not be handed out again: two swaps with one secret can
-/// be robbed. Whoever looks for orders of a phrase looks further than this beyond the last index that was found.
+/// The original store may have handed out more indices after the backup was made. If one of them were used again, two swaps would
+/// share a secret, and redeeming one would give away the other. A search for the orders of a phrase has to look more than this
+/// many indices past the last one that it found.
 pub const RESTORE_SKIP: u32 = 1000;
 
 /// A backup, and what it does not hold.
@@ -53,7 +54,8 @@ pub const RESTORE_SKIP: u32 = 1000;
 pub struct Backup {
     /// The encrypted file.
     pub bytes: Vec<u8>,
-    /// What could not be read, or is not the store's: the path relative to the store, and the error, `None` for a foreign file.
+    /// What is missing: the path relative to the store, with the error if it could not be read, or `None` if it is not a file of
+    /// the store's.
     pub left_out: Vec<(String, Option<Error>)>,
 }
 
@@ -114,7 +116,7 @@ pub enum BackupError {
 /// Encrypts everything of a store with a password, which is taken byte for byte.
 ///
 /// Each order is read while its lock is held, so that its documents belong together; the next index is read last, so that it is
-/// beyond every index that the orders use. What cannot be read is named in [`Backup::left_out`] and keeps nothing else out.
+/// beyond every index that the orders use. What cannot be read is named in [`Backup::left_out`]; everything else is backed up.
 ///
 /// # Errors
 ///
@@ -192,8 +194,8 @@ fn file_of(error: &Error) -> String {
 /// Everything is checked before anything is written. The store's version is written last: a restore that was interrupted leaves
 /// a directory that does not open, to be deleted and restored again. The next index is [`RESTORE_SKIP`] beyond the backup's.
 ///
-/// Do not go on with both stores. An order that went on after the backup was made is older here than it was: read the chains and
-/// the service before acting on it.
+/// Use only one of the two stores from then on. An order may have advanced after the backup was made: read its state from the
+/// chains and the service before acting on it.
 ///
 /// # Errors
 ///
@@ -219,9 +221,9 @@ pub fn restore_on(disk: Arc<dyn Disk>, bytes: &[u8], password: &str, path: &Path
 
     let store = Store { root: root(disk, path)? };
     create_all(&store.root)?;
-    // Asked twice: nothing is written into a directory that holds something, and two restores do not meet in one.
+    // Checked before the lock file is written into a directory that is not empty, and again in case another restore came first.
     check_empty(&store)?;
-    let _held = store.root.lock(PATIENCE)?;
+    let _guard = store.root.lock(PATIENCE)?;
     check_empty(&store)?;
     store.orders_folder().create()?;
     for (place, bytes) in &entries {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use super::{Disk, Held, Kind};
+use super::{Disk, Kind, LockGuard};
 
 /// The operating system's files, through `std::fs`.
 ///
@@ -71,7 +71,7 @@ impl Disk for Files {
         fs::remove_file(file)
     }
 
-    fn lock(&self, file: &Path) -> io::Result<Option<Held>> {
+    fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
         let file = private().write(true).create(true).truncate(false).open(file)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),

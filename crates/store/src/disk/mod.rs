@@ -37,7 +37,7 @@ impl fmt::Display for Kind {
 }
 
 /// A lock that is held until it is dropped.
-pub type Held = Box<dyn Send + Sync>;
+pub type LockGuard = Box<dyn Send + Sync>;
 
 /// The file system calls of the store. [`Files`] is the real implementation.
 ///
@@ -112,5 +112,5 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// The operating system's, also where the file system has no locks.
-    fn lock(&self, file: &Path) -> io::Result<Option<Held>>;
+    fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>>;
 }
