@@ -195,6 +195,15 @@ impl Folder {
         self.sync()
     }
 
+    /// Reads a journal, and makes durable what it returns. The caller holds the lock.
+    pub(crate) fn durable_journal(&self, name: &str) -> Result<Journal, Error> {
+        if self.has(name, Kind::File)? {
+            // Appending nothing syncs what a process that was killed may have appended and not synced.
+            self.disk.append(&self.path.join(name), &[]).map_err(Error::disk("sync", self.label(name)))?;
+        }
+        self.journal(name)
+    }
+
     pub(crate) fn journal(&self, name: &str) -> Result<Journal, Error> {
         Ok(self.read(name)?.map(|bytes| Journal::parse(&bytes)).unwrap_or_default())
     }

@@ -123,6 +123,16 @@ impl LockedOrder {
         self.folder.create_new(checked(name)?, bytes)
     }
 
+    /// Reads the entries of a journal like [`OrderDir::read_journal`]. What it returns is durable, even if the process that appended
+    /// it was killed in between: it can be acted on.
+    ///
+    /// # Errors
+    ///
+    /// As [`OrderDir::read_journal`].
+    pub fn read_journal(&self, name: &str) -> Result<Journal, Error> {
+        self.folder.durable_journal(checked(name)?)
+    }
+
     /// Appends an entry to a journal: one JSON object, without a line's end. The journal is created by its first entry.
     ///
     /// # Errors

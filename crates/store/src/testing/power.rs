@@ -247,6 +247,34 @@ fn one_of_each_operation_survives() {
     assert!(survives(&one_of_each(), MemoryDisk::new).unwrap() > 40);
 }
 
+/// A process is killed, the next one reads what it left and may act on it, and then the power is cut.
+#[test]
+fn what_was_read_under_a_lock_outlives_a_power_cut() {
+    let open = |disk: &MemoryDisk| Store::open_on(Arc::new(disk.clone()), Path::new(PATH)).unwrap();
+    let read = |store: &Store| {
+        let order = store.open_order(&id(0)).ok()?.lock().unwrap();
+        let documents = NAMES.map(|name| order.read(name).unwrap());
+        Some((documents, order.read_journal("journal").unwrap()))
+    };
+    let whole = MemoryDisk::new();
+    assert!(run(&whole, &one_of_each(), &mut Told::default()).is_err());
+    for killed in 0..whole.steps() {
+        let disk = MemoryDisk::new();
+        disk.cut_after(killed);
+        assert!(run(&disk, &one_of_each(), &mut Told::default()).is_ok());
+        disk.revive();
+        let store = open(&disk);
+        let (seen, phrase) = (read(&store), store.phrase().unwrap().is_some());
+        for seed in 0..8 {
+            let found = open(&disk.reboot(killed * 8 + seed));
+            if seen.is_some() {
+                assert_eq!(read(&found), seen, "killed at {killed}");
+            }
+            assert!(!phrase || found.phrase().unwrap().is_some(), "killed at {killed}");
+        }
+    }
+}
+
 #[test]
 fn a_failed_write_is_repeated_and_loses_nothing() {
     let open = |disk: &MemoryDisk| Store::open_on(Arc::new(disk.clone()), Path::new(PATH));
