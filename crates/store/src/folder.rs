@@ -1,0 +1,263 @@
+//! One directory of the store, and how its files are written so that a power cut leaves the old or the new content, never a part.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::de::IgnoredAny;
+use zeroize::Zeroizing;
+
+use crate::disk::{Disk, Kind, LockGuard};
+use crate::error::Error;
+
+/// The largest document or journal, in bytes.
+pub const MAX_FILE: usize = 4 << 20;
+
+/// The name of the file that is locked.
+pub(crate) const LOCK: &str = "lock";
+/// What the name of a temporary file begins with. No document's does.
+const TEMPORARY: &str = ".new-";
+/// How long to wait before a held lock is tried again.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The entries of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Journal {
+    /// The entries, oldest first: one JSON object each, without the line's end.
+    pub entries: Vec<Zeroizing<Vec<u8>>>,
+    /// The lines that are not JSON objects, counted from 1. Each is an append that a crash or a full disk interrupted: it had not
+    /// returned, and the entries before and after it are complete.
+    pub damaged_lines: Vec<usize>,
+}
+
+impl Journal {
+    fn parse(bytes: &[u8]) -> Self {
+        let mut journal = Self::default();
+        let lines = bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n');
+        for (line, number) in lines.zip(1_usize..) {
+            if is_json_object(line) {
+                journal.entries.push(Zeroizing::new(line.to_vec()));
+            } else if !bytes.is_empty() {
+                journal.damaged_lines.push(number);
+            }
+        }
+        journal
+    }
+}
+
+/// Returns whether a line is complete, by its syntax. The line feed proves nothing: after an interrupted write a file system may
+/// keep the new length and fill a part of it with zeros.
+fn is_json_object(line: &[u8]) -> bool {
+    line.first() == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+}
+
+/// A directory of the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) path: PathBuf,
+    /// The path relative to the store, for messages: empty, or with a slash at the end.
+    pub(crate) label: String,
+}
+
+impl Folder {
+    pub(crate) fn folder(&self, name: &str) -> Self {
+        Self { disk: Arc::clone(&self.disk), path: self.path.join(name), label: format!("{}{name}/", self.label) }
+    }
+
+    pub(crate) fn label(&self, name: &str) -> String {
+        format!("{}{name}", self.label)
+    }
+
+    fn own_label(&self) -> String {
+        match self.label.strip_suffix('/') {
+            Some(label) => label.to_owned(),
+            None => self.path.display().to_string(),
+        }
+    }
+
+    fn kind(&self, name: &str) -> Result<Option<Kind>, Error> {
+        self.disk.kind(&self.path.join(name)).map_err(Error::disk("read", self.label(name)))
+    }
+
+    /// Returns whether the entry exists and is of this kind. What cannot be told is an error.
+    pub(crate) fn has(&self, name: &str, expected: Kind) -> Result<bool, Error> {
+        match self.kind(name)? {
+            None => Ok(false),
+            Some(actual) if actual == expected => Ok(true),
+            Some(actual) => Err(Error::WrongKind { file: self.label(name), expected, actual }),
+        }
+    }
+
+    /// Returns the names in the directory, sorted. A name that is not Unicode is written with replacement characters.
+    pub(crate) fn list(&self) -> Result<Vec<String>, Error> {
+        let names = self.disk.list(&self.path).map_err(Error::disk("list", self.own_label()))?;
+        let mut names: Vec<String> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    pub(crate) fn create(&self) -> Result<(), Error> {
+        self.disk.create_directory(&self.path).map_err(Error::disk("create", self.own_label()))
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        self.disk.sync_directory(&self.path).map_err(Error::disk("sync", self.own_label()))
+    }
+
+    /// Takes the directory's lock, and waits for it up to `patience`.
+    pub(crate) fn lock(&self, patience: Duration) -> Result<LockGuard, Error> {
+        self.has(LOCK, Kind::File)?;
+        let path = self.path.join(LOCK);
+        let begun = Instant::now();
+        loop {
+            if let Some(guard) = self.disk.lock(&path).map_err(Error::disk("lock", self.label(LOCK)))? {
+                return Ok(guard);
+            }
+            if begun.elapsed() >= patience {
+                return Err(Error::Busy { file: self.label(LOCK) });
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        if !self.has(name, Kind::File)? {
+            return Ok(None);
+        }
+        let path = self.path.join(name);
+        let bytes = self.disk.read(&path, MAX_FILE.saturating_add(1)).map_err(Error::disk("read", self.label(name)))?;
+        self.check_len(name, bytes.len())?;
+        Ok(Some(bytes))
+    }
+
+    fn check_len(&self, name: &str, len: usize) -> Result<(), Error> {
+        if len > MAX_FILE {
+            return Err(Error::TooLarge { file: self.label(name), limit: MAX_FILE });
+        }
+        Ok(())
+    }
+
+    /// Writes a file that must not exist. The caller holds the lock, so nothing else creates it in between.
+    pub(crate) fn create_new(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        if self.kind(name)?.is_some() {
+            // Whoever is told that it exists relies on it, and the write that made it may have failed in its last step.
+            self.sync()?;
+            return Err(Error::Exists { file: self.label(name) });
+        }
+        self.put(name, bytes)
+    }
+
+    /// Writes or replaces a file. The caller holds the lock.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.has(name, Kind::File)?;
+        self.put(name, bytes)
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.check_len(name, bytes.len())?;
+        let temporary_name = format!("{TEMPORARY}{name}");
+        let temporary = self.path.join(&temporary_name);
+        // Left over from a crash. It was never renamed, so nobody relies on it.
+        if matches!(self.kind(&temporary_name)?, Some(Kind::File | Kind::Link)) {
+            self.disk.remove(&temporary).map_err(Error::disk("write", self.label(&temporary_name)))?;
+        }
+        let written = self.write_and_rename(&temporary, &self.path.join(name), bytes);
+        if written.is_err() {
+            // Best effort: the next write of this document removes what is left.
+            let _ = self.disk.remove(&temporary);
+        }
+        written.map_err(Error::disk("write", self.label(name)))?;
+        self.sync()
+    }
+
+    fn write_and_rename(&self, temporary: &Path, target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        self.disk.write_new(temporary, bytes)?;
+        self.disk.rename(temporary, target)
+    }
+
+    /// Appends an entry to a journal. The caller holds the lock.
+    pub(crate) fn append(&self, name: &str, entry: &[u8]) -> Result<(), Error> {
+        if entry.contains(&b'\n') || !is_json_object(entry) {
+            return Err(Error::Line { file: self.label(name) });
+        }
+        let kept = self.read(name)?.unwrap_or_default();
+        let mut line = Zeroizing::new(Vec::with_capacity(entry.len().saturating_add(2)));
+        if kept.last().is_some_and(|byte| *byte != b'\n') {
+            // The last append was interrupted: its line is ended, not continued.
+            line.push(b'\n');
+        }
+        line.extend_from_slice(entry);
+        line.push(b'\n');
+        self.check_len(name, kept.len().saturating_add(line.len()))?;
+        self.disk.append(&self.path.join(name), &line).map_err(Error::disk("write", self.label(name)))?;
+        // Each time, not only for a new file: the process that created it may have ended before it synced.
+        self.sync()
+    }
+
+    /// Reads a journal, and makes durable what it returns. The caller holds the lock.
+    pub(crate) fn durable_journal(&self, name: &str) -> Result<Journal, Error> {
+        if self.has(name, Kind::File)? {
+            // Appending nothing syncs what a process that was killed may have appended and not synced.
+            self.disk.append(&self.path.join(name), &[]).map_err(Error::disk("sync", self.label(name)))?;
+        }
+        self.journal(name)
+    }
+
+    pub(crate) fn journal(&self, name: &str) -> Result<Journal, Error> {
+        Ok(self.read(name)?.map(|bytes| Journal::parse(&bytes)).unwrap_or_default())
+    }
+}
+
+/// Returns whether a file is one of the store's own, which no backup holds: the lock, or what a crash left of a write.
+pub(crate) fn is_scratch(name: &str) -> bool {
+    name == LOCK || name.starts_with(TEMPORARY)
+}
+
+/// Returns whether a document may have this name: up to 64 lower-case letters, digits, `_`, `-` and `.` that begin with a letter
+/// and do not end with a dot. `lock` and the names of devices on Windows are reserved.
+pub(crate) fn is_document_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-' | b'.');
+    let stem = name.split('.').next().unwrap_or_default();
+    let device = matches!(stem, "con" | "prn" | "aux" | "nul")
+        || (stem.len() == 4 && (stem.starts_with("com") || stem.starts_with("lpt")) && stem.ends_with(|c: char| c.is_ascii_digit()));
+    name.len() <= 64
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(plain)
+        && !name.ends_with('.')
+        && name != LOCK
+        && !device
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn document_names_are_plain_on_every_system() {
+        for name in ["request", "record.json", "a", "signed_tx-2", "journal.jsonl", "com", "console"] {
+            assert!(is_document_name(name), "{name}");
+        }
+        for name in ["", "lock", ".new-a", "..", "a/b", "a\\b", "A", "a.", "nul", "con.json", "com1", "lpt9.txt", "a b", "ä", "1", "-a"] {
+            assert!(!is_document_name(name), "{name}");
+        }
+        assert!(is_document_name(&"a".repeat(64)) && !is_document_name(&"a".repeat(65)));
+    }
+
+    #[test]
+    fn a_torn_line_is_reported_and_what_is_before_and_after_it_is_kept() {
+        let read = |text: &str| {
+            let journal = Journal::parse(text.as_bytes());
+            let entries: Vec<String> = journal.entries.iter().map(|entry| String::from_utf8(entry.to_vec()).unwrap()).collect();
+            (entries.join(" "), journal.damaged_lines)
+        };
+        assert_eq!(read(""), (String::new(), vec![]));
+        assert_eq!(read("{\"a\":1}\n{}\n"), ("{\"a\":1} {}".to_owned(), vec![]));
+        assert_eq!(read("{\"a\":1}\n{\"b\""), ("{\"a\":1}".to_owned(), vec![2]));
+        // Whole, but for its end: the append did not return, and its line can be used.
+        assert_eq!(read("{\"a\":1}\n{}"), ("{\"a\":1} {}".to_owned(), vec![]));
+        assert_eq!(read("{\"a\":1}\n{\"b\"\n{}\n"), ("{\"a\":1} {}".to_owned(), vec![2]));
+        assert_eq!(read("{}\n\0\0\0\0\n"), ("{}".to_owned(), vec![2]));
+        assert_eq!(read("{}\n{\"a\0\0\0\n[]\n7\n"), ("{}".to_owned(), vec![2, 3, 4]));
+    }
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+pub mod backup;
+#[doc(hidden)]
+pub mod disk;
+mod error;
+mod folder;
+mod order;
+pub mod rescue;
+mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use disk::Kind;
+pub use error::Error;
+pub use folder::{Journal, MAX_FILE};
+pub use order::{LockedOrder, OrderDir};
+pub use store::{INDICES, Store, VERSION};
+pub use zeroize::Zeroizing;

@@ -1,0 +1,310 @@
+//! The rescue phrase: twelve words from which every swap secret and every Bitcoin key of the user's own can be derived again.
+//!
+//! # Derivation
+//!
+//! | step | value |
+//! |---|---|
+//! | phrase | BIP-39, English, 12 words: 128 bits of entropy |
+//! | seed | BIP-39, with the passphrase `countersign rescue v1` |
+//! | master key | BIP-32 |
+//! | path | `m / 1668508007' / role' / index'`, every step hardened |
+//! | role | 0: swap secret, 1: refund key on the source chain, 2: redeem key on the destination chain |
+//! | secret | SHA-256(t ‖ t ‖ private key), where t = SHA-256(`countersign/secret/v1`): BIP-340's tagged hash |
+//! | secret hash | SHA-256(secret) |
+//! | Bitcoin key | the private key itself; its public key is the x coordinate (BIP-340) |
+//!
+//! The phrase belongs to this program and should not be a wallet's. If a wallet's phrase is used anyway, its keys stay separate:
+//! the passphrase leads to an unrelated seed, and so to an unrelated tree of keys. The purpose 1668508007 (`csig` in ASCII) keeps
+//! the paths apart as well. 44, 49, 84 and 86 announce accounts that any wallet can find and spend from, which these keys are not.
+//!
+//! A secret becomes public when it redeems a swap. It is a hash of a private key on a hardened path, so it reveals nothing about
+//! that key, its siblings or its parents. Extended public keys are never made: hardened children cannot be derived from one.
+//!
+//! The vectors in `tests/vectors/rescue.json` were made with a different implementation.
+//!
+//! # Memory
+//!
+//! Phrases, secrets and keys are wiped when they are dropped. Copies on the stack inside the elliptic curve and hash libraries
+//! are out of reach.
+
+use std::fmt;
+
+use bip39::{Language, Mnemonic};
+use bitcoin::NetworkKind;
+use bitcoin::bip32::{ChainCode, ChildNumber, Xpriv};
+use bitcoin::secp256k1::{Keypair, Secp256k1, SignOnly};
+use sha2::{Digest, Sha256};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::error::Error;
+
+/// How many words a phrase has.
+pub const WORDS: usize = 12;
+
+const PASSPHRASE: &str = "countersign rescue v1";
+/// `csig` in ASCII, as a number.
+const PURPOSE: u32 = 0x6373_6967;
+const SECRET_TAG: &str = "countersign/secret/v1";
+
+/// What is wrong with a phrase. No word is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PhraseError {
+    /// Another number of words than 12. A phrase of 24 words is a wallet's.
+    #[error("a rescue phrase has {WORDS} words, got {actual}")]
+    WordCount {
+        /// How many words there are.
+        actual: usize,
+    },
+    /// A word is not in the English list of BIP-39.
+    #[error("word {position} is not in the English word list")]
+    UnknownWord {
+        /// Which word, counted from 1.
+        position: usize,
+    },
+    /// Every word is in the list, but the checksum is wrong: a word was replaced, or words were swapped.
+    #[error("the checksum does not match: a word is wrong, or the order of the words")]
+    Checksum,
+}
+
+/// A rescue phrase. Wiped on drop, never printed.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Phrase(Mnemonic);
+
+impl Phrase {
+    /// Generates a phrase from the operating system's random numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Random`].
+    pub fn generate() -> Result<Self, Error> {
+        let mut entropy = Zeroizing::new([0; 16]);
+        getrandom::fill(entropy.as_mut_slice()).map_err(Error::Random)?;
+        let phrase = Mnemonic::from_entropy_in(Language::English, entropy.as_slice());
+        phrase.map(Self).map_err(|_| Error::Phrase(PhraseError::Checksum))
+    }
+
+    /// Parses a phrase: twelve English words, in any case, with any white space between them.
+    ///
+    /// # Errors
+    ///
+    /// [`PhraseError`].
+    pub fn parse(text: &str) -> Result<Self, PhraseError> {
+        let actual = text.split_whitespace().count();
+        if actual != WORDS {
+            return Err(PhraseError::WordCount { actual });
+        }
+        let mut words = Zeroizing::new(String::with_capacity(text.len()));
+        for word in text.split_whitespace() {
+            if !words.is_empty() {
+                words.push(' ');
+            }
+            words.extend(word.chars().map(|letter| letter.to_ascii_lowercase()));
+        }
+        match Mnemonic::parse_in_normalized(Language::English, &words) {
+            Ok(phrase) => Ok(Self(phrase)),
+            Err(bip39::Error::UnknownWord(index)) => Err(PhraseError::UnknownWord { position: index.saturating_add(1) }),
+            Err(_) => Err(PhraseError::Checksum),
+        }
+    }
+
+    /// Returns the words, separated by one space, to be shown to the user once.
+    #[must_use]
+    pub fn words(&self) -> Zeroizing<String> {
+        // The longest word has eight letters; a text that does not grow leaves no copies behind.
+        let mut words = Zeroizing::new(String::with_capacity(9_usize.saturating_mul(WORDS)));
+        for word in self.0.words() {
+            if !words.is_empty() {
+                words.push(' ');
+            }
+            words.push_str(word);
+        }
+        words
+    }
+}
+
+impl fmt::Debug for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Phrase(..)")
+    }
+}
+
+/// The secrets and keys that belong to a phrase, by index. See the [module](self) for how they are derived.
+pub struct Rescue {
+    master: Xpriv,
+    secp: Secp256k1<SignOnly>,
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    Secret,
+    SourceRefund,
+    DestinationRedeem,
+}
+
+impl Rescue {
+    /// Derives the master key of a phrase.
+    ///
+    /// # Errors
+    ///
+    /// [`DeriveError`], for one phrase in 2^127.
+    pub fn new(phrase: &Phrase) -> Result<Self, DeriveError> {
+        let seed = Zeroizing::new(phrase.0.to_seed_normalized(PASSPHRASE));
+        let master = Xpriv::new_master(NetworkKind::Main, seed.as_slice()).map_err(|_| DeriveError)?;
+        Ok(Self { master, secp: Secp256k1::signing_only() })
+    }
+
+    /// Returns the secret of a swap, 32 bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`DeriveError`] if `index` is not below [`INDICES`](crate::INDICES).
+    pub fn secret(&self, index: u32) -> Result<Zeroizing<[u8; 32]>, DeriveError> {
+        let key = self.child(Role::Secret, index)?;
+        let tag = Sha256::digest(SECRET_TAG);
+        let mut secret = Zeroizing::new([0; 32]);
+        Sha256::new().chain_update(tag).chain_update(tag).chain_update(key.expose()).finalize_into((&mut *secret).into());
+        Ok(secret)
+    }
+
+    /// Returns SHA-256 of the secret, 32 bytes: what an order names.
+    ///
+    /// # Errors
+    ///
+    /// As [`secret`](Self::secret).
+    pub fn secret_hash(&self, index: u32) -> Result<[u8; 32], DeriveError> {
+        Ok(Sha256::digest(self.secret(index)?.as_slice()).into())
+    }
+
+    /// Returns the key that refunds a deposit on a Bitcoin-like source chain.
+    ///
+    /// # Errors
+    ///
+    /// As [`secret`](Self::secret).
+    pub fn refund_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
+        self.child(Role::SourceRefund, index)
+    }
+
+    /// Returns the key that redeems on a Bitcoin-like destination chain.
+    ///
+    /// # Errors
+    ///
+    /// As [`secret`](Self::secret).
+    pub fn redeem_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
+        self.child(Role::DestinationRedeem, index)
+    }
+
+    fn child(&self, role: Role, index: u32) -> Result<RescueKey, DeriveError> {
+        let role = match role {
+            Role::Secret => 0,
+            Role::SourceRefund => 1,
+            Role::DestinationRedeem => 2,
+        };
+        let hardened = |number| ChildNumber::from_hardened_idx(number).map_err(|_| DeriveError);
+        let path = [hardened(PURPOSE)?, hardened(role)?, hardened(index)?];
+        let mut child = self.master.derive_priv(&self.secp, &path).map_err(|_| DeriveError)?;
+        let mut pair = Keypair::from_secret_key(&self.secp, &child.private_key);
+        let public_key = pair.x_only_public_key().0.serialize();
+        let key = RescueKey { public_key, secret_key: Zeroizing::new(child.private_key.secret_bytes()) };
+        pair.non_secure_erase();
+        erase(&mut child);
+        Ok(key)
+    }
+}
+
+impl Drop for Rescue {
+    fn drop(&mut self) {
+        erase(&mut self.master);
+    }
+}
+
+impl fmt::Debug for Rescue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rescue(..)")
+    }
+}
+
+/// The library's own erasing: its keys are `Copy` and do not wipe themselves. Children need both halves, so the key is enough.
+fn erase(key: &mut Xpriv) {
+    key.private_key.non_secure_erase();
+    key.chain_code = ChainCode::from([0; 32]);
+}
+
+/// A Bitcoin key of the user's own. The secret half is wiped on drop and never printed.
+pub struct RescueKey {
+    public_key: [u8; 32],
+    secret_key: Zeroizing<[u8; 32]>,
+}
+
+impl RescueKey {
+    /// Returns the public key as an order names it: the x coordinate (BIP-340), 64 hex digits in lower case.
+    #[must_use]
+    pub fn public_key(&self) -> String {
+        hex::encode(self.public_key)
+    }
+
+    /// Returns the secret key, 32 bytes big-endian.
+    #[must_use]
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.secret_key
+    }
+}
+
+impl fmt::Debug for RescueKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RescueKey").field("public_key", &self.public_key()).finish_non_exhaustive()
+    }
+}
+
+/// Nothing can be derived: the index is 2^31 or larger, or a hash was not a valid key, which happens once in 2^127.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no key can be derived: the index must be below 2147483648")]
+pub struct DeriveError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ABANDON: &str = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
+
+    #[test]
+    fn errors_show_no_word() {
+        let shown = |text: &str| Phrase::parse(text).unwrap_err().to_string();
+        assert_eq!(shown("abandon"), "a rescue phrase has 12 words, got 1");
+        assert_eq!(shown(&format!("{ABANDON} {ABANDON}")), "a rescue phrase has 12 words, got 24");
+        assert_eq!(shown(&ABANDON.replace("about", "abuot")), "word 12 is not in the English word list");
+        assert_eq!(shown(&ABANDON.replace("about", "abandon")), PhraseError::Checksum.to_string());
+        // Not English, not ASCII.
+        assert_eq!(shown(&ABANDON.replace("about", "ábaco")), "word 12 is not in the English word list");
+    }
+
+    #[test]
+    fn case_and_space_do_not_matter() {
+        let typed = format!("  {}\n", ABANDON.to_uppercase().replace(' ', "\t "));
+        assert_eq!(*Phrase::parse(&typed).unwrap().words(), ABANDON);
+    }
+
+    #[test]
+    fn generated_phrases_parse_differ_and_are_not_printed() {
+        let (one, two) = (Phrase::generate().unwrap(), Phrase::generate().unwrap());
+        assert_ne!(one.words(), two.words());
+        assert_eq!(Phrase::parse(&one.words()).unwrap().words(), one.words());
+        let rescue = Rescue::new(&one).unwrap();
+        let key = rescue.refund_key(0).unwrap();
+        let shown = format!("{one:?} {rescue:?} {key:?}");
+        assert_eq!(shown, format!("Phrase(..) Rescue(..) RescueKey {{ public_key: \"{}\", .. }}", key.public_key()));
+    }
+
+    #[test]
+    fn roles_and_indices_have_values_of_their_own() {
+        let rescue = Rescue::new(&Phrase::parse(ABANDON).unwrap()).unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        for index in [0, 1, 2, 1000, (1 << 31) - 1] {
+            assert!(seen.insert(*rescue.secret(index).unwrap()));
+            assert!(seen.insert(*rescue.refund_key(index).unwrap().expose()));
+            assert!(seen.insert(*rescue.redeem_key(index).unwrap().expose()));
+        }
+        assert_eq!(rescue.secret(1 << 31).unwrap_err(), DeriveError);
+        assert_eq!(rescue.refund_key(u32::MAX).unwrap_err(), DeriveError);
+    }
+}

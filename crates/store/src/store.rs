@@ -1,0 +1,306 @@
+//! The state directory: its version, its orders, the next index, the rescue phrase.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use etcetera::BaseStrategy;
+use zeroize::Zeroizing;
+
+use crate::disk::{Disk, Files, Kind, LockGuard};
+use crate::error::Error;
+use crate::folder::{Folder, is_scratch};
+use crate::order::OrderDir;
+use crate::rescue::Phrase;
+
+/// The version of the store that this library writes, and the newest that it opens.
+pub const VERSION: u32 = 1;
+/// How many indices a rescue phrase has: hardened ones are below 2^31.
+pub const INDICES: u32 = 1 << 31;
+
+pub(crate) const VERSION_FILE: &str = "version";
+pub(crate) const INDEX_FILE: &str = "index";
+pub(crate) const RESCUE_FILE: &str = "rescue";
+pub(crate) const ORDERS: &str = "orders";
+
+/// How long to wait for the store's own lock, which nobody holds for longer than a write takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A directory that keeps everything about swaps under way.
+///
+/// ```text
+/// version          the store's version; written last when a store is made
+/// index            the next index of the rescue phrase that was not handed out
+/// rescue           the rescue phrase, once there is one
+/// lock             locked while one of the files above is written
+/// orders/<id>/     one directory for each order, with documents and a lock of its own
+/// ```
+///
+/// Files are readable by the user alone. The store is as safe as the user's account: what needs more, such as a wallet's keys,
+/// does not belong here.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(crate) root: Folder,
+}
+
+impl Store {
+    /// Returns where the program keeps its store by default: `$XDG_DATA_HOME/countersign` or `~/.local/share/countersign` on
+    /// Linux, `~/Library/Application Support/countersign` on macOS, `%LOCALAPPDATA%\countersign` on Windows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoHome`].
+    pub fn default_path() -> Result<PathBuf, Error> {
+        let directories = etcetera::base_strategy::choose_native_strategy().map_err(|_| Error::NoHome)?;
+        // Windows copies the roaming data directory between machines, and two copies of a store would hand out an index twice.
+        let data = if cfg!(windows) { directories.cache_dir() } else { directories.data_dir() };
+        Ok(data.join("countersign"))
+    }
+
+    /// Opens a store. A directory that does not exist or is empty becomes a new one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NewerVersion`] or [`Error::NotAStore`], and nothing is written; [`Error::Damaged`] if the version cannot be read;
+    /// [`Error::Disk`], [`Error::WrongKind`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_on(Arc::new(Files), path.as_ref())
+    }
+
+    /// Opens a store on another [`Disk`], for tests.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, Error> {
+        let store = Self { root: root(disk, path)? };
+        if !store.version_is_known()? {
+            let _guard = store.prepare_new()?;
+            // Another process may have made the store while this one waited for the lock.
+            if !store.version_is_known()? {
+                store.initialize()?;
+            }
+        }
+        // A process that made the store may have been killed before it synced.
+        store.root.sync()?;
+        Ok(store)
+    }
+
+    /// Returns whether the store has a version, `false` where there is no store yet.
+    fn version_is_known(&self) -> Result<bool, Error> {
+        let Some(actual) = self.number(VERSION_FILE)? else { return Ok(false) };
+        if actual > VERSION {
+            return Err(Error::NewerVersion { actual, max: VERSION });
+        }
+        Ok(true)
+    }
+
+    /// Creates the directory of a new store and locks it.
+    fn prepare_new(&self) -> Result<LockGuard, Error> {
+        create_all(&self.root)?;
+        self.only_unfinished()?;
+        self.root.lock(PATIENCE)
+    }
+
+    /// Refuses a directory that holds anything but what an interrupted [`initialize`](Self::initialize) leaves.
+    fn only_unfinished(&self) -> Result<(), Error> {
+        let strange = |name: &String| !(is_scratch(name) || name == INDEX_FILE || name == ORDERS);
+        let mut name = self.root.list()?.into_iter().find(strange);
+        // Orders without a version: a restore was interrupted, or the version was deleted. This is not a new store.
+        if name.is_none() && self.root.has(ORDERS, Kind::Directory)? && !self.orders_folder().list()?.is_empty() {
+            name = Some(ORDERS.to_owned());
+        }
+        match name {
+            // Checked last: if another process has just made the store, its version is older than anything that it adds.
+            Some(name) if !self.root.has(VERSION_FILE, Kind::File)? => Err(Error::NotAStore { name }),
+            _ => Ok(()),
+        }
+    }
+
+    fn initialize(&self) -> Result<(), Error> {
+        self.root.replace(INDEX_FILE, b"0\n")?;
+        if !self.root.has(ORDERS, Kind::Directory)? {
+            self.orders_folder().create()?;
+        }
+        self.finish_new()
+    }
+
+    /// Writes the version. It comes last, so that a store with a version is whole.
+    pub(crate) fn finish_new(&self) -> Result<(), Error> {
+        self.root.sync()?;
+        self.root.replace(VERSION_FILE, format!("{VERSION}\n").as_bytes())
+    }
+
+    /// Creates the directory of an order. It is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OrderExists`] if an order of this id is kept, whatever the case of its digits; [`Error::OrderId`],
+    /// [`Error::Disk`].
+    pub fn create(&self, order_id: &str) -> Result<OrderDir, Error> {
+        let order = self.order(order_id)?;
+        match order.folder.create() {
+            Err(Error::Disk { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                // Whoever is told that it exists relies on it, and its creation may have been interrupted.
+                order.orders.sync()?;
+                return Err(Error::OrderExists { order: order.id });
+            }
+            created => created?,
+        }
+        order.folder.sync()?;
+        order.orders.sync()?;
+        Ok(order)
+    }
+
+    /// Opens the directory of an order that is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OrderNotFound`], [`Error::OrderId`], [`Error::WrongKind`], [`Error::Disk`].
+    pub fn open_order(&self, order_id: &str) -> Result<OrderDir, Error> {
+        let order = self.order(order_id)?;
+        if order.orders.has(&order.id, Kind::Directory)? {
+            return Ok(order);
+        }
+        Err(Error::OrderNotFound { order: order.id })
+    }
+
+    /// Returns every entry that has an order's name, sorted by id. One that is not a directory or cannot be listed is an error in
+    /// its place; the others are not affected.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Disk`] if the orders cannot be listed at all.
+    pub fn orders(&self) -> Result<Vec<Result<OrderDir, Error>>, Error> {
+        let names = self.orders_folder().list()?;
+        let ids = names.iter().filter(|name| order_id_of(name).is_ok_and(|id| id == **name));
+        Ok(ids.map(|id| self.open_order(id).and_then(|order| order.documents().map(|_| order))).collect())
+    }
+
+    /// Returns the index that is handed out next.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] if the file is missing or not a number: an index is never guessed. [`Error::Disk`].
+    pub fn next_index(&self) -> Result<u32, Error> {
+        let next = self.number(INDEX_FILE)?.filter(|next| *next <= INDICES);
+        next.ok_or_else(|| Error::Damaged { file: INDEX_FILE.to_owned(), reason: "the next index is missing or out of range" })
+    }
+
+    /// Hands out an index of the rescue phrase. It is marked as used, durably, before this returns: no index is handed out twice,
+    /// by no process and after no power cut. One that was taken and not used is lost, which costs nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::IndicesExhausted`]; [`Error::Busy`] if the store stays locked for ten seconds; as [`next_index`](Self::next_index).
+    pub fn take_index(&self) -> Result<u32, Error> {
+        let _guard = self.root.lock(PATIENCE)?;
+        let index = self.next_index()?;
+        let next = index.checked_add(1).filter(|next| *next <= INDICES).ok_or(Error::IndicesExhausted)?;
+        self.root.replace(INDEX_FILE, format!("{next}\n").as_bytes())?;
+        Ok(index)
+    }
+
+    /// Marks every index below `next` as used. Does nothing if they are. For a phrase that was used elsewhere before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::IndicesExhausted`] if `next` is larger than [`INDICES`]; as [`take_index`](Self::take_index).
+    pub fn skip_to_index(&self, next: u32) -> Result<(), Error> {
+        if next > INDICES {
+            return Err(Error::IndicesExhausted);
+        }
+        let _guard = self.root.lock(PATIENCE)?;
+        if next > self.next_index()? {
+            self.root.replace(INDEX_FILE, format!("{next}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Reads the rescue phrase, `None` if none is kept yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Phrase`] if what is kept is not a phrase; [`Error::Disk`], [`Error::WrongKind`], [`Error::TooLarge`].
+    pub fn phrase(&self) -> Result<Option<Phrase>, Error> {
+        let Some(bytes) = self.root.read(RESCUE_FILE)? else { return Ok(None) };
+        let damaged = Error::Damaged { file: RESCUE_FILE.to_owned(), reason: "not text" };
+        let text = std::str::from_utf8(&bytes).map_err(|_| damaged)?;
+        Ok(Some(Phrase::parse(text)?))
+    }
+
+    /// Keeps the rescue phrase. It is durable when this returns, and cannot be replaced.
+    ///
+    /// A phrase that was used before needs [`skip_to_index`](Self::skip_to_index) as well, or its indices are handed out again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`] if a phrase is kept, even the same one; [`Error::Busy`], [`Error::Disk`].
+    pub fn keep_phrase(&self, phrase: &Phrase) -> Result<(), Error> {
+        let _guard = self.root.lock(PATIENCE)?;
+        let words = phrase.words();
+        let mut line = Zeroizing::new(Vec::with_capacity(words.len().saturating_add(1)));
+        line.extend_from_slice(words.as_bytes());
+        line.push(b'\n');
+        self.root.create_new(RESCUE_FILE, &line)
+    }
+
+    pub(crate) fn orders_folder(&self) -> Folder {
+        self.root.folder(ORDERS)
+    }
+
+    pub(crate) fn order(&self, order_id: &str) -> Result<OrderDir, Error> {
+        let id = order_id_of(order_id)?;
+        let orders = self.orders_folder();
+        Ok(OrderDir { folder: orders.folder(&id), orders, id })
+    }
+
+    fn number(&self, name: &str) -> Result<Option<u32>, Error> {
+        let Some(bytes) = self.root.read(name)? else { return Ok(None) };
+        let text = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
+        let digits = text.filter(|text| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit()));
+        let number = digits.and_then(|digits| digits.parse().ok());
+        number.map(Some).ok_or_else(|| Error::Damaged { file: name.to_owned(), reason: "not a number that a store holds" })
+    }
+}
+
+/// Returns the root of a store as a folder, with an absolute path: a relative one has no parent that could be synced.
+pub(crate) fn root(disk: Arc<dyn Disk>, path: &Path) -> Result<Folder, Error> {
+    let path = std::path::absolute(path).map_err(Error::disk("read", path.display().to_string()))?;
+    Ok(Folder { disk, path, label: String::new() })
+}
+
+/// Creates a directory and what is missing above it, each durable before the next.
+///
+/// Those that exist are synced as well: a call that failed or was killed may have created them.
+pub(crate) fn create_all(root: &Folder) -> Result<(), Error> {
+    let paths: Vec<&Path> = root.path.ancestors().collect();
+    for path in paths.into_iter().rev() {
+        let Some(parent) = path.parent() else { continue };
+        let shown = path.display().to_string();
+        let exists = root.disk.kind(path).map_err(Error::disk("read", shown.clone()))?.is_some();
+        if !exists {
+            match root.disk.create_directory(path) {
+                // Another process makes the same store at the same time.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => created.map_err(Error::disk("create", shown.clone()))?,
+            }
+        }
+        match root.disk.sync_directory(parent) {
+            // Best effort above what this call creates: there may be directories that cannot be read, or never change.
+            Err(_) if exists => {}
+            synced => synced.map_err(Error::disk("sync", shown))?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns an order's id as its directory is named: digits in lower case, so that file systems which ignore case agree.
+pub(crate) fn order_id_of(text: &str) -> Result<String, Error> {
+    if text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err(Error::OrderId)
+}

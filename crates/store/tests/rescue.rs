@@ -1,0 +1,28 @@
+//! The rescue phrase against vectors that bip_utils made (`vectors/rescue.py`).
+
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use countersign_store::rescue::{Phrase, Rescue};
+use serde_json::{Value, json};
+
+#[test]
+fn derives_what_bip_utils_derives() {
+    let file: Value = serde_json::from_str(include_str!("vectors/rescue.json")).unwrap();
+    let vectors = file["vectors"].as_array().unwrap();
+    assert_eq!(vectors.len(), 10);
+    for vector in vectors {
+        let phrase = Phrase::parse(vector["phrase"].as_str().unwrap()).unwrap();
+        let index = u32::try_from(vector["index"].as_u64().unwrap()).unwrap();
+        let rescue = Rescue::new(&phrase).unwrap();
+        let (refund, redeem) = (rescue.refund_key(index).unwrap(), rescue.redeem_key(index).unwrap());
+        let derived = json!({
+            "phrase": vector["phrase"],
+            "index": index,
+            "secret": hex::encode(*rescue.secret(index).unwrap()),
+            "secret_hash": hex::encode(rescue.secret_hash(index).unwrap()),
+            "refund_key": { "public_key": refund.public_key(), "secret_key": hex::encode(refund.expose()) },
+            "redeem_key": { "public_key": redeem.public_key(), "secret_key": hex::encode(redeem.expose()) },
+        });
+        assert_eq!(derived, *vector);
+    }
+}
