@@ -16,6 +16,8 @@
 
 mod act;
 mod decide;
+#[cfg(feature = "store")]
+mod disk;
 mod kept;
 mod observe;
 mod parties;

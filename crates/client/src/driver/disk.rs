@@ -1,0 +1,127 @@
+//! Orders on disk: [`Store`] for a `countersign-store`.
+//!
+//! | document | content |
+//! |---|---|
+//! | `order.json` | request and response, as a case of the JSON contract |
+//! | `record.json` | the record that the order was verified with when it was signed |
+//! | `secret` | 64 hex digits |
+//! | `journal` | one [`Entry`] per line |
+
+use std::str;
+
+use countersign_store::{Error, LockedOrder, OrderDir};
+
+use super::kept::{Entry, KeptOrder, Store, StoreError};
+use crate::request::OrderId;
+use crate::secret::Secret;
+use crate::stored::StoredSwap;
+
+/// Names of the documents.
+const ORDER: &str = "order.json";
+const RECORD: &str = "record.json";
+const SECRET: &str = "secret";
+const JOURNAL: &str = "journal";
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Busy { .. } => Self::Busy,
+            Error::OrderExists { order } => Self::Exists(order),
+            Error::OrderNotFound { order } => Self::Unknown(order),
+            other => Self::Failed(format!("{}; {}", with_causes(&other), other.advice())),
+        }
+    }
+}
+
+fn with_causes(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+fn damaged(order: &OrderDir, document: &str, what: impl std::fmt::Display) -> StoreError {
+    StoreError::Failed(format!("{document} of order {} cannot be read: {what}; restore a backup into a new directory", order.id()))
+}
+
+impl Store for countersign_store::Store {
+    type Guard = LockedOrder;
+
+    fn create(&self, swap: &StoredSwap, secret: Option<&Secret>) -> Result<(), StoreError> {
+        let order = match Self::create(self, swap.id().as_str()) {
+            Ok(order) => order,
+            // A directory without documents is what is left of an attempt that was interrupted.
+            Err(exists @ Error::OrderExists { .. }) => {
+                let order = self.open_order(swap.id().as_str())?;
+                if order.documents()?.iter().any(|name| name == ORDER) {
+                    return Err(exists.into());
+                }
+                order
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let order = order.lock()?;
+        // The order comes last: without it nothing else is looked at.
+        if let Some(secret) = secret {
+            match order.create_new(SECRET, secret.to_hex().as_bytes()) {
+                Err(Error::Exists { .. }) if read_secret(&order)?.is_some_and(|kept| kept.hash() == secret.hash()) => {}
+                written => written?,
+            }
+        }
+        let bytes = serde_json::to_vec(swap).map_err(|error| StoreError::Failed(error.to_string()))?;
+        Ok(order.create_new(ORDER, &bytes)?)
+    }
+
+    fn lock(&self, id: &OrderId) -> Result<LockedOrder, StoreError> {
+        Ok(self.open_order(id.as_str())?.lock()?)
+    }
+
+    fn load(&self, id: &OrderId) -> Result<KeptOrder, StoreError> {
+        let order = self.open_order(id.as_str())?;
+        let bytes = order.read(ORDER)?.ok_or_else(|| StoreError::Unknown(order.id().to_owned()))?;
+        let swap = StoredSwap::from_json(&bytes).map_err(|error| damaged(&order, ORDER, with_cause(&error)))?;
+        if !swap.id().as_str().eq_ignore_ascii_case(id.as_str()) {
+            return Err(damaged(&order, ORDER, "it is that of another order"));
+        }
+        let mut kept = KeptOrder::new(swap, read_secret(&order)?);
+        kept.record = order.read(RECORD)?.map(|bytes| bytes.to_vec());
+        for line in order.read_journal(JOURNAL)?.entries {
+            let entry: Entry = serde_json::from_slice(&line).map_err(|error| damaged(&order, JOURNAL, error))?;
+            kept.journal.push(entry);
+        }
+        Ok(kept)
+    }
+
+    fn keep_record(&self, guard: &LockedOrder, body: &[u8]) -> Result<(), StoreError> {
+        match guard.create_new(RECORD, body) {
+            Err(Error::Exists { .. }) if guard.read(RECORD)?.is_some_and(|kept| kept.as_slice() == body) => Ok(()),
+            written => Ok(written?),
+        }
+    }
+
+    fn append(&self, guard: &LockedOrder, entry: &Entry) -> Result<(), StoreError> {
+        let line = serde_json::to_vec(entry).map_err(|error| StoreError::Failed(error.to_string()))?;
+        Ok(guard.append(JOURNAL, &line)?)
+    }
+
+    fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+        let mut ids = Vec::new();
+        for order in Self::orders(self)? {
+            let order = order?;
+            if order.exists(ORDER)? {
+                ids.push(OrderId::parse(order.id()).map_err(|error| StoreError::Failed(error.to_string()))?);
+            }
+        }
+        Ok(ids)
+    }
+}
+
+fn with_cause(error: &crate::error::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn read_secret(order: &OrderDir) -> Result<Option<Secret>, StoreError> {
+    let Some(bytes) = order.read(SECRET)? else { return Ok(None) };
+    let text = str::from_utf8(&bytes).map_err(|_| damaged(order, SECRET, "it is not text"))?;
+    Secret::parse(text.trim()).map(Some).map_err(|error| damaged(order, SECRET, with_cause(&error)))
+}
