@@ -152,7 +152,7 @@ fn refund_self_needs_no_service() {
     ];
     for id in cases {
         let family = id.split('-').next().unwrap();
-        let kept = Kept::new(id, Fixture::load(id), None);
+        let kept = Kept::new(&format!("refund-{id}"), Fixture::load(id), None);
         let mut order = kept.fixture.at(Step::SourceFunded);
         if family == "bitcoin" {
             order["source_swap"]["initiate_tx_hash"] = json!(format!("{}:90249", "aa".repeat(32)));
@@ -204,7 +204,7 @@ fn redeem_self_needs_no_service() {
     let secret = secret();
     for (id, family) in cases {
         let fixture = mended(Fixture::load(id).with_secret_hash(&secret.hash().to_string()));
-        let kept = Kept::new(id, fixture, Some(&secret));
+        let kept = Kept::new(&format!("redeem-{id}"), fixture, Some(&secret));
         kept.keep(&kept.fixture.at(Step::DestinationFunded));
         let order_id = kept.fixture.order_id();
         if family == "bitcoin" {
