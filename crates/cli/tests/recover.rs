@@ -397,6 +397,16 @@ fn each_familys_context_is_read_strictly() {
     }
 }
 
+#[test]
+fn a_warning_that_the_policy_refuses_is_refused_for_a_recovery_too() {
+    let kept = Kept::new("warning", Fixture::load("tron-record-other-id"), None);
+    let wallet = kept.file("wallet.json", &kept.fixture.wallet.to_string());
+    let refund = ["refund", "--self", kept.fixture.order_id(), "--wallet", &wallet];
+    assert!(kept.ok(&refund)["warnings"].to_string().contains("swap_id_unchecked"));
+    let policy = kept.file("policy.json", r#"{"refused_warnings":["swap_id_unchecked"]}"#);
+    assert_eq!(kept.refused(&[&refund[..], &["--policy", &policy]].concat()), ("warning_refused".to_owned(), String::new()));
+}
+
 /// Bitcoin and Litecoin: flags or a wallet context, ceilings for the fee, and no other hash than the owner's own instant refund.
 #[test]
 fn bitcoin_takes_flags_or_a_wallet_context() {
