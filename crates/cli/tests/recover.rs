@@ -269,7 +269,8 @@ fn a_record_alone_is_not_called_verified() {
     // The key of the wallet context signs, as it does for `sign`.
     let shown = kept.ok(&recover);
     assert_eq!((&shown["record_verified"], shown["transactions"].as_array().unwrap().len()), (&json!(false), 1));
-    assert!(out(&kept.run(&recover)).contains("not verified against your request"));
+    let text = out(&kept.run(&recover));
+    assert!(text.contains("not verified against your request") && text.contains("2500 USDC (2500000000 base units)"), "{text}");
     // A named record of an order that was created here is verified, whatever record is kept.
     fs::remove_file(kept.home.path.join(format!(".local/state/countersign/{id}.record.json"))).unwrap();
     assert_eq!(kept.ok(&["refund", "--self", id, "--order", &order, "--wallet", &wallet])["record_verified"], true);
