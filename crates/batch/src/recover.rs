@@ -24,12 +24,10 @@ use countersign_core::json::{Members, Node};
 /// # Errors
 ///
 /// A [`Refusal`] at the member of `/wallet` that is missing, unknown, malformed or invalid; [`Code::FundingMismatch`] at
-/// `/order` if the record names other funding transactions.
+/// `/order` if the record names other funding transactions; [`Code::WarningRefused`] for a warning that the policy refuses.
 pub fn prepare_recovery(recovery: &Recovery, wallet: Node<'_, '_>, policy: &Policy) -> Result<Unsigned, Refusal> {
     let members = wallet.object()?;
-    // No limit of the policy concerns a recovery on Starknet, Solana or Sui.
-    let _ = policy;
-    match recovery {
+    let order = match recovery {
         #[cfg(feature = "evm")]
         Recovery::Evm(recovery) => evm(recovery, &members, policy).map(Unsigned::from),
         #[cfg(feature = "tron")]
@@ -43,6 +41,10 @@ pub fn prepare_recovery(recovery: &Recovery, wallet: Node<'_, '_>, policy: &Poli
         #[cfg(feature = "bitcoin")]
         Recovery::Bitcoin(recovery) => bitcoin(recovery, &members, policy).map(Unsigned::from),
         other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
+    }?;
+    match order.warnings().list().iter().find(|warning| policy.refused_warnings.contains(&warning.code)) {
+        Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),
+        None => Ok(order),
     }
 }
 

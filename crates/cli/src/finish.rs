@@ -12,6 +12,7 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::input::{self, Failure, KeyArgs, TrustArgs, usage};
+use crate::recover::LegRecovery;
 use crate::{OK, recover, service, show, state};
 
 pub(crate) const REFUND_EXAMPLES: &str = "Examples:
@@ -124,8 +125,8 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
         };
         let registry = input::registry(registry)?;
         let kept = Kept::read(&args.id, &args.own, &args.state.open()?, &registry, &policy)?;
-        let recovery = recover::recovery(&kept.record, Leg::Source, None, &registry)?;
-        return recover::finish(&recovery, kept.warnings.as_ref(), &args.own.signing, &policy, json);
+        let recovery = LegRecovery::new(&kept.record, Leg::Source, None, &registry)?;
+        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
     }
     args.own.signing.check_unused()?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
@@ -142,8 +143,8 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
             Some(path) => recover::read_secret(path)?,
             None => kept.secret(&state)?,
         };
-        let recovery = recover::recovery(&kept.record, Leg::Destination, Some(&secret), &registry)?;
-        return recover::finish(&recovery, kept.warnings.as_ref(), &args.own.signing, &policy, json);
+        let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), &registry)?;
+        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
     }
     args.own.signing.check_unused()?;
     let swap = state.load(&OrderId::parse(&args.id)?)?;

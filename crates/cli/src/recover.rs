@@ -7,7 +7,7 @@ use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::{Funding, FundingStatus, InstantRefund, RecordedHtlc};
 use countersign::json::{self, Node};
 use countersign::recover::{self, Leg, Recovery};
-use countersign::{Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, Unsigned, Warnings, chains};
+use countersign::{Amount, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, Unsigned, Warnings, chains};
 use countersign_batch::Request;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -113,27 +113,90 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, json);
     }
     let secret = args.secret_file.as_deref().map(read_secret).transpose()?;
-    let recovery = recovery(&record, leg, secret.as_deref(), &registry)?;
-    finish(&recovery, None, &args.signing, &policy, json)
+    LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(None, &args.signing, &policy, json)
 }
 
-/// Returns the redemption with the secret, or without one the refund.
-pub(crate) fn recovery(record: &OrderRecord, leg: Leg, secret: Option<&[u8; 32]>, registry: &Registry) -> Result<Recovery, Failure> {
-    Ok(match secret {
-        Some(secret) => recover::redeem(record, leg, secret, registry)?,
-        None => recover::refund(record, leg, registry)?,
-    })
+/// A recovery, and what it pays in the asset's own units.
+pub(crate) struct LegRecovery {
+    recovery: Recovery,
+    amount: Amount,
 }
 
-/// Prepares a recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings of a
-/// record that was verified against the order's request and response.
-pub(crate) fn finish(
-    recovery: &Recovery,
-    verified: Option<&Warnings>,
-    args: &SigningArgs,
-    policy: &Policy,
-    json: bool,
-) -> Result<u8, Failure> {
+impl LegRecovery {
+    /// Takes the redemption with the secret, or without one the refund.
+    pub(crate) fn new(record: &OrderRecord, leg: Leg, secret: Option<&[u8; 32]>, registry: &Registry) -> Result<Self, Failure> {
+        let recovery = match secret {
+            Some(secret) => recover::redeem(record, leg, secret, registry)?,
+            None => recover::refund(record, leg, registry)?,
+        };
+        let amount = leg.pinned(leg.of(record), registry)?.amount(recovery.amount());
+        Ok(Self { recovery, amount })
+    }
+
+    /// Prepares the recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings
+    /// of a record that was verified against the order's request and response.
+    pub(crate) fn finish(&self, verified: Option<&Warnings>, args: &SigningArgs, policy: &Policy, json: bool) -> Result<u8, Failure> {
+        let order = prepare(&self.recovery, args, policy)?;
+        self.print(verified, order, json)
+    }
+
+    fn print(&self, verified: Option<&Warnings>, order: Unsigned, json: bool) -> Result<u8, Failure> {
+        let Self { recovery, amount } = self;
+        let (role, payee) = (recovery.role(), chains::address::to_display_string(&recovery.payee()));
+        let missing = order.missing();
+        let requests = order.requests().into_iter().filter(|request| missing.contains(&request.id)).map(Request::from);
+        let requests: Vec<_> = requests.collect();
+        let secret_becomes_public = role == Role::Redeem;
+        if json {
+            let mut shown = serde_json::to_value(Recovered {
+                accepted: Accepted::prepared(&order).with_requests(requests),
+                role: role.to_string(),
+                payee: &payee,
+                amount: amount.base_units.to_string(),
+                record_verified: verified.is_some(),
+                record_warnings: verified,
+                secret_becomes_public,
+            })
+            .map_err(usage)?;
+            if let Some(members) = shown.as_object_mut() {
+                members.insert("transactions".to_owned(), serde_json::to_value(transactions(order)).map_err(usage)?);
+            }
+            show::json(&shown)?;
+            return Ok(OK);
+        }
+        show::field("record", if verified.is_some() { VERIFIED } else { NOT_VERIFIED })?;
+        if let Some(warnings) = verified {
+            show::warnings(warnings)?;
+        }
+        if let Recovery::Bitcoin(recovery) = recovery
+            && let status @ FundingStatus::Partial { .. } = recovery.htlc.funding_status()
+        {
+            show::field("record", &status.to_string())?;
+        }
+        show::field("amount", &amount.to_string())?;
+        if secret_becomes_public {
+            show::field("secret", SECRET_BECOMES_PUBLIC)?;
+        }
+        let accepted = Accepted::prepared(&order);
+        if requests.is_empty() { accepted } else { accepted.with_requests(requests) }.print(false)?;
+        if !missing.is_empty()
+            && let Unsigned::Bitcoin(order) = &order
+            && let Some(payment) = &order.payloads().payment
+        {
+            show::field("psbt", &payment.signed_psbt().to_string())?;
+        }
+        for Transaction { id, bytes } in transactions(order) {
+            show::field("id", &id)?;
+            if let Some(bytes) = bytes {
+                show::field("broadcast", &bytes.to_string())?;
+            }
+        }
+        Ok(OK)
+    }
+}
+
+/// Prepares a recovery, and signs it with the key or the signatures that are given.
+fn prepare(recovery: &Recovery, args: &SigningArgs, policy: &Policy) -> Result<Unsigned, Failure> {
     let text = args.wallet(recovery.family())?;
     let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
     let wallet = Node::root(&wallet, "/wallet");
@@ -146,7 +209,7 @@ pub(crate) fn finish(
     if !args.signatures.is_empty() {
         args.signatures.attach(&mut order)?;
     }
-    print(recovery, verified, order, json)
+    Ok(order)
 }
 
 /// Signs whatever the key can sign: coins that pay a fee can have another one.
@@ -174,58 +237,6 @@ struct Transaction {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<Hex>,
-}
-
-fn print(recovery: &Recovery, verified: Option<&Warnings>, order: Unsigned, json: bool) -> Result<u8, Failure> {
-    let (role, payee) = (recovery.role(), chains::address::to_display_string(&recovery.payee()));
-    let missing = order.missing();
-    let requests = order.requests().into_iter().filter(|request| missing.contains(&request.id)).map(Request::from);
-    let requests: Vec<_> = requests.collect();
-    let secret_becomes_public = role == Role::Redeem;
-    if json {
-        let mut shown = serde_json::to_value(Recovered {
-            accepted: Accepted::prepared(&order).with_requests(requests),
-            role: role.to_string(),
-            payee: &payee,
-            amount: recovery.amount().to_string(),
-            record_verified: verified.is_some(),
-            record_warnings: verified,
-            secret_becomes_public,
-        })
-        .map_err(usage)?;
-        if let Some(members) = shown.as_object_mut() {
-            members.insert("transactions".to_owned(), serde_json::to_value(transactions(order)).map_err(usage)?);
-        }
-        show::json(&shown)?;
-        return Ok(OK);
-    }
-    show::field("record", if verified.is_some() { VERIFIED } else { NOT_VERIFIED })?;
-    if let Some(warnings) = verified {
-        show::warnings(warnings)?;
-    }
-    if let Recovery::Bitcoin(recovery) = recovery
-        && let status @ FundingStatus::Partial { .. } = recovery.htlc.funding_status()
-    {
-        show::field("record", &status.to_string())?;
-    }
-    if secret_becomes_public {
-        show::field("secret", SECRET_BECOMES_PUBLIC)?;
-    }
-    let accepted = Accepted::prepared(&order);
-    if requests.is_empty() { accepted } else { accepted.with_requests(requests) }.print(false)?;
-    if !missing.is_empty()
-        && let Unsigned::Bitcoin(order) = &order
-        && let Some(payment) = &order.payloads().payment
-    {
-        show::field("psbt", &payment.signed_psbt().to_string())?;
-    }
-    for Transaction { id, bytes } in transactions(order) {
-        show::field("id", &id)?;
-        if let Some(bytes) = bytes {
-            show::field("broadcast", &bytes.to_string())?;
-        }
-    }
-    Ok(OK)
 }
 
 /// Returns what can be broadcast: nothing while a signature is missing.

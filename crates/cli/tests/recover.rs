@@ -152,7 +152,7 @@ fn refund_self_needs_no_service() {
     ];
     for id in cases {
         let family = id.split('-').next().unwrap();
-        let kept = Kept::new(id, Fixture::load(id), None);
+        let kept = Kept::new(&format!("refund-{id}"), Fixture::load(id), None);
         let mut order = kept.fixture.at(Step::SourceFunded);
         if family == "bitcoin" {
             order["source_swap"]["initiate_tx_hash"] = json!(format!("{}:90249", "aa".repeat(32)));
@@ -204,7 +204,7 @@ fn redeem_self_needs_no_service() {
     let secret = secret();
     for (id, family) in cases {
         let fixture = mended(Fixture::load(id).with_secret_hash(&secret.hash().to_string()));
-        let kept = Kept::new(id, fixture, Some(&secret));
+        let kept = Kept::new(&format!("redeem-{id}"), fixture, Some(&secret));
         kept.keep(&kept.fixture.at(Step::DestinationFunded));
         let order_id = kept.fixture.order_id();
         if family == "bitcoin" {
@@ -269,7 +269,8 @@ fn a_record_alone_is_not_called_verified() {
     // The key of the wallet context signs, as it does for `sign`.
     let shown = kept.ok(&recover);
     assert_eq!((&shown["record_verified"], shown["transactions"].as_array().unwrap().len()), (&json!(false), 1));
-    assert!(out(&kept.run(&recover)).contains("not verified against your request"));
+    let text = out(&kept.run(&recover));
+    assert!(text.contains("not verified against your request") && text.contains("2500 USDC (2500000000 base units)"), "{text}");
     // A named record of an order that was created here is verified, whatever record is kept.
     fs::remove_file(kept.home.path.join(format!(".local/state/countersign/{id}.record.json"))).unwrap();
     assert_eq!(kept.ok(&["refund", "--self", id, "--order", &order, "--wallet", &wallet])["record_verified"], true);
@@ -395,6 +396,16 @@ fn each_familys_context_is_read_strictly() {
         let (code, at) = kept.refused(&["refund", "--self", kept.fixture.order_id(), "--wallet", &wallet]);
         assert_eq!(format!("{code} {at}"), expected, "{id}");
     }
+}
+
+#[test]
+fn a_warning_that_the_policy_refuses_is_refused_for_a_recovery_too() {
+    let kept = Kept::new("warning", Fixture::load("tron-record-other-id"), None);
+    let wallet = kept.file("wallet.json", &kept.fixture.wallet.to_string());
+    let refund = ["refund", "--self", kept.fixture.order_id(), "--wallet", &wallet];
+    assert!(kept.ok(&refund)["warnings"].to_string().contains("swap_id_unchecked"));
+    let policy = kept.file("policy.json", r#"{"refused_warnings":["swap_id_unchecked"]}"#);
+    assert_eq!(kept.refused(&[&refund[..], &["--policy", &policy]].concat()), ("warning_refused".to_owned(), String::new()));
 }
 
 /// Bitcoin and Litecoin: flags or a wallet context, ceilings for the fee, and no other hash than the owner's own instant refund.
