@@ -104,7 +104,8 @@ impl Pinning<'_> {
         Ok(())
     }
 
-    /// Leaves out what is on a chain that is not pinned. A strict reader has been told about the chain already.
+    /// Leaves out what is on a chain that is not pinned. In a wallet's own file that can only be a chain of a family that this
+    /// library does not know, which is no fault of the file.
     fn skip_of_chain(&mut self, entry: String, at: &str) -> Result<(), Refusal> {
         if self.notices.is_none() {
             return Ok(());
