@@ -27,8 +27,34 @@ pub(crate) enum Failure {
         /// Why.
         message: String,
     },
+    /// The network or the service failed: the same command may succeed later.
+    Network {
+        /// A stable name.
+        code: &'static str,
+        /// What failed, what may have happened, and how to go on.
+        message: String,
+    },
+    /// The user has to do something first.
+    NeedsUser {
+        /// A stable name.
+        code: &'static str,
+        /// What to do.
+        message: String,
+    },
+    /// The funds are gone.
+    Lost(String),
     /// Stdout was closed, so nothing more can be reported.
     Closed,
+}
+
+impl Failure {
+    /// Adds what may have happened and how to go on to a failure of the network.
+    pub(crate) fn with_advice(self, advice: impl Display) -> Self {
+        match self {
+            Self::Network { code, message } => Self::Network { code, message: format!("{message}; {advice}") },
+            other => other,
+        }
+    }
 }
 
 impl From<Refusal> for Failure {
@@ -44,7 +70,22 @@ impl From<countersign_client::Error> for Failure {
             countersign_client::Error::Held(hold) => {
                 Self::Held { code: hold.code(), message: format!("the secret was not released: {hold}") }
             }
-            other => Self::Usage(format!("{} ({})", chain(&other), other.code())),
+            countersign_client::Error::Input(_) | countersign_client::Error::Random(_) => {
+                Self::Usage(format!("{} ({})", chain(&error), error.code()))
+            }
+            other => Self::Network { code: other.code(), message: chain(&other) },
+        }
+    }
+}
+
+impl From<countersign_client::driver::DriveError> for Failure {
+    fn from(error: countersign_client::driver::DriveError) -> Self {
+        use countersign_client::driver::{DriveError, OwnerError};
+        match error {
+            DriveError::Refused(refusal) | DriveError::Owner(OwnerError::Refused(refusal)) => Self::Refused(refusal),
+            DriveError::Owner(OwnerError::Failed(message)) => Self::Held { code: "not_signed", message },
+            DriveError::Create(error) => Self::from(error),
+            other => Self::Usage(chain(&other)),
         }
     }
 }

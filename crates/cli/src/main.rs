@@ -29,12 +29,18 @@ use clap_complete::Shell;
 
 use crate::input::Failure;
 
-/// Every line was ok, or the order was accepted.
+/// Every line was ok, the order was accepted, or the swap is complete.
 const OK: u8 = 0;
 /// An order was refused, or a registry differs.
 const REFUSED: u8 = 1;
 /// A usage error, or a file that cannot be read or written.
 const USAGE: u8 = 2;
+/// The network or the service failed: the same command may succeed later.
+const NETWORK: u8 = 3;
+/// The user has to do something first: broadcast, wait, decide.
+const NEEDS_USER: u8 = 4;
+/// The funds are gone.
+const LOST: u8 = 5;
 
 /// Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 ///
@@ -56,7 +62,8 @@ const EXAMPLES: &str = "Examples:
   countersign sign --registry registry.json --case case.json --key-file key.txt
   countersign batch --registry registry.json --threads 2 < cases.jsonl > results.jsonl
 
-Exit codes: 0 accepted, 1 refused, 2 usage error or a file that cannot be read.";
+Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read, 3 network or service (try again), 4 you have to do something
+first, 5 the funds are lost.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -131,6 +138,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    show::set_json(cli.json);
     let answer = match cli.command {
         Command::Explain(args) => explain::run(&args, cli.json),
         Command::Prepare(args) => prepare::run(&args, cli.json),
@@ -164,19 +172,27 @@ fn main() -> ExitCode {
     ExitCode::from(answer.unwrap_or_else(|failure| report(&failure, cli.json)))
 }
 
-/// Prints refusals to stdout, because they are data, and every other message to stderr.
+/// Prints refusals to stdout, because they are data, and every other message to stderr; with `--json` all of them to stdout, in
+/// one shape.
 fn report(failure: &Failure, json: bool) -> u8 {
-    let written = match failure {
-        Failure::Refused(refusal) if json => show::json(&show::Refused::new(refusal)),
-        Failure::RefusedCase(id, refusal) if json => show::json(&show::Refused::case(id.as_deref(), refusal)),
-        Failure::Refused(refusal) | Failure::RefusedCase(_, refusal) => show::refusal(refusal),
-        Failure::Held { code, message } if json => show::json(&show::Held::new(code, message)),
-        Failure::Held { code, message } => show::field(code, message),
-        Failure::Usage(message) => {
-            let _ = writeln!(anstream::stderr(), "countersign: {message}");
-            return USAGE;
+    let held = |code: &str, message: &str| if json { show::json(&show::Held::new(code, message)) } else { show::field(code, message) };
+    let said = |code: &str, message: &str| {
+        if json {
+            return show::json(&show::Held::new(code, message));
         }
+        let _ = writeln!(anstream::stderr(), "countersign: {message}");
+        Ok(())
+    };
+    let (written, code) = match failure {
+        Failure::Refused(refusal) if json => (show::json(&show::Refused::new(refusal)), REFUSED),
+        Failure::RefusedCase(id, refusal) if json => (show::json(&show::Refused::case(id.as_deref(), refusal)), REFUSED),
+        Failure::Refused(refusal) | Failure::RefusedCase(_, refusal) => (show::refusal(refusal), REFUSED),
+        Failure::Held { code, message } => (held(code, message), REFUSED),
+        Failure::NeedsUser { code, message } => (held(code, message), NEEDS_USER),
+        Failure::Lost(message) => (held("lost", message), LOST),
+        Failure::Network { code, message } => (said(code, message), NETWORK),
+        Failure::Usage(message) => (said("usage", message), USAGE),
         Failure::Closed => return USAGE,
     };
-    if written.is_ok() { REFUSED } else { USAGE }
+    if written.is_ok() { code } else { USAGE }
 }

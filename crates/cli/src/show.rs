@@ -1,6 +1,7 @@
 //! Writes the output: JSON for programs, lines for people. The lines are in colour only on a terminal.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
@@ -34,7 +35,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// A step that was not taken, as JSON.
+/// A step that was not taken, or an error without a location, as JSON.
 #[derive(Serialize)]
 pub(crate) struct Held<'a> {
     ok: bool,
@@ -185,10 +186,42 @@ pub(crate) fn answer(body: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Reports the progress of a longer command.
+/// Whether the command prints JSON, so that its progress does too.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether progress is reported as JSON lines.
+pub(crate) fn set_json(json: bool) {
+    IS_JSON.store(json, Ordering::Relaxed);
+}
+
+/// Reports the progress of a longer command, on stderr.
 pub(crate) fn progress(text: &str) {
+    event(&Progress { event: "progress", message: &text::escape_untrusted(text) }, text);
+}
+
+/// Reports an event on stderr: as a JSON line, or as text for people.
+pub(crate) fn event(event: &impl Serialize, text: &str) {
     // Best effort: a closed pipe is not an error here.
-    let _ = writeln!(anstream::stderr(), "{QUIET}{text}{QUIET:#}");
+    if !IS_JSON.load(Ordering::Relaxed) {
+        let _ = writeln!(anstream::stderr(), "{QUIET}{text}{QUIET:#}");
+    } else if let Ok(line) = serde_json::to_string(event) {
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+}
+
+#[derive(Serialize)]
+struct Progress<'a> {
+    event: &'static str,
+    message: &'a str,
+}
+
+/// Shows the rescue phrase, once.
+pub(crate) fn rescue_phrase(words: &str) {
+    let _ = writeln!(
+        anstream::stderr(),
+        "{GOOD}Your rescue phrase{GOOD:#}, shown this once:\n\n  {words}\n\nWrite it down. With it alone your secrets and Bitcoin keys of every order can be derived again.\nIt is \
+         not your wallet's phrase; never use it as one."
+    );
 }
 
 /// Prints every scalar of a JSON value under its path: the artefacts, for people.
