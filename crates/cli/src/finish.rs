@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
-use countersign::{Code, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
-use countersign_client::{Action, Answer, Flow, OrderId, StoredSwap};
+use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
+use countersign_client::driver::{KeptOrder, NoOwner};
+use countersign_client::{Action, Answer, Flow, OrderId, Pace};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
+use crate::drive::{self, TrustFlags};
 use crate::input::{self, Failure, KeyArgs, TrustArgs, usage};
 use crate::recover::LegRecovery;
 use crate::{OK, recover, service, show, state};
@@ -75,6 +77,8 @@ pub(crate) struct RedeemArgs {
     state: state::StateArgs,
     #[command(flatten)]
     own: SelfArgs,
+    #[command(flatten)]
+    relying: TrustFlags,
     /// Reads the secret from a file of 64 hex digits. By default it is the one that was kept when the order was created.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -124,8 +128,10 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
             None => Policy::default(),
         };
         let registry = input::registry(registry)?;
-        let kept = Kept::read(&args.id, &args.own, &args.state.open()?, &registry, &policy)?;
-        let recovery = LegRecovery::new(&kept.record, Leg::Source, None, &registry)?;
+        let state = args.state.open()?;
+        let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
+        let key = kept.derived_key(Leg::Source, &registry, &state)?;
+        let recovery = LegRecovery::new(&kept.record, Leg::Source, None, &registry)?.with_derived_key(key);
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
     }
     args.own.signing.check_unused()?;
@@ -141,30 +147,38 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
         let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
         let secret = match &args.secret_file {
             Some(path) => recover::read_secret(path)?,
-            None => kept.secret(&state)?,
+            None => kept.secret()?,
         };
-        let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), &registry)?;
+        let key = kept.derived_key(Leg::Destination, &registry, &state)?;
+        let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), &registry)?.with_derived_key(key);
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
     }
     args.own.signing.check_unused()?;
-    let swap = state.load(&OrderId::parse(&args.id)?)?;
-    let flow = Flow::new(args.service.client()?, registry, policy);
-    let answer = service::run(async {
-        let secret = match &args.secret_file {
-            Some(path) => state::read_secret(path)?,
-            None => {
-                let hash = flow.follow(&swap).await?.source_swap.secret_hash;
-                state.secret(&hash)?.ok_or_else(|| usage("the order's secret is not kept here: name --secret-file"))?
-            }
-        };
-        Ok(flow.redeem(&swap, &secret).await?)
-    })?;
-    done(swap.id(), "redeem", &answer, json)
+    if args.secret_file.is_some() {
+        return Err(usage("--secret-file goes with --self: the service is given the kept secret of this very order only"));
+    }
+    let id = OrderId::parse(&args.id)?;
+    let Some(trust) = args.relying.trust() else {
+        let message = format!(
+            "the program cannot look at the destination chain, and the service's word is no evidence: redeem with your own transaction (countersign \
+             redeem --self {id}), or pass --trust-the-service"
+        );
+        return Err(Failure::NeedsUser { code: "evidence_needed", message });
+    };
+    state.load(&id)?;
+    let driver = drive::driver(Flow::new(args.service.client()?, registry, policy), &state.store, NoOwner, Pace::default(), Some(trust));
+    service::run(drive::release(&driver, &id))?;
+    if json {
+        show::json(&Done { ok: true, order_id: id.as_str(), result: None })?;
+    } else {
+        show::field("redeem", "the service has the secret; follow it with: countersign order watch")?;
+    }
+    Ok(OK)
 }
 
 /// What is known of an order without asking the service.
 struct Kept {
-    swap: Option<StoredSwap>,
+    order: Option<KeptOrder>,
     record: OrderRecord,
     /// The warnings of a record that was verified against the kept request and response; `None` if these are not kept.
     warnings: Option<Warnings>,
@@ -178,31 +192,56 @@ impl Kept {
             Some(path) => Some(state::read_record(path)?),
             None => state.record(&id)?,
         };
+        let kept = state.find(&id)?;
         let record = record.ok_or_else(|| usage("no record of this order is kept here: name one with --order"))?;
         if !record.order_id.eq_ignore_ascii_case(id.as_str()) {
             let refusal = Refusal::new(Code::RecordMismatch, "/order/order_id");
             return Err(refusal.with_expected(id.as_str()).with_actual(&record.order_id).into());
         }
-        let Some(swap) = state.find(&id)? else { return Ok(Self { swap: None, record, warnings: None }) };
+        let Some(order) = kept else { return Ok(Self { order: None, record, warnings: None }) };
         let text = serde_json::to_vec(&record).map_err(usage)?;
-        let proposal = Proposal::new(swap.request(), swap.response()).with_record(&text);
-        let (record, warnings) = countersign::verify_record(proposal, registry, policy)?;
-        Ok(Self { swap: Some(swap), record, warnings: Some(warnings) })
+        let verify = |record: &[u8]| {
+            let proposal = Proposal::new(order.swap.request(), order.swap.response()).with_record(record);
+            countersign::verify_record(proposal, registry, policy)
+        };
+        let verified = verify(&text)?;
+        // The terms are those of the record that was signed.
+        if let Some(first) = &order.record {
+            verify(first)?.terms.check_unchanged(&verified.terms)?;
+        }
+        Ok(Self { order: Some(order), record: verified.record, warnings: Some(verified.warnings) })
     }
 
     /// Returns the kept secret. A record by itself could name the hash of another order, whose secret must not leave under
     /// this one: the kept request has to name the hash, which the verified record then has too.
-    fn secret(&self, state: &state::State) -> Result<Zeroizing<[u8; 32]>, Failure> {
-        let hash = self.swap.as_ref().and_then(|swap| swap.request().secret_hash);
-        let secret = hash.map(|hash| state.secret(&hash)).transpose()?.flatten();
+    fn secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
+        let secret = self.order.as_ref().and_then(KeptOrder::own_secret);
         let secret = secret.ok_or_else(|| usage("the order's secret is not kept here: name --secret-file"))?;
         Ok(Zeroizing::new(*secret.expose()))
+    }
+
+    /// Returns the owner's key that was derived for a leg on a Bitcoin-like chain; `None` where the key is another.
+    fn derived_key(&self, leg: Leg, registry: &Registry, state: &state::State) -> Result<Option<Zeroizing<String>>, Failure> {
+        let Some(order) = &self.order else { return Ok(None) };
+        let is_bitcoin = registry.family(leg.of(&self.record).asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
+        let index = if is_bitcoin { state.index(order.swap.id())? } else { None };
+        let Some(index) = index else { return Ok(None) };
+        let rescue = state.rescue()?;
+        let request = order.swap.request();
+        let (key, delegate) = match leg {
+            Leg::Source => (rescue.refund_key(index), &request.source.delegate),
+            _ => (rescue.redeem_key(index), &request.destination.delegate),
+        };
+        let key = key.map_err(usage)?;
+        // The user may have named another key.
+        let is_named = delegate.as_ref().is_some_and(|delegate| delegate.eq_ignore_ascii_case(&key.public_key()));
+        Ok(is_named.then(|| Zeroizing::new(hex::encode(key.expose()))))
     }
 }
 
 pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
-    let swap = args.state.open()?.load(&OrderId::parse(&args.id)?)?;
+    let swap = args.state.open()?.load(&OrderId::parse(&args.id)?)?.swap;
     let text = args.key.read()?.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
     let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));

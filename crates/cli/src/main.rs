@@ -5,6 +5,7 @@ mod affiliate;
 mod attach;
 mod batch;
 mod demo;
+mod drive;
 mod explain;
 mod files;
 mod finish;

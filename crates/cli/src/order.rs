@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use countersign::wire::{AffiliateFee, SwapRecord};
-use countersign::{CreateOrder, OrderRecord, RequestedLeg, U256, text};
-use countersign_client::{
-    Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, State, Status, StoredSwap, Stream, StreamExt, track,
-};
+use countersign::{CreateOrder, Family, OrderRecord, Registry, RequestedLeg, U256, text};
+use countersign_client::driver::{KeptOrder, NoOwner};
+use countersign_client::{Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, State, Status, Stream, StreamExt, track};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
+use crate::drive::{self, TrustFlags};
 use crate::input::{self, Failure, TrustArgs, chain, usage};
 use crate::quote::{asset, units};
 use crate::{OK, REFUSED, service, show, state};
@@ -65,11 +65,11 @@ pub(crate) struct AskArgs {
     affiliate: Vec<String>,
 }
 
-/// Where the secret comes from.
+/// Where the secret, and the owner's keys on Bitcoin-like chains, come from.
 #[derive(clap::Args)]
 #[group(required = false, multiple = false)]
 pub(crate) struct SecretArgs {
-    /// Reads the secret from a file of 64 hex digits, instead of generating one.
+    /// Reads the secret from a file of 64 hex digits, instead of deriving one from the rescue phrase.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
     /// Leaves the secret to the service, which can then redeem by itself.
@@ -77,16 +77,61 @@ pub(crate) struct SecretArgs {
     service_secret: bool,
 }
 
+/// What the owner alone knows of a new order.
+pub(crate) struct Owned {
+    secret: Option<Secret>,
+    /// From which keys and secret are derived; `None` where nothing is.
+    index: Option<u32>,
+}
+
 impl SecretArgs {
-    /// Returns the secret, after storing it: nothing may name its hash before.
-    pub(crate) fn take(&self, state: &state::State) -> Result<Option<Secret>, Failure> {
-        let secret = match (&self.secret_file, self.service_secret) {
-            (_, true) => return Ok(None),
-            (Some(file), _) => state::read_secret(file)?,
-            (None, _) => Secret::generate()?,
+    /// Whether somebody else holds the secret.
+    pub(crate) const fn is_for_others(&self) -> bool {
+        self.service_secret
+    }
+
+    /// Adds the hash of the secret, and keys of the owner's own on Bitcoin-like chains, to a request. Their index is marked as
+    /// used before anything derived from it leaves.
+    pub(crate) fn take(&self, state: &state::State, registry: &Registry, order: &mut CreateOrder) -> Result<Owned, Failure> {
+        let (rescue, index) = (state.rescue()?, state.take_index()?);
+        let secret = match &self.secret_file {
+            Some(file) => Some(state::read_secret(file)?),
+            None if self.service_secret || order.secret_hash.is_some() => None,
+            None => Some(Secret::parse(&hex::encode(*rescue.secret(index).map_err(usage)?))?),
         };
-        state.save_secret(&secret)?;
-        Ok(Some(secret))
+        if let Some(secret) = &secret {
+            state.check_unused(&secret.hash())?;
+            order.secret_hash = Some(secret.hash());
+        }
+        let is_bitcoin = |leg: &RequestedLeg| registry.family(leg.asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
+        if is_bitcoin(&order.source) && order.source.delegate.is_none() {
+            order.source.delegate = Some(rescue.refund_key(index).map_err(usage)?.public_key());
+        }
+        if is_bitcoin(&order.destination) && order.destination.delegate.is_none() && !self.service_secret {
+            order.destination.delegate = Some(rescue.redeem_key(index).map_err(usage)?.public_key());
+        }
+        Ok(Owned { secret, index: Some(index) })
+    }
+}
+
+impl Owned {
+    /// Nothing is derived: the request is complete.
+    const fn nothing() -> Self {
+        Self { secret: None, index: None }
+    }
+
+    /// Creates the order and keeps it.
+    pub(crate) async fn create(self, flow: &Flow<Http>, state: &state::State, order: CreateOrder) -> Result<OrderId, Failure> {
+        let driver = drive::driver(flow.clone(), &state.store, NoOwner, Pace::default(), None);
+        let created = driver.create(order, self.secret.as_ref()).await;
+        let id = created.map_err(|error| {
+            Failure::from(error)
+                .with_advice("the order may exist, but nothing was paid: create a new one; an order that nobody pays costs nothing")
+        })?;
+        if let Some(index) = self.index {
+            state.keep_index(&id, index)?;
+        }
+        Ok(id)
     }
 }
 
@@ -161,6 +206,8 @@ pub(crate) struct OneArgs {
     state: state::StateArgs,
     #[command(flatten)]
     pace: PaceArgs,
+    #[command(flatten)]
+    relying: TrustFlags,
     /// The order's id.
     id: String,
 }
@@ -279,19 +326,23 @@ fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failur
 fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
-    let mut request = match &args.request {
-        Some(path) => CreateOrder::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/request"))?,
-        None => args.ask.request(units(args.receive.as_deref().unwrap_or_default())?)?,
+    let (mut request, is_complete) = match &args.request {
+        Some(path) => (CreateOrder::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/request"))?, true),
+        None => (args.ask.request(units(args.receive.as_deref().unwrap_or_default())?)?, false),
     };
-    if request.secret_hash.is_none() {
-        request.secret_hash = args.secret.take(&state)?.map(|secret| secret.hash());
-    }
-    let client = args.service.client()?;
-    let flow = Flow::new(client, registry, policy);
+    let flow = Flow::new(args.service.client()?, registry, policy);
     service::run(async {
-        let swap = flow.create(request).await?;
-        state.save(&swap)?;
-        Accepted::verified(&flow.verify(&swap).await?.order).print(json)?;
+        let id = if is_complete && request.secret_hash.is_some() {
+            // A complete request is sent as it is.
+            Owned::nothing().create(&flow, &state, request).await?
+        } else {
+            let owned = args.secret.take(&state, flow.registry(), &mut request)?;
+            owned.create(&flow, &state, request).await?
+        };
+        let kept = state.load(&id)?;
+        let again = format!("the order exists and nothing was paid; go on with: countersign swap --resume {id}");
+        let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;
+        Accepted::verified(&verified.order).print(json)?;
         Ok(OK)
     })
 }
@@ -300,25 +351,27 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
 struct One {
     flow: Flow<Http>,
     id: OrderId,
-    /// The order as it was created here, if it was.
-    swap: Option<StoredSwap>,
+    /// The order as it is kept, if it was created here.
+    kept: Option<KeptOrder>,
+    state: state::State,
 }
 
 impl OneArgs {
     fn open(&self) -> Result<One, Failure> {
         let (registry, policy) = self.trust.read()?;
         let id = OrderId::parse(&self.id)?;
-        let swap = self.state.open()?.find(&id)?;
-        Ok(One { flow: Flow::new(self.service.client()?, registry, policy), id, swap })
+        let state = self.state.open()?;
+        let kept = state.find(&id)?;
+        Ok(One { flow: Flow::new(self.service.client()?, registry, policy), id, kept, state })
     }
 }
 
 fn one(args: &OneArgs, json: bool) -> Result<u8, Failure> {
     let one = args.open()?;
     let record = service::run(async {
-        Ok(match &one.swap {
+        Ok(match &one.kept {
             // An order of this wallet is verified again.
-            Some(swap) => one.flow.follow(swap).await?,
+            Some(kept) => one.flow.follow(&kept.swap).await?.record,
             None => one.flow.client().order(&one.id).await?.value,
         })
     })?;
@@ -366,15 +419,15 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
 }
 
 fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
-    let One { flow, id, swap } = args.open()?;
+    let One { flow, id, kept, state } = args.open()?;
+    let pace = args.pace.pace();
     service::run(async {
-        let pace = args.pace.pace();
-        let changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>>>> = match &swap {
-            Some(swap) => Box::pin(flow.watch(swap, pace)),
-            // The request is not known, so that the record cannot be verified.
-            None => Box::pin(track(flow.client(), flow.registry(), id, pace, |_| Ok(()))),
-        };
-        follow(changes, json).await
+        if kept.is_some() {
+            let driver = drive::driver(flow, &state.store, NoOwner, pace, args.relying.trust());
+            return drive::follow(&driver, &id, args.relying.trust().is_some(), json).await;
+        }
+        // The request is not known, so that the record cannot be verified.
+        follow(Box::pin(track(flow.client(), flow.registry(), id, pace, |_| Ok(()))), json).await
     })
 }
 

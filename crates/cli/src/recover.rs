@@ -120,6 +120,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 pub(crate) struct LegRecovery {
     recovery: Recovery,
     amount: Amount,
+    /// A key from the rescue phrase, for want of another.
+    derived_key: Option<Zeroizing<String>>,
 }
 
 impl LegRecovery {
@@ -130,18 +132,24 @@ impl LegRecovery {
             None => recover::refund(record, leg, registry)?,
         };
         let amount = leg.pinned(leg.of(record), registry)?.amount(recovery.amount());
-        Ok(Self { recovery, amount })
+        Ok(Self { recovery, amount, derived_key: None })
+    }
+
+    /// Sets the key that signs where no other is given.
+    pub(crate) fn with_derived_key(mut self, key: Option<Zeroizing<String>>) -> Self {
+        self.derived_key = key;
+        self
     }
 
     /// Prepares the recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings
     /// of a record that was verified against the order's request and response.
     pub(crate) fn finish(&self, verified: Option<&Warnings>, args: &SigningArgs, policy: &Policy, json: bool) -> Result<u8, Failure> {
-        let order = prepare(&self.recovery, args, policy)?;
+        let order = prepare(&self.recovery, self.derived_key.as_deref().map(String::as_str), args, policy)?;
         self.print(verified, order, json)
     }
 
     fn print(&self, verified: Option<&Warnings>, order: Unsigned, json: bool) -> Result<u8, Failure> {
-        let Self { recovery, amount } = self;
+        let Self { recovery, amount, .. } = self;
         let (role, payee) = (recovery.role(), chains::address::to_display_string(&recovery.payee()));
         let missing = order.missing();
         let requests = order.requests().into_iter().filter(|request| missing.contains(&request.id)).map(Request::from);
@@ -196,7 +204,7 @@ impl LegRecovery {
 }
 
 /// Prepares a recovery, and signs it with the key or the signatures that are given.
-fn prepare(recovery: &Recovery, args: &SigningArgs, policy: &Policy) -> Result<Unsigned, Failure> {
+fn prepare(recovery: &Recovery, derived_key: Option<&str>, args: &SigningArgs, policy: &Policy) -> Result<Unsigned, Failure> {
     let text = args.wallet(recovery.family())?;
     let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
     let wallet = Node::root(&wallet, "/wallet");
@@ -204,7 +212,11 @@ fn prepare(recovery: &Recovery, args: &SigningArgs, policy: &Policy) -> Result<U
     match (args.key.read()?, wallet.object()?.get("secret_key")) {
         (Some(key), _) => sign(&mut order, &key)?,
         (None, Some(key)) => sign(&mut order, key.secret()?)?,
-        (None, None) => {}
+        (None, None) => {
+            if let Some(key) = derived_key.filter(|_| args.signatures.is_empty()) {
+                sign(&mut order, key)?;
+            }
+        }
     }
     if !args.signatures.is_empty() {
         args.signatures.attach(&mut order)?;

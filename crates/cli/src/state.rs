@@ -54,6 +54,13 @@ impl State {
         })
     }
 
+    /// Returns the record that an order was verified with. Something that cannot be read is an error, not a missing record.
+    pub(crate) fn record(&self, id: &OrderId) -> Result<Option<OrderRecord>, Failure> {
+        let Some(kept) = self.find(id)? else { return Ok(None) };
+        let record = kept.record.map(|body| OrderRecord::from_json(&body)).transpose();
+        Ok(record.map_err(|refusal| refusal.under("/order"))?)
+    }
+
     /// Requires that a secret is not that of another order: one that was used is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
         match self.store.order_of(hash).map_err(usage)? {

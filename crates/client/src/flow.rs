@@ -121,10 +121,11 @@ impl<T: Transport> Flow<T> {
         Ok(VerifiedSwap { order, record })
     }
 
-    /// Fetches the record and verifies everything, and returns the body of the record.
+    /// Fetches the record and verifies everything, the deadline too, and returns the body of the record.
     pub(crate) async fn verify_with_body(&self, swap: &StoredSwap) -> Result<(Verified, Vec<u8>), Error> {
         let Answer { body, .. } = self.client.order(swap.id()).await?;
-        let order = countersign::verify(swap.proposal(&body), &self.registry, &self.policy).map_err(Error::Refused)?;
+        let proposal = swap.proposal(&body).at_time(self.client.transport().now());
+        let order = countersign::verify(proposal, &self.registry, &self.policy).map_err(Error::Refused)?;
         Ok((order, body))
     }
 

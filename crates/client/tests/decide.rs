@@ -287,6 +287,13 @@ fn an_order_past_its_deadline_is_not_paid() {
     // What the owner was handed to broadcast may be on its way.
     world.means.source_connected = false;
     assert_eq!(world.decide(), (Status::Paying, None));
+    // That the service has received nothing is no proof that nothing was paid.
+    let mut world = World::new();
+    world.observed.source = LegView::Stated(HtlcState::Absent);
+    world.observed.now = DEADLINE;
+    assert_eq!(world.decide(), (Status::Expired, None));
+    world.observed.now = DEADLINE + 24 * 3_600 + 1;
+    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
 }
 
 #[test]

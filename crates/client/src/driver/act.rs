@@ -1,6 +1,6 @@
 //! Does what was decided. Whatever moves money or a secret is written down before it is done, and its outcome after.
 
-use countersign::{GaslessSubmission, Leg, OrderRecord};
+use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, Warning, Warnings};
 
 use super::decide::Action;
 use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Purpose, Sendable, Store};
@@ -61,6 +61,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             Ok(verified) => verified,
             Err(error) => return later(&error),
         };
+        check_destination(order.warnings(), self.driver.flow.policy())?;
         match &self.kept.record {
             None => self.driver.store.keep_record(self.guard, &body)?,
             Some(first) => {
@@ -221,6 +222,15 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
                 Ok(Done::Later(error.to_string()))
             }
         }
+    }
+}
+
+/// A destination that could not be redeemed in time is not paid, unless the policy accepts that.
+fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal> {
+    let is_short = |warning: &&Warning| warning.code == Code::DestinationTimelockShort && !policy.accepted_warnings.contains(&warning.code);
+    match warnings.list().iter().find(is_short) {
+        Some(warning) => Err(Refusal::new(Code::WarningRefused, "/order/destination_swap/timelock").with_reason(warning.to_string())),
+        None => Ok(()),
     }
 }
 

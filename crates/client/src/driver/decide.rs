@@ -28,6 +28,9 @@ pub struct Decision {
 pub enum Status {
     /// Nothing was signed. It waits for the owner.
     Unsigned,
+    /// Nothing was signed here, and the deadline has passed: it is not paid any more. Only a payment from elsewhere could still
+    /// be on its way.
+    Expired,
     /// Signed, and not known to be on chain.
     Paying,
     /// The owner has to do something that the driver cannot.
@@ -153,10 +156,19 @@ pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
     if order.secret_is_out() {
         return order.redeem_now();
     }
-    if !order.is_paid() {
+    if !is_paid(kept, observed) {
         return order.unpaid();
     }
     order.paid()
+}
+
+/// Returns whether the owner's funds are on chain, or may be: whatever was about to be sent may have arrived, whoever says that
+/// it has not.
+#[must_use]
+pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
+    let may_be_sent = kept.may_be_sent(Sendable::Funding) || kept.may_be_sent(Sendable::Gasless);
+    let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
+    may_be_sent || is_there
 }
 
 const fn rest(status: Status) -> Decision {
@@ -212,13 +224,6 @@ impl Order<'_> {
     fn is_public(&self) -> bool {
         let is_used = self.is_redeemed(Leg::Source) && (self.observed.source.is_seen() || self.means.trusts_the_service);
         self.observed.public_secret.is_some() || is_used
-    }
-
-    /// Whether the owner's funds are on chain, or may be.
-    fn is_paid(&self) -> bool {
-        let may_be_sent = self.kept.may_be_sent(Sendable::Funding) || self.kept.may_be_sent(Sendable::Gasless);
-        may_be_sent
-            || matches!(self.observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }))
     }
 
     /// Decides where something has ended on chain.
@@ -304,15 +309,29 @@ impl Order<'_> {
         }
         let left = self.observed.deadline.map_or(u64::MAX, |deadline| deadline.saturating_sub(self.observed.now));
         if left <= self.observed.confirmation_time {
-            // What the owner was handed to broadcast may have been broadcast.
-            let is_handed_out = is_signed && !self.means.source_connected;
-            let outcome = Outcome::Expired;
-            return if is_handed_out { rest(Status::Paying) } else { act(Status::Ended { outcome }, Action::End(outcome)) };
+            return self.expired(is_signed);
         }
         if !is_signed {
             return act(Status::Unsigned, Action::Sign);
         }
         self.pay()
+    }
+
+    /// Too late to pay. The order ends here only if it is known that nothing was paid: that the service has received nothing is
+    /// no proof.
+    fn expired(&self, is_signed: bool) -> Decision {
+        let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
+        // What was signed here is sent only from here, unless the owner was handed it to broadcast.
+        let is_held = is_signed && self.means.source_connected;
+        if (is_absent && (is_held || !is_signed)) || is_held || self.is_late_by(GIVEN_UP_AFTER) && !is_signed {
+            let outcome = Outcome::Expired;
+            return act(Status::Ended { outcome }, Action::End(outcome));
+        }
+        rest(if is_signed { Status::Paying } else { Status::Expired })
+    }
+
+    fn is_late_by(&self, seconds: u64) -> bool {
+        self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(seconds))
     }
 
     /// Sends what was signed: always the same, never something new.
@@ -344,9 +363,9 @@ impl Order<'_> {
         }
         if !is_there && !self.is_locked(Leg::Destination) {
             let decision = self.pay();
-            let late = |by: u64| self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(by));
-            let (is_late, is_absent) = (late(0), matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. }));
-            if is_absent && late(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
+            let is_late = self.is_late_by(0);
+            let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
+            if is_absent && self.is_late_by(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
                 return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
             }
             // After the deadline nothing is sent again: it would lock the funds for nothing.

@@ -25,12 +25,12 @@ mod parties;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use countersign::{Code, CreateOrder, Refusal};
+use countersign::{Code, CreateOrder, OrderRecord, Refusal};
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{Stream, StreamExt};
 use serde::Serialize;
 
-pub use decide::{Action, Decision, Means, OwnerTask, Status, decide};
+pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, is_paid};
 pub use kept::{Entry, Event, KeptOrder, KeptTransaction, MemoryGuard, MemoryStore, Outcome, Path, Purpose, Sendable, Store, StoreError};
 pub use observe::{LegView, Observed, RecordView, Release};
 pub use parties::{ChainError, Chains, FundingReply, NoChains, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
@@ -113,6 +113,21 @@ pub struct Progress {
     /// What did not work this time, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// Whether the owner's funds are on chain, or may be.
+    pub is_paid: bool,
+    /// What the service states: to be shown, and nothing else.
+    #[serde(skip)]
+    pub stated: Option<Box<Stated>>,
+}
+
+/// What the service states about an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stated {
+    /// The record; its terms were verified.
+    pub record: OrderRecord,
+    /// The status that follows from it.
+    pub status: crate::status::Status,
 }
 
 /// A change of one of the swaps that are driven.
@@ -211,12 +226,21 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         let kept = self.store.load(id)?;
         let means = Means::new(&kept, &self.owner, &self.chains, self.relayer_allowed, self.trust.is_some());
         if let Some(outcome) = kept.outcome() {
-            return Ok(Progress { status: Status::Ended { outcome }, acted: false, trouble: None });
+            let status = Status::Ended { outcome };
+            return Ok(Progress { status, acted: false, trouble: None, is_paid: outcome != Outcome::Expired, stated: None });
         }
         let (client, registry, policy) = (self.flow.client(), self.flow.registry(), self.flow.policy());
         let observed = observe::observe(&kept, client, &self.chains, registry, policy, self.trust).await;
         let Decision { status, action } = decide(&kept, &observed, means);
-        let mut progress = Progress { status, acted: false, trouble: trouble(&observed) };
+        let stated = match &observed.record {
+            RecordView::Verified(record) => {
+                let status = crate::status::Status::from_record(&record.record, registry, observed.now);
+                Some(Box::new(Stated { record: record.record.clone(), status }))
+            }
+            _ => None,
+        };
+        let is_paid = decide::is_paid(&kept, &observed);
+        let mut progress = Progress { status, acted: false, trouble: trouble(&observed), is_paid, stated };
         let Some(action) = action else { return Ok(progress) };
         let step = act::Step { driver: self, guard: &guard, kept: &kept, observed: &observed };
         match step.act(&action).await? {
@@ -270,7 +294,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             let result = self.advance(&task.id).await;
             let is_ended = matches!(&result, Ok(Progress { status: Status::Ended { .. }, acted: false, .. }));
             let news = match &result {
-                Ok(progress) => format!("{:?}{:?}", progress.status, progress.trouble),
+                Ok(progress) => {
+                    let stated = progress.stated.as_ref().map(|stated| stated.status.state);
+                    format!("{:?}{:?}{stated:?}", progress.status, progress.trouble)
+                }
                 Err(error) => format!("{error:?}"),
             };
             task.wait = match &result {

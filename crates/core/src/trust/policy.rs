@@ -64,10 +64,13 @@ pub struct Policy {
     pub finality: BTreeMap<String, FinalityRule>,
     /// Warnings that are refused.
     pub refused_warnings: BTreeSet<Code>,
+    /// Warnings that are accepted without asking anybody, where an order is signed with nobody to read them. The library does not
+    /// look at them; whoever drives swaps does.
+    pub accepted_warnings: BTreeSet<Code>,
 }
 
 /// The fields of a policy file.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "evm_timelock",
     "tron_timelock",
     "starknet_timelock",
@@ -85,6 +88,7 @@ const FIELDS: [&str; 17] = [
     "max_timelock_seconds",
     "finality",
     "refused_warnings",
+    "accepted_warnings",
 ];
 
 impl Default for Policy {
@@ -107,6 +111,7 @@ impl Default for Policy {
             max_timelock: BTreeMap::new(),
             finality: BTreeMap::new(),
             refused_warnings: BTreeSet::new(),
+            accepted_warnings: BTreeSet::new(),
         }
     }
 }
@@ -164,13 +169,17 @@ impl Policy {
                 policy.finality.insert(chain.to_owned(), FinalityRule::read(node)?);
             }
         }
-        if let Some(node) = members.get("refused_warnings") {
-            for node in node.array()? {
+        let warnings = |key: &str, codes: &mut BTreeSet<Code>| {
+            let Some(list) = members.get(key) else { return Ok(()) };
+            for node in list.array()? {
                 let name = node.text()?;
                 let code = Code::ALL.iter().find(|code| code.name() == name);
-                policy.refused_warnings.insert(*code.ok_or_else(|| node.refuse(Code::WrongType).with_expected("the code of a warning"))?);
+                codes.insert(*code.ok_or_else(|| node.refuse(Code::WrongType).with_expected("the code of a warning"))?);
             }
-        }
+            Ok::<_, Refusal>(())
+        };
+        warnings("refused_warnings", &mut policy.refused_warnings)?;
+        warnings("accepted_warnings", &mut policy.accepted_warnings)?;
         Ok(policy)
     }
 
@@ -207,6 +216,13 @@ impl Policy {
         self
     }
 
+    /// Accepts a warning without asking anybody.
+    #[must_use]
+    pub fn accepting(mut self, code: Code) -> Self {
+        self.accepted_warnings.insert(code);
+        self
+    }
+
     /// Sets what to do with approvals that are not of exactly the amount.
     #[must_use]
     pub const fn with_approvals(mut self, approvals: ApprovalPolicy) -> Self {
@@ -238,8 +254,8 @@ impl Serialize for Policy {
             ApprovalPolicy::RefuseInexact => "refuse_inexact",
         };
         let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
-        let warnings: Vec<_> = self.refused_warnings.iter().map(|code| code.name()).collect();
-        let mut map = serializer.serialize_struct("Policy", 17)?;
+        let names = |codes: &BTreeSet<Code>| codes.iter().map(|code| code.name()).collect::<Vec<_>>();
+        let mut map = serializer.serialize_struct("Policy", 18)?;
         map.serialize_field("evm_timelock", &self.evm_timelock)?;
         map.serialize_field("tron_timelock", &self.tron_timelock)?;
         map.serialize_field("starknet_timelock", &self.starknet_timelock)?;
@@ -256,7 +272,8 @@ impl Serialize for Policy {
         map.serialize_field("approvals", approvals)?;
         map.serialize_field("max_timelock_seconds", &timelocks)?;
         map.serialize_field("finality", &self.finality)?;
-        map.serialize_field("refused_warnings", &warnings)?;
+        map.serialize_field("refused_warnings", &names(&self.refused_warnings))?;
+        map.serialize_field("accepted_warnings", &names(&self.accepted_warnings))?;
         map.end()
     }
 }
@@ -288,6 +305,7 @@ mod tests {
         let mut policy = Policy { solana_memo: Some(7), approvals: ApprovalPolicy::RefuseInexact, ..Policy::default() };
         policy.max_timelock.insert("ethereum".to_owned(), Duration::from_secs(86_400));
         policy.refused_warnings.insert(Code::UnlimitedApproval);
+        policy.accepted_warnings.insert(Code::NoOrderRecord);
         policy.finality.insert("bitcoin".to_owned(), FinalityRule::new(Finality::Depth(3), 3, 6));
         policy.finality.insert("base".to_owned(), FinalityRule::new(Finality::Finalized, 900, 300));
         let text = serde_json::to_string(&policy).unwrap();

@@ -1,0 +1,363 @@
+//! Drives a kept order: what `swap`, `order watch` and `redeem` have in common.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, IsTerminal, Write};
+use std::sync::Arc;
+
+use countersign::json::{self, Node};
+use countersign::{Code, Family, Policy, Severity, U256, Verified, Warnings, text};
+use countersign_client::driver::{
+    Driver, FundingReply, KeptTransaction, NoChains, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable, Settlement, SignedFunding,
+    Status, Store as _, TrustTheService,
+};
+use countersign_client::status::State;
+use countersign_client::{Flow, Http, OrderId, Pace, StreamExt};
+use countersign_store::Store;
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::accepted::Accepted;
+use crate::input::{Failure, usage};
+use crate::{OK, show};
+
+/// How an order is driven.
+#[derive(clap::Args)]
+pub(crate) struct TrustFlags {
+    /// Takes the service's word that the solver has paid, and gives the secret to the service's relayer. RISK: a service that lies
+    /// gets the secret, takes your payment and pays nothing. Without this, look at the destination chain yourself and redeem with
+    /// `countersign redeem --self`.
+    #[arg(long)]
+    trust_the_service: bool,
+}
+
+impl TrustFlags {
+    pub(crate) fn trust(&self) -> Option<TrustTheService> {
+        self.trust_the_service.then_some(TrustTheService)
+    }
+}
+
+/// The driver of the program: it has no connections to chains of its own.
+pub(crate) type Program<O> = Driver<Http, NoChains, Arc<Store>, O>;
+
+pub(crate) fn driver<O: Owner>(flow: Flow<Http>, store: &Arc<Store>, owner: O, pace: Pace, trust: Option<TrustTheService>) -> Program<O> {
+    Driver::new(flow, NoChains, Arc::clone(store), owner).with_pace(pace).with_relayer(trust.is_some()).with_trust(trust)
+}
+
+/// The owner at a terminal, with a local key or none.
+pub(crate) struct Terminal {
+    /// The wallet context, as JSON.
+    pub(crate) wallet: Option<Zeroizing<Vec<u8>>>,
+    pub(crate) key: Option<Zeroizing<String>>,
+    /// Signs without asking.
+    pub(crate) yes: bool,
+    /// The token approval is on chain already.
+    pub(crate) approved: bool,
+    /// The least that the record may pay, in base units.
+    pub(crate) at_least: Option<U256>,
+    pub(crate) policy: Policy,
+    pub(crate) json: bool,
+}
+
+fn failed(failure: Failure) -> OwnerError {
+    match failure {
+        Failure::Refused(refusal) => refusal.into(),
+        Failure::Held { message, .. } | Failure::Usage(message) => OwnerError::Failed(message),
+        _ => OwnerError::Failed("the output is closed".to_owned()),
+    }
+}
+
+impl Owner for Terminal {
+    async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        self.sign(order).map_err(failed)
+    }
+
+    async fn settle(&self, _: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+        Ok(None)
+    }
+
+    fn can_redeem(&self, _: &str) -> bool {
+        false
+    }
+}
+
+impl Terminal {
+    /// Shows the order, asks, and signs.
+    fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
+        self.check_floor(order)?;
+        let text = match &self.wallet {
+            Some(text) => text.clone(),
+            // A Bitcoin-like deposit is an address that any wallet can pay.
+            None if order.family() == Family::Bitcoin => Zeroizing::new(b"{}".to_vec()),
+            None => {
+                show::summary_on_stderr(&order.summary(), order.warnings())?;
+                return Ok(FundingReply::NotNow);
+            }
+        };
+        let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
+        let wallet = Node::root(&wallet, "/wallet");
+        let mut unsigned = countersign_batch::prepare(order, wallet)?;
+        let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
+        let Some(key) = self.key.as_deref().map(String::as_str).or(in_wallet) else {
+            Accepted::prepared(&unsigned).print(self.json)?;
+            let is_deposit = order.family() == Family::Bitcoin;
+            return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
+        };
+        show::summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
+        if self.yes {
+            self.check_warnings(unsigned.warnings())?
+        } else {
+            confirm("sign this?")?
+        }
+        countersign_batch::sign(&mut unsigned, key)?;
+        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?, &chain(order));
+        if self.approved && funding.gasless.is_some() {
+            funding.transactions.clear();
+        }
+        Ok(FundingReply::Signed(funding))
+    }
+
+    /// The floor holds for what the order says, not for what a quote said.
+    fn check_floor(&self, order: &Verified) -> Result<(), Failure> {
+        let terms = order.terms();
+        let pays = terms.record.map_or(terms.receive.base_units, |record| record.destination_swap.amount);
+        match self.at_least {
+            Some(least) if pays < least => {
+                let message = format!("the order pays {pays} base units, not {least}: nothing was signed");
+                Err(Failure::Held { code: "pays_too_little", message })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// With nobody to read them, only those warnings pass that the policy accepts.
+    fn check_warnings(&self, warnings: &Warnings) -> Result<(), Failure> {
+        let is_open = |code: Code| code.severity() > Severity::Info && !self.policy.accepted_warnings.contains(&code);
+        let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code).filter(|code| is_open(*code)).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = open.into_iter().map(Code::name).collect();
+        let message = format!(
+            "--yes does not accept: {}. Read the warnings and run without --yes, or list them as accepted_warnings in the policy",
+            names.join(", ")
+        );
+        Err(Failure::Held { code: "warning_not_accepted", message })
+    }
+}
+
+fn chain(order: &Verified) -> String {
+    let terms = order.terms();
+    terms.record.map(|record| record.source_swap.chain.clone()).unwrap_or_default()
+}
+
+/// Asks a question at the terminal.
+pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Err(usage("stdin is not a terminal: read the summary, then pass --yes to skip the prompt"));
+    }
+    write!(std::io::stderr(), "{question} [y/N] ")?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    if answer.trim().eq_ignore_ascii_case("y") {
+        return Ok(());
+    }
+    Err(Failure::Held { code: "not_confirmed", message: "nothing was signed".to_owned() })
+}
+
+/// How an order stands, as one JSON document: the result of a command, and each event on stderr.
+#[derive(Serialize)]
+struct Standing<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ok: Option<bool>,
+    order_id: &'a str,
+    #[serde(flatten)]
+    progress: &'a Progress,
+    /// What the service states; nothing is decided by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<&'a countersign_client::Status>,
+    /// What the owner has to broadcast.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    transactions: &'a [KeptTransaction],
+}
+
+impl<'a> Standing<'a> {
+    fn new(id: &'a OrderId, progress: &'a Progress) -> Self {
+        let service = progress.stated.as_ref().map(|stated| &stated.status);
+        Self { event: None, ok: None, order_id: id.as_str(), progress, service, transactions: &[] }
+    }
+}
+
+/// Says what changed, on stderr.
+fn tell(id: &OrderId, progress: &Progress) {
+    let standing = Standing { event: Some("status"), ..Standing::new(id, progress) };
+    let mut text = format!("{}: {}", show::time(show::now()), describe(&progress.status));
+    if let Some(stated) = &progress.stated {
+        text.push_str(&format!(" (the service says: {})", stated.status.state.name()));
+    }
+    if let Some(trouble) = &progress.trouble {
+        text.push_str(&format!("; {}", text::escape_untrusted(trouble)));
+    }
+    show::event(&standing, &text);
+}
+
+fn describe(status: &Status) -> String {
+    match status {
+        Status::Unsigned => "nothing is signed yet".to_owned(),
+        Status::Expired => "expired: nothing was signed here in time".to_owned(),
+        Status::Paying => "paying".to_owned(),
+        Status::NeedsOwner { .. } => "waits for you".to_owned(),
+        Status::Waiting { reason, .. } => format!("paid; {}", text::escape_untrusted(reason)),
+        Status::Redeeming => "redeeming".to_owned(),
+        Status::RedeemNow => "REDEEM NOW: the secret is public".to_owned(),
+        Status::AwaitingRefund { reason } => format!("waits for the refund: {}", text::escape_untrusted(reason)),
+        Status::Refunding => "refunding".to_owned(),
+        Status::Refused { reason } => format!("the record is refused: {}", text::escape_untrusted(reason)),
+        Status::Lost => "LOST: the source is redeemed, and the destination refunded".to_owned(),
+        Status::Ended { outcome } => format!("{outcome:?}").to_lowercase(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// Drives an order until it ends, or until only the owner can move it on.
+pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
+    let again = format!("go on with: countersign swap --resume {id}");
+    let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
+    let mut is_paid = false;
+    while let Some(change) = changes.next().await {
+        let progress = match change.result {
+            Ok(progress) => progress,
+            // What is paid is watched until it ends, whatever fails.
+            Err(error) if is_paid && error.is_transient() => {
+                show::progress(&format!("{}; retrying", crate::input::chain(&error)));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        is_paid |= progress.is_paid;
+        tell(id, &progress);
+        if progress.acted {
+            continue;
+        }
+        let needs = |code, message: String| Err(Failure::NeedsUser { code, message: format!("{message}; then {again}") });
+        match &progress.status {
+            Status::Ended { outcome } => return ended(id, &progress, *outcome, json),
+            Status::Lost => return Err(Failure::Lost(describe(&progress.status))),
+            Status::Expired => return ended(id, &progress, countersign_client::driver::Outcome::Expired, json),
+            Status::Unsigned if progress.trouble.is_none() => {
+                return needs(
+                    "not_signed",
+                    "pass --wallet and a key to sign, or broadcast elsewhere what was printed and pass --paid".to_owned(),
+                );
+            }
+            Status::Refused { reason } if !is_paid => return Err(Failure::Held { code: "order_refused", message: reason.clone() }),
+            Status::NeedsOwner { what } => return needs_owner(driver, id, &progress, *what, json),
+            Status::Waiting { code: "destination_unclear", .. } if !trusts && says_funded(&progress) => {
+                let message = format!(
+                    "the service says that the solver has paid, which is no evidence. Look at the destination chain yourself and run: countersign \
+                     redeem --self {id}; or give the secret to the service with --trust-the-service"
+                );
+                return Err(Failure::NeedsUser { code: "evidence_needed", message });
+            }
+            _ => {}
+        }
+        // Before anything is paid there is no reason to wait for a service that is down.
+        if !is_paid && let Some(trouble) = &progress.trouble {
+            let message = format!("{}; your funds have not moved; {again}", text::escape_untrusted(trouble));
+            return Err(Failure::Network { code: "service_unavailable", message });
+        }
+    }
+    Ok(OK)
+}
+
+fn says_funded(progress: &Progress) -> bool {
+    progress.stated.as_ref().is_some_and(|stated| stated.status.state == State::AwaitingRedeem)
+}
+
+fn ended(id: &OrderId, progress: &Progress, outcome: countersign_client::driver::Outcome, json: bool) -> Result<u8, Failure> {
+    use countersign_client::driver::Outcome;
+    match outcome {
+        Outcome::Complete => {
+            if json {
+                show::json(&Standing { ok: Some(true), ..Standing::new(id, progress) })?;
+            } else {
+                let transaction = progress.stated.as_ref().map(|stated| stated.record.destination_swap.redeem_tx_hash.as_str());
+                show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
+            }
+            Ok(OK)
+        }
+        Outcome::Lost => Err(Failure::Lost(describe(&Status::Lost))),
+        other => Err(Failure::Held { code: "swap_not_complete", message: format!("the order ended: {other:?}").to_lowercase() }),
+    }
+}
+
+/// Prints what only the owner can do.
+fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress, what: OwnerTask, json: bool) -> Result<u8, Failure> {
+    let kept = driver.store().load(id).map_err(usage)?;
+    let (purpose, message) = match what {
+        OwnerTask::BroadcastFunding => {
+            let (_, gasless) = kept.signed(Purpose::Funding).unwrap_or_default();
+            let (what, flag) = if gasless.is_some() { ("the approval", "--approved") } else { ("these transactions", "--paid") };
+            let message = format!("broadcast {what}, then run: countersign swap --resume {id} {flag}");
+            (Purpose::Funding, message)
+        }
+        OwnerTask::BroadcastRedemption => (Purpose::Redemption, "broadcast the redemption at once: the secret may be public".to_owned()),
+        OwnerTask::Refund => (Purpose::Refund, format!("take your funds back with: countersign refund --self {id}")),
+        _ => {
+            let message = format!(
+                "only your own key may redeem, and the secret must not go to the service. Look at the destination chain, then run: countersign \
+                 redeem --self {id}"
+            );
+            (Purpose::Redemption, message)
+        }
+    };
+    let transactions = kept.signed(purpose).map(|(transactions, _)| transactions).unwrap_or_default();
+    if json {
+        show::json(&Standing { ok: Some(true), transactions, ..Standing::new(id, progress) })?;
+    } else {
+        for transaction in transactions {
+            show::field(&transaction.role, &transaction.id)?;
+            show::raw(&transaction.payload)?;
+        }
+    }
+    show::progress(&message);
+    Ok(crate::NEEDS_USER)
+}
+
+/// Redeems for a kept order through the relayer, with the service's word for evidence.
+pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<Progress, Failure> {
+    loop {
+        let progress = driver.advance(id).await?;
+        tell(id, &progress);
+        if driver.store().load(id).map_err(usage)?.may_be_sent(Sendable::Secret) {
+            return Ok(progress);
+        }
+        match &progress.status {
+            Status::Waiting { code, reason } => {
+                return Err(Failure::Held { code, message: format!("the secret was not released: {reason}") });
+            }
+            Status::AwaitingRefund { reason } | Status::Refused { reason } => {
+                return Err(Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") });
+            }
+            Status::NeedsOwner { .. } => {
+                let message = format!("only your own key may redeem: run countersign redeem --self {id}");
+                return Err(Failure::NeedsUser { code: "redeem_needed", message });
+            }
+            Status::Ended { .. } => return Ok(progress),
+            Status::Unsigned | Status::Paying | Status::Expired => {
+                return Err(Failure::Held { code: "not_paid", message: "nothing was paid for this order".to_owned() });
+            }
+            _ => {}
+        }
+        if let Some(trouble) = progress.trouble {
+            return Err(Failure::Network {
+                code: "service_unavailable",
+                message: format!("{trouble}; the secret was not released; try again"),
+            });
+        }
+        if !progress.acted {
+            return Ok(progress);
+        }
+    }
+}
