@@ -243,6 +243,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::OrderExpired, "judged at a time: crates/batch/tests/rules.rs"),
     (Code::DeadlineTooClose, "judged at a time: crates/batch/tests/rules.rs"),
     (Code::CreatedInFuture, "judged at a time: crates/batch/tests/rules.rs"),
+    (Code::RecordChanged, "a second record: crates/core/src/evidence/tests.rs"),
     (Code::SecretWrong, "recovery: crates/evm/tests/recover.rs"),
     (Code::SignatureMissing, "the typed API alone: crates/evm/tests/sign.rs"),
     (Code::TransactionMismatch, "external wallets: crates/evm/tests/external.rs"),

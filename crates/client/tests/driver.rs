@@ -10,11 +10,14 @@
 
 mod support;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::driver::{DriveError, MemoryStore, Outcome, OwnerTask, Status, TrustTheService};
-use countersign_client::{OrderId, Pace, StreamExt};
+use countersign_client::driver::{DriveError, MemoryStore, Outcome, OwnerTask, Status, Store, TrustTheService};
+use countersign_client::{Driver, OrderId, Pace, Secret, StreamExt};
+use countersign_store::testing::MemoryDisk;
+use support::Fixture;
 use support::world::{Malice, TestDriver, World};
 
 const HONEST: Malice = Malice {
@@ -134,6 +137,69 @@ async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() 
             return;
         }
     }
+}
+
+/// The power is cut at 200 random moments, and the disk forgets what was not synced; each time a new process goes on from what the
+/// disk still has.
+#[tokio::test(start_paused = true)]
+async fn a_power_cut_loses_no_secret_and_pays_nothing_twice() {
+    let mut cuts = 0;
+    for seed in 0.. {
+        let world = World::new(if seed % 2 == 0 { 0 } else { 50 }, HONEST);
+        world.seed(seed);
+        let mut disk = MemoryDisk::new();
+        let open = |disk: &MemoryDisk| countersign_store::Store::open_on(Arc::new(disk.clone()), Path::new("/state")).map(Arc::new);
+        let (fixture, secret) = world.order(seed + 1);
+        let mut order = None;
+        loop {
+            disk.cut_after(world.roll(40));
+            let outcome = match open(&disk) {
+                Ok(store) => live(&world.driver(store), &mut order, &fixture, &secret).await,
+                Err(_) => None,
+            };
+            if outcome.is_some() {
+                assert_eq!(outcome, Some(Outcome::Complete), "seed {seed}");
+                break;
+            }
+            cuts += 1;
+            disk = disk.reboot(world.roll(u64::MAX));
+        }
+        assert_eq!(world.end(&order.unwrap()), (1, true, false), "seed {seed}");
+        if cuts >= 200 {
+            return;
+        }
+    }
+}
+
+/// One life of a process: creates the order if there is none, and drives it until it ends or the disk fails.
+async fn live<S: Store>(
+    driver: &Driver<Arc<World>, Arc<World>, S, Arc<World>>,
+    order: &mut Option<OrderId>,
+    fixture: &Fixture,
+    secret: &Secret,
+) -> Option<Outcome> {
+    let kept = driver.store().orders().ok()?;
+    if kept.is_empty() {
+        // What was not kept was never paid.
+        *order = Some(driver.create(fixture.create(), Some(secret)).await.ok()?);
+    } else {
+        *order = kept.first().cloned();
+    }
+    let mut changes = std::pin::pin!(driver.run().ok()?);
+    while let Some(change) = changes.next().await {
+        match change.result {
+            Ok(progress) => {
+                if let Status::Ended { outcome } = progress.status
+                    && !progress.acted
+                {
+                    return Some(outcome);
+                }
+            }
+            Err(DriveError::Store(_)) => return None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    None
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use countersign_client::countersign::json::{self, Node};
 use countersign_client::countersign::{self, HtlcState, HtlcTerms, LockedHtlc, Policy, Registry, SeenAt, Verified};
 use countersign_client::driver::{
-    ChainError, Chains, Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding,
+    ChainError, Chains, Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding, Store,
 };
 use countersign_client::{
     Api, Client, Flow, OrderId, Pace, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind,
@@ -157,7 +157,7 @@ impl World {
     }
 
     /// The driver of one process.
-    pub fn driver(self: &Arc<Self>, store: MemoryStore) -> TestDriver {
+    pub fn driver<S: Store>(self: &Arc<Self>, store: S) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
         let api = Api::new("https://service.example", None).unwrap();
         let client = Client::new(api, Arc::clone(self)).with_retry(Retry { attempts: 1, ..Retry::default() });
         let flow = Flow::new(client, Arc::clone(&self.registry), Policy::default());
