@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     files::create_private(&args.file, &kept.bytes)?;
     let orders = state.store.orders().map_err(|error| state::failed(&error))?.len();
     let ok = kept.left_out.iter().all(|(_, error)| error.is_none());
-    let reason = |error| match error {
+    let reason = |error: Option<countersign_store::Error>| match error {
         Some(error) => format!("{}; {}", input::chain(&error), error.advice()),
         None => "not a file of this program's".to_owned(),
     };

@@ -8,7 +8,7 @@ use countersign_store::{Error, OrderDir};
 use serde::Serialize;
 
 use crate::input::{self, Failure, RegistryArgs};
-use crate::state::{Restored, State, StateArgs};
+use crate::state::{self, Restored, State, StateArgs};
 use crate::{OK, USAGE, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -62,6 +62,9 @@ struct Order {
     refund: Done,
     /// The command that goes on.
     next: Option<String>,
+    /// Commands of which the chains decide which one comes after that, for an order of which nothing else is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    then: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -155,7 +158,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         }
         return Ok(OK);
     };
-    let kept = state.store.orders().map_err(|error| crate::state::failed(&error))?;
+    let kept = state.store.as_ref().orders().map_err(|error| state::failed(&error))?;
     let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref())).collect();
     // What asks for something comes first.
     orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
@@ -176,7 +179,7 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
             leg(&order.source),
             leg(&order.destination),
             order.stage.name().to_owned(),
-            order.next.clone().unwrap_or_else(|| "-".to_owned()),
+            order.next.iter().chain(&order.then).map(String::as_str).collect::<Vec<_>>().join("; or "),
         ],
         Row::Unreadable(Unreadable { order_id, .. }) => {
             let id = order_id.clone().unwrap_or_else(|| "?".to_owned());
@@ -254,6 +257,7 @@ fn created_here(kept: &KeptOrder, registry: Option<&Registry>) -> Order {
         redemption,
         refund,
         next,
+        then: Vec::new(),
     }
 }
 
@@ -261,7 +265,10 @@ fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
     let record = &restored.record;
     let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
     // The record is as old as the restoring: what it calls unpaid may be paid now, and nothing is finished by its word.
-    let next = if restored.secret.is_some() { "redeem" } else { "refund" };
+    let mut then = vec![format!("countersign refund --self {}", record.order_id)];
+    if restored.secret.is_some() {
+        then.insert(0, format!("countersign redeem --self {}", record.order_id));
+    }
     Order {
         order_id: record.order_id.clone(),
         source: side(&record.source_swap),
@@ -273,7 +280,8 @@ fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
         funding: Done::No,
         redemption: Done::No,
         refund: Done::No,
-        next: Some(format!("countersign {next} --self {}", record.order_id)),
+        next: Some(format!("countersign order show {}", record.order_id)),
+        then,
     }
 }
 

@@ -21,10 +21,6 @@ pub(crate) struct PasswordArgs {
 }
 
 impl PasswordArgs {
-    pub(crate) const fn is_given(&self) -> bool {
-        self.password_file.is_some() || self.password_env.is_some()
-    }
-
     /// Reads the password. At a terminal a new one is asked for twice.
     pub(crate) fn read(&self, is_new: bool) -> Result<Zeroizing<String>, Failure> {
         if let Some(text) = named(self.password_file.as_deref(), self.password_env.as_deref())? {

@@ -1,7 +1,7 @@
 //! `countersign quote`
 
-use countersign::wire::Quote;
 use countersign::AssetId;
+use countersign::wire::Quote;
 use countersign_client::{QuoteAmount, QuoteRequest};
 
 use crate::amount::{is_in_base_units, units};

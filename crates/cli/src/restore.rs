@@ -96,8 +96,8 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
     let path = args.state.path()?;
     check_free(&args.state, &path, &phrase)?;
     let client = args.service.client()?;
-    let mut listed = service::run(list(&client, filters))
-        .map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
+    let mut listed =
+        service::run(list(&client, filters)).map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
     if !only.is_empty() {
         listed.orders.retain(|id, _| only.contains(id));
     }
@@ -121,20 +121,20 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
         restored: Vec::new(),
         not_restored: Vec::new(),
     };
-    for (id, record) in listed.orders {
-        let found = match search.index_of(&id) {
+    for (id, record) in &listed.orders {
+        let found = match search.index_of(id) {
             Ok(found) => found,
             Err(reason) => {
-                report.not_restored.push(NotRestored { order_id: id, reason });
+                report.not_restored.push(NotRestored { order_id: id.clone(), reason });
                 continue;
             }
         };
         let secret = found.by_hash.then(|| secret(&rescue, found.index)).transpose()?;
-        let (has_secret, restored) = (secret.is_some(), Restored { record, secret });
+        let (has_secret, restored) = (secret.is_some(), Restored { record: record.clone(), secret });
         if state.keep_restored(&restored, found.index)? {
-            report.restored.push(RestoredOrder { order_id: id, index: found.index, secret: has_secret, keys: found.keys.clone() });
+            report.restored.push(RestoredOrder { order_id: id.clone(), index: found.index, secret: has_secret, keys: found.keys.clone() });
         } else {
-            report.not_restored.push(NotRestored { order_id: id, reason: "it is kept already".to_owned() });
+            report.not_restored.push(NotRestored { order_id: id.clone(), reason: "it is kept already".to_owned() });
         }
     }
     report.print(json)?;

@@ -85,6 +85,8 @@ impl State {
         let Some(kept) = self.find(id)? else { return Ok(None) };
         let record = kept.record.map(|body| OrderRecord::from_json(&body)).transpose();
         Ok(record.map_err(|refusal| refusal.under("/order"))?)
+    }
+
     /// Returns an order that was rebuilt from the rescue phrase; `None` for any other.
     pub(crate) fn restored(&self, id: &OrderId) -> Result<Option<Restored>, Failure> {
         match self.store.open_order(id.as_str()) {
@@ -97,7 +99,7 @@ impl State {
     /// Keeps an order that was rebuilt from the rescue phrase. Returns whether it was not there before. The record is written last:
     /// what is interrupted before has none, and is completed by the next attempt.
     pub(crate) fn keep_restored(&self, restored: &Restored, index: u32) -> Result<bool, Failure> {
-        let order = match self.store.create(&restored.record.order_id) {
+        let order = match self.store.as_ref().create(&restored.record.order_id) {
             Err(Error::OrderExists { order }) => self.store.open_order(&order),
             created => created,
         };
@@ -119,7 +121,7 @@ impl State {
     /// Requires that a secret is not that of another order: one that was used is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
         let mut used = self.store.order_of(hash).map_err(usage)?.map(|id| id.to_string());
-        for order in self.store.orders().map_err(|error| failed(&error))? {
+        for order in self.store.as_ref().orders().map_err(|error| failed(&error))? {
             let order = order.map_err(|error| failed(&error))?;
             if Restored::read(&order)?.is_some_and(|restored| restored.record.source_swap.secret_hash == *hash) {
                 used = Some(order.id().to_owned());
