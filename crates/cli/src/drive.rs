@@ -63,8 +63,9 @@ pub(crate) struct Terminal {
 fn failed(failure: Failure) -> OwnerError {
     match failure {
         Failure::Refused(refusal) => refusal.into(),
-        Failure::Held { message, .. } | Failure::Usage(message) => OwnerError::Failed(message),
-        _ => OwnerError::Failed("the output is closed".to_owned()),
+        Failure::Held { code, message } => OwnerError::Failed { code, message },
+        Failure::Usage(message) => OwnerError::Failed { code: "not_signed", message },
+        _ => OwnerError::Failed { code: "not_signed", message: "the output is closed".to_owned() },
     }
 }
 
@@ -216,7 +217,7 @@ fn describe(status: &Status) -> String {
         Status::RedeemNow => "REDEEM NOW: the secret is public".to_owned(),
         Status::AwaitingRefund { reason } => format!("waits for the refund: {}", text::escape_untrusted(reason)),
         Status::Refunding => "refunding".to_owned(),
-        Status::Refused { reason } => format!("the record is refused: {}", text::escape_untrusted(reason)),
+        Status::Refused { refusal } => format!("the record is refused: {refusal}"),
         Status::Lost => "LOST: the source is redeemed, and the destination refunded".to_owned(),
         Status::Ended { outcome } => format!("{outcome:?}").to_lowercase(),
         _ => "unknown".to_owned(),
@@ -254,7 +255,7 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
                     "pass --wallet and a key to sign, or broadcast elsewhere what was printed and pass --paid".to_owned(),
                 );
             }
-            Status::Refused { reason } if !is_paid => return Err(Failure::Held { code: "order_refused", message: reason.clone() }),
+            Status::Refused { refusal } if !is_paid => return Err(Failure::Refused(refusal.clone())),
             Status::NeedsOwner { what } => return needs_owner(driver, id, &progress, *what, json),
             Status::Waiting { code: "destination_unclear", .. } if !trusts && says_funded(&progress) => {
                 let message = format!(
@@ -340,7 +341,8 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
             Status::Waiting { code, reason } => {
                 return Err(Failure::Held { code, message: format!("the secret was not released: {reason}") });
             }
-            Status::AwaitingRefund { reason } | Status::Refused { reason } => {
+            Status::Refused { refusal } => return Err(Failure::Refused(refusal.clone())),
+            Status::AwaitingRefund { reason } => {
                 return Err(Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") });
             }
             Status::NeedsOwner { .. } => {

@@ -98,7 +98,7 @@ impl From<countersign_client::driver::DriveError> for Failure {
         use countersign_client::driver::{DriveError, OwnerError};
         match error {
             DriveError::Refused(refusal) | DriveError::Owner(OwnerError::Refused(refusal)) => Self::Refused(refusal),
-            DriveError::Owner(OwnerError::Failed(message)) => Self::Held { code: "not_signed", message },
+            DriveError::Owner(OwnerError::Failed { code, message }) => Self::Held { code, message },
             DriveError::Create(error) => Self::from(error),
             other => Self::Usage(chain(&other)),
         }

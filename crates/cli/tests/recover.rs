@@ -272,15 +272,15 @@ fn a_record_alone_is_not_called_verified() {
     let text = out(&kept.run(&recover));
     assert!(text.contains("not verified against your request") && text.contains("2500 USDC (2500000000 base units)"), "{text}");
     // A named record of an order that was created here is verified, whatever record is kept.
-    fs::remove_file(kept.home.path.join(format!(".local/state/countersign/{id}.record.json"))).unwrap();
+    fs::remove_file(kept.home.kept(id, "record.json")).unwrap();
     assert_eq!(kept.ok(&["refund", "--self", id, "--order", &order, "--wallet", &wallet])["record_verified"], true);
     assert_eq!(kept.run(&["refund", "--self", id, "--wallet", &wallet]).status.code(), Some(2), "no record");
-    fs::remove_file(kept.home.path.join(format!(".local/state/countersign/{id}.json"))).unwrap();
+    fs::remove_file(kept.home.kept(id, "order.json")).unwrap();
     assert_eq!(kept.ok(&["refund", "--self", id, "--order", &order, "--wallet", &wallet])["record_verified"], false);
     // The secret of another order does not leave under this record: only a kept request says which hash is its own.
     let secret = secret();
     let fixture = mended(kept.fixture.with_secret_hash(&secret.hash().to_string()));
-    kept.file(&format!(".local/state/countersign/{}.secret", secret.hash()), &secret.to_hex());
+    fs::write(kept.home.kept(id, "secret"), secret.to_hex().as_bytes()).unwrap();
     let order = kept.file("other.json", &fixture.order.to_string());
     let redeem = ["redeem", "--self", id, "--order", &order, "--wallet", &wallet];
     assert_eq!(kept.run(&redeem).status.code(), Some(2));

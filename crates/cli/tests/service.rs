@@ -198,7 +198,7 @@ fn the_service_and_the_application_come_from_environment_or_file_and_are_never_p
     let config = json!({"base_url": server.base, "app_id": "from-the-file"}).to_string();
     home.file(".config/countersign/config.json", &config);
     let output = run(&["volume"]);
-    assert_eq!((output.status.code(), id().as_deref()), (Some(2), Some("from-the-file")));
+    assert_eq!((output.status.code(), id().as_deref()), (Some(3), Some("from-the-file")));
     assert!(!said(&output).contains("from-the-file"));
     let file = home.file("id.txt", "from-another-file\n");
     run(&["volume", "--app-id-file", &file]);
@@ -239,9 +239,8 @@ fn an_instant_refund_signs_only_the_hash_that_the_record_gives() {
             _ => Reply::ok(&json!("done")),
         });
         let registry = home.file("registry.json", &registry);
-        let case = json!({"id": record["order_id"], "request": request, "response": response}).to_string();
         let id = record["order_id"].as_str().unwrap();
-        home.file(&format!(".local/state/countersign/{id}.json"), &case);
+        home.keep(id, &request, &response, None);
         let key = home.file("key.txt", &"11".repeat(32));
         let output = home.run(&server.base, &["instant-refund", id, "--registry", &registry, "--key-file", &key, "--json"]);
         let refused: Value = serde_json::from_str(&out(&output)).unwrap_or_else(|error| panic!("{error}: {}", said(&output)));
@@ -277,8 +276,7 @@ fn an_instant_refund_is_signed_and_submitted() {
         _ => Reply::ok(&json!("0xtransaction")),
     });
     let id = fixture.order_id();
-    let case = json!({"id": id, "request": fixture.request, "response": fixture.response}).to_string();
-    home.file(&format!(".local/state/countersign/{id}.json"), &case);
+    home.keep(id, &fixture.request, &fixture.response, None);
     let (pins, file) = (home.file("registry.json", &fixture.registry), home.file("key.txt", &hex::encode(key)));
     let output = home.run(&server.base, &["instant-refund", id, "--registry", &pins, "--key-file", &file]);
     assert!(output.status.success(), "{}", said(&output));

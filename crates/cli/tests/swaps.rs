@@ -72,11 +72,14 @@ fn swap_dry_run_and_order_watch_work_for_every_kind_of_source() {
                 }
             }
         });
-        let watched = home.run(&server.base, &["order", "watch", fixture.order_id(), "--registry", &registry, "--poll", "30", "--json"]);
+        let watched = home.run(
+            &server.base,
+            &["order", "watch", fixture.order_id(), "--registry", &registry, "--poll", "30", "--trust-the-service", "--json"],
+        );
         ender.join().unwrap();
         assert!(watched.status.success(), "{kind}: {}", said(&watched));
-        let last: Value = serde_json::from_str(out(&watched).lines().last().unwrap()).unwrap();
-        assert_eq!((&last["complete"], &last["order_id"]), (&json!(true), &json!(fixture.order_id())), "{kind}");
+        let last: Value = serde_json::from_str(&out(&watched)).unwrap();
+        assert_eq!((&last["outcome"], &last["order_id"]), (&json!("complete"), &json!(fixture.order_id())), "{kind}");
     }
     assert_eq!(fixtures.len(), 7);
 }
@@ -98,12 +101,14 @@ impl Whole {
         // Now: a timelock that began in March would leave no time.
         let now = jiff::Timestamp::now().to_string();
         fixture.order["created_at"] = json!(now);
+        fixture.order["deadline"] = json!(jiff::Timestamp::now().as_second() + 3_600);
         let registry = home.file("registry.json", &fixture.registry);
         let mut wallet = fixture.wallet.clone();
         let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap();
         let (wallet, key) = (home.file("wallet.json", &wallet.to_string()), home.file("key.txt", key.as_str().unwrap()));
         let file = home.file("given.secret", &secret.to_hex());
-        let rest = ["--registry", &registry, "--wallet", &wallet, "--key-file", &key, "--yes", "--poll", "20"].map(str::to_owned);
+        let rest = ["--registry", &registry, "--wallet", &wallet, "--key-file", &key, "--yes", "--poll", "20", "--trust-the-service"]
+            .map(str::to_owned);
         let mut begin = vec!["swap".to_owned()];
         begin.extend(ask(&fixture));
         let offered = fixture.request["destination"]["amount"].as_str().unwrap().to_owned();
@@ -112,6 +117,19 @@ impl Whole {
         let mut resume = vec!["swap".to_owned(), "--resume".to_owned(), fixture.order_id().to_owned()];
         resume.extend(rest);
         Self { home, secret, service: Service::new(fixture), begin, resume }
+    }
+
+    /// Creates the order and signs nothing.
+    fn create(&self, base: &str) {
+        let mut arguments = vec!["order".to_owned(), "create".to_owned()];
+        let least = |argument: &String| argument == "--at-least";
+        let keep = self.begin.iter().position(least).unwrap();
+        arguments.extend(self.begin[1..keep].iter().cloned());
+        let receive = self.service.fixture.request["destination"]["amount"].as_str().unwrap().to_owned();
+        let registry = self.home.path.join("registry.json").to_str().unwrap().to_owned();
+        arguments.extend(["--receive".to_owned(), receive, "--registry".to_owned(), registry]);
+        let output = self.run(base, &arguments);
+        assert!(output.status.success(), "{}", said(&output));
     }
 
     fn run(&self, base: &str, arguments: &[String]) -> Output {
@@ -256,13 +274,10 @@ fn an_offer_that_pays_too_little_is_not_taken() {
 fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
     let whole = Whole::new("held");
     let server = Service { moves: false, ..whole.service.clone() }.start();
-    let mut create = whole.begin.clone();
-    create.retain(|argument| argument != "--yes");
-    create.push("--dry-run".into());
-    assert!(whole.run(&server.base, &create).status.success());
+    whole.create(&server.base);
     *whole.service.step.lock().unwrap() = Step::SourceFunded;
     let registry = whole.home.path.join("registry.json");
-    let redeem = ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap(), "--json"];
+    let redeem = ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap(), "--trust-the-service", "--json"];
     let output = whole.home.run(&server.base, &redeem);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_eq!(serde_json::from_str::<Value>(&out(&output)).unwrap()["error"]["code"], "destination_not_funded");
@@ -279,19 +294,17 @@ fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
 fn a_secret_that_cannot_be_read_is_not_a_missing_secret() {
     let whole = Whole::new("unreadable");
     let server = Service { moves: false, ..whole.service.clone() }.start();
-    let mut create = whole.begin.clone();
-    create.retain(|argument| argument != "--yes");
-    create.push("--dry-run".into());
-    assert!(whole.run(&server.base, &create).status.success());
-    let name = format!("{}.secret", whole.secret.hash());
-    let file = whole.home.path.join(".local/state/countersign").join(&name);
+    whole.create(&server.base);
+    let name = "secret";
+    let file = whole.home.kept(whole.service.fixture.order_id(), name);
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&file, &file).unwrap();
     let registry = whole.home.path.join("registry.json");
-    let redeem = ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap()].map(str::to_owned);
+    let redeem =
+        ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap(), "--trust-the-service"].map(str::to_owned);
     for command in [&redeem[..], &whole.resume] {
         let output = whole.run(&server.base, command);
-        assert!(output.status.code() == Some(2) && said(&output).contains(&name), "{}", said(&output));
+        assert!(output.status.code() == Some(2) && said(&output).contains(name), "{}", said(&output));
     }
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
 }
@@ -300,7 +313,9 @@ fn a_secret_that_cannot_be_read_is_not_a_missing_secret() {
 #[test]
 fn a_gasless_message_waits_for_the_approval() {
     let home = Home::new("approval");
-    let fixture = Fixture::load("evm-record-bitcoin-v3");
+    let mut fixture = Fixture::load("evm-record-bitcoin-v3");
+    fixture.order["created_at"] = json!(jiff::Timestamp::now().to_string());
+    fixture.order["deadline"] = json!(jiff::Timestamp::now().as_second() + 3_600);
     let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
     let request = home.file("request.json", &fixture.request.to_string());
     let service = Service::new(fixture.clone());
@@ -313,14 +328,32 @@ fn a_gasless_message_waits_for_the_approval() {
     });
     let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
     assert!(home.run(&server.base, &create).status.success());
-    let mut resume = vec!["swap", "--registry", &registry, "--resume", fixture.order_id(), "--wallet", &wallet, "--yes", "--poll", "20"];
+    let mut resume = vec![
+        "swap",
+        "--registry",
+        &registry,
+        "--resume",
+        fixture.order_id(),
+        "--wallet",
+        &wallet,
+        "--yes",
+        "--poll",
+        "20",
+        "--service-secret",
+    ];
     resume.push("--json");
+    // With --yes nobody reads a warning: only those pass that the policy accepts.
+    let refused = home.run(&server.base, &resume);
+    assert!(refused.status.code() == Some(1) && said(&refused).contains("warning_not_accepted"), "{}", said(&refused));
+    assert!(said(&refused).contains("redeem_key_not_yours"), "the warning is printed all the same");
+    let policy = home.file("policy.json", r#"{"accepted_warnings": ["redeem_key_not_yours"]}"#);
+    resume.extend(["--policy", &policy]);
     let printed = home.run(&server.base, &resume);
-    assert!(printed.status.success() && said(&printed).contains("--approved"), "{}", said(&printed));
-    let artefacts: Value = serde_json::from_str(&out(&printed)).unwrap();
-    assert_eq!(artefacts["artefacts"]["approval"]["signed"], fixture.expect["approval"]["signed"]);
+    assert!(printed.status.code() == Some(4) && said(&printed).contains("--approved"), "{}", said(&printed));
+    let shown: Value = serde_json::from_str(&out(&printed)).unwrap();
+    assert_eq!(shown["transactions"][0]["payload"], fixture.expect["approval"]["signed"], "{shown}");
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
-    resume.push("--approved");
+    resume.extend(["--approved", "--trust-the-service"]);
     let submitted = home.run(&server.base, &resume);
     assert!(submitted.status.success(), "{}", said(&submitted));
     let patch = server.seen().into_iter().find(|seen| seen.method == "PATCH").unwrap();
@@ -338,11 +371,10 @@ fn kept_orders_are_private_and_name_their_own_order() {
     let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
     assert!(home.run(&server.base, &create).status.success());
     let id = fixture.order_id();
-    let file = home.path.join(format!(".local/state/countersign/{id}.json"));
+    let file = home.kept(id, "order.json");
     let kept = fs::read_to_string(&file).unwrap();
     let value: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!((&value["id"], &value["response"]), (&json!(id), &fixture.response));
-    assert!(!file.with_extension("json.new").exists());
     #[cfg(unix)]
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
     // It is a case that other commands read.

@@ -60,7 +60,7 @@ async fn last_status(driver: &TestDriver, seconds: u64) -> Status {
         while let Some(change) = changes.next().await {
             match change.result {
                 Ok(progress) => last = progress.status,
-                Err(DriveError::Refused(refusal)) => last = Status::Refused { reason: refusal.to_string() },
+                Err(DriveError::Refused(refusal)) => last = Status::Refused { refusal },
                 Err(error) => panic!("{error}"),
             }
         }

@@ -12,7 +12,7 @@ pub struct Broadcast {
     pub role: Role,
     /// Its id, as explorers write it.
     pub id: String,
-    /// What nodes take: the bytes in hex; on Starknet and Sui the JSON that their interfaces take.
+    /// What nodes take: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their interfaces take.
     pub payload: String,
     /// The outputs that it spends, on Bitcoin-like chains: two transactions that share one cannot both be mined.
     pub spends: Vec<String>,
@@ -31,6 +31,8 @@ impl Signed {
         let hex = |bytes: Vec<u8>| hex::encode(bytes);
         #[allow(unreachable_patterns, reason = "a build can be without other families")]
         let (payload, spends) = match (self, native) {
+            #[cfg(feature = "evm")]
+            (_, Transaction::Evm(_)) => (format!("0x{}", hex(bytes)), Vec::new()),
             #[cfg(feature = "starknet")]
             (_, Transaction::Starknet(native)) => (serde_json::to_string(&native).unwrap_or_default(), Vec::new()),
             // The bytes of a Sui transaction are without its signatures.

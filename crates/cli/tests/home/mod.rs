@@ -12,6 +12,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use countersign_client::{Secret, StoredSwap, driver};
+use serde_json::{Value, json};
+
 pub const APP_ID: &str = "the-private-application-id";
 
 /// A user's home, gone with the test.
@@ -32,6 +35,18 @@ impl Home {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
+    }
+
+    /// Where a file of a kept order is.
+    pub fn kept(&self, id: &str, document: &str) -> PathBuf {
+        self.path.join(".local/share/countersign/orders").join(id.to_lowercase()).join(document)
+    }
+
+    /// Keeps an order, as if it had been created here.
+    pub fn keep(&self, id: &str, request: &Value, response: &Value, secret: Option<&Secret>) {
+        let store = countersign_store::Store::open(self.path.join(".local/share/countersign")).unwrap();
+        let case = json!({ "id": id, "request": request, "response": response }).to_string();
+        driver::Store::create(&store, &StoredSwap::from_json(case.as_bytes()).unwrap(), secret).unwrap();
     }
 
     /// Runs the program for a service, with nothing of the real environment.

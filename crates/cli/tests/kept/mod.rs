@@ -27,11 +27,7 @@ impl Kept {
     pub fn new(name: &str, fixture: Fixture, secret: Option<&Secret>) -> Self {
         let home = Home::new(&format!("recover-{name}"));
         let id = fixture.order_id();
-        let case = json!({ "id": id, "request": fixture.request, "response": fixture.response }).to_string();
-        home.file(&format!(".local/state/countersign/{id}.json"), &case);
-        if let Some(secret) = secret {
-            home.file(&format!(".local/state/countersign/{}.secret", secret.hash()), &secret.to_hex());
-        }
+        home.keep(id, &fixture.request, &fixture.response, secret);
         let kept = Self { registry: home.file("registry.json", &fixture.registry), home, fixture };
         kept.keep(&kept.fixture.order);
         kept
@@ -39,7 +35,7 @@ impl Kept {
 
     /// Keeps another record.
     pub fn keep(&self, order: &Value) {
-        self.home.file(&format!(".local/state/countersign/{}.record.json", self.fixture.order_id()), &order.to_string());
+        std::fs::write(self.home.kept(self.fixture.order_id(), "record.json"), order.to_string()).unwrap();
     }
 
     pub fn run(&self, arguments: &[&str]) -> Output {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use countersign::{Family, Hold, HtlcState, Leg};
+use countersign::{Family, Hold, HtlcState, Leg, Refusal};
 use serde::Serialize;
 
 use super::kept::{KeptOrder, Outcome, Path, Purpose, Sendable};
@@ -58,8 +58,8 @@ pub enum Status {
     Refunding,
     /// The record was refused. The secret stays; what is on chain is followed.
     Refused {
-        /// The refusal.
-        reason: String,
+        /// Why.
+        refusal: Refusal,
     },
     /// The source is redeemed and the owner was not paid, and cannot be any more.
     Lost,
@@ -302,7 +302,7 @@ impl Order<'_> {
     fn unpaid(&self) -> Decision {
         let is_signed = self.kept.signed(Purpose::Funding).is_some();
         match &self.observed.record {
-            RecordView::Refused(refusal) => return rest(Status::Refused { reason: refusal.to_string() }),
+            RecordView::Refused(refusal) => return rest(Status::Refused { refusal: refusal.clone() }),
             // Nothing is paid on what was true some time ago.
             RecordView::Unknown(_) => return rest(if is_signed { Status::Paying } else { Status::Unsigned }),
             RecordView::Verified(_) => {}
@@ -353,7 +353,7 @@ impl Order<'_> {
             if self.source_has_run_out() {
                 return self.refund(&refusal.to_string());
             }
-            return rest(Status::Refused { reason: refusal.to_string() });
+            return rest(Status::Refused { refusal: refusal.clone() });
         }
         if self.source_has_run_out() {
             return self.refund("the solver did not pay in time");

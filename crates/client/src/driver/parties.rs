@@ -98,8 +98,13 @@ pub enum OwnerError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The signer failed, or the owner said no.
-    #[error("{0}")]
-    Failed(String),
+    #[error("{message}")]
+    Failed {
+        /// A stable name, of the owner's side.
+        code: &'static str,
+        /// Why, for people.
+        message: String,
+    },
 }
 
 /// Nobody is there to sign: for watching orders that were signed before.
