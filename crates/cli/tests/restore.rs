@@ -22,11 +22,12 @@ use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
-use countersign_client::Secret;
+use countersign_client::driver::StoreError;
+use countersign_client::{Secret, StoredSwap};
 use countersign_store::Store;
 use countersign_store::backup::RESTORE_SKIP;
 use home::{Home, out, said};
-use kept::{mended, wallet};
+use kept::{derived, mended, wallet};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Server};
 
@@ -137,11 +138,15 @@ fn a_restored_order_is_listed_and_ends_without_the_service() {
     assert_eq!((&listed["order_id"], &listed["stage"], &listed["secret_kept"]), (&json!(id), &json!("restored"), &json!(true)));
     assert_eq!(listed["next"], format!("countersign order show {id}"));
     assert_eq!(listed["then"], json!([format!("countersign redeem --self {id}"), format!("countersign refund --self {id}")]));
-    let (context, key) = wallet("evm", None);
-    let (context, key) = (home.file("wallet.json", &context.to_string()), home.file("key.txt", &key));
+    let (mut context, _) = wallet("evm", None);
+    context.as_object_mut().unwrap().remove("sender");
+    let context = home.file("wallet.json", &context.to_string());
+    let key = home.file("redeem.txt", &derived("destination owner of evm-record-evm-v2"));
+    let refund_key = Fixture::load("evm-record-evm-v2").wallet["secret_key"].as_str().unwrap().to_owned();
+    let refund_key = home.file("refund.txt", &refund_key);
     let secret = Vector::at(2).text("/secret").to_owned();
-    for (command, has_secret) in [("redeem", true), ("refund", false)] {
-        let shown = json(&[command, "--self", &id, "--registry", &registry, "--wallet", &context, "--key-file", &key]);
+    for (command, key, has_secret) in [("redeem", &key, true), ("refund", &refund_key, false)] {
+        let shown = json(&[command, "--self", &id, "--registry", &registry, "--wallet", &context, "--key-file", key]);
         assert_eq!((&shown["record_verified"], &shown["role"]), (&json!(false), &json!(command)), "{shown}");
         let bytes = shown["transactions"][0]["bytes"].as_str().unwrap();
         assert_eq!(bytes.contains(&secret), has_secret);
@@ -248,6 +253,31 @@ fn two_orders_of_one_secret_are_restored_only_by_name() {
     let next = store.next_index().unwrap();
     let again = restored(&home, &server.base, &["--from-owner", OWNER]);
     assert!(ids(&again, "restored").is_empty() && store.next_index().unwrap() == next, "{again}");
+}
+
+/// What was found again is used up: neither its secret nor its id begins another order.
+#[test]
+fn a_restored_secret_and_id_begin_no_other_order() {
+    let home = Home::new("restore-used");
+    let (vector, id) = (Vector::at(2), "a2".repeat(32));
+    let server = service(vec![order(2, "a2")]);
+    restored(&home, &server.base, &["--from-owner", OWNER]);
+    let calls = server.seen().len();
+    let state = home.path.join("state").to_str().unwrap().to_owned();
+    let registry = home.file("registry.json", &support::registry_text());
+    let secret = home.file("secret.txt", vector.text("/secret"));
+    let arguments = ["order", "create", "--registry", &registry, "--state", &state, "--from", "base:eth", "--from-owner", OWNER];
+    let more = ["--amount", "1 eth", "--to", "arbitrum:eth", "--to-owner", OWNER, "--receive", "0.9 eth", "--secret-file", &secret];
+    let output = home.run(&server.base, &[&arguments[..], &more].concat());
+    assert!(output.status.code() == Some(2) && said(&output).contains(&format!("that of order {id}")), "{}", said(&output));
+    assert_eq!(server.seen().len(), calls);
+
+    let fixture = Fixture::with_secret(&Vector::at(1).secret());
+    let mut response = fixture.response.clone();
+    response["result"]["order_id"] = json!(id);
+    let swap = StoredSwap::new(fixture.create(), response.to_string()).unwrap();
+    let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &swap, None);
+    assert_eq!(created, Err(StoreError::Exists(id)));
 }
 
 #[test]
