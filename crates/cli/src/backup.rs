@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     if json {
         show::json(&written)?;
     } else {
-        show::field("backup", &format!("{}, {orders} orders", args.file.display()))?;
+        show::field("backup", &format!("{}, {}", args.file.display(), show::count(orders, "order")))?;
         for LeftOut { path, reason } in &written.left_out {
             show::field("left out", &text::escape_untrusted(&format!("{path}: {reason}")))?;
         }
@@ -93,7 +93,7 @@ pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, j
     if json {
         show::json(&Restored { ok: true, state: &path, orders, next_index })?;
     } else {
-        show::field("restored", &format!("{orders} orders into {}", path.display()))?;
+        show::field("restored", &format!("{} into {}", show::count(orders, "order"), path.display()))?;
         show::field("note", "use only one of the two state directories from now on: two would give one secret to two orders")?;
         show::field("next", "countersign orders")?;
     }

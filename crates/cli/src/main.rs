@@ -68,6 +68,10 @@ const EXAMPLES: &str = "Examples:
   countersign explain --registry registry.json --request request.json --response response.json
   countersign sign --registry registry.json --case case.json --key-file key.txt
   countersign batch --registry registry.json --threads 2 < cases.jsonl > results.jsonl
+  countersign orders
+
+What neither an argument nor the environment names comes from a configuration file, ~/.config/countersign/config.json (on Windows
+%APPDATA%\\countersign\\config.json): base_url, app_id or app_id_file, registry, policy, state, key_file, and owners by chain.
 
 Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read, 3 network or service (try again), 4 you have to do something
 first, 5 the funds are lost.";

@@ -172,6 +172,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 }
 
 fn print(orders: &[Row]) -> Result<(), Failure> {
+    if orders.is_empty() {
+        return Ok(show::field("orders", "none")?);
+    }
     let leg = |leg: &Leg| format!("{} {}", leg.whole_units.as_ref().unwrap_or(&leg.amount), leg.asset);
     let row = |row: &Row| match row {
         Row::Order(order) => vec![

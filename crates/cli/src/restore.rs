@@ -216,7 +216,7 @@ async fn list(client: &Client<Http>, filters: Vec<OrderFilter>) -> Result<Listed
             let id = OrderId::parse(&record.order_id)?.as_str().to_ascii_lowercase();
             listed.orders.insert(id, record);
         }
-        show::progress(&format!("{count} orders listed"));
+        show::progress(&format!("{} listed", show::count(count, "order")));
     }
     Ok(listed)
 }
@@ -366,7 +366,10 @@ impl Report<'_> {
             return Ok(show::json(self)?);
         }
         let cut = if self.complete { "" } else { "; the list was longer and was cut" };
-        show::field("restored", &format!("{} of {} listed orders into {}{cut}", self.restored.len(), self.listed, self.state.display()))?;
+        show::field(
+            "restored",
+            &format!("{} of {} into {}{cut}", self.restored.len(), show::count(self.listed, "listed order"), self.state.display()),
+        )?;
         for order in &self.restored {
             let secret = if order.secret { "with its secret" } else { "without a secret, which is not of this phrase" };
             let keys = if order.keys.is_empty() { String::new() } else { format!(", with the key of its {}", order.keys.join(" and ")) };
