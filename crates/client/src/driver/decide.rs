@@ -323,7 +323,7 @@ impl Order<'_> {
         let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
         // What was signed here is sent only from here, unless the owner was handed it to broadcast.
         let is_held = is_signed && self.means.source_connected;
-        if (is_absent && (is_held || !is_signed)) || is_held || self.is_late_by(GIVEN_UP_AFTER) && !is_signed {
+        if is_held || !is_signed && (is_absent || self.is_late_by(GIVEN_UP_AFTER)) {
             let outcome = Outcome::Expired;
             return act(Status::Ended { outcome }, Action::End(outcome));
         }

@@ -44,7 +44,6 @@ pub struct Malice {
 }
 
 /// One order, as the chains and the service have it. Times are of the virtual clock.
-
 struct Order {
     fixture: Fixture,
     secret: [u8; 32],
