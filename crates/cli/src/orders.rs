@@ -43,7 +43,19 @@ enum Row {
 #[derive(Serialize)]
 struct Unreadable {
     order_id: Option<String>,
-    error: String,
+    error: ReadError,
+}
+
+#[derive(Serialize)]
+struct ReadError {
+    code: &'static str,
+    message: String,
+}
+
+impl Unreadable {
+    const fn new(order_id: Option<String>, message: String) -> Self {
+        Self { order_id, error: ReadError { code: "order_unreadable", message } }
+    }
 }
 
 #[derive(Serialize)]
@@ -192,7 +204,7 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
     show::table(&["order", "pay", "get", "state", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
     for row in orders {
         if let Row::Unreadable(Unreadable { order_id, error }) = row {
-            show::field("cannot be read", &text::escape_untrusted(&format!("{}: {error}", order_id.as_deref().unwrap_or("?"))))?;
+            show::field("cannot be read", &text::escape_untrusted(&format!("{}: {}", order_id.as_deref().unwrap_or("?"), error.message)))?;
         }
     }
     Ok(())
@@ -203,10 +215,10 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
     let order = match order {
         Ok(order) => order,
         Err(error) => {
-            return Some(Row::Unreadable(Unreadable { order_id: None, error: format!("{}; {}", input::chain(&error), error.advice()) }));
+            return Some(Row::Unreadable(Unreadable::new(None, format!("{}; {}", input::chain(&error), error.advice()))));
         }
     };
-    let failed = |error: String| Some(Row::Unreadable(Unreadable { order_id: Some(order.id().to_owned()), error }));
+    let failed = |message: String| Some(Row::Unreadable(Unreadable::new(Some(order.id().to_owned()), message)));
     let id = match OrderId::parse(order.id()) {
         Ok(id) => id,
         Err(error) => return failed(input::chain(&error)),
@@ -220,7 +232,9 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
         (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, registry))),
         (Err(failure), _) => failed(failure.message()),
         (Ok(None), Ok(documents)) if documents.is_empty() => None,
-        (Ok(None), Ok(_)) => failed("its creation or its restoring was interrupted; this program has paid nothing for it".to_owned()),
+        (Ok(None), Ok(_)) => failed(
+            "its creation or restoring was interrupted: nothing was paid from here; restore it again, or remove its directory".to_owned(),
+        ),
         (Ok(None), Err(error)) => failed(input::chain(&error)),
     }
 }

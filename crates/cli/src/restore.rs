@@ -137,6 +137,8 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
             report.not_restored.push(NotRestored { order_id: id.clone(), reason: "it is kept already".to_owned() });
         }
     }
+    let without_id = listed.without_id.into_iter();
+    report.not_restored.extend(without_id.map(|order_id| NotRestored { order_id, reason: "an order id has 64 hex digits".to_owned() }));
     report.print(json)?;
     Ok(OK)
 }
@@ -196,12 +198,14 @@ impl PhraseArgs {
 /// The orders that the service lists, by their ids in lower case.
 struct Listed {
     orders: BTreeMap<String, OrderRecord>,
+    /// What the service calls the ids of orders, and is not an id.
+    without_id: BTreeSet<String>,
     /// Whether there are more.
     is_cut: bool,
 }
 
 async fn list(client: &Client<Http>, filters: Vec<OrderFilter>) -> Result<Listed, Failure> {
-    let mut listed = Listed { orders: BTreeMap::new(), is_cut: false };
+    let mut listed = Listed { orders: BTreeMap::new(), without_id: BTreeSet::new(), is_cut: false };
     for filter in filters {
         let mut orders = pin!(client.all_orders(filter));
         let mut count = 0_usize;
@@ -212,9 +216,11 @@ async fn list(client: &Client<Http>, filters: Vec<OrderFilter>) -> Result<Listed
             }
             count = count.saturating_add(1);
             let record = record?;
-            // What is no id cannot be kept, and an order that can be paid has one.
-            let id = OrderId::parse(&record.order_id)?.as_str().to_ascii_lowercase();
-            listed.orders.insert(id, record);
+            // One order without a valid id must not keep the others from being restored.
+            match OrderId::parse(&record.order_id) {
+                Ok(id) => drop(listed.orders.insert(id.as_str().to_ascii_lowercase(), record)),
+                Err(_) => drop(listed.without_id.insert(record.order_id)),
+            }
         }
         show::progress(&format!("{} listed", show::count(count, "order")));
     }
@@ -323,8 +329,8 @@ impl<'r> Search<'r> {
 pub(crate) fn owner_key(record: &OrderRecord, leg: Leg) -> Option<&str> {
     let swap: &SwapRecord = leg.of(record);
     let party = if leg == Leg::Source { &swap.initiator } else { &swap.redeemer };
-    // The party is an address, which the delegate replaces, or in old records the key itself. Keys on account chains begin with 0x or
-    // are no hex, so that nothing else is taken for one.
+    // The party is an address, and the delegate is the key. In old records the party itself is the key. Accounts of other chains begin
+    // with 0x or are not hex, so none of them is mistaken for a key.
     [swap.delegate.as_deref(), Some(party.as_str())].into_iter().flatten().find_map(|text| {
         let digits = if text.len() == 66 { text.get(2..).unwrap_or_default() } else { text };
         (digits.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(digits)

@@ -75,8 +75,14 @@ impl State {
     }
 
     pub(crate) fn load(&self, id: &OrderId) -> Result<KeptOrder, Failure> {
-        self.find(id)?.ok_or_else(|| {
-            usage(format_args!("nothing is kept of order {id}: it was created elsewhere, or --state names another directory"))
+        if let Some(kept) = self.find(id)? {
+            return Ok(kept);
+        }
+        Err(match self.restored(id)? {
+            Some(_) => usage(format_args!(
+                "order {id} was restored from the rescue phrase, without its request and response: end it with redeem --self or refund --self"
+            )),
+            None => usage(format_args!("nothing is kept of order {id}: it was created elsewhere, or --state names another directory")),
         })
     }
 

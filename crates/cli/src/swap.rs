@@ -16,6 +16,7 @@ use crate::{OK, service, show, state};
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
       --to bitcoin:btc --to-owner bc1... --wallet wallet.json --key-file key.txt
+  countersign swap --from ethereum:usdc --amount '1.5 usdc' --to bitcoin:btc --wallet wallet.json   # the rest from the configuration file
   countersign swap ... --dry-run                      # quotes and checks, creates and signs nothing
   countersign swap --registry registry.json --resume 4784d9c7...   # continues where an earlier run ended
 

@@ -154,11 +154,11 @@ fn an_order_that_cannot_be_read_is_listed_and_hides_no_other() {
     assert_eq!(shown.len(), 6);
     for id in &ids[..4] {
         let order = shown.iter().find(|order| order["order_id"] == *id).unwrap();
-        assert!(order["error"].is_string() && order["stage"].is_null(), "{order}");
+        assert!(order["error"]["code"] == "order_unreadable" && order["stage"].is_null(), "{order}");
         assert!(!order.to_string().contains("not a secret"));
     }
     assert!(shown.iter().any(|order| order["order_id"] == ids[4] && order["stage"] == "created"));
-    assert!(shown.iter().any(|order| order["error"].as_str().is_some_and(|error| error.contains(&"66".repeat(32)))));
+    assert!(shown.iter().any(|order| order["error"]["message"].as_str().is_some_and(|error| error.contains(&"66".repeat(32)))));
     let people = out(&kept.run(&[]));
     assert!(people.contains("cannot be read") && people.contains(&format!("countersign swap --resume {}", ids[4])), "{people}");
 }

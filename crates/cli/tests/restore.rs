@@ -99,8 +99,9 @@ fn ids(report: &Value, list: &str) -> Vec<String> {
 fn orders_are_found_on_every_page_and_by_every_index() {
     let home = Home::new("restore-pages");
     let foreign = Fixture::load("evm-record-evm-v2").order;
+    let nameless = order(1, "../");
     // The last one is beyond eighteen indices without an order.
-    let server = service(vec![order(0, "a0"), foreign.clone(), order(2, "a2"), order(1, "a1"), order(19, "af")]);
+    let server = service(vec![order(0, "a0"), foreign.clone(), order(2, "a2"), nameless, order(1, "a1"), order(19, "af")]);
     let report = restored(&home, &server.base, &["--from-owner", OWNER, "--to-owner", "0x4804d5d6114Ce275b29eD910c123051CB981dEB4"]);
     let asked: Vec<_> = server.lines();
     assert_eq!(asked.len(), 6, "{asked:?}");
@@ -109,6 +110,7 @@ fn orders_are_found_on_every_page_and_by_every_index() {
     let indices: Vec<_> = report["restored"].as_array().unwrap().iter().map(|order| order["index"].as_u64().unwrap()).collect();
     assert_eq!(indices, [0, 1, 2, 19]);
     assert!(report["restored"].as_array().unwrap().iter().all(|order| order["secret"] == true));
+    assert!(report["not_restored"][1]["reason"].as_str().unwrap().contains("order id"), "{report}");
     let not = &report["not_restored"][0];
     assert!(not["order_id"] == foreign["order_id"] && not["reason"].as_str().unwrap().contains("this phrase"), "{report}");
     // An index that the service does not know of may be used: the next one is far beyond.
@@ -151,6 +153,8 @@ fn a_restored_order_is_listed_and_ends_without_the_service() {
         let bytes = shown["transactions"][0]["bytes"].as_str().unwrap();
         assert_eq!(bytes.contains(&secret), has_secret);
     }
+    let resumed = home.run(NOWHERE, &["swap", "--resume", &id, "--registry", &registry, "--state", &state]);
+    assert!(resumed.status.code() == Some(2) && said(&resumed).contains("redeem --self"), "{}", said(&resumed));
     // The same with the record given: a fresher one than that of the list.
     let record = home.file("record.json", &order(2, "a2").to_string());
     let shown = json(&["redeem", "--self", &id, "--order", &record, "--registry", &registry, "--wallet", &context, "--key-file", &key]);
