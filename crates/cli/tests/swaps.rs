@@ -270,6 +270,59 @@ fn an_offer_that_pays_too_little_is_not_taken() {
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
 
+/// A quote is only a promise: the floor holds for what the order says, also in a run that does not name it again.
+#[test]
+fn a_floor_holds_for_the_record_and_in_later_runs() {
+    let whole = Whole::new("floor");
+    let mut service = whole.service.clone();
+    // The quote pays more than the order that the service then makes; the slippage that was asked for allows that.
+    let offered: u128 = service.fixture.request["destination"]["amount"].as_str().unwrap().parse().unwrap();
+    let better = (offered + 1_000).to_string();
+    service.fixture.request["destination"]["amount"] = json!(better);
+    let server = service.start();
+    let mut arguments = whole.begin.clone();
+    let at = arguments.iter().position(|argument| argument == "--at-least").unwrap();
+    arguments[at + 1] = better;
+    arguments.extend(["--slippage".to_owned(), "5000".to_owned()]);
+    for command in [&arguments, &whole.resume] {
+        let output = whole.run(&server.base, command);
+        assert!(output.status.code() == Some(1) && said(&output).contains("pays_too_little"), "{}", said(&output));
+    }
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+}
+
+#[test]
+fn a_quote_for_something_else_is_refused() {
+    for (leg, member, other) in [("source", "asset", "base:usdc"), ("source", "amount", "1"), ("destination", "asset", "arbitrum:usdc")] {
+        let whole = Whole::new(&format!("quote-{leg}-{member}"));
+        let mut service = whole.service.clone();
+        service.fixture.request[leg][member] = json!(other);
+        let server = service.start();
+        let output = whole.run(&server.base, &whole.begin);
+        assert!(output.status.code() == Some(1) && said(&output).contains("quote_mismatch"), "{leg} {member}: {}", said(&output));
+        assert!(server.seen().iter().all(|seen| seen.method == "GET"));
+    }
+}
+
+/// Only the owner's own look at the chain, or an explicit choice, lets the secret leave.
+#[test]
+fn without_evidence_the_program_asks_the_user() {
+    let whole = Whole::new("evidence");
+    let server = whole.service.start();
+    let mut arguments = whole.begin.clone();
+    arguments.retain(|argument| argument != "--trust-the-service");
+    let output = whole.run(&server.base, &arguments);
+    assert!(output.status.code() == Some(4) && said(&output).contains("evidence_needed"), "{}", said(&output));
+    let redeem = ["redeem", whole.service.fixture.order_id()].map(str::to_owned);
+    let registry = whole.home.path.join("registry.json").to_str().unwrap().to_owned();
+    let output = whole.run(&server.base, &[&redeem[..], &["--registry".to_owned(), registry]].concat());
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(server.seen().iter().all(|seen| !seen.text().contains(whole.secret.to_hex().as_str())));
+    // The secret never went out, so a later run can still give it away deliberately.
+    let output = whole.run(&server.base, &whole.resume);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
 #[test]
 fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
     let whole = Whole::new("held");

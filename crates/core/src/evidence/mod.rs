@@ -7,6 +7,8 @@
 mod judge;
 mod state;
 mod terms;
+#[cfg(test)]
+mod tests;
 
 pub use judge::{Difference, Funded, Hold};
 pub use state::{HtlcState, LockedHtlc, SeenAt};

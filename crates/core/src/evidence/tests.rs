@@ -1,0 +1,177 @@
+//! Each way in which a chain's answer can fall short of the verified terms.
+
+use countersign_chains::Account;
+use countersign_chains::address;
+use countersign_chains::{Family, Network};
+use ruint::aliases::U256;
+
+use super::{Funded, Hold, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
+use crate::report::Code;
+use crate::trust::{Finality, FinalityRule};
+use crate::wire::{AssetId, SecretHash};
+
+const NOW: u64 = 1_700_000_000;
+const RULE: FinalityRule = FinalityRule::new(Finality::Depth(2), 2, 6);
+
+fn account(digit: char) -> Account {
+    let network = Network::parse("evm:1").unwrap();
+    address::parse(&network, &format!("0x{}", digit.to_string().repeat(40))).unwrap()
+}
+
+fn leg() -> HtlcTerms {
+    HtlcTerms {
+        chain: "ethereum".to_owned(),
+        family: Family::Evm,
+        asset: AssetId::parse("ethereum:usdc").unwrap(),
+        htlc: Some(account('9')),
+        token: Some("0xtoken".to_owned()),
+        swap_id: "ab".repeat(32),
+        swap_id_recomputed: true,
+        initiator: account('1'),
+        redeemer: account('2'),
+        amount: U256::from(1_000),
+        timelock: 100,
+        secret_hash: SecretHash([7; 32]),
+    }
+}
+
+fn terms() -> VerifiedTerms {
+    VerifiedTerms { order_id: "cd".repeat(32), source: leg(), destination: leg() }
+}
+
+fn locked() -> LockedHtlc {
+    LockedHtlc::new(account('1'), account('2'), U256::from(1_000), 100, 10).with_token(Some("0xtoken".to_owned()))
+}
+
+fn seen() -> SeenAt {
+    SeenAt::new(50, "ee", NOW, 2)
+}
+
+fn judge(locked: LockedHtlc, seen: &SeenAt, rule: FinalityRule) -> Result<Funded, Hold> {
+    Funded::judge(&terms(), &HtlcState::Locked(locked), seen, &rule, NOW)
+}
+
+#[test]
+fn a_payment_as_verified_is_a_proof_for_its_order() {
+    let funded = judge(locked(), &seen(), RULE).unwrap();
+    assert_eq!((funded.order_id(), funded.left(), funded.seen()), ("cd".repeat(32).as_str(), 90, &seen()));
+    assert!(judge(LockedHtlc { amount: U256::from(1_001), ..locked() }, &seen(), RULE).is_ok(), "more than was promised");
+}
+
+#[test]
+fn every_term_on_chain_is_the_verified_one() {
+    let other = [
+        ("initiator", LockedHtlc { initiator: account('3'), ..locked() }),
+        ("redeemer", LockedHtlc { redeemer: account('3'), ..locked() }),
+        ("amount", LockedHtlc { amount: U256::from(999), ..locked() }),
+        ("token", locked().with_token(Some("0xother".to_owned()))),
+        ("token", locked().with_token(None)),
+        ("timelock", LockedHtlc { timelock: 99, ..locked() }),
+        ("timelock", LockedHtlc { timelock: 101, ..locked() }),
+        ("secret hash", locked().with_secret_hash(SecretHash([8; 32]))),
+    ];
+    for (what, locked) in other {
+        let hold = judge(locked, &seen(), RULE).unwrap_err();
+        assert!(matches!(&hold, Hold::Differs(difference) if difference.what == what) && !hold.may_end(), "{what}: {hold}");
+    }
+    assert_eq!(judge(locked().with_covered(false), &seen(), RULE), Err(Hold::NotCovered));
+}
+
+#[test]
+fn a_hash_that_nothing_shows_cannot_be_judged() {
+    let mut terms = terms();
+    terms.destination.swap_id_recomputed = false;
+    let judge = |locked| Funded::judge(&terms, &HtlcState::Locked(locked), &seen(), &RULE, NOW);
+    assert!(matches!(judge(locked()), Err(Hold::Unclear(_))));
+    assert!(judge(locked().with_secret_hash(SecretHash([7; 32]))).is_ok());
+}
+
+#[test]
+fn finality_is_what_the_rule_says() {
+    let marked = |depth, safe, finalized| SeenAt::new(50, "ee", NOW, depth).with_marks(safe, finalized);
+    let rule = |finality| FinalityRule::new(finality, 2, 6);
+    for (finality, seen, is_final) in [
+        (Finality::Depth(2), marked(0, false, false), false),
+        (Finality::Depth(2), marked(1, true, true), false),
+        (Finality::Depth(2), marked(2, false, false), true),
+        (Finality::Safe, marked(90, false, false), false),
+        (Finality::Safe, marked(1, true, false), true),
+        (Finality::Safe, marked(0, true, true), false),
+        (Finality::Finalized, marked(90, true, false), false),
+        (Finality::Finalized, marked(1, false, true), true),
+    ] {
+        let result = judge(locked(), &seen, rule(finality));
+        assert_eq!(result.is_ok(), is_final, "{finality} {seen:?}");
+        assert!(is_final || matches!(result, Err(Hold::NotFinal { .. })));
+    }
+}
+
+#[test]
+fn a_starknet_payment_has_to_stand_for_a_while() {
+    let mut terms = terms();
+    terms.destination.family = Family::Starknet;
+    let rule = FinalityRule::new(Finality::Safe, 30, 6);
+    let judge = |elapsed, seen: SeenAt| Funded::judge(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
+    assert!(matches!(judge(29, seen().with_marks(true, false)), Err(Hold::NotFinal { .. })));
+    assert!(judge(30, seen().with_marks(true, false)).is_ok());
+    assert!(judge(1, seen().with_marks(true, true)).is_ok());
+}
+
+#[test]
+fn the_margin_is_counted_in_the_chains_own_unit() {
+    for (elapsed, left) in [(93, 7), (94, 6), (95, 5), (100, 0), (u64::MAX, 0)] {
+        let result = judge(LockedHtlc { elapsed, ..locked() }, &seen(), RULE);
+        match result {
+            Ok(funded) => assert_eq!((funded.left(), left > 6), (left, true)),
+            Err(hold) => {
+                assert_eq!(hold, Hold::NoTime { left, needed: 6, unit: "blocks" });
+                assert!(left <= 6 && !hold.may_end());
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_unclear_releases_a_secret() {
+    let judge = |state: &HtlcState, seen: &SeenAt, now| Funded::judge(&terms(), state, seen, &RULE, now).unwrap_err();
+    let locked = HtlcState::Locked(locked());
+    assert_eq!(judge(&HtlcState::Absent, &seen(), NOW), Hold::NotFunded);
+    assert_eq!(judge(&HtlcState::Redeemed { secret: None, transaction: None }, &seen(), NOW), Hold::Redeemed);
+    assert_eq!(judge(&HtlcState::Refunded { transaction: None }, &seen(), NOW), Hold::Refunded);
+    let unclear = judge(&HtlcState::Unclear("a\u{202e}b".to_owned()), &seen(), NOW);
+    assert!(!unclear.to_string().contains('\u{202e}') && unclear.may_end());
+    assert_eq!(judge(&locked, &seen().with_agreement(1, 2), NOW), Hold::Disagree { agreed: 1, needed: 2 });
+    assert_eq!(judge(&locked, &seen().with_agreement(0, 0), NOW), Hold::Disagree { agreed: 0, needed: 1 });
+    // The caller's clock makes an answer too old; it never makes room.
+    assert_eq!(judge(&locked, &seen(), NOW + 601), Hold::Stale { seconds: 601 });
+    assert!(Funded::judge(&terms(), &locked, &seen(), &RULE, 0).is_ok());
+}
+
+#[test]
+fn terms_never_change() {
+    let first = terms();
+    assert!(first.check_unchanged(&first).is_ok());
+    let changes: [(&str, fn(&mut HtlcTerms)); 9] = [
+        ("chain", |leg| leg.chain = "base".to_owned()),
+        ("token", |leg| leg.token = None),
+        ("chain", |leg| leg.htlc = Some(account('8'))),
+        ("initiator", |leg| leg.initiator = account('5')),
+        ("redeemer", |leg| leg.redeemer = account('5')),
+        ("amount", |leg| leg.amount = U256::from(999)),
+        ("timelock", |leg| leg.timelock = 99),
+        ("secret_hash", |leg| leg.secret_hash = SecretHash([9; 32])),
+        ("swap_id", |leg| leg.swap_id = "ff".repeat(32)),
+    ];
+    for (member, change) in changes {
+        for is_source in [true, false] {
+            let mut later = first.clone();
+            change(if is_source { &mut later.source } else { &mut later.destination });
+            let refusal = first.check_unchanged(&later).unwrap_err();
+            let leg = if is_source { "source_swap" } else { "destination_swap" };
+            assert_eq!((refusal.code(), refusal.location()), (Code::RecordChanged, format!("/order/{leg}/{member}").as_str()));
+        }
+    }
+    let mut later = first.clone();
+    later.order_id = "00".repeat(32);
+    assert_eq!(first.check_unchanged(&later).unwrap_err().location(), "/order/order_id");
+}
