@@ -48,6 +48,8 @@ pub(crate) struct Terminal {
     /// The wallet context, as JSON.
     pub(crate) wallet: Option<Zeroizing<Vec<u8>>>,
     pub(crate) key: Option<Zeroizing<String>>,
+    /// The key of the configuration file, if neither a key was named nor the wallet context has one.
+    pub(crate) configured_key: Option<Zeroizing<String>>,
     /// Signs without asking.
     pub(crate) yes: bool,
     /// The token approval is on chain already.
@@ -98,7 +100,8 @@ impl Terminal {
         let wallet = Node::root(&wallet, "/wallet");
         let mut unsigned = countersign_batch::prepare(order, wallet)?;
         let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
-        let Some(key) = self.key.as_deref().map(String::as_str).or(in_wallet) else {
+        let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
+        let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
             Accepted::prepared(&unsigned).print(self.json)?;
             let is_deposit = order.family() == Family::Bitcoin;
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });

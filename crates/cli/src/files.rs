@@ -1,4 +1,4 @@
-//! Replaces files atomically.
+//! Replaces files atomically, and creates files that must not exist.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -23,6 +23,23 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Result<(), F
     let beside = Path::new(&beside);
     let written = write(beside, bytes, access).and_then(|()| fs::rename(beside, path)).and_then(|()| sync_directory(path));
     written.map_err(|error| usage(format_args!("{}: {error}", path.display())))
+}
+
+/// Writes a file that must not exist, for the user alone. It is on disk when this returns; what could not be written as a whole is
+/// removed.
+pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: io::Error| usage(format_args!("{}: {error}", path.display()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path).map_err(failed)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| sync_directory(path));
+    written.map_err(|error| {
+        // Best effort: the error is reported in any case.
+        let _ = fs::remove_file(path);
+        failed(error)
+    })
 }
 
 fn write(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {

@@ -13,9 +13,10 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::drive::{self, TrustFlags};
-use crate::input::{self, Failure, KeyArgs, TrustArgs, usage};
+use crate::input::{Failure, KeyArgs, TrustArgs, configured_key, usage};
 use crate::recover::LegRecovery;
-use crate::{OK, recover, service, show, state};
+use crate::state::Restored;
+use crate::{OK, recover, restore, service, show, state};
 
 pub(crate) const REFUND_EXAMPLES: &str = "Examples:
   countersign refund <order id>
@@ -42,12 +43,8 @@ pub(crate) struct RefundArgs {
     service: service::ServiceArgs,
     #[command(flatten)]
     state: state::StateArgs,
-    /// The registry that the wallet has pinned; needed with --self.
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_REGISTRY")]
-    registry: Option<PathBuf>,
-    /// The wallet's limits. By default the documented ones.
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_POLICY")]
-    policy: Option<PathBuf>,
+    #[command(flatten)]
+    trust: TrustArgs,
     #[command(flatten)]
     own: SelfArgs,
     /// The order's id.
@@ -82,7 +79,7 @@ pub(crate) struct RedeemArgs {
     /// Reads the secret from a file of 64 hex digits. By default it is the one that was kept when the order was created.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// The order's id; it must have been created here, unless --order names its record.
+    /// The order's id; it must have been created or restored here, unless --order names its record.
     id: String,
 }
 
@@ -122,16 +119,11 @@ fn done(id: &OrderId, what: &str, answer: &Answer<Option<String>>, json: bool) -
 
 pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
     if args.own.by_self {
-        let registry = args.registry.as_deref().ok_or_else(|| usage("no registry: name the pinned one with --registry"))?;
-        let policy = match &args.policy {
-            Some(path) => Policy::from_json(&input::read(path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))?,
-            None => Policy::default(),
-        };
-        let registry = input::registry(registry)?;
+        let (registry, policy) = args.trust.read()?;
         let state = args.state.open()?;
         let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
-        let key = kept.derived_key(Leg::Source, &registry, &state)?;
-        let recovery = LegRecovery::new(&kept.record, Leg::Source, None, &registry)?.with_derived_key(key);
+        let key = kept.signing_key(Leg::Source, &registry, &state)?;
+        let recovery = LegRecovery::new(&kept.record, Leg::Source, None, &registry)?.with_default_key(key);
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
     }
     args.own.signing.check_unused()?;
@@ -149,8 +141,8 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
             Some(path) => recover::read_secret(path)?,
             None => kept.secret()?,
         };
-        let key = kept.derived_key(Leg::Destination, &registry, &state)?;
-        let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), &registry)?.with_derived_key(key);
+        let key = kept.signing_key(Leg::Destination, &registry, &state)?;
+        let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), &registry)?.with_default_key(key);
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
     }
     args.own.signing.check_unused()?;
@@ -178,7 +170,10 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
 
 /// What is known of an order without asking the service.
 struct Kept {
+    id: OrderId,
     order: Option<KeptOrder>,
+    /// What was rebuilt from the rescue phrase, where the order was not created here.
+    restored: Option<Restored>,
     record: OrderRecord,
     /// The warnings of a record that was verified against the kept request and response; `None` if these are not kept.
     warnings: Option<Warnings>,
@@ -188,17 +183,18 @@ impl Kept {
     /// Reads the record and verifies it again where the order was created here.
     fn read(id: &str, own: &SelfArgs, state: &state::State, registry: &Registry, policy: &Policy) -> Result<Self, Failure> {
         let id = OrderId::parse(id)?;
-        let record = match &own.order {
-            Some(path) => Some(state::read_record(path)?),
-            None => state.record(&id)?,
+        let (kept, restored) = (state.find(&id)?, state.restored(&id)?);
+        let record = match (&own.order, &restored) {
+            (Some(path), _) => Some(state::read_record(path)?),
+            (None, Some(restored)) => Some(restored.record.clone()),
+            (None, None) => state.record(&id)?,
         };
-        let kept = state.find(&id)?;
         let record = record.ok_or_else(|| usage("no record of this order is kept here: name one with --order"))?;
         if !record.order_id.eq_ignore_ascii_case(id.as_str()) {
             let refusal = Refusal::new(Code::RecordMismatch, "/order/order_id");
             return Err(refusal.with_expected(id.as_str()).with_actual(&record.order_id).into());
         }
-        let Some(order) = kept else { return Ok(Self { order: None, record, warnings: None }) };
+        let Some(order) = kept else { return Ok(Self { id, order: None, restored, record, warnings: None }) };
         let text = serde_json::to_vec(&record).map_err(usage)?;
         let verify = |record: &[u8]| {
             let proposal = Proposal::new(order.swap.request(), order.swap.response()).with_record(record);
@@ -209,32 +205,42 @@ impl Kept {
         if let Some(first) = &order.record {
             verify(first)?.terms.check_unchanged(&verified.terms)?;
         }
-        Ok(Self { order: Some(order), record: verified.record, warnings: Some(verified.warnings) })
+        Ok(Self { id, order: Some(order), restored, record: verified.record, warnings: Some(verified.warnings) })
     }
 
     /// Returns the kept secret. A record by itself could name the hash of another order, whose secret must not leave under
-    /// this one: the kept request has to name the hash, which the verified record then has too.
+    /// this one: the kept request has to name the hash, which the verified record then has too. The request of a rebuilt order is
+    /// lost; its hash was found to be that of the order's own index, and of no other order.
     fn secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
-        let secret = self.order.as_ref().and_then(KeptOrder::own_secret);
+        let restored = self.restored.as_ref().and_then(|restored| restored.secret.as_ref());
+        let secret = self.order.as_ref().and_then(KeptOrder::own_secret).or(restored);
         let secret = secret.ok_or_else(|| usage("the order's secret is not kept here: name --secret-file"))?;
         Ok(Zeroizing::new(*secret.expose()))
     }
 
-    /// Returns the owner's key that was derived for a leg on a Bitcoin-like chain; `None` where the key is another.
-    fn derived_key(&self, leg: Leg, registry: &Registry, state: &state::State) -> Result<Option<Zeroizing<String>>, Failure> {
-        let Some(order) = &self.order else { return Ok(None) };
+    /// Returns the key that signs where none is named: on a Bitcoin-like chain the one that was derived for the leg, if the order names
+    /// it; on the others that of the configuration file.
+    fn signing_key(&self, leg: Leg, registry: &Registry, state: &state::State) -> Result<Option<Zeroizing<String>>, Failure> {
         let is_bitcoin = registry.family(leg.of(&self.record).asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
-        let index = if is_bitcoin { state.index(order.swap.id())? } else { None };
+        if !is_bitcoin {
+            return configured_key();
+        }
+        let is_kept = self.order.is_some() || self.restored.is_some();
+        let index = if is_kept { state.index(&self.id)? } else { None };
         let Some(index) = index else { return Ok(None) };
         let rescue = state.rescue()?;
-        let request = order.swap.request();
-        let (key, delegate) = match leg {
-            Leg::Source => (rescue.refund_key(index), &request.source.delegate),
-            _ => (rescue.redeem_key(index), &request.destination.delegate),
+        let request = self.order.as_ref().map(|order| order.swap.request());
+        let (key, requested) = match leg {
+            Leg::Source => (rescue.refund_key(index), request.map(|request| &request.source.delegate)),
+            _ => (rescue.redeem_key(index), request.map(|request| &request.destination.delegate)),
         };
         let key = key.map_err(usage)?;
-        // The user may have named another key.
-        let is_named = delegate.as_ref().is_some_and(|delegate| delegate.eq_ignore_ascii_case(&key.public_key()));
+        // The user may have named another key. Without the request only the record tells.
+        let delegate = match requested {
+            Some(delegate) => delegate.as_deref(),
+            None => restore::owner_key(&self.record, leg),
+        };
+        let is_named = delegate.is_some_and(|delegate| delegate.eq_ignore_ascii_case(&key.public_key()));
         Ok(is_named.then(|| Zeroizing::new(hex::encode(key.expose()))))
     }
 }

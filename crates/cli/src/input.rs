@@ -12,6 +12,8 @@ use countersign::{Code, Policy, Refusal, Registry};
 use countersign_batch::Case;
 use zeroize::Zeroizing;
 
+use crate::config::Config;
+
 /// Why a command ended early.
 pub(crate) enum Failure {
     /// The order was refused.
@@ -48,6 +50,19 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Returns what went wrong, in one sentence.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Refused(refusal) | Self::RefusedCase(_, refusal) => refusal.to_string(),
+            Self::Usage(message)
+            | Self::Held { message, .. }
+            | Self::Network { message, .. }
+            | Self::NeedsUser { message, .. }
+            | Self::Lost(message) => message.clone(),
+            Self::Closed => "the output is closed".to_owned(),
+        }
+    }
+
     /// Adds what may have happened and how to go on to a failure of the network.
     pub(crate) fn with_advice(self, advice: impl Display) -> Self {
         match self {
@@ -115,22 +130,45 @@ pub(crate) fn usage(message: impl Display) -> Failure {
 /// What the wallet trusts.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
-    /// The registry that the wallet has pinned.
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_REGISTRY")]
-    registry: PathBuf,
-    /// The wallet's limits. By default the documented ones.
+    #[command(flatten)]
+    registry: RegistryArgs,
+    /// The wallet's limits. By default those of the configuration file, or the documented ones.
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_POLICY")]
     policy: Option<PathBuf>,
 }
 
+/// The pinned registry.
+#[derive(Args)]
+pub(crate) struct RegistryArgs {
+    /// The registry that the wallet has pinned. By default that of the configuration file.
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_REGISTRY")]
+    registry: Option<PathBuf>,
+}
+
 impl TrustArgs {
     pub(crate) fn read(&self) -> Result<(Registry, Policy), Failure> {
-        let registry = registry(&self.registry)?;
+        let registry = self.registry.read()?.ok_or_else(|| {
+            usage("no registry: name the pinned one with --registry, COUNTERSIGN_REGISTRY, or registry in the configuration file")
+        })?;
         let policy = match &self.policy {
-            Some(path) => Policy::from_json(&read(path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))?,
+            Some(path) => Some(path.clone()),
+            None => Config::read()?.policy,
+        };
+        let policy = match policy {
+            Some(path) => Policy::from_json(&read(&path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))?,
             None => Policy::default(),
         };
         Ok((registry, policy))
+    }
+}
+
+impl RegistryArgs {
+    /// Reads the registry; `None` if nothing names one.
+    pub(crate) fn read(&self) -> Result<Option<Registry>, Failure> {
+        match &self.registry {
+            Some(path) => registry(path).map(Some),
+            None => Config::read()?.registry.as_deref().map(registry).transpose(),
+        }
     }
 }
 
@@ -262,9 +300,10 @@ pub(crate) struct KeyArgs {
 impl KeyArgs {
     /// Reads the key's text, without surrounding whitespace; `None` if no source was named.
     pub(crate) fn read(&self) -> Result<Option<Zeroizing<String>>, Failure> {
-        let bytes = if let Some(path) = &self.key_file {
-            read(path)?
-        } else if let Some(name) = &self.key_env {
+        if let Some(path) = &self.key_file {
+            return key_from(path).map(Some);
+        }
+        let bytes = if let Some(name) = &self.key_env {
             let value = std::env::var(name).map_err(|_| usage(format_args!("the environment variable {name} holds no text")))?;
             Zeroizing::new(value.into_bytes())
         } else if self.key_stdin {
@@ -272,9 +311,23 @@ impl KeyArgs {
         } else {
             return Ok(None);
         };
-        let text = std::str::from_utf8(&bytes).map_err(|_| usage("the key is not text"))?;
-        Ok(Some(Zeroizing::new(text.trim().to_owned())))
+        key_text(&bytes).map(Some)
     }
+}
+
+/// Reads the key of the configuration file. For commands that sign in any case, never for those that print what an external signer
+/// has to sign.
+pub(crate) fn configured_key() -> Result<Option<Zeroizing<String>>, Failure> {
+    Config::read()?.key_file.as_deref().map(key_from).transpose()
+}
+
+fn key_from(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    key_text(&read(path)?)
+}
+
+fn key_text(bytes: &[u8]) -> Result<Zeroizing<String>, Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|_| usage("the key is not text"))?;
+    Ok(Zeroizing::new(text.trim().to_owned()))
 }
 
 /// Reads a file, or stdin for `-`, up to the size of the largest document that is parsed.

@@ -2,8 +2,11 @@
 
 mod accepted;
 mod affiliate;
+mod amount;
 mod attach;
+mod backup;
 mod batch;
+mod config;
 mod demo;
 mod drive;
 mod explain;
@@ -12,10 +15,13 @@ mod finish;
 mod input;
 mod lists;
 mod order;
+mod orders;
 mod prepare;
+mod prompt;
 mod quote;
 mod recover;
 mod registry;
+mod restore;
 mod service;
 mod show;
 mod sign;
@@ -62,6 +68,10 @@ const EXAMPLES: &str = "Examples:
   countersign explain --registry registry.json --request request.json --response response.json
   countersign sign --registry registry.json --case case.json --key-file key.txt
   countersign batch --registry registry.json --threads 2 < cases.jsonl > results.jsonl
+  countersign orders
+
+What neither an argument nor the environment names comes from a configuration file, ~/.config/countersign/config.json (on Windows
+%APPDATA%\\countersign\\config.json): base_url, app_id or app_id_file, registry, policy, state, key_file, and owners by chain.
 
 Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read, 3 network or service (try again), 4 you have to do something
 first, 5 the funds are lost.";
@@ -95,6 +105,15 @@ enum Command {
     /// Creates, shows, lists and follows orders.
     #[command(subcommand)]
     Order(order::Command),
+    /// Lists the orders that are kept here: how far each is, and what to do next. No network.
+    #[command(after_help = orders::EXAMPLES)]
+    Orders(orders::Args),
+    /// Writes everything that is kept into one encrypted file.
+    #[command(after_help = backup::EXAMPLES)]
+    Backup(backup::Args),
+    /// Restores what is kept from a backup, or finds the orders of a rescue phrase again.
+    #[command(after_help = restore::EXAMPLES)]
+    Restore(Box<restore::Args>),
     /// Runs a whole swap: quote, create, verify, sign, submit, follow, redeem.
     #[command(after_help = swap::EXAMPLES)]
     Swap(Box<swap::Args>),
@@ -150,6 +169,9 @@ fn main() -> ExitCode {
         Command::Registry(command) => registry::run(&command, cli.json),
         Command::Quote(args) => quote::run(&args, cli.json),
         Command::Order(command) => order::run(&command, cli.json),
+        Command::Orders(args) => orders::run(&args, cli.json),
+        Command::Backup(args) => backup::run(&args, cli.json),
+        Command::Restore(args) => restore::run(&args, cli.json),
         Command::Swap(args) => swap::run(&args, cli.json),
         Command::Refund(args) => finish::refund(&args, cli.json),
         Command::Redeem(args) => finish::redeem(&args, cli.json),

@@ -4,15 +4,17 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use countersign::wire::{AffiliateFee, SwapRecord};
-use countersign::{CreateOrder, Family, OrderRecord, Registry, RequestedLeg, U256, text};
+use countersign::{AssetId, CreateOrder, Family, OrderRecord, Registry, RequestedLeg, U256, text};
 use countersign_client::driver::{KeptOrder, NoOwner};
 use countersign_client::{Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, State, Status, Stream, StreamExt, track};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
+use crate::amount::units;
+use crate::config::Config;
 use crate::drive::{self, TrustFlags};
 use crate::input::{self, Failure, TrustArgs, chain, usage};
-use crate::quote::{asset, units};
+use crate::quote::asset;
 use crate::{OK, REFUSED, service, show, state};
 
 #[derive(clap::Subcommand)]
@@ -39,19 +41,19 @@ pub(crate) struct AskArgs {
     /// Source asset, `<chain>:<symbol>`.
     #[arg(long, value_name = "ASSET")]
     pub(crate) from: Option<String>,
-    /// The owner's address on the source chain, who gets refunds.
+    /// The owner's address on the source chain, who gets refunds. By default that of the configuration file for this chain.
     #[arg(long, value_name = "ADDRESS")]
     from_owner: Option<String>,
     /// The account that sends for the owner. On Bitcoin-like chains the owner's x-only key, without which only the service can refund.
     #[arg(long, value_name = "ACCOUNT")]
     from_delegate: Option<String>,
-    /// Base units to pay.
-    #[arg(long, value_name = "UNITS")]
+    /// Amount to pay: base units, or whole units with the symbol (`1.5 usdc`).
+    #[arg(long, value_name = "AMOUNT")]
     pub(crate) amount: Option<String>,
     /// Destination asset.
     #[arg(long, value_name = "ASSET")]
     pub(crate) to: Option<String>,
-    /// The address that is paid.
+    /// The address that is paid. By default that of the configuration file for this chain.
     #[arg(long, value_name = "ADDRESS")]
     to_owner: Option<String>,
     /// On Bitcoin-like chains the x-only key that redeems.
@@ -136,12 +138,22 @@ impl Owned {
 }
 
 impl AskArgs {
-    /// Returns the request, with the amount to receive.
-    pub(crate) fn request(&self, receive: U256) -> Result<CreateOrder, Failure> {
-        let mut source = RequestedLeg::new(asset(need(&self.from, "--from")?)?, String::new(), units(need(&self.amount, "--amount")?)?);
-        source.owner.clone_from(&self.from_owner);
+    /// Returns the destination asset.
+    pub(crate) fn destination(&self) -> Result<AssetId, Failure> {
+        asset(need(&self.to, "--to")?)
+    }
+
+    /// Returns the request, with the amount to receive in base units.
+    pub(crate) fn request(&self, receive: U256, registry: &Registry) -> Result<CreateOrder, Failure> {
+        let (from, to) = (asset(need(&self.from, "--from")?)?, self.destination()?);
+        let config = Config::read()?;
+        let owner = |given: &Option<String>, asset| given.as_deref().or_else(|| config.owner(asset)).map(str::to_owned);
+        let (from_owner, to_owner) = (owner(&self.from_owner, &from), owner(&self.to_owner, &to));
+        let amount = units(need(&self.amount, "--amount")?, &from, Some(registry))?;
+        let mut source = RequestedLeg::new(from, String::new(), amount);
+        source.owner = from_owner;
         source.delegate.clone_from(&self.from_delegate);
-        let mut destination = RequestedLeg::new(asset(need(&self.to, "--to")?)?, need(&self.to_owner, "--to-owner")?, receive);
+        let mut destination = RequestedLeg::new(to, need(&to_owner, "--to-owner")?, receive);
         destination.delegate.clone_from(&self.to_delegate);
         let mut order = CreateOrder::new(source, destination);
         order.slippage = self.slippage;
@@ -172,8 +184,8 @@ pub(crate) struct CreateArgs {
     ask: AskArgs,
     #[command(flatten)]
     secret: SecretArgs,
-    /// Base units to receive, as quoted.
-    #[arg(long, value_name = "UNITS", required_unless_present = "request")]
+    /// Amount to receive, as quoted: base units, or whole units with the symbol (`0.00005 btc`).
+    #[arg(long, value_name = "AMOUNT", required_unless_present = "request")]
     receive: Option<String>,
     /// A complete request as JSON instead; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "receive"])]
@@ -328,7 +340,10 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
     let state = args.state.open()?;
     let (mut request, is_complete) = match &args.request {
         Some(path) => (CreateOrder::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/request"))?, true),
-        None => (args.ask.request(units(args.receive.as_deref().unwrap_or_default())?)?, false),
+        None => {
+            let receive = units(args.receive.as_deref().unwrap_or_default(), &args.ask.destination()?, Some(&registry))?;
+            (args.ask.request(receive, &registry)?, false)
+        }
     };
     let flow = Flow::new(args.service.client()?, registry, policy);
     service::run(async {

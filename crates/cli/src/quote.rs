@@ -1,28 +1,32 @@
 //! `countersign quote`
 
+use countersign::AssetId;
 use countersign::wire::Quote;
-use countersign::{AssetId, U256, number};
 use countersign_client::{QuoteAmount, QuoteRequest};
 
-use crate::input::{Failure, usage};
+use crate::amount::{is_in_base_units, units};
+use crate::input::{Failure, RegistryArgs, usage};
 use crate::{OK, service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign quote bitcoin:btc ethereum:usdc 50000
+  countersign quote bitcoin:btc ethereum:usdc '0.0005 btc' --registry registry.json
   countersign quote ethereum:usdc bitcoin:btc --receive 50000 --affiliate-fee 30 --json";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     service: service::ServiceArgs,
+    #[command(flatten)]
+    registry: RegistryArgs,
     /// Source asset, `<chain>:<symbol>`.
     from: String,
     /// Destination asset.
     to: String,
-    /// Base units to pay.
+    /// Amount to pay: base units, or whole units with the symbol (`1.5 usdc`), which need the registry.
     #[arg(required_unless_present = "receive")]
     amount: Option<String>,
-    /// Base units to receive, instead of an amount to pay.
+    /// Amount to receive, instead of an amount to pay.
     #[arg(long, value_name = "AMOUNT", conflicts_with = "amount")]
     receive: Option<String>,
     /// Affiliate fee, in basis points.
@@ -37,12 +41,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+    let (from, to) = (asset(&args.from)?, asset(&args.to)?);
+    let units = |text: &str, asset| {
+        let registry = if is_in_base_units(text) { None } else { args.registry.read()? };
+        units(text, asset, registry.as_ref())
+    };
     let amount = match (&args.amount, &args.receive) {
-        (_, Some(receive)) => QuoteAmount::To(units(receive)?),
-        (Some(amount), None) => QuoteAmount::From(units(amount)?),
+        (_, Some(receive)) => QuoteAmount::To(units(receive, &to)?),
+        (Some(amount), None) => QuoteAmount::From(units(amount, &from)?),
         (None, None) => return Err(usage("name an amount")),
     };
-    let mut request = QuoteRequest::new(asset(&args.from)?, asset(&args.to)?, amount);
+    let mut request = QuoteRequest::new(from, to, amount);
     request.affiliate_fee = args.affiliate_fee;
     request.slippage = args.slippage;
     request.indicative = args.indicative;
@@ -69,10 +78,4 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 
 pub(crate) fn asset(text: &str) -> Result<AssetId, Failure> {
     AssetId::parse(text).map_err(|error| usage(format_args!("{text}: {error}")))
-}
-
-/// Parses base units: a decimal integer, not zero.
-pub(crate) fn units(text: &str) -> Result<U256, Failure> {
-    let units = number::decimal(text).map_err(|error| usage(format_args!("{text}: {error}")))?;
-    if units.is_zero() { Err(usage("the amount is zero")) } else { Ok(units) }
 }

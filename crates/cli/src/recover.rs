@@ -120,8 +120,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 pub(crate) struct LegRecovery {
     recovery: Recovery,
     amount: Amount,
-    /// A key from the rescue phrase, for want of another.
-    derived_key: Option<Zeroizing<String>>,
+    /// A key from the rescue phrase or the configuration file, for want of another.
+    default_key: Option<Zeroizing<String>>,
 }
 
 impl LegRecovery {
@@ -132,19 +132,19 @@ impl LegRecovery {
             None => recover::refund(record, leg, registry)?,
         };
         let amount = leg.pinned(leg.of(record), registry)?.amount(recovery.amount());
-        Ok(Self { recovery, amount, derived_key: None })
+        Ok(Self { recovery, amount, default_key: None })
     }
 
     /// Sets the key that signs where no other is given.
-    pub(crate) fn with_derived_key(mut self, key: Option<Zeroizing<String>>) -> Self {
-        self.derived_key = key;
+    pub(crate) fn with_default_key(mut self, key: Option<Zeroizing<String>>) -> Self {
+        self.default_key = key;
         self
     }
 
     /// Prepares the recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings
     /// of a record that was verified against the order's request and response.
     pub(crate) fn finish(&self, verified: Option<&Warnings>, args: &SigningArgs, policy: &Policy, json: bool) -> Result<u8, Failure> {
-        let order = prepare(&self.recovery, self.derived_key.as_deref().map(String::as_str), args, policy)?;
+        let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), args, policy)?;
         self.print(verified, order, json)
     }
 
@@ -204,7 +204,7 @@ impl LegRecovery {
 }
 
 /// Prepares a recovery, and signs it with the key or the signatures that are given.
-fn prepare(recovery: &Recovery, derived_key: Option<&str>, args: &SigningArgs, policy: &Policy) -> Result<Unsigned, Failure> {
+fn prepare(recovery: &Recovery, default_key: Option<&str>, args: &SigningArgs, policy: &Policy) -> Result<Unsigned, Failure> {
     let text = args.wallet(recovery.family())?;
     let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
     let wallet = Node::root(&wallet, "/wallet");
@@ -213,7 +213,7 @@ fn prepare(recovery: &Recovery, derived_key: Option<&str>, args: &SigningArgs, p
         (Some(key), _) => sign(&mut order, &key)?,
         (None, Some(key)) => sign(&mut order, key.secret()?)?,
         (None, None) => {
-            if let Some(key) = derived_key.filter(|_| args.signatures.is_empty()) {
+            if let Some(key) = default_key.filter(|_| args.signatures.is_empty()) {
                 sign(&mut order, key)?;
             }
         }

@@ -6,10 +6,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use countersign::json::{self, Node};
 use countersign_client::{Api, AppId, Client, Http, Timeouts};
 use zeroize::Zeroizing;
 
+use crate::config::Config;
 use crate::input::{self, Failure, usage};
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";
@@ -29,14 +29,6 @@ pub(crate) struct ServiceArgs {
     /// Tunnels https connections through a proxy.
     #[arg(long, value_name = "URL", env = "HTTPS_PROXY", hide_env_values = true)]
     proxy: Option<String>,
-}
-
-/// What the configuration file holds: `{"base_url": "..", "app_id": "..", "app_id_file": ".."}`, each optional.
-#[derive(Default)]
-struct Config {
-    base_url: Option<String>,
-    app_id: Option<Zeroizing<String>>,
-    app_id_file: Option<PathBuf>,
 }
 
 impl ServiceArgs {
@@ -71,39 +63,6 @@ fn from_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let bytes = input::read(path)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| usage(format_args!("{}: not text", path.display())))?;
     Ok(Zeroizing::new(text.to_owned()))
-}
-
-impl Config {
-    fn read() -> Result<Self, Failure> {
-        let Some(path) = directory("XDG_CONFIG_HOME", ".config").map(|directory| directory.join("config.json")) else {
-            return Ok(Self::default());
-        };
-        if !path.exists() {
-            return Ok(Self::default());
-        }
-        let bytes = input::read(&path)?;
-        let at = |refusal| usage(format_args!("{}: {refusal}", path.display()));
-        let value = json::parse(&bytes).map_err(at)?;
-        let read = || {
-            let node = Node::root(&value, "");
-            let members = node.object()?;
-            members.only(&["base_url", "app_id", "app_id_file"])?;
-            Ok(Self {
-                base_url: members.get("base_url").map(|node| node.text().map(str::to_owned)).transpose()?,
-                app_id: members.get("app_id").map(|node| node.secret().map(|id| Zeroizing::new(id.to_owned()))).transpose()?,
-                app_id_file: members.get("app_id_file").map(|node| node.text().map(PathBuf::from)).transpose()?,
-            })
-        };
-        read().map_err(at)
-    }
-}
-
-/// Returns the program's directory in an XDG base directory, or in its default in the user's home.
-pub(crate) fn directory(variable: &str, default: &str) -> Option<PathBuf> {
-    // The specification says to ignore relative paths.
-    let set = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = set.or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(default)))?;
-    Some(base.join("countersign"))
 }
 
 /// Runs the calls of one command. The library knows no runtime: only this function creates one.

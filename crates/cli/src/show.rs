@@ -153,6 +153,11 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     rows.iter().try_for_each(|row| line(&mut row.iter().map(String::as_str), Style::new()))
 }
 
+/// Counts in words: `1 order`, `2 orders`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
 /// Prints one JSON document on one line.
 pub(crate) fn json_line(value: &impl Serialize) -> io::Result<()> {
     let mut out = io::stdout().lock();

@@ -2,7 +2,7 @@
 
 use crate::OK;
 use crate::accepted::Accepted;
-use crate::input::{CaseArgs, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
+use crate::input::{CaseArgs, Failure, KeyArgs, TrustArgs, WalletArgs, configured_key, usage};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign sign --registry registry.json --case case.json --key-file key.txt
@@ -34,7 +34,12 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             }
             None => match case.run(&registry, &policy)? {
                 (order, true) => order,
-                (_, false) => return Err(usage("no key: name a source with --key-file, --key-env or --key-stdin")),
+                (mut order, false) => {
+                    let key = configured_key()?;
+                    let key = key.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
+                    countersign_batch::sign(&mut order, &key)?;
+                    order
+                }
             },
         };
         Accepted::prepared(&order).with_id(values.id()).print(json)?;

@@ -7,30 +7,56 @@ use countersign::{OrderRecord, SecretHash};
 use countersign_client::driver::{KeptOrder, Store as _, StoreError};
 use countersign_client::{OrderId, Secret};
 use countersign_store::rescue::{Phrase, Rescue};
-use countersign_store::{Error, Store};
+use countersign_store::{Error, OrderDir, Store};
 
+use crate::config::Config;
 use crate::input::{self, Failure, usage};
 use crate::show;
 
 /// The document that names the index from which the keys and the secret of an order are derived.
 const INDEX: &str = "index";
+/// Documents that the client keeps, under the names that it documents. A directory without the first is not the client's.
+const ORDER: &str = "order.json";
+const RECORD: &str = "record.json";
+const SECRET: &str = "secret";
 
 /// Where orders are kept.
 #[derive(clap::Args)]
 pub(crate) struct StateArgs {
-    /// Directory of what is kept: orders, secrets, the rescue phrase. By default the user's data directory.
+    /// Directory of what is kept: orders, secrets, the rescue phrase. By default that of the
+    /// configuration file, or the user's data directory.
     #[arg(long, value_name = "DIR", env = "COUNTERSIGN_STATE")]
     state: Option<PathBuf>,
 }
 
 impl StateArgs {
     pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
-        self.state.clone().map_or_else(|| Store::default_path().map_err(|error| failed(&error)), Ok)
+        if let Some(path) = &self.state {
+            return Ok(path.clone());
+        }
+        Config::read()?.state.map_or_else(|| Store::default_path().map_err(|error| failed(&error)), Ok)
+    }
+
+    /// Opens what is kept; `None` if there is no such directory, which is then not created.
+    pub(crate) fn open_existing(&self) -> Result<Option<State>, Failure> {
+        let path = self.path()?;
+        match path.try_exists() {
+            Ok(true) => self.open().map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(usage(format_args!("{}: {error}", path.display()))),
+        }
     }
 
     pub(crate) fn open(&self) -> Result<State, Failure> {
         Ok(State { store: Arc::new(Store::open(self.path()?).map_err(|error| failed(&error))?) })
     }
+}
+
+/// An order that was rebuilt from the rescue phrase: its record as the service listed it, which nothing of the user's own can be
+/// compared with, and the secret where it was derived. Request and response are lost.
+pub(crate) struct Restored {
+    pub(crate) record: OrderRecord,
+    pub(crate) secret: Option<Secret>,
 }
 
 /// What is kept.
@@ -49,8 +75,14 @@ impl State {
     }
 
     pub(crate) fn load(&self, id: &OrderId) -> Result<KeptOrder, Failure> {
-        self.find(id)?.ok_or_else(|| {
-            usage(format_args!("nothing is kept of order {id}: it was created elsewhere, or --state names another directory"))
+        if let Some(kept) = self.find(id)? {
+            return Ok(kept);
+        }
+        Err(match self.restored(id)? {
+            Some(_) => usage(format_args!(
+                "order {id} was restored from the rescue phrase, without its request and response: end it with redeem --self or refund --self"
+            )),
+            None => usage(format_args!("nothing is kept of order {id}: it was created elsewhere, or --state names another directory")),
         })
     }
 
@@ -61,9 +93,47 @@ impl State {
         Ok(record.map_err(|refusal| refusal.under("/order"))?)
     }
 
+    /// Returns an order that was rebuilt from the rescue phrase; `None` for any other.
+    pub(crate) fn restored(&self, id: &OrderId) -> Result<Option<Restored>, Failure> {
+        match self.store.open_order(id.as_str()) {
+            Ok(order) => Restored::read(&order),
+            Err(Error::OrderNotFound { .. }) => Ok(None),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Keeps an order that was rebuilt from the rescue phrase. Returns whether it was not there before. The record is written last:
+    /// what is interrupted before has none, and is completed by the next attempt.
+    pub(crate) fn keep_restored(&self, restored: &Restored, index: u32) -> Result<bool, Failure> {
+        let order = match self.store.as_ref().create(&restored.record.order_id) {
+            Err(Error::OrderExists { order }) => self.store.open_order(&order),
+            created => created,
+        };
+        let order = order.and_then(|order| order.lock()).map_err(|error| failed(&error))?;
+        if order.exists(ORDER).and_then(|kept| Ok(kept || order.exists(RECORD)?)).map_err(|error| failed(&error))? {
+            return Ok(false);
+        }
+        let record = serde_json::to_vec(&restored.record).map_err(usage)?;
+        let secret = restored.secret.as_ref().map(Secret::to_hex);
+        let keep = |name, bytes: &[u8]| match order.create_new(name, bytes) {
+            Err(Error::Exists { .. }) if order.read(name)?.is_some_and(|kept| kept.as_slice() == bytes) => Ok(()),
+            written => written,
+        };
+        let kept = secret.map_or(Ok(()), |secret| keep(SECRET, secret.as_bytes()));
+        let kept = kept.and_then(|()| keep(INDEX, index.to_string().as_bytes())).and_then(|()| keep(RECORD, &record));
+        kept.map_err(|error| failed(&error)).map(|()| true)
+    }
+
     /// Requires that a secret is not that of another order: one that was used is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
-        match self.store.order_of(hash).map_err(usage)? {
+        let mut used = self.store.order_of(hash).map_err(usage)?.map(|id| id.to_string());
+        for order in self.store.as_ref().orders().map_err(|error| failed(&error))? {
+            let order = order.map_err(|error| failed(&error))?;
+            if Restored::read(&order)?.is_some_and(|restored| restored.record.source_swap.secret_hash == *hash) {
+                used = Some(order.id().to_owned());
+            }
+        }
+        match used {
             None => Ok(()),
             Some(id) => Err(usage(format_args!("the secret is that of order {id}: a secret belongs to one order"))),
         }
@@ -100,6 +170,29 @@ impl State {
         let bytes = order.read(INDEX).map_err(|error| failed(&error))?;
         let index = bytes.map(|bytes| std::str::from_utf8(&bytes).ok().and_then(|text| text.parse().ok()).ok_or(()));
         index.transpose().map_err(|()| usage(format_args!("{INDEX} of order {id} is not a number: restore a backup into a new directory")))
+    }
+}
+
+impl Restored {
+    /// Reads an order that was rebuilt; `None` for an order that was created here, and for a directory without a record.
+    pub(crate) fn read(order: &OrderDir) -> Result<Option<Self>, Failure> {
+        if order.exists(ORDER).map_err(|error| failed(&error))? {
+            return Ok(None);
+        }
+        let Some(bytes) = order.read(RECORD).map_err(|error| failed(&error))? else { return Ok(None) };
+        let damaged = |what: &str| usage(format_args!("order {}: {what}; restore again into a new directory", order.id()));
+        let record = OrderRecord::from_json(&bytes).map_err(|refusal| damaged(&format!("{RECORD}: {refusal}")))?;
+        if !record.order_id.eq_ignore_ascii_case(order.id()) {
+            return Err(damaged("the kept record is that of another order"));
+        }
+        let secret = order.read(SECRET).map_err(|error| failed(&error))?;
+        let parse = |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| Secret::parse(text.trim()).ok());
+        let secret = secret.map(|bytes| parse(&bytes).ok_or_else(|| damaged("the kept secret cannot be read"))).transpose()?;
+        // A secret that is not this order's must never leave under it.
+        if secret.as_ref().is_some_and(|secret| secret.hash() != record.destination_swap.secret_hash) {
+            return Err(damaged("the kept secret is that of another order"));
+        }
+        Ok(Some(Self { record, secret }))
     }
 }
 

@@ -1,20 +1,22 @@
 //! `countersign swap`: the order lifecycle. Each step is stored before the next begins.
 
 use countersign::wire::Quote;
-use countersign::{Family, U256, text};
+use countersign::{AssetId, Family, Registry, U256, number, text};
 use countersign_client::driver::Sendable;
 use countersign_client::{Flow, Http, OrderId, QuoteAmount, QuoteRequest};
 use serde::Serialize;
 
+use crate::amount::units;
 use crate::drive::{self, Program, Terminal, TrustFlags};
-use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, chain, usage};
+use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, chain, configured_key, usage};
 use crate::order::{AskArgs, PaceArgs, SecretArgs, need};
-use crate::quote::{asset, units};
+use crate::quote::asset;
 use crate::{OK, service, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
       --to bitcoin:btc --to-owner bc1... --wallet wallet.json --key-file key.txt
+  countersign swap --from ethereum:usdc --amount '1.5 usdc' --to bitcoin:btc --wallet wallet.json   # the rest from the configuration file
   countersign swap ... --dry-run                      # quotes and checks, creates and signs nothing
   countersign swap --registry registry.json --resume 4784d9c7...   # continues where an earlier run ended
 
@@ -46,7 +48,7 @@ pub(crate) struct Args {
     /// Takes the quote of this solver. By default the one that pays most.
     #[arg(long, value_name = "ID")]
     solver: Option<String>,
-    /// Refuses orders that pay less, whatever a quote says. Required with --yes, where nobody reads the order.
+    /// Refuses orders that pay less, whatever a quote says: base units, or whole units with the symbol. Required with --yes, where nobody reads the order.
     #[arg(long, value_name = "AMOUNT")]
     at_least: Option<String>,
     /// Continues an order that an earlier run created.
@@ -89,13 +91,13 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         });
     }
     let state = args.state.open()?;
-    let at_least = args.at_least.as_deref().map(units).transpose()?;
     service::run(async {
         let id = match &args.resume {
             Some(id) => OrderId::parse(id)?,
-            None => begin(args, &flow, &state, at_least).await?,
+            None => begin(args, &flow, &state).await?,
         };
         let kept = state.load(&id)?;
+        let at_least = args.at_least(&kept.swap.request().destination.asset, flow.registry())?;
         show::progress(&format!("order {id}"));
         // Nothing is paid while the secret that would redeem is missing.
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {
@@ -106,6 +108,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let owner = Terminal {
             wallet: args.wallet.wallet.as_deref().map(input::read).transpose()?,
             key: args.key.read()?,
+            // Without a wallet context nothing but a deposit address can be prepared, which another wallet pays.
+            configured_key: if args.wallet.wallet.is_some() { configured_key()? } else { None },
             yes: args.yes,
             approved: args.approved,
             at_least: at_least.max(floor(&state, &id)?),
@@ -121,10 +125,17 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     })
 }
 
+impl Args {
+    /// Returns the floor in base units.
+    fn at_least(&self, asset: &AssetId, registry: &Registry) -> Result<Option<U256>, Failure> {
+        self.at_least.as_deref().map(|text| units(text, asset, Some(registry))).transpose()
+    }
+}
+
 /// Checks the route and takes the best quote that is for what was asked.
 async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result<Quote, Failure> {
-    let (from, to) = (asset(need(&args.ask.from, "--from")?)?, asset(need(&args.ask.to, "--to")?)?);
-    let amount = units(need(&args.ask.amount, "--amount")?)?;
+    let (from, to) = (asset(need(&args.ask.from, "--from")?)?, args.ask.destination()?);
+    let amount = units(need(&args.ask.amount, "--amount")?, &from, Some(flow.registry()))?;
     let client = flow.client();
     match client.policy().await {
         Ok(routes) => {
@@ -169,9 +180,9 @@ struct Asked<'a> {
 
 /// Quotes, and shows what would be asked for.
 async fn ask(args: &Args, flow: &Flow<Http>, json: bool) -> Result<u8, Failure> {
-    let at_least = args.at_least.as_deref().map(units).transpose()?;
+    let at_least = args.at_least(&args.ask.destination()?, flow.registry())?;
     let best = quote(args, flow, at_least).await?;
-    let order = args.ask.request(best.destination.amount)?;
+    let order = args.ask.request(best.destination.amount, flow.registry())?;
     for leg in [&order.source, &order.destination] {
         if flow.registry().asset(leg.asset.as_str()).is_none() {
             return Err(usage(format_args!("{} is not pinned", leg.asset)));
@@ -209,9 +220,10 @@ async fn preview(args: &Args, flow: &Flow<Http>, id: &OrderId, json: bool) -> Re
 }
 
 /// Takes a quote, creates the order and keeps it.
-async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State, at_least: Option<U256>) -> Result<OrderId, Failure> {
+async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<OrderId, Failure> {
+    let at_least = args.at_least(&args.ask.destination()?, flow.registry())?;
     let best = quote(args, flow, at_least).await?;
-    let mut order = args.ask.request(best.destination.amount)?;
+    let mut order = args.ask.request(best.destination.amount, flow.registry())?;
     order.solver_id = Some(best.solver_id.clone()).filter(|_| args.solver.is_some());
     let owned = args.secret.take(state, flow.registry(), &mut order)?;
     let id = owned.create(flow, state, order).await?;
@@ -227,5 +239,5 @@ fn floor(state: &state::State, id: &OrderId) -> Result<Option<U256>, Failure> {
     let order = state.store.open_order(id.as_str()).map_err(|error| state::failed(&error))?;
     let Some(bytes) = order.read(FLOOR).map_err(|error| state::failed(&error))? else { return Ok(None) };
     let text = std::str::from_utf8(&bytes).map_err(|_| usage(format_args!("{FLOOR} of order {id} is not text")))?;
-    Ok(Some(units(text)?))
+    number::decimal(text).map(Some).map_err(|error| usage(format_args!("{FLOOR} of order {id}: {error}")))
 }

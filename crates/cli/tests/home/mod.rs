@@ -63,6 +63,23 @@ impl Home {
     }
 }
 
+impl Home {
+    /// Runs the program as [`run`](Self::run) does, with more variables, and with a text on stdin.
+    pub fn run_with(&self, base: &str, arguments: &[&str], variables: &[(&str, &str)], stdin: &str) -> Output {
+        let input = self.file(".stdin", stdin);
+        Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &self.path)
+            .env("COUNTERSIGN_BASE_URL", base)
+            .env("COUNTERSIGN_APP_ID", APP_ID)
+            .envs(variables.iter().copied())
+            .stdin(fs::File::open(input).unwrap())
+            .output()
+            .unwrap()
+    }
+}
+
 impl Drop for Home {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);

@@ -50,10 +50,11 @@ impl Store for countersign_store::Store {
     fn create(&self, swap: &StoredSwap, secret: Option<&Secret>) -> Result<(), StoreError> {
         let order = match Self::create(self, swap.id().as_str()) {
             Ok(order) => order,
-            // A directory without documents is what is left of an attempt that was interrupted.
+            // A directory without documents is what is left of an attempt that was interrupted. One with a record alone is an order
+            // that the program found again by the rescue phrase.
             Err(exists @ Error::OrderExists { .. }) => {
                 let order = self.open_order(swap.id().as_str())?;
-                if order.documents()?.iter().any(|name| name == ORDER) {
+                if order.documents()?.iter().any(|name| name == ORDER || name == RECORD) {
                     return Err(exists.into());
                 }
                 order

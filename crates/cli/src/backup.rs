@@ -1,0 +1,122 @@
+//! `countersign backup` and `countersign restore FILE`: everything that is kept, in one encrypted file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use countersign::text;
+use countersign_store::backup::{self, BackupError, MAX_BACKUP, MIN_PASSWORD};
+use serde::Serialize;
+
+use crate::input::{self, Failure, usage};
+use crate::prompt::PasswordArgs;
+use crate::state::{self, StateArgs};
+use crate::{OK, USAGE, files, show};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  countersign backup swaps.backup                                  # asks for a password
+  countersign backup swaps.backup --password-file password.txt --json
+
+The file holds every order, the rescue phrase and the secrets, encrypted with the password. An existing file is never overwritten.
+What could not be read is named, everything else is in the backup, and the exit code is then 2.";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    state: StateArgs,
+    #[command(flatten)]
+    password: PasswordArgs,
+    /// The file to create.
+    file: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    /// Whether everything is in the backup.
+    ok: bool,
+    file: &'a Path,
+    orders: usize,
+    left_out: Vec<LeftOut>,
+}
+
+#[derive(Serialize)]
+struct LeftOut {
+    path: String,
+    reason: String,
+}
+
+pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+    let path = args.state.path()?;
+    let Some(state) = args.state.open_existing()? else {
+        return Err(usage(format_args!("nothing is kept in {}: --state names another directory?", path.display())));
+    };
+    // Before anybody types a password. Creating the file decides.
+    if args.file.symlink_metadata().is_ok() {
+        return Err(usage(format_args!("{} already exists and is never overwritten", args.file.display())));
+    }
+    let password = args.password.read(true)?;
+    let kept = backup::backup(&state.store, &password).map_err(|error| failed(&error))?;
+    files::create_private(&args.file, &kept.bytes)?;
+    let orders = state.store.orders().map_err(|error| state::failed(&error))?.len();
+    let ok = kept.left_out.iter().all(|(_, error)| error.is_none());
+    let reason = |error: Option<countersign_store::Error>| match error {
+        Some(error) => format!("{}; {}", input::chain(&error), error.advice()),
+        None => "not a file of this program's".to_owned(),
+    };
+    let left_out = kept.left_out.into_iter().map(|(path, error)| LeftOut { path, reason: reason(error) }).collect();
+    let written = Written { ok, file: &args.file, orders, left_out };
+    if json {
+        show::json(&written)?;
+    } else {
+        show::field("backup", &format!("{}, {}", args.file.display(), show::count(orders, "order")))?;
+        for LeftOut { path, reason } in &written.left_out {
+            show::field("left out", &text::escape_untrusted(&format!("{path}: {reason}")))?;
+        }
+    }
+    Ok(if ok { OK } else { USAGE })
+}
+
+#[derive(Serialize)]
+struct Restored<'a> {
+    ok: bool,
+    state: &'a Path,
+    orders: usize,
+    next_index: u32,
+}
+
+/// Writes what a backup holds into a new or empty state directory.
+pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, json: bool) -> Result<u8, Failure> {
+    let path = state.path()?;
+    let bytes = read(file)?;
+    let store = backup::restore(&bytes, &password.read(false)?, &path).map_err(|error| failed(&error))?;
+    let orders = store.orders().map_err(|error| state::failed(&error))?.len();
+    let next_index = store.next_index().map_err(|error| state::failed(&error))?;
+    if json {
+        show::json(&Restored { ok: true, state: &path, orders, next_index })?;
+    } else {
+        show::field("restored", &format!("{} into {}", show::count(orders, "order"), path.display()))?;
+        show::field("note", "use only one of the two state directories from now on: two would give one secret to two orders")?;
+        show::field("next", "countersign orders")?;
+    }
+    Ok(OK)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error: std::io::Error| usage(format_args!("{}: {error}", file.display()));
+    let limit = u64::try_from(MAX_BACKUP).unwrap_or(u64::MAX);
+    if fs::metadata(file).map_err(failed)?.len() > limit {
+        return Err(usage(BackupError::TooLarge));
+    }
+    fs::read(file).map_err(failed)
+}
+
+fn failed(error: &BackupError) -> Failure {
+    let advice = match error {
+        BackupError::Store(error) => return state::failed(error),
+        BackupError::PasswordTooShort => format!("choose one of at least {MIN_PASSWORD} bytes"),
+        BackupError::WrongPasswordOrDamaged => "type the password again, or use another copy of the file".to_owned(),
+        BackupError::NotEmpty { .. } => "name a new directory with --state".to_owned(),
+        BackupError::NewerVersion { .. } => "update this program".to_owned(),
+        _ => "nothing was written".to_owned(),
+    };
+    usage(format_args!("{}; {advice}", input::chain(error)))
+}

@@ -1,0 +1,158 @@
+//! The user's configuration file: what holds where neither an argument nor the environment names it.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use countersign::json::{self, Node};
+use countersign::{AssetId, Code, Refusal};
+use etcetera::BaseStrategy;
+use zeroize::Zeroizing;
+
+use crate::input::{self, Failure, usage};
+
+const MEMBERS: [&str; 8] = ["app_id", "app_id_file", "base_url", "key_file", "owners", "policy", "registry", "state"];
+
+/// What the configuration file holds, each member optional. Paths that are not absolute start at the file's directory; `~/` is
+/// the user's home.
+///
+/// ```json
+/// {"base_url": "https://..", "app_id_file": "app-id.txt", "registry": "registry.json", "policy": "policy.json",
+///  "state": "~/swaps", "key_file": "key.txt", "owners": {"ethereum": "0x..", "bitcoin": "bc1.."}}
+/// ```
+#[derive(Default)]
+pub(crate) struct Config {
+    pub(crate) base_url: Option<String>,
+    pub(crate) app_id: Option<Zeroizing<String>>,
+    pub(crate) app_id_file: Option<PathBuf>,
+    pub(crate) registry: Option<PathBuf>,
+    pub(crate) policy: Option<PathBuf>,
+    pub(crate) state: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
+    /// The user's address on each chain, by the chain's name in asset ids.
+    owners: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// Reads the file. Only a file that does not exist is no error: one that cannot be read may have held other values than the
+    /// defaults.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let Ok(directories) = etcetera::choose_base_strategy() else { return Ok(Self::default()) };
+        let directory = directories.config_dir().join("countersign");
+        let path = directory.join("config.json");
+        match path.symlink_metadata() {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(usage(format_args!("{}: {error}", path.display()))),
+        }
+        let paths = Paths { home: directories.home_dir(), directory: &directory };
+        Self::parse(&input::read(&path)?, &paths).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))
+    }
+
+    fn parse(bytes: &[u8], paths: &Paths<'_>) -> Result<Self, Refusal> {
+        let value = json::parse(bytes)?;
+        let root = Node::root(&value, "");
+        let members = root.object()?;
+        members.only(&MEMBERS)?;
+        let text = |name| members.get(name).map(|node| node.text().map(str::to_owned)).transpose();
+        let path = |name| Ok::<_, Refusal>(text(name)?.map(|text| paths.resolve(&text)));
+        Ok(Self {
+            base_url: text("base_url")?,
+            app_id: members.get("app_id").map(|node| node.secret().map(|id| Zeroizing::new(id.to_owned()))).transpose()?,
+            app_id_file: path("app_id_file")?,
+            registry: path("registry")?,
+            policy: path("policy")?,
+            state: path("state")?,
+            key_file: path("key_file")?,
+            owners: members.get("owners").map(|node| owners(&node)).transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// Returns the user's address on the chain of an asset.
+    pub(crate) fn owner(&self, asset: &AssetId) -> Option<&str> {
+        self.owners.get(asset.chain()).map(String::as_str)
+    }
+
+    /// Returns the user's addresses, each once.
+    pub(crate) fn owners(&self) -> Vec<&str> {
+        let mut owners: Vec<_> = self.owners.values().map(String::as_str).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+}
+
+fn owners(node: &Node<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> {
+    let members = node.object()?;
+    let owner = |chain: &str| {
+        let owner = members.need(chain)?;
+        // What cannot be the chain of any asset would never be used, and so hide a mistake.
+        if AssetId::parse(&format!("{chain}:x")).is_err() {
+            return Err(owner.refuse(Code::AssetIdMalformed).with_reason("a chain is named as in asset ids: ethereum, bitcoin"));
+        }
+        Ok((chain.to_owned(), owner.text()?.to_owned()))
+    };
+    members.keys().map(owner).collect()
+}
+
+/// Where paths start.
+struct Paths<'p> {
+    home: &'p Path,
+    directory: &'p Path,
+}
+
+impl Paths<'_> {
+    fn resolve(&self, text: &str) -> PathBuf {
+        match text.strip_prefix("~/") {
+            Some(rest) => self.home.join(rest),
+            None => self.directory.join(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, Refusal> {
+        Config::parse(text.as_bytes(), &Paths { home: Path::new("/home/user"), directory: Path::new("/home/user/.config/countersign") })
+    }
+
+    #[test]
+    fn paths_start_at_the_files_directory_at_home_or_at_the_root() {
+        let config = parse(r#"{"registry": "registry.json", "policy": "/etc/policy.json", "state": "~/swaps"}"#).unwrap();
+        assert_eq!(config.registry.unwrap(), Path::new("/home/user/.config/countersign/registry.json"));
+        assert_eq!(config.policy.unwrap(), Path::new("/etc/policy.json"));
+        assert_eq!(config.state.unwrap(), Path::new("/home/user/swaps"));
+    }
+
+    #[test]
+    fn misspelt_and_malformed_members_are_refused_with_their_place() {
+        for (text, at) in [
+            (r#"{"registery": "r.json"}"#, "/registery"),
+            (r#"{"Registry": "r.json"}"#, "/Registry"),
+            (r#"{"owner": {}}"#, "/owner"),
+            (r#"{"registry": 7}"#, "/registry"),
+            (r#"{"owners": "0xab"}"#, "/owners"),
+            (r#"{"owners": {"ethereum": 7}}"#, "/owners/ethereum"),
+            (r#"{"owners": {"Ethereum": "0xab"}}"#, "/owners/Ethereum"),
+            (r#"{"owners": {"ethereum:usdc": "0xab"}}"#, "/owners/ethereum:usdc"),
+        ] {
+            let refusal = parse(text).err().unwrap();
+            assert_eq!(refusal.location(), at, "{text}");
+        }
+        assert!(parse(r#"{"base_url": "a", "base_url": "b"}"#).is_err() && parse("[]").is_err() && parse("").is_err());
+    }
+
+    #[test]
+    fn an_owner_belongs_to_its_chain() {
+        let config = parse(r#"{"owners": {"ethereum": "0xab", "base": "0xab", "bitcoin": "bc1q"}}"#).unwrap();
+        let owner = |asset: &str| config.owner(&AssetId::parse(asset).unwrap()).map(str::to_owned);
+        assert_eq!(owner("ethereum:usdc").as_deref(), Some("0xab"));
+        assert_eq!(owner("bitcoin:btc").as_deref(), Some("bc1q"));
+        assert_eq!(owner("bitcoin_testnet:btc"), None);
+        assert_eq!(config.owners(), ["0xab", "bc1q"]);
+    }
+}

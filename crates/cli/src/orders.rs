@@ -1,0 +1,308 @@
+//! `countersign orders`: every order that is kept here, how far it is, and what to do next. Without any call to the service.
+
+use countersign::wire::SwapRecord;
+use countersign::{AssetId, Registry, U256, text};
+use countersign_client::OrderId;
+use countersign_client::driver::{KeptOrder, Outcome, Path, Purpose, Sendable, Store as _, StoreError};
+use countersign_store::{Error, OrderDir};
+use serde::Serialize;
+
+use crate::input::{self, Failure, RegistryArgs};
+use crate::state::{self, Restored, State, StateArgs};
+use crate::{OK, USAGE, show};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  countersign orders
+  countersign orders --json | jq -r '.orders[] | select(.finished | not) | .order_id'
+
+The list is what this program did and knows, read from the state directory. It asks neither the service nor a chain: the command in
+the last column does. An order that cannot be read is listed with its error, and the exit code is 2.";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    state: StateArgs,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    /// Whether every order could be read.
+    ok: bool,
+    orders: Vec<Row>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Row {
+    Order(Order),
+    Unreadable(Unreadable),
+}
+
+#[derive(Serialize)]
+struct Unreadable {
+    order_id: Option<String>,
+    error: ReadError,
+}
+
+#[derive(Serialize)]
+struct ReadError {
+    code: &'static str,
+    message: String,
+}
+
+impl Unreadable {
+    const fn new(order_id: Option<String>, message: String) -> Self {
+        Self { order_id, error: ReadError { code: "order_unreadable", message } }
+    }
+}
+
+#[derive(Serialize)]
+struct Order {
+    order_id: String,
+    source: Leg,
+    destination: Leg,
+    stage: Stage,
+    finished: bool,
+    /// Whether the secret is kept here.
+    secret_kept: bool,
+    /// How the secret has left, or may have left.
+    secret_left: Option<Path>,
+    funding: Done,
+    redemption: Done,
+    refund: Done,
+    /// The command that goes on.
+    next: Option<String>,
+    /// Commands of which the chains decide which one comes after that, for an order of which nothing else is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    then: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Leg {
+    asset: String,
+    /// Base units.
+    amount: String,
+    /// In the asset's own units, where the registry has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole_units: Option<String>,
+}
+
+/// How far a transaction is.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Done {
+    No,
+    Signed,
+    /// It was about to be sent, and nothing tells whether it arrived.
+    MaybeSent,
+    Sent,
+}
+
+/// How far an order is.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Stage {
+    /// Not signed.
+    Created,
+    /// Signed, not sent.
+    Signed,
+    /// The payment was sent, or may have been.
+    Paid,
+    /// The secret left, or may have left: somebody must redeem.
+    Redeeming,
+    /// A refund was signed or asked for.
+    Refunding,
+    /// The owner is paid.
+    Complete,
+    /// The owner has the funds back.
+    Refunded,
+    /// Nothing was paid.
+    Expired,
+    /// The funds are gone.
+    Lost,
+    /// Rebuilt from the rescue phrase: what was done is not known.
+    Restored,
+}
+
+impl Stage {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created, not paid",
+            Self::Signed => "signed, not sent",
+            Self::Paid => "paid",
+            Self::Redeeming => "redeeming",
+            Self::Refunding => "refunding",
+            Self::Complete => "complete",
+            Self::Refunded => "refunded",
+            Self::Expired => "expired",
+            Self::Lost => "lost",
+            Self::Restored => "restored",
+        }
+    }
+
+    fn new(kept: &KeptOrder, funding: Done, refund: Done) -> Self {
+        match kept.outcome() {
+            Some(Outcome::Complete) => Self::Complete,
+            Some(Outcome::Refunded) => Self::Refunded,
+            Some(Outcome::Expired) => Self::Expired,
+            Some(Outcome::Lost) => Self::Lost,
+            // A secret that left is more urgent than anything that was sent before or after it.
+            _ if kept.secret_left().is_some() => Self::Redeeming,
+            _ if refund != Done::No => Self::Refunding,
+            _ => match funding {
+                Done::No => Self::Created,
+                Done::Signed => Self::Signed,
+                Done::MaybeSent | Done::Sent => Self::Paid,
+            },
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+    let registry = args.registry.read()?;
+    let Some(state) = args.state.open_existing()? else {
+        if json {
+            show::json(&Listed { ok: true, orders: Vec::new() })?;
+        } else {
+            show::field("orders", &format!("none: {} does not exist", args.state.path()?.display()))?;
+        }
+        return Ok(OK);
+    };
+    let kept = state.store.as_ref().orders().map_err(|error| state::failed(&error))?;
+    let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref())).collect();
+    // What asks for something comes first.
+    orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
+    let ok = orders.iter().all(|row| matches!(row, Row::Order(_)));
+    if json {
+        show::json(&Listed { ok, orders })?;
+    } else {
+        print(&orders)?;
+    }
+    Ok(if ok { OK } else { USAGE })
+}
+
+fn print(orders: &[Row]) -> Result<(), Failure> {
+    if orders.is_empty() {
+        return Ok(show::field("orders", "none")?);
+    }
+    let leg = |leg: &Leg| format!("{} {}", leg.whole_units.as_ref().unwrap_or(&leg.amount), leg.asset);
+    let row = |row: &Row| match row {
+        Row::Order(order) => vec![
+            order.order_id.clone(),
+            leg(&order.source),
+            leg(&order.destination),
+            order.stage.name().to_owned(),
+            order.next.iter().chain(&order.then).map(String::as_str).collect::<Vec<_>>().join("; or "),
+        ],
+        Row::Unreadable(Unreadable { order_id, .. }) => {
+            let id = order_id.clone().unwrap_or_else(|| "?".to_owned());
+            vec![id, "?".to_owned(), "?".to_owned(), "cannot be read".to_owned(), "see below".to_owned()]
+        }
+    };
+    show::table(&["order", "pay", "get", "state", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
+    for row in orders {
+        if let Row::Unreadable(Unreadable { order_id, error }) = row {
+            show::field("cannot be read", &text::escape_untrusted(&format!("{}: {}", order_id.as_deref().unwrap_or("?"), error.message)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is listed of a directory; `None` for one without documents, in which nothing was begun.
+fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>) -> Option<Row> {
+    let order = match order {
+        Ok(order) => order,
+        Err(error) => {
+            return Some(Row::Unreadable(Unreadable::new(None, format!("{}; {}", input::chain(&error), error.advice()))));
+        }
+    };
+    let failed = |message: String| Some(Row::Unreadable(Unreadable::new(Some(order.id().to_owned()), message)));
+    let id = match OrderId::parse(order.id()) {
+        Ok(id) => id,
+        Err(error) => return failed(input::chain(&error)),
+    };
+    match state.store.load(&id) {
+        Ok(kept) => return Some(Row::Order(created_here(&kept, registry))),
+        Err(StoreError::Unknown(_)) => {}
+        Err(error) => return failed(error.to_string()),
+    }
+    match (Restored::read(&order), order.documents()) {
+        (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, registry))),
+        (Err(failure), _) => failed(failure.message()),
+        (Ok(None), Ok(documents)) if documents.is_empty() => None,
+        (Ok(None), Ok(_)) => failed(
+            "its creation or restoring was interrupted: nothing was paid from here; restore it again, or remove its directory".to_owned(),
+        ),
+        (Ok(None), Err(error)) => failed(input::chain(&error)),
+    }
+}
+
+fn created_here(kept: &KeptOrder, registry: Option<&Registry>) -> Order {
+    let done = |purpose, sendables: &[Sendable]| {
+        if sendables.iter().any(|what| kept.was_sent(*what)) {
+            Done::Sent
+        } else if sendables.iter().any(|what| kept.may_be_sent(*what)) {
+            Done::MaybeSent
+        } else if kept.signed(purpose).is_some() {
+            Done::Signed
+        } else {
+            Done::No
+        }
+    };
+    let request = kept.swap.request();
+    let funding = done(Purpose::Funding, &[Sendable::Funding, Sendable::Gasless]);
+    let redemption = done(Purpose::Redemption, &[Sendable::Redemption, Sendable::Secret]);
+    let refund = done(Purpose::Refund, &[Sendable::Refund, Sendable::RefundRequest]);
+    let (id, stage) = (kept.swap.id(), Stage::new(kept, funding, refund));
+    let finished = matches!(stage, Stage::Complete | Stage::Refunded | Stage::Expired | Stage::Lost);
+    let next = match stage {
+        Stage::Complete | Stage::Refunded | Stage::Expired => None,
+        Stage::Lost => Some(format!("countersign order show {id}")),
+        _ => Some(format!("countersign swap --resume {id}")),
+    };
+    Order {
+        order_id: id.to_string(),
+        source: leg(&request.source.asset, request.source.amount, registry),
+        destination: leg(&request.destination.asset, request.destination.amount, registry),
+        stage,
+        finished,
+        secret_kept: kept.own_secret().is_some(),
+        secret_left: kept.secret_left(),
+        funding,
+        redemption,
+        refund,
+        next,
+        then: Vec::new(),
+    }
+}
+
+fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
+    let record = &restored.record;
+    let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
+    // The record is as old as the restoring: what it calls unpaid may be paid now, and nothing is finished by its word.
+    let mut then = vec![format!("countersign refund --self {}", record.order_id)];
+    if restored.secret.is_some() {
+        then.insert(0, format!("countersign redeem --self {}", record.order_id));
+    }
+    Order {
+        order_id: record.order_id.clone(),
+        source: side(&record.source_swap),
+        destination: side(&record.destination_swap),
+        stage: Stage::Restored,
+        finished: false,
+        secret_kept: restored.secret.is_some(),
+        secret_left: None,
+        funding: Done::No,
+        redemption: Done::No,
+        refund: Done::No,
+        next: Some(format!("countersign order show {}", record.order_id)),
+        then,
+    }
+}
+
+fn leg(asset: &AssetId, amount: U256, registry: Option<&Registry>) -> Leg {
+    let pinned = registry.and_then(|registry| registry.asset(asset.as_str()));
+    Leg { asset: asset.to_string(), amount: amount.to_string(), whole_units: pinned.map(|pinned| pinned.amount(amount).whole_units()) }
+}

@@ -1,0 +1,60 @@
+//! Passwords and rescue phrases: from a file, an environment variable or the terminal, never from an argument, which other users of
+//! the machine can see.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use crate::input::{self, Failure, usage};
+
+/// Where a backup's password comes from.
+#[derive(clap::Args)]
+#[group(required = false, multiple = false)]
+pub(crate) struct PasswordArgs {
+    /// Reads the password from a file. A line's end at its end is not part of it.
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Reads the password from an environment variable.
+    #[arg(long, value_name = "NAME")]
+    password_env: Option<String>,
+}
+
+impl PasswordArgs {
+    /// Reads the password. At a terminal a new one is asked for twice.
+    pub(crate) fn read(&self, is_new: bool) -> Result<Zeroizing<String>, Failure> {
+        if let Some(text) = named(self.password_file.as_deref(), self.password_env.as_deref())? {
+            let line = text.strip_suffix('\n').unwrap_or(&text);
+            return Ok(Zeroizing::new(line.strip_suffix('\r').unwrap_or(line).to_owned()));
+        }
+        let password = hidden("password: ", "no password: name a source with --password-file or --password-env")?;
+        if is_new && *hidden("password again: ", "")? != *password {
+            return Err(usage("the two passwords differ: nothing was written"));
+        }
+        Ok(password)
+    }
+}
+
+/// Reads a text from the file or the environment variable that was named; `None` if neither was.
+pub(crate) fn named(file: Option<&Path>, variable: Option<&str>) -> Result<Option<Zeroizing<String>>, Failure> {
+    match (file, variable) {
+        (Some(path), _) => {
+            let bytes = input::read(path)?;
+            let text = std::str::from_utf8(&bytes).map_err(|_| usage(format_args!("{}: not text", path.display())))?;
+            Ok(Some(Zeroizing::new(text.to_owned())))
+        }
+        (None, Some(name)) => match std::env::var(name) {
+            Ok(text) => Ok(Some(Zeroizing::new(text))),
+            Err(_) => Err(usage(format_args!("the environment variable {name} holds no text"))),
+        },
+        (None, None) => Ok(None),
+    }
+}
+
+/// Asks at the terminal without showing what is typed.
+pub(crate) fn hidden(question: &str, otherwise: &str) -> Result<Zeroizing<String>, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(usage(otherwise));
+    }
+    Ok(Zeroizing::new(rpassword::prompt_password(question)?))
+}

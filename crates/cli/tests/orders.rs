@@ -1,0 +1,174 @@
+//! `countersign orders`: what is kept, how far it is, and what to do next.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod home;
+#[path = "../../client/tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use countersign_client::driver::{Entry, Event, KeptTransaction, Outcome, Path, Purpose, Sendable, Store as _};
+use countersign_client::{OrderId, Secret, StoredSwap};
+use countersign_store::Store;
+use home::{Home, out, said};
+use serde_json::{Value, json};
+use support::Fixture;
+
+/// Nothing listens here.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+struct Kept {
+    home: Home,
+    store: Store,
+    fixture: Fixture,
+    secret: Secret,
+}
+
+impl Kept {
+    fn new(name: &str) -> Self {
+        let home = Home::new(&format!("orders-{name}"));
+        let store = Store::open(home.path.join("state")).unwrap();
+        let secret = Secret::parse("8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40").unwrap();
+        Self { home, store, fixture: Fixture::with_secret(&secret), secret }
+    }
+
+    /// Keeps an order whose id is a byte repeated, with what was done.
+    fn keep(&self, byte: &str, events: Vec<Event>) -> String {
+        let id = byte.repeat(32);
+        let mut response = self.fixture.response.clone();
+        response["result"]["order_id"] = json!(id);
+        let swap = StoredSwap::new(self.fixture.create(), response.to_string()).unwrap();
+        countersign_client::driver::Store::create(&self.store, &swap, Some(&self.secret)).unwrap();
+        let order = self.store.lock(&OrderId::parse(&id).unwrap()).unwrap();
+        for event in events {
+            countersign_client::driver::Store::append(&self.store, &order, &Entry { at: 1, event }).unwrap();
+        }
+        id
+    }
+
+    fn path(&self, id: &str, document: &str) -> PathBuf {
+        self.home.path.join("state/orders").join(id).join(document)
+    }
+
+    fn run(&self, arguments: &[&str]) -> std::process::Output {
+        let state = self.home.path.join("state");
+        self.home.run(NOWHERE, &[&["orders", "--state", state.to_str().unwrap()], arguments].concat())
+    }
+
+    fn json(&self, code: i32) -> Vec<Value> {
+        let output = self.run(&["--json"]);
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+        assert_eq!(shown["ok"], code == 0);
+        shown["orders"].as_array().unwrap().clone()
+    }
+}
+
+fn signed(purpose: Purpose) -> Event {
+    let transaction = KeptTransaction {
+        chain: "base".to_owned(),
+        role: "initiate".to_owned(),
+        id: "0xabc".to_owned(),
+        payload: "0x02".to_owned(),
+        inputs: Vec::new(),
+    };
+    Event::Signed { purpose, transactions: vec![transaction], gasless: None }
+}
+
+#[test]
+fn every_kept_order_is_listed_with_how_far_it_is_and_what_to_do_next() {
+    let kept = Kept::new("stages");
+    let (sending, sent) = (|what| Event::Sending { what }, |what| Event::Sent { what });
+    let paid = || vec![signed(Purpose::Funding), sending(Sendable::Funding), sent(Sendable::Funding)];
+    let left = |path| [paid(), vec![Event::SecretLeaving { path }]].concat();
+    let ended = |outcome| [paid(), vec![Event::Ended { outcome }]].concat();
+    let cases = [
+        ("01", vec![], "created", json!(null)),
+        ("02", vec![signed(Purpose::Funding)], "signed", json!(null)),
+        ("03", vec![signed(Purpose::Funding), sending(Sendable::Funding)], "paid", json!(null)),
+        ("04", paid(), "paid", json!(null)),
+        ("05", vec![signed(Purpose::Funding), sent(Sendable::Gasless)], "paid", json!(null)),
+        ("06", left(Path::Own), "redeeming", json!("own")),
+        ("07", left(Path::Relayer), "redeeming", json!("relayer")),
+        ("08", [paid(), vec![signed(Purpose::Refund)]].concat(), "refunding", json!(null)),
+        ("09", [paid(), vec![sending(Sendable::RefundRequest)]].concat(), "refunding", json!(null)),
+        // The secret left after the refund was asked for: it counts.
+        ("0a", [paid(), vec![signed(Purpose::Refund), Event::SecretLeaving { path: Path::Own }]].concat(), "redeeming", json!("own")),
+        ("0b", ended(Outcome::Complete), "complete", json!(null)),
+        ("0c", ended(Outcome::Refunded), "refunded", json!(null)),
+        ("0d", vec![Event::Ended { outcome: Outcome::Expired }], "expired", json!(null)),
+        ("0e", ended(Outcome::Lost), "lost", json!(null)),
+    ];
+    for (byte, events, ..) in &cases {
+        kept.keep(byte, events.clone());
+    }
+    let shown = kept.json(0);
+    assert_eq!(shown.len(), cases.len());
+    for (byte, _, stage, left) in &cases {
+        let id = byte.repeat(32);
+        let order = shown.iter().find(|order| order["order_id"] == id).unwrap();
+        assert_eq!((&order["stage"], &order["secret_left"]), (&json!(stage), left), "{byte}");
+        let next = match *stage {
+            "complete" | "refunded" | "expired" => json!(null),
+            "lost" => json!(format!("countersign order show {id}")),
+            _ => json!(format!("countersign swap --resume {id}")),
+        };
+        assert_eq!((&order["next"], &order["finished"]), (&next, &json!(matches!(*byte, "0b" | "0c" | "0d" | "0e"))), "{byte}");
+        assert_eq!((&order["secret_kept"], &order["source"]["amount"]), (&json!(true), &json!("1000000000000000000")));
+    }
+    let funding = |byte: &str| shown.iter().find(|order| order["order_id"] == byte.repeat(32)).unwrap()["funding"].clone();
+    assert_eq!(["01", "02", "03", "04"].map(funding), ["no", "signed", "maybe_sent", "sent"].map(|done| json!(done)));
+    // Those that ask for something come first.
+    let first_finished = shown.iter().position(|order| order["finished"] == true).unwrap();
+    assert!(shown[first_finished..].iter().all(|order| order["finished"] == true));
+
+    // One line each for people, in whole units where there is a registry.
+    let registry = kept.home.file("registry.json", &kept.fixture.registry);
+    let people = out(&kept.run(&["--registry", &registry]));
+    assert_eq!(people.lines().count(), cases.len() + 1, "{people}");
+    assert!(people.contains("1 base:eth") && people.contains("0.998 arbitrum:eth"), "{people}");
+    assert!(!people.contains(&kept.secret.to_hex()[..]) && !out(&kept.run(&["--json"])).contains(&kept.secret.to_hex()[..]));
+}
+
+#[test]
+fn an_order_that_cannot_be_read_is_listed_and_hides_no_other() {
+    let kept = Kept::new("damaged");
+    let ids: Vec<_> = ["11", "22", "33", "44", "55"].iter().map(|byte| kept.keep(byte, vec![])).collect();
+    fs::write(kept.path(&ids[0], "order.json"), "{\"id\":").unwrap();
+    fs::write(kept.path(&ids[1], "secret"), "not a secret").unwrap();
+    fs::write(kept.path(&ids[2], "journal"), "{\"at\":1,\"event\":\"of a newer program\"}\n").unwrap();
+    // The documents of another order.
+    fs::copy(kept.path(&ids[4], "order.json"), kept.path(&ids[3], "order.json")).unwrap();
+    fs::write(kept.home.path.join("state/orders").join("66".repeat(32)), "a file").unwrap();
+    // Its creation was interrupted before anything was written.
+    fs::create_dir(kept.home.path.join("state/orders").join("77".repeat(32))).unwrap();
+    let shown = kept.json(2);
+    assert_eq!(shown.len(), 6);
+    for id in &ids[..4] {
+        let order = shown.iter().find(|order| order["order_id"] == *id).unwrap();
+        assert!(order["error"]["code"] == "order_unreadable" && order["stage"].is_null(), "{order}");
+        assert!(!order.to_string().contains("not a secret"));
+    }
+    assert!(shown.iter().any(|order| order["order_id"] == ids[4] && order["stage"] == "created"));
+    assert!(shown.iter().any(|order| order["error"]["message"].as_str().is_some_and(|error| error.contains(&"66".repeat(32)))));
+    let people = out(&kept.run(&[]));
+    assert!(people.contains("cannot be read") && people.contains(&format!("countersign swap --resume {}", ids[4])), "{people}");
+}
+
+#[test]
+fn a_list_creates_nothing() {
+    let home = Home::new("orders-none");
+    let state = home.path.join("nothing");
+    let output = home.run(NOWHERE, &["orders", "--state", state.to_str().unwrap(), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(serde_json::from_str::<Value>(&out(&output)).unwrap(), json!({"ok": true, "orders": []}));
+    assert!(!state.exists());
+}
