@@ -17,6 +17,9 @@ use crate::retry::{jittered, random};
 use crate::status::Status;
 use crate::transport::Transport;
 
+/// The shortest wait between two looks at an order, whatever pace was asked for.
+pub(crate) const FLOOR: Duration = Duration::from_millis(50);
+
 /// How often the record of an order is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a set of options")]
@@ -55,6 +58,7 @@ pub struct Progress {
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     wait: Duration,
+    started: bool,
     seen: Option<(u64, u16)>,
     done: bool,
 }
@@ -72,7 +76,7 @@ pub fn track<T: Transport>(
     pace: Pace,
     verify: impl FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
 ) -> impl Stream<Item = Result<Progress, Error>> {
-    let memory = Memory { wait: Duration::ZERO, seen: None, done: false };
+    let memory = Memory { wait: Duration::ZERO, started: false, seen: None, done: false };
     stream::unfold(Tracker { client, registry, id, pace, verify, memory }, |mut tracker| async move {
         let item = tracker.next().await?;
         Some((item, tracker))
@@ -101,8 +105,8 @@ where
             return None;
         }
         loop {
-            if !self.memory.wait.is_zero() {
-                self.client.transport().sleep(jittered(self.memory.wait, random())).await;
+            if std::mem::replace(&mut self.memory.started, true) {
+                self.client.transport().sleep(jittered(self.memory.wait.max(FLOOR), random())).await;
             }
             let answer = self.client.order(&self.id).await;
             let record = match answer.and_then(|answer| (self.verify)(&answer).map(|()| answer.value)) {

@@ -40,11 +40,8 @@ use crate::flow::Flow;
 use crate::request::OrderId;
 use crate::retry::{jittered, random};
 use crate::secret::Secret;
-use crate::track::Pace;
+use crate::track::{FLOOR, Pace};
 use crate::transport::Transport;
-
-/// The shortest wait between two looks at an order, whatever pace was asked for.
-const FLOOR: Duration = Duration::from_millis(20);
 
 /// Runs swaps to their end.
 #[derive(Debug)]

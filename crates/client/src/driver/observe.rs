@@ -8,7 +8,6 @@ use countersign::{
 use super::kept::KeptOrder;
 use super::parties::{Chains, TrustTheService};
 use crate::client::Client;
-use crate::error::Error;
 use crate::release;
 use crate::status::{self, refund_possible_from};
 use crate::transport::Transport;
@@ -109,9 +108,13 @@ pub(super) async fn observe<T: Transport, C: Chains>(
     trust: Option<TrustTheService>,
 ) -> Observed {
     let verify = |body: &[u8]| countersign::verify_record(kept.swap.proposal(body), registry, policy);
-    let first = kept.record.as_deref().map(verify).and_then(Result::ok);
+    let now = client.transport().now();
+    let first = match kept.record.as_deref().map(verify).transpose() {
+        Ok(first) => first,
+        // The registry or the policy is no longer the one that the order was signed with: nothing may be compared with it.
+        Err(refusal) => return Observed::unknown(now, RecordView::Refused(refusal)),
+    };
     let record = match client.order(kept.swap.id()).await {
-        Err(Error::Shape(refusal)) if !refusal.code().name().starts_with("json") => RecordView::Refused(refusal),
         Err(error) => RecordView::Unknown(error.to_string()),
         Ok(answer) => match verify(&answer.body) {
             Ok(record) => match first.as_ref().map_or(Ok(()), |first| first.terms.check_unchanged(&record.terms)) {
