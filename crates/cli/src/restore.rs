@@ -35,8 +35,10 @@ but not its request and response: it can be redeemed and refunded with --self, w
 
 /// The most orders that are read of one owner on one side.
 const MAX_ORDERS: usize = 10_000;
-/// How many indices without an order end the search: more than a restored backup leaves out.
-const LOOK_AHEAD: u32 = 1_200;
+/// The fewest indices without an order that may end the search: more than one restored backup leaves out.
+const MIN_LOOK_AHEAD: u32 = 1_200;
+/// How many end it by default: more than several restores in a row leave out.
+const LOOK_AHEAD: u32 = 5_000;
 /// The most indices that are searched.
 const MAX_INDICES: u32 = 100_000;
 
@@ -77,7 +79,7 @@ struct PhraseArgs {
     order: Vec<String>,
     /// Unused indices after the last order that end the search.
     #[arg(long, value_name = "COUNT", requires = "phrase", default_value_t = LOOK_AHEAD,
-          value_parser = clap::value_parser!(u32).range(i64::from(LOOK_AHEAD)..=i64::from(MAX_INDICES)))]
+          value_parser = clap::value_parser!(u32).range(i64::from(MIN_LOOK_AHEAD)..=i64::from(MAX_INDICES)))]
     look_ahead: u32,
 }
 
