@@ -151,7 +151,8 @@ fn nothing_unclear_releases_a_secret() {
 fn terms_never_change() {
     let first = terms();
     assert!(first.check_unchanged(&first).is_ok());
-    let changes: [(&str, fn(&mut HtlcTerms)); 9] = [
+    type Change = (&'static str, fn(&mut HtlcTerms));
+    let changes: [Change; 9] = [
         ("chain", |leg| leg.chain = "base".to_owned()),
         ("token", |leg| leg.token = None),
         ("chain", |leg| leg.htlc = Some(account('8'))),
