@@ -124,7 +124,7 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
         let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
         let key = kept.signing_key(Leg::Source, &registry, &state)?;
         let recovery = LegRecovery::new(&kept.record, Leg::Source, None, &registry)?.with_default_key(key);
-        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
+        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, || Ok(()), json);
     }
     args.own.signing.check_unused()?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
@@ -143,7 +143,8 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
         };
         let key = kept.signing_key(Leg::Destination, &registry, &state)?;
         let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), &registry)?.with_default_key(key);
-        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, json);
+        let leaving = || if kept.order.is_some() { state.write_secret_leaving(&kept.id) } else { Ok(()) };
+        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, leaving, json);
     }
     args.own.signing.check_unused()?;
     if args.secret_file.is_some() {

@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, json);
     }
     let secret = args.secret_file.as_deref().map(read_secret).transpose()?;
-    LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(None, &args.signing, &policy, json)
+    LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(None, &args.signing, &policy, || Ok(()), json)
 }
 
 /// A recovery, and what it pays in the asset's own units.
@@ -143,8 +143,20 @@ impl LegRecovery {
 
     /// Prepares the recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings
     /// of a record that was verified against the order's request and response.
-    pub(crate) fn finish(&self, verified: Option<&Warnings>, args: &SigningArgs, policy: &Policy, json: bool) -> Result<u8, Failure> {
+    ///
+    /// `leaving` is called before a signed redemption is printed: from then on the secret may be public.
+    pub(crate) fn finish(
+        &self,
+        verified: Option<&Warnings>,
+        args: &SigningArgs,
+        policy: &Policy,
+        leaving: impl FnOnce() -> Result<(), Failure>,
+        json: bool,
+    ) -> Result<u8, Failure> {
         let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), args, policy)?;
+        if self.recovery.role() == Role::Redeem && order.missing().is_empty() {
+            leaving()?;
+        }
         self.print(verified, order, json)
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use countersign::{OrderRecord, SecretHash};
-use countersign_client::driver::{KeptOrder, Store as _, StoreError};
+use countersign_client::driver::{self, Entry, Event, KeptOrder, Store as _, StoreError};
 use countersign_client::{OrderId, Secret};
 use countersign_store::rescue::{Phrase, Rescue};
 use countersign_store::{Error, OrderDir, Store};
@@ -151,6 +151,13 @@ impl State {
             }
         };
         Rescue::new(&phrase).map_err(usage)
+    }
+
+    /// Writes down that the secret is about to leave in the owner's own redemption.
+    pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
+        let guard = self.store.lock(id).map_err(usage)?;
+        let event = Event::SecretLeaving { path: driver::Path::Own };
+        self.store.append(&guard, &Entry { at: show::now(), event }).map_err(usage)
     }
 
     /// Marks the next index as used, before anything derived from it leaves.
