@@ -244,6 +244,9 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
         if progress.acted {
             continue;
         }
+        if let Some(code) = stated_end(id, &progress, trusts, json)? {
+            return Ok(code);
+        }
         let needs = |code, message: String| Err(Failure::NeedsUser { code, message: format!("{message}; then {again}") });
         match &progress.status {
             Status::Ended { outcome } => return ended(id, &progress, *outcome, json),
@@ -268,11 +271,34 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
         }
         // Before anything is paid there is no reason to wait for a service that is down.
         if !is_paid && let Some(trouble) = &progress.trouble {
-            let message = format!("{}; your funds have not moved; {again}", text::escape_untrusted(trouble));
+            let message = format!("{}; this program has sent nothing that moves your funds; {again}", text::escape_untrusted(trouble));
             return Err(Failure::Network { code: "service_unavailable", message });
         }
     }
     Ok(OK)
+}
+
+/// Ends the watching where the service states an end that the program cannot check: it says so, and decides nothing by it. The order
+/// stays open, and `swap --resume` goes on with it.
+fn stated_end(id: &OrderId, progress: &Progress, trusts: bool, json: bool) -> Result<Option<u8>, Failure> {
+    let Some(stated) = progress.stated.as_ref().filter(|stated| stated.status.is_final() && progress.is_paid) else { return Ok(None) };
+    if stated.status.complete && trusts {
+        if json {
+            show::json(&Standing { ok: Some(true), ..Standing::new(id, progress) })?;
+        } else {
+            show::field("complete", &text::escape_untrusted(&stated.record.destination_swap.redeem_tx_hash))?;
+        }
+        show::progress("the service states it: look at your address");
+        return Ok(Some(OK));
+    }
+    let what = if stated.status.complete { "complete" } else { "refunded" };
+    let message = format!(
+        "the service says that the order is {what}, which is no proof: look at your address. If it is not so, run: countersign swap --resume {id}"
+    );
+    if trusts {
+        return Err(Failure::Held { code: "swap_not_complete", message });
+    }
+    Err(Failure::NeedsUser { code: "look_at_your_address", message })
 }
 
 fn says_funded(progress: &Progress) -> bool {
@@ -307,6 +333,11 @@ fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress,
             (Purpose::Funding, message)
         }
         OwnerTask::BroadcastRedemption => (Purpose::Redemption, "broadcast the redemption at once: the secret may be public".to_owned()),
+        OwnerTask::Secret => {
+            let message =
+                "the secret of this order is not kept here, so that nothing is paid; pass --service-secret if somebody else holds it";
+            return Err(usage(message));
+        }
         OwnerTask::Refund => (Purpose::Refund, format!("take your funds back with: countersign refund --self {id}")),
         _ => {
             let message = format!(
@@ -334,7 +365,7 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
     loop {
         let progress = driver.advance(id).await?;
         tell(id, &progress);
-        if driver.store().load(id).map_err(usage)?.may_be_sent(Sendable::Secret) {
+        if driver.store().load(id).map_err(usage)?.was_sent(Sendable::Secret) {
             return Ok(progress);
         }
         match &progress.status {
@@ -349,7 +380,9 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
                 let message = format!("only your own key may redeem: run countersign redeem --self {id}");
                 return Err(Failure::NeedsUser { code: "redeem_needed", message });
             }
-            Status::Ended { .. } => return Ok(progress),
+            Status::Ended { outcome } => {
+                return Err(Failure::Held { code: "order_ended", message: format!("the order ended: {outcome:?}").to_lowercase() });
+            }
             Status::Unsigned | Status::Paying | Status::Expired => {
                 return Err(Failure::Held { code: "not_paid", message: "nothing was paid for this order".to_owned() });
             }

@@ -144,7 +144,7 @@ impl LegRecovery {
     /// Prepares the recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings
     /// of a record that was verified against the order's request and response.
     ///
-    /// `leaving` is called before a signed redemption is printed: from then on the secret may be public.
+    /// `leaving` is called before a redemption is printed: from then on the secret may be public.
     pub(crate) fn finish(
         &self,
         verified: Option<&Warnings>,
@@ -154,7 +154,8 @@ impl LegRecovery {
         json: bool,
     ) -> Result<u8, Failure> {
         let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), args, policy)?;
-        if self.recovery.role() == Role::Redeem && order.missing().is_empty() {
+        // What is signed elsewhere has the secret in it, too.
+        if self.recovery.role() == Role::Redeem {
             leaving()?;
         }
         self.print(verified, order, json)

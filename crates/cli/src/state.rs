@@ -156,8 +156,11 @@ impl State {
     /// Writes down that the secret is about to leave in the owner's own redemption.
     pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
         let guard = self.store.lock(id).map_err(usage)?;
-        let event = Event::SecretLeaving { path: driver::Path::Own };
-        self.store.append(&guard, &Entry { at: show::now(), event }).map_err(usage)
+        let at = show::now();
+        for event in [Event::SecretLeaving { path: driver::Path::Own }, Event::Sending { what: driver::Sendable::Redemption }] {
+            self.store.append(&guard, &Entry { at, event }).map_err(usage)?;
+        }
+        Ok(())
     }
 
     /// Marks the next index as used, before anything derived from it leaves.

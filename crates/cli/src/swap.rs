@@ -117,7 +117,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             json,
         };
         let trust = args.relying.trust();
-        let driver: Program<_> = drive::driver(flow, &state.store, owner, args.pace.pace(), trust);
+        let is_elsewhere = args.secret.is_for_others();
+        let driver: Program<_> = drive::driver(flow, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
         if args.paid || (args.approved && !kept.was_sent(Sendable::Funding) && !kept.journal.is_empty()) {
             driver.mark_on_chain(&id, Sendable::Funding)?;
         }

@@ -79,7 +79,7 @@ fn swap_dry_run_and_order_watch_work_for_every_kind_of_source() {
         ender.join().unwrap();
         assert!(watched.status.success(), "{kind}: {}", said(&watched));
         let last: Value = serde_json::from_str(&out(&watched)).unwrap();
-        assert_eq!((&last["outcome"], &last["order_id"]), (&json!("complete"), &json!(fixture.order_id())), "{kind}");
+        assert_eq!((&last["service"]["complete"], &last["order_id"]), (&json!(true), &json!(fixture.order_id())), "{kind}");
     }
     assert_eq!(fixtures.len(), 7);
 }

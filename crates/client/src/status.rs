@@ -40,6 +40,8 @@ pub enum State {
     RefundDetected,
     /// Done: the owner has the funds back.
     Refunded,
+    /// The source is redeemed, and the solver has taken the destination back.
+    Lost,
 }
 
 impl State {
@@ -51,6 +53,9 @@ impl State {
         let pays_bitcoin = is_bitcoin(destination, registry);
         if !destination.redeem_tx_hash.is_empty() {
             return if destination.redeem_block_number != 0 || pays_bitcoin { Self::Redeemed } else { Self::RedeemDetected };
+        }
+        if !source.redeem_tx_hash.is_empty() && !destination.refund_tx_hash.is_empty() {
+            return Self::Lost;
         }
         if pays_bitcoin && !source.redeem_tx_hash.is_empty() {
             return Self::Redeemed;
@@ -88,6 +93,7 @@ impl State {
             Self::AwaitingRefund => "awaiting refund",
             Self::RefundDetected => "refund detected",
             Self::Refunded => "refunded",
+            Self::Lost => "lost",
         }
     }
 }

@@ -149,7 +149,6 @@ fn the_services_word_releases_nothing() {
         assert_eq!(world.action(), None);
     }
     // The caller's explicit choice does.
-    world.means.trusts_the_service = true;
     world.observed.release = Ok(Release::Trust);
     assert_eq!(world.action(), OWN);
 }
@@ -219,7 +218,7 @@ fn once_the_secret_has_left_nothing_delays_the_redemption() {
 fn a_redemption_is_sent_again_more_and_more_slowly() {
     let mut world = World::funded();
     world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
-    for (tries, wait) in [(1, 5), (2, 10), (3, 20), (12, 300), (80, 300)] {
+    for (tries, wait) in [(1, 5), (2, 10), (3, 20), (12, 20), (80, 20)] {
         world.kept.journal.retain(|entry| !matches!(entry.event, Event::Sending { what: Sendable::Redemption }));
         for _ in 0..tries {
             world.wrote([Event::Sending { what: Sendable::Redemption }]);
@@ -262,14 +261,90 @@ fn a_theft_is_called_lost() {
 
 #[test]
 fn complete_needs_proof() {
+    let secret = *Secret::parse(SECRET).unwrap().expose();
     let mut world = World::paid();
     world.observed.destination = LegView::Stated(redeemed(false));
     assert_ne!(world.action(), Some(Action::End(Outcome::Complete)), "0xdead is no proof");
-    world.observed.public_secret = Some(*Secret::parse(SECRET).unwrap().expose());
-    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the right secret is");
+    // The right secret proves nothing if the service was given it.
+    world.observed.public_secret = Some(secret);
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
+    assert_ne!(world.action(), Some(Action::End(Outcome::Complete)));
+    let mut world = World::paid();
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::Sending { what: Sendable::Redemption }]);
+    world.observed.destination = LegView::Stated(redeemed(false));
+    assert_ne!(world.action(), Some(Action::End(Outcome::Complete)));
+    world.observed.public_secret = Some(secret);
+    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the owner's own redemption made it public");
     let mut world = World::paid();
     world.observed.destination = seen(redeemed(true), true);
-    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the chain is");
+    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the chain is proof");
+}
+
+/// A lie about either side must not stop an owner whose secret is out.
+#[test]
+fn nothing_that_is_only_stated_or_not_final_stops_an_urgent_redemption() {
+    let out = [Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::Sending { what: Sendable::Redemption }];
+    for source in [LegView::Stated(refunded()), seen(refunded(), false), LegView::Stated(redeemed(false))] {
+        let mut world = World::paid();
+        world.wrote(out.clone());
+        world.observed.now = 10_000_000;
+        world.observed.source = source;
+        world.observed.destination = seen(world.locked(3), true);
+        assert_eq!(world.action(), OWN_URGENT);
+        world.observed.destination = LegView::Stated(refunded());
+        assert_eq!(world.action(), OWN_URGENT);
+    }
+    // Where the destination can no longer be redeemed, what is left of the source comes back.
+    let mut world = World::paid();
+    world.wrote(out);
+    world.observed.source = seen(world.locked(1_000_000), true);
+    world.observed.destination = seen(HtlcState::Absent, true);
+    assert_eq!(world.action(), Some(Action::Refund));
+}
+
+#[test]
+fn what_was_only_written_down_is_not_out() {
+    let mut world = World::paid();
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
+    assert_eq!(world.action(), None, "nothing was sent: the destination is not funded");
+    // Handed to the owner, it may be public; the relayer still gets it for a proof only.
+    world.wrote([Event::Sending { what: Sendable::Redemption }]);
+    world.kept.journal.retain(|entry| !matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
+    world.means.owner_redeems = false;
+    world.means.relayer_allowed = true;
+    assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None));
+}
+
+#[test]
+fn without_its_secret_an_order_is_not_paid() {
+    for is_signed in [false, true] {
+        let mut world = World::new();
+        if is_signed {
+            world.wrote([signed(Purpose::Funding)]);
+        }
+        world.kept.secret = None;
+        assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Secret }, None));
+        world.means.secret_is_elsewhere = true;
+        assert!(world.action().is_some());
+    }
+}
+
+#[test]
+fn an_order_without_a_deadline_is_not_paid() {
+    let mut world = World::new();
+    world.wrote([signed(Purpose::Funding)]);
+    world.observed.deadline = None;
+    assert_ne!(world.action(), Some(Action::Pay));
+}
+
+#[test]
+fn an_approval_is_no_payment() {
+    let mut world = World::new();
+    let Event::Signed { purpose, transactions, .. } = signed(Purpose::Funding) else { unreachable!() };
+    world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }, Event::OnChain { what: Sendable::Funding }]);
+    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay)));
+    world.observed.now = DEADLINE - 1;
+    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)), "nothing was paid, and it is too late");
 }
 
 #[test]
@@ -284,8 +359,8 @@ fn an_order_past_its_deadline_is_not_paid() {
     world.wrote([signed(Purpose::Funding)]);
     world.observed.now = DEADLINE - 30;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
-    // What the owner was handed to broadcast may be on its way.
-    world.means.source_connected = false;
+    // What the owner was handed to broadcast may be on its way, whatever is connected later.
+    world.wrote([Event::Sending { what: Sendable::Funding }]);
     assert_eq!(world.decide(), (Status::Paying, None));
     // That the service has received nothing is no proof that nothing was paid.
     let mut world = World::new();
@@ -386,7 +461,10 @@ fn what_the_driver_cannot_broadcast_is_handed_to_the_owner() {
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding)]);
     world.means.source_connected = false;
-    assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::BroadcastFunding }, None));
+    let handed = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
+    assert_eq!(world.decide(), (handed.clone(), Some(Action::HandOut(Sendable::Funding))), "written down before it is handed out");
+    world.wrote([Event::Sending { what: Sendable::Funding }]);
+    assert_eq!(world.decide(), (handed, None));
     let mut world = World::funded();
     world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
     world.means.destination_connected = false;

@@ -29,6 +29,8 @@ const HONEST: Malice = Malice {
     pays_less: false,
     loses_replies: false,
     is_late: false,
+    owner_is_slow: false,
+    transactions_expire: false,
 };
 
 /// Creates an order, however often the service fails.
@@ -246,14 +248,41 @@ async fn lies_release_nothing_and_the_funds_come_back() {
     }
 }
 
-/// A relayer that keeps the secret to itself: the owner redeems.
+/// A relayer that keeps the secret to itself: the owner, who could not redeem at first, overtakes it.
 #[tokio::test(start_paused = true)]
 async fn a_relayer_that_relays_nothing_is_overtaken() {
     let world = World::new(0, Malice { keeps_the_secret: true, loses_replies: true, ..HONEST });
     let driver = world.driver(MemoryStore::default()).with_relayer(true);
     let id = create(&driver, &world, 1).await;
+    world.cannot_redeem(true);
+    assert_eq!(last_status(&driver, 120).await, Status::Redeeming);
+    assert!(!world.leaked.lock().unwrap().is_empty());
+    assert_eq!(world.end(&id), (1, false, true), "the service has the secret, and redeems nothing");
+    world.cannot_redeem(false);
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
     assert_eq!(world.end(&id), (1, true, false));
+}
+
+/// The proof is taken again after the owner has signed: a person with a hardware wallet may take hours.
+#[tokio::test(start_paused = true)]
+async fn a_signature_that_took_hours_releases_nothing() {
+    let world = World::new(0, Malice { owner_is_slow: true, ..HONEST });
+    let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
+    let driver = world.driver(MemoryStore::default()).with_pace(pace);
+    let id = create(&driver, &world, 1).await;
+    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Refunded)]);
+    assert_eq!(world.end(&id), (1, false, false));
+}
+
+/// A redemption that its chain rejects is signed anew and sent at once, before it expires again.
+#[tokio::test(start_paused = true)]
+async fn a_redemption_that_expires_is_signed_anew_and_lands() {
+    let world = World::new(0, Malice { transactions_expire: true, ..HONEST });
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    let begin = world.time();
+    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
+    assert!(world.end(&id) == (1, true, false) && world.time() - begin < 600, "{} s", world.time() - begin);
 }
 
 #[tokio::test(start_paused = true)]
@@ -281,7 +310,9 @@ async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service(
     Arc::get_mut(&mut world).unwrap().connected = false;
     let driver = world.driver(MemoryStore::default()).with_relayer(true).with_trust(Some(TrustTheService));
     let id = create(&driver, &world, 1).await;
-    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
+    // The owner is paid; that the service says so ends nothing.
+    assert_eq!(last_status(&driver, 600).await, Status::Redeeming);
+    assert_eq!(world.end(&id), (1, true, false));
     // What the trust risks: nothing on chain, and the secret is gone.
     let mut world = World::new(0, Malice { only_says_funded: true, ..HONEST });
     Arc::get_mut(&mut world).unwrap().connected = false;

@@ -19,6 +19,8 @@ pub(super) enum Done {
     Yes,
     /// It was not done, and will be tried again.
     Later(String),
+    /// The owner has it, to broadcast it.
+    HandedOut,
     /// The chain rejects the transaction.
     Rejected(String),
     /// The owner has to do something first.
@@ -39,6 +41,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         match action {
             Action::Sign => self.sign().await,
             Action::Pay => self.pay().await,
+            Action::HandOut(what) => {
+                self.write(Event::Sending { what: *what })?;
+                Ok(Done::HandedOut)
+            }
             Action::Redeem { path: Path::Own, is_urgent } => self.redeem(*is_urgent).await,
             Action::Redeem { path: Path::Relayer, is_urgent } => self.give_secret(*is_urgent).await,
             Action::Refund => self.refund().await,
@@ -101,13 +107,28 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(Done::Later(why));
         }
-        let Some(transactions) = self.settle(Purpose::Redemption).await? else { return Ok(Done::Waits) };
+        let transactions = match self.settle(Purpose::Redemption).await {
+            Ok(Some(transactions)) => transactions,
+            // The relayer learns nothing from a secret that is public, and may be quicker than an owner who is not there.
+            _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
+            Ok(None) => return Ok(Done::Waits),
+            Err(error) => return Err(error),
+        };
+        // Whoever signed may have taken hours.
+        if !is_urgent && let Err(why) = self.confirm_release().await {
+            return Ok(Done::Later(why));
+        }
         self.write(Event::SecretLeaving { path: Path::Own })?;
         self.write(Event::Signed { purpose: Purpose::Redemption, transactions: transactions.clone(), gasless: None })?;
         if !self.driver.chains.has(self.kept.swap.request().destination.asset.chain()) {
-            return Ok(Done::Waits);
+            self.write(Event::Sending { what: Sendable::Redemption })?;
+            return Ok(Done::HandedOut);
         }
         self.broadcast(Sendable::Redemption, &transactions).await
+    }
+
+    fn is_public(&self) -> bool {
+        self.observed.public_secret.is_some()
     }
 
     /// Gives the secret to the service's relayer.
@@ -184,10 +205,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     async fn broadcast_or_replace(&self, what: Sendable, purpose: Purpose, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
         let done = self.broadcast(what, transactions).await?;
         if let Done::Rejected(why) = done {
-            if let Some(transactions) = self.settle(purpose).await? {
-                self.write(Event::Signed { purpose, transactions, gasless: None })?;
-            }
-            return Ok(Done::Later(why));
+            let Some(transactions) = self.settle(purpose).await? else { return Ok(Done::Later(why)) };
+            self.write(Event::Signed { purpose, transactions: transactions.clone(), gasless: None })?;
+            // At once: what expires in a minute would have expired by the next attempt.
+            return self.broadcast(what, &transactions).await;
         }
         Ok(done)
     }

@@ -75,6 +75,8 @@ pub enum Status {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OwnerTask {
+    /// Provide the secret whose hash the order names: without it nothing is paid.
+    Secret,
     /// Broadcast the signed funding.
     BroadcastFunding,
     /// Redeem: nobody else can, or may.
@@ -93,6 +95,8 @@ pub enum Action {
     Sign,
     /// Send the signed funding.
     Pay,
+    /// Write down that the owner is given something to broadcast: from then on it may be on chain.
+    HandOut(Sendable),
     /// Redeem the destination: the secret leaves.
     Redeem {
         /// By which path.
@@ -118,12 +122,18 @@ pub struct Means {
     pub destination_connected: bool,
     /// Whether the service's relayer may be given the secret.
     pub relayer_allowed: bool,
-    /// Whether the caller takes the service's word about chains.
-    pub trusts_the_service: bool,
+    /// Whether somebody else holds the secret, and the owner pays nevertheless.
+    pub secret_is_elsewhere: bool,
 }
 
 impl Means {
-    pub(super) fn new(kept: &KeptOrder, owner: &impl Owner, chains: &impl Chains, relayer_allowed: bool, trusts: bool) -> Self {
+    pub(super) fn new(
+        kept: &KeptOrder,
+        owner: &impl Owner,
+        chains: &impl Chains,
+        relayer_allowed: bool,
+        secret_is_elsewhere: bool,
+    ) -> Self {
         let request = kept.swap.request();
         let (source, destination) = (request.source.asset.chain(), request.destination.asset.chain());
         Self {
@@ -131,13 +141,15 @@ impl Means {
             source_connected: chains.has(source),
             destination_connected: chains.has(destination),
             relayer_allowed,
-            trusts_the_service: trusts,
+            secret_is_elsewhere,
         }
     }
 }
 
 /// The shortest and the longest wait before something is sent again.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+/// The longest wait before the owner's redemption is sent again: margins are minutes, and some transactions expire in one.
+const REDEEM_AGAIN: Duration = Duration::from_secs(20);
 
 /// How long after the deadline a payment from elsewhere is still looked for, in seconds.
 const GIVEN_UP_AFTER: u64 = 24 * 3_600;
@@ -153,20 +165,27 @@ pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
     if let Some(decision) = order.ended() {
         return decision;
     }
-    if order.secret_is_out() {
-        return order.redeem_now();
+    let decision = if order.secret_is_out() {
+        order.redeem_now()
+    } else if is_paid(kept, observed) {
+        order.paid()
+    } else {
+        order.unpaid()
+    };
+    // What only the service states raises the alarm, and stops nothing.
+    if order.is_redeemed(Leg::Source) && order.is_refunded(Leg::Destination) {
+        return Decision { status: Status::Lost, ..decision };
     }
-    if !is_paid(kept, observed) {
-        return order.unpaid();
-    }
-    order.paid()
+    decision
 }
 
 /// Returns whether the owner's funds are on chain, or may be: whatever was about to be sent may have arrived, whoever says that
 /// it has not.
 #[must_use]
 pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
-    let may_be_sent = kept.may_be_sent(Sendable::Funding) || kept.may_be_sent(Sendable::Gasless);
+    // Where there is a gasless message, what the owner broadcasts are only approvals.
+    let is_gasless = kept.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some());
+    let may_be_sent = kept.may_be_sent(Sendable::Gasless) || (!is_gasless && kept.may_be_sent(Sendable::Funding));
     let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
     may_be_sent || is_there
 }
@@ -205,24 +224,26 @@ impl Order<'_> {
         matches!(self.leg(leg).state(), Some(HtlcState::Locked(_)))
     }
 
-    /// Whether an end may be believed: a final block says so, or the caller takes the service's word.
-    fn is_certain(&self, leg: Leg) -> bool {
-        match self.leg(leg) {
-            LegView::Seen { is_final, .. } => *is_final,
-            LegView::Stated(_) => self.means.trusts_the_service,
-            LegView::Unknown(_) => false,
-        }
+    /// Whether a final block of the chain itself says so. The service's word ends nothing, whoever trusts it.
+    const fn is_certain(&self, leg: Leg) -> bool {
+        self.leg(leg).is_final()
     }
 
     /// Whether the secret has left this machine, or is public.
     fn secret_is_out(&self) -> bool {
-        self.kept.secret_left().is_some() || self.is_public()
+        let has_left = match self.kept.secret_left() {
+            // Before it was sent or handed out, the signed redemption was nowhere but here.
+            Some(Path::Own) => self.kept.may_be_sent(Sendable::Redemption),
+            Some(Path::Relayer) => true,
+            None => false,
+        };
+        has_left || self.is_public()
     }
 
     /// Whether the secret is public: something shows it, or the source chain shows that it was used. That the service states a
     /// redemption proves nothing: it would be a way to have the secret released.
     fn is_public(&self) -> bool {
-        let is_used = self.is_redeemed(Leg::Source) && (self.observed.source.is_seen() || self.means.trusts_the_service);
+        let is_used = self.is_redeemed(Leg::Source) && self.observed.source.is_seen();
         self.observed.public_secret.is_some() || is_used
     }
 
@@ -232,18 +253,27 @@ impl Order<'_> {
         if self.is_redeemed(Leg::Destination) {
             let is_proven = match &self.observed.destination {
                 LegView::Seen { is_final, .. } => *is_final,
-                // What only the service states needs the secret beside it, or names the owner's own transaction.
-                LegView::Stated(state) => self.means.trusts_the_service || self.observed.public_secret.is_some() || self.is_own(state),
+                // Whoever holds the secret can show it: only of the owner's own redemption does it prove anything.
+                LegView::Stated(state) => {
+                    let is_ours = self.kept.secret_left() == Some(Path::Own);
+                    is_ours && (self.observed.public_secret.is_some() || self.is_own(state))
+                }
                 LegView::Unknown(_) => false,
             };
-            return if is_proven { ended(Outcome::Complete) } else { None };
+            if is_proven {
+                return ended(Outcome::Complete);
+            }
         }
-        if self.is_refunded(Leg::Source) {
-            return if self.is_certain(Leg::Source) { ended(Outcome::Refunded) } else { Some(rest(Status::Refunding)) };
+        // As long as the destination can be redeemed with a secret that is out, nothing else ends the order.
+        if self.secret_is_out() && self.is_locked(Leg::Destination) {
+            return None;
         }
-        if self.is_redeemed(Leg::Source) && self.is_refunded(Leg::Destination) {
-            let is_certain = self.is_certain(Leg::Source) && self.is_certain(Leg::Destination);
-            return if is_certain { ended(Outcome::Lost) } else { Some(rest(Status::Lost)) };
+        if self.is_refunded(Leg::Source) && self.is_certain(Leg::Source) {
+            return ended(Outcome::Refunded);
+        }
+        let is_lost = self.is_redeemed(Leg::Source) && self.is_refunded(Leg::Destination);
+        if is_lost && self.is_certain(Leg::Source) && self.is_certain(Leg::Destination) {
+            return ended(Outcome::Lost);
         }
         None
     }
@@ -258,8 +288,12 @@ impl Order<'_> {
     /// The secret is out. Nothing may delay the redemption: no margin, no record, no refusal.
     fn redeem_now(&self) -> Decision {
         let status = if self.kept.secret_left().is_some() { Status::Redeeming } else { Status::RedeemNow };
-        if self.is_refunded(Leg::Destination) {
+        if self.is_refunded(Leg::Destination) && self.observed.destination.is_seen() {
             return self.refund("the solver has taken the payment back");
+        }
+        // Both at once: what the solver has not taken by the end of the timelock comes back.
+        if self.source_has_run_out() && !self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
+            return self.refund("the solver did not redeem in time");
         }
         if matches!(self.observed.destination, LegView::Seen { state: HtlcState::Absent, .. }) && self.is_redeemed(Leg::Source) {
             return rest(Status::Lost);
@@ -273,7 +307,11 @@ impl Order<'_> {
         }
         // Once the secret is public, or with the relayer already, the relayer learns nothing from it.
         let is_known = self.is_public() || self.kept.secret_left() == Some(Path::Relayer);
-        self.redeem_by(status, true, is_known)
+        let decision = self.redeem_by(status, true, is_known);
+        match decision.action {
+            None if self.source_has_run_out() => self.refund("the redemption is under way, and the source's timelock has passed"),
+            _ => decision,
+        }
     }
 
     /// Chooses who redeems: the owner first, the relayer only where it may.
@@ -290,11 +328,12 @@ impl Order<'_> {
             return act(status, Action::Redeem { path: Path::Own, is_urgent });
         }
         // With a key of the owner's own the service could not redeem: it would only learn the secret.
-        if (self.means.relayer_allowed || is_known) && !names_own_key {
+        if (is_known || (self.means.relayer_allowed && self.observed.release.is_ok())) && !names_own_key {
             if !self.is_due(Sendable::Secret) {
                 return rest(status);
             }
-            return act(status, Action::Redeem { path: Path::Relayer, is_urgent });
+            // Only what the relayer knows already may be given to it without a look at the chain.
+            return act(status, Action::Redeem { path: Path::Relayer, is_urgent: is_known });
         }
         rest(Status::NeedsOwner { what: OwnerTask::Redeem })
     }
@@ -307,9 +346,12 @@ impl Order<'_> {
             RecordView::Unknown(_) => return rest(if is_signed { Status::Paying } else { Status::Unsigned }),
             RecordView::Verified(_) => {}
         }
-        let left = self.observed.deadline.map_or(u64::MAX, |deadline| deadline.saturating_sub(self.observed.now));
-        if left <= self.observed.confirmation_time {
+        if self.is_too_late() {
             return self.expired(is_signed);
+        }
+        let request = self.kept.swap.request();
+        if request.secret_hash.is_some() && self.kept.own_secret().is_none() && !self.means.secret_is_elsewhere {
+            return rest(Status::NeedsOwner { what: OwnerTask::Secret });
         }
         if !is_signed {
             return act(Status::Unsigned, Action::Sign);
@@ -321,13 +363,21 @@ impl Order<'_> {
     /// no proof.
     fn expired(&self, is_signed: bool) -> Decision {
         let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
-        // What was signed here is sent only from here, unless the owner was handed it to broadcast.
-        let is_held = is_signed && self.means.source_connected;
+        // What was signed here and never sent or handed out is nowhere but here.
+        let is_gasless = self.kept.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some());
+        let is_held = is_signed && !self.kept.may_be_sent(if is_gasless { Sendable::Gasless } else { Sendable::Funding });
         if is_held || !is_signed && (is_absent || self.is_late_by(GIVEN_UP_AFTER)) {
             let outcome = Outcome::Expired;
             return act(Status::Ended { outcome }, Action::End(outcome));
         }
         rest(if is_signed { Status::Paying } else { Status::Expired })
+    }
+
+    /// Whether a payment would not be confirmed before the deadline. An order that names none, and no time of its creation, is not
+    /// paid.
+    fn is_too_late(&self) -> bool {
+        let left = self.observed.deadline.map_or(0, |deadline| deadline.saturating_sub(self.observed.now));
+        left <= self.observed.confirmation_time
     }
 
     fn is_late_by(&self, seconds: u64) -> bool {
@@ -339,7 +389,9 @@ impl Order<'_> {
         let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return rest(Status::Paying) };
         let broadcasts = !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding);
         if broadcasts && !self.means.source_connected {
-            return rest(Status::NeedsOwner { what: OwnerTask::BroadcastFunding });
+            let status = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
+            let is_handed_out = self.kept.may_be_sent(Sendable::Funding);
+            return if is_handed_out { rest(status) } else { act(status, Action::HandOut(Sendable::Funding)) };
         }
         let next = if broadcasts { Sendable::Funding } else { Sendable::Gasless };
         let is_done = !broadcasts && (gasless.is_none() || self.kept.was_sent(Sendable::Gasless));
@@ -361,18 +413,16 @@ impl Order<'_> {
         if self.is_refunded(Leg::Destination) {
             return self.refund("the solver has taken the payment back");
         }
-        if !is_there && !self.is_locked(Leg::Destination) {
-            let decision = self.pay();
-            let is_late = self.is_late_by(0);
+        if !is_there && !self.is_refunded(Leg::Source) && !self.is_locked(Leg::Destination) {
             let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
             if is_absent && self.is_late_by(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
                 return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
             }
             // After the deadline nothing is sent again: it would lock the funds for nothing.
-            return match decision.action {
-                Some(_) if is_late => rest(Status::Paying),
-                _ => decision,
-            };
+            return if self.is_too_late() { rest(Status::Paying) } else { self.pay() };
+        }
+        if self.is_refunded(Leg::Source) {
+            return rest(Status::Refunding);
         }
         if self.kept.own_secret().is_none() {
             let what =
@@ -409,15 +459,19 @@ impl Order<'_> {
         if !self.means.source_connected && request.delegate.is_some() && self.observed.source_family == Some(Family::Bitcoin) {
             return rest(Status::NeedsOwner { what: OwnerTask::Refund });
         }
-        let next = if self.means.source_connected { Sendable::Refund } else { Sendable::RefundRequest };
-        if self.is_due(next) { act(Status::Refunding, Action::Refund) } else { rest(Status::Refunding) }
+        if self.is_due(Sendable::Refund) && self.is_due(Sendable::RefundRequest) {
+            act(Status::Refunding, Action::Refund)
+        } else {
+            rest(Status::Refunding)
+        }
     }
 
     /// Whether something may be sent (again): each attempt waits longer than the one before it.
     fn is_due(&self, what: Sendable) -> bool {
         let (attempts, last) = self.kept.attempts(what);
         let Some(again) = attempts.checked_sub(1) else { return true };
-        let wait = AGAIN.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(AGAIN.1.as_secs());
+        let most = if what == Sendable::Redemption { REDEEM_AGAIN } else { AGAIN.1 };
+        let wait = AGAIN.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(most.as_secs());
         // A clock that was set back must not stop a redemption.
         self.observed.now < last || self.observed.now >= last.saturating_add(wait)
     }

@@ -53,6 +53,7 @@ pub struct Driver<T, C, S, O> {
     pace: Pace,
     relayer_allowed: bool,
     trust: Option<TrustTheService>,
+    secret_is_elsewhere: bool,
 }
 
 /// Why a step was not done.
@@ -140,7 +141,7 @@ pub struct Change {
 impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     /// Creates a driver. It gives the secret to nobody but the destination chain, and believes nobody but chains.
     pub fn new(flow: Flow<T>, chains: C, store: S, owner: O) -> Self {
-        Self { flow, chains, store, owner, pace: Pace::default(), relayer_allowed: false, trust: None }
+        Self { flow, chains, store, owner, pace: Pace::default(), relayer_allowed: false, trust: None, secret_is_elsewhere: false }
     }
 
     /// Sets how often orders are looked at.
@@ -162,6 +163,13 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     #[must_use]
     pub const fn with_trust(mut self, trust: Option<TrustTheService>) -> Self {
         self.trust = trust;
+        self
+    }
+
+    /// Pays orders that name the hash of a secret that is not kept here: somebody else holds it, and redeems.
+    #[must_use]
+    pub const fn with_secret_elsewhere(mut self, is_elsewhere: bool) -> Self {
+        self.secret_is_elsewhere = is_elsewhere;
         self
     }
 
@@ -221,7 +229,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
         let guard = self.store.lock(id)?;
         let kept = self.store.load(id)?;
-        let means = Means::new(&kept, &self.owner, &self.chains, self.relayer_allowed, self.trust.is_some());
+        let means = Means::new(&kept, &self.owner, &self.chains, self.relayer_allowed, self.secret_is_elsewhere);
         if let Some(outcome) = kept.outcome() {
             let status = Status::Ended { outcome };
             return Ok(Progress { status, acted: false, trouble: None, is_paid: outcome != Outcome::Expired, stated: None });
@@ -243,6 +251,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         match step.act(&action).await? {
             act::Done::Yes => progress.acted = true,
             act::Done::Later(why) | act::Done::Rejected(why) => progress.trouble = Some(why),
+            act::Done::HandedOut => {}
             act::Done::Waits => progress.status = waits(&action, progress.status),
         }
         Ok(progress)
@@ -298,7 +307,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
                 Err(error) => format!("{error:?}"),
             };
             task.wait = match &result {
-                Ok(progress) if progress.acted => Duration::ZERO,
+                Ok(progress) if progress.acted => FLOOR,
                 Ok(progress) if progress.trouble.is_none() && !task.seen.contains(&news) => self.pace.quickest.max(FLOOR),
                 Ok(_) => self.pace.slower(task.wait).max(FLOOR),
                 Err(_) => self.pace.slowest.max(FLOOR),
@@ -344,7 +353,7 @@ fn waits(action: &Action, status: Status) -> Status {
         Action::Pay => OwnerTask::BroadcastFunding,
         Action::Redeem { .. } => OwnerTask::Redeem,
         Action::Refund => OwnerTask::Refund,
-        Action::End(_) => return status,
+        Action::End(_) | Action::HandOut(_) => return status,
     };
     Status::NeedsOwner { what }
 }

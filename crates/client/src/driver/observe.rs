@@ -132,17 +132,25 @@ pub(super) async fn observe<T: Transport, C: Chains>(
     };
     let Some(known) = known else { return Observed::unknown(now, record) };
     let is_current = matches!(record, RecordView::Verified(_));
-    let (source, _) = leg(known, Leg::Source, is_current, chains, registry, policy, now).await;
-    let (destination, seen) = leg(known, Leg::Destination, is_current, chains, registry, policy, now).await;
+    let ((source, _), (destination, seen)) = futures_util::future::join(
+        leg(known, Leg::Source, is_current, chains, registry, policy, now),
+        leg(known, Leg::Destination, is_current, chains, registry, policy, now),
+    )
+    .await;
+    // A record that is fetched later may only bring the deadline forward.
+    let deadlines = [Some(known), first.as_ref()].into_iter().flatten().filter_map(|known| status::deadline(&known.record, registry));
     let release = match (&destination, &seen) {
         (LegView::Seen { state, .. }, Some(seen)) => judge(&known.terms, state, seen, registry, policy, now).map(Release::Evidence),
-        _ if trust.is_some() && is_current => release::check(&known.record, registry, policy, now).map(|()| Release::Trust),
+        // A connection that does not answer is no reason to believe the service.
+        _ if trust.is_some() && is_current && !chains.has(&known.terms.destination.chain) => {
+            release::check(&known.record, registry, policy, now).map(|()| Release::Trust)
+        }
         (LegView::Unknown(why), _) => Err(Hold::Unclear(why.clone())),
         _ => Err(Hold::Unclear("no connection to the destination chain: the service's word is no evidence".to_owned())),
     };
     Observed {
         now,
-        deadline: status::deadline(&known.record, registry),
+        deadline: deadlines.min(),
         confirmation_time: status::confirmation_time(&known.record, registry),
         source_family: Some(known.terms.source.family),
         public_secret: public_secret(known, [&source, &destination]),
@@ -205,6 +213,9 @@ async fn leg<C: Chains>(
         return match chains.htlc(terms).await {
             Ok((state, seen)) => {
                 let rule = registry.asset(terms.asset.as_str()).map(|asset| policy.finality_of(&asset.chain));
+                if seen.agreed == 0 || seen.agreed < seen.needed {
+                    return (LegView::Unknown(format!("{} of {} endpoints gave the same answer", seen.agreed, seen.needed)), None);
+                }
                 let is_final = rule.is_some_and(|rule| rule.is_reached(&seen));
                 (LegView::Seen { state, is_final }, Some(seen))
             }

@@ -1,6 +1,7 @@
 //! A service, two chains, a solver and an owner, on virtual time: honest, failing, or malicious on request.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -41,6 +42,10 @@ pub struct Malice {
     pub loses_replies: bool,
     /// The service names the deadline of a record in the past.
     pub is_late: bool,
+    /// The owner takes six hours to sign a redemption.
+    pub owner_is_slow: bool,
+    /// The first four attempts to broadcast fail, and a transaction is accepted for a minute only.
+    pub transactions_expire: bool,
 }
 
 /// One order, as the chains and the service have it. Times are of the virtual clock.
@@ -68,6 +73,8 @@ pub struct World {
     /// Operations until the process dies.
     fuse: Mutex<Option<u32>>,
     pub died: tokio::sync::Notify,
+    cannot_redeem: AtomicBool,
+    attempts: AtomicU64,
     /// Every secret that reached the service.
     pub leaked: Mutex<Vec<[u8; 32]>>,
     pub connected: bool,
@@ -87,6 +94,8 @@ impl World {
             malice,
             fuse: Mutex::new(None),
             died: tokio::sync::Notify::new(),
+            cannot_redeem: AtomicBool::new(false),
+            attempts: AtomicU64::new(0),
             leaked: Mutex::default(),
             connected: true,
             registry: Arc::new(registry),
@@ -108,6 +117,11 @@ impl World {
         *dice ^= *dice >> 7;
         *dice ^= *dice << 17;
         *dice % below
+    }
+
+    /// Sets whether the owner can redeem.
+    pub fn cannot_redeem(&self, cannot: bool) {
+        self.cannot_redeem.store(cannot, Ordering::SeqCst);
     }
 
     /// The process dies after some operations.
@@ -365,6 +379,15 @@ impl Chains for World {
             return Err(ChainError::Unavailable("503".to_owned()));
         }
         let now = self.time();
+        if self.malice.transactions_expire && transaction.role == "redeem" {
+            let signed: u64 = transaction.id.rsplit('-').next().unwrap().parse().unwrap();
+            if self.attempts.fetch_add(1, Ordering::SeqCst) < 4 {
+                return Err(ChainError::Unavailable("503".to_owned()));
+            }
+            if now > signed + 60 {
+                return Err(ChainError::Rejected("blockhash not found".to_owned()));
+            }
+        }
         {
             let mut orders = self.orders.lock().unwrap();
             let order = orders.get_mut(&transaction.payload).unwrap();
@@ -403,14 +426,17 @@ impl Owner for World {
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
         self.operation().await;
+        if self.malice.owner_is_slow && task.purpose == Purpose::Redemption {
+            tokio::time::sleep(Duration::from_secs(6 * 3_600)).await;
+        }
         let role = if task.purpose == Purpose::Redemption { "redeem" } else { "refund" };
         assert_eq!(task.secret.is_some(), task.purpose == Purpose::Redemption);
         let chain = task.leg.of(task.record).chain.clone();
         let id = task.record.order_id.clone();
-        Ok(Some(vec![KeptTransaction { chain, role: role.into(), id: format!("0x{id}"), payload: id, inputs: Vec::new() }]))
+        Ok(Some(vec![KeptTransaction { chain, role: role.into(), id: format!("0x{id}-{}", self.time()), payload: id, inputs: Vec::new() }]))
     }
 
     fn can_redeem(&self, _: &str) -> bool {
-        self.connected
+        self.connected && !self.cannot_redeem.load(Ordering::SeqCst)
     }
 }

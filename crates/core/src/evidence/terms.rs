@@ -16,6 +16,8 @@ pub struct HtlcTerms {
     pub chain: String,
     /// The chain's family.
     pub family: Family,
+    /// Nominal milliseconds of one unit of the timelock.
+    pub unit_millis: u64,
     /// The asset.
     pub asset: AssetId,
     /// The pinned HTLC: the contract, or on Bitcoin-like chains the internal key.
@@ -132,6 +134,7 @@ pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<
         Ok::<_, Refusal>(HtlcTerms {
             chain: asset.chain.record.chain.clone(),
             family: asset.chain.family(),
+            unit_millis: asset.chain.unit_millis,
             asset: asset.record.id.clone(),
             htlc: asset.htlc.clone(),
             token: asset.token.as_ref().map(|token| token.text.clone()),

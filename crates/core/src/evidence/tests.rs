@@ -22,6 +22,7 @@ fn leg() -> HtlcTerms {
     HtlcTerms {
         chain: "ethereum".to_owned(),
         family: Family::Evm,
+        unit_millis: 12_000,
         asset: AssetId::parse("ethereum:usdc").unwrap(),
         htlc: Some(account('9')),
         token: Some("0xtoken".to_owned()),
@@ -131,6 +132,23 @@ fn the_margin_is_counted_in_the_chains_own_unit() {
     }
 }
 
+/// What the chain has counted since an old answer is taken off what is left.
+#[test]
+fn an_old_answer_leaves_less_time() {
+    let judge = |elapsed, age| {
+        let locked = HtlcState::Locked(LockedHtlc { elapsed, ..locked() });
+        Funded::judge(&terms(), &locked, &seen(), &RULE, NOW + age)
+    };
+    assert_eq!(judge(90, 36).unwrap().left(), 7);
+    assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
+    let mut terms = terms();
+    (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
+    let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
+    let judge = |age| Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|funded| funded.left());
+    assert_eq!(judge(599), Ok(8));
+    assert_eq!(judge(3 * 3_600), Err(Hold::NoTime { left: 0, needed: 6, unit: "blocks" }), "a node that is hours behind");
+}
+
 #[test]
 fn nothing_unclear_releases_a_secret() {
     let judge = |state: &HtlcState, seen: &SeenAt, now| Funded::judge(&terms(), state, seen, &RULE, now).unwrap_err();
@@ -143,7 +161,7 @@ fn nothing_unclear_releases_a_secret() {
     assert_eq!(judge(&locked, &seen().with_agreement(1, 2), NOW), Hold::Disagree { agreed: 1, needed: 2 });
     assert_eq!(judge(&locked, &seen().with_agreement(0, 0), NOW), Hold::Disagree { agreed: 0, needed: 1 });
     // The caller's clock makes an answer too old; it never makes room.
-    assert_eq!(judge(&locked, &seen(), NOW + 601), Hold::Stale { seconds: 601 });
+    assert_eq!(judge(&locked, &seen(), NOW + 121), Hold::Stale { seconds: 121 });
     assert!(Funded::judge(&terms(), &locked, &seen(), &RULE, 0).is_ok());
 }
 

@@ -67,7 +67,7 @@ impl Scene {
                 { "id": format!("{name}:coin"), "chain": name, "decimals": 8, "token": null, "htlc": { "address": INTERNAL_KEY } },
                 {
                     "id": "base_sepolia:wbtc", "chain": "base_sepolia", "chain_id": 84532, "decimals": 8,
-                    "htlc": { "address": PAYEE }, "token": { "address": "0x5b4a7Cc96ccB1eda77DA0F37Dd182e96923505d6" },
+                    "htlc": { "address": "0x3f349190d7ed9350e72305fc6f1c9b3416ccbe37" }, "token": { "address": "0x5b4a7Cc96ccB1eda77DA0F37Dd182e96923505d6" },
                 },
             ],
             "solvers": [
