@@ -2,7 +2,7 @@
 
 use countersign::wire::Quote;
 use countersign::{AssetId, Family, Registry, U256, number, text};
-use countersign_client::driver::Sendable;
+use countersign_client::driver::{Purpose, Sendable};
 use countersign_client::{Flow, Http, OrderId, QuoteAmount, QuoteRequest};
 use serde::Serialize;
 
@@ -119,7 +119,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let trust = args.relying.trust();
         let is_elsewhere = args.secret.is_for_others();
         let driver: Program<_> = drive::driver(flow, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
-        if args.paid || (args.approved && !kept.was_sent(Sendable::Funding) && !kept.journal.is_empty()) {
+        // Only a gasless order has approvals by themselves.
+        let has_approvals = kept.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some());
+        if args.paid || (args.approved && has_approvals && !kept.was_sent(Sendable::Funding)) {
             driver.mark_on_chain(&id, Sendable::Funding)?;
         }
         drive::follow(&driver, &id, trust.is_some(), json).await

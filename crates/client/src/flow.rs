@@ -152,7 +152,8 @@ impl<T: Transport> Flow<T> {
         self.client.act(swap.id(), &Action::Initiate(&submission)).await
     }
 
-    /// Fetches the record and verifies it again, with the terms that were verified when the order was signed.
+    /// Fetches the record and verifies it again, by the request and the response. A caller that kept the record of the signature
+    /// compares the terms of both: [`VerifiedTerms::check_unchanged`](countersign::VerifiedTerms::check_unchanged).
     ///
     /// # Errors
     ///
