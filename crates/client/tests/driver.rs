@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use countersign_client::countersign::Registry;
 use countersign_client::driver::{DriveError, MemoryStore, Outcome, OwnerTask, Status, Store, TrustTheService};
 use countersign_client::{Driver, OrderId, Pace, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
@@ -31,6 +32,7 @@ const HONEST: Malice = Malice {
     is_late: false,
     owner_is_slow: false,
     transactions_expire: false,
+    source_hangs: false,
 };
 
 /// Creates an order, however often the service fails.
@@ -272,6 +274,36 @@ async fn a_signature_that_took_hours_releases_nothing() {
     let id = create(&driver, &world, 1).await;
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Refunded)]);
     assert_eq!(world.end(&id), (1, false, false));
+}
+
+/// The wallet unpins a solver while an order of its is under way: the order is judged by what held when it was signed.
+#[tokio::test(start_paused = true)]
+async fn a_pin_that_is_removed_does_not_abandon_a_paid_order() {
+    let world = World::new(0, HONEST);
+    let store = MemoryStore::default();
+    let id = create(&world.driver(store.clone()), &world, 1).await;
+    assert!(matches!(last_status(&world.driver(store.clone()), 10).await, Status::Waiting { .. }));
+    let mut file: serde_json::Value = serde_json::from_str(&support::registry_text()).unwrap();
+    for solver in file["solvers"].as_array_mut().unwrap() {
+        solver["solver_id"] = serde_json::json!("another");
+        solver["address"] = serde_json::json!("0x00000000000000000000000000000000000000ff");
+    }
+    file["solvers"].as_array_mut().unwrap().retain(|solver| ["base", "arbitrum"].contains(&solver["chain"].as_str().unwrap()));
+    let unpinned = Arc::new(Registry::from_json(file.to_string().as_bytes()).unwrap());
+    assert_eq!(run(&world.driver_with(store, &unpinned)).await, [(id.clone(), Outcome::Complete)]);
+    // A new order of that solver is refused by the same pins.
+    let driver = world.driver_with(MemoryStore::default(), &unpinned);
+    create(&driver, &world, 2).await;
+    assert!(matches!(last_status(&driver, 60).await, Status::Refused { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chain_that_never_answers_does_not_delay_the_other() {
+    let world = World::new(0, Malice { source_hangs: true, ..HONEST });
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
+    assert_eq!(world.end(&id), (1, true, false));
 }
 
 /// A redemption that its chain rejects is signed anew and sent at once, before it expires again.

@@ -1,9 +1,9 @@
 //! Does what was decided. Whatever moves money or a secret is written down before it is done, and its outcome after.
 
-use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, Warning, Warnings};
+use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, VerifiedRecord, Warning, Warnings};
 
 use super::decide::Action;
-use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Purpose, Sendable, Store};
+use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store};
 use super::observe::{Observed, RecordView, Release, judge};
 use super::parties::{ChainError, Chains, FundingReply, Owner, Settlement};
 use super::{DriveError, Driver};
@@ -56,6 +56,12 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         Ok(self.driver.store.append(self.guard, &self.driver.entry(event))?)
     }
 
+    /// Verifies a record by what held when the order was signed.
+    fn verify(&self, body: &[u8]) -> Result<VerifiedRecord, Refusal> {
+        let (registry, policy) = self.driver.pins(self.kept);
+        countersign::verify_record(self.kept.swap.proposal(body), registry, policy)
+    }
+
     fn end(&self, outcome: Outcome) -> Result<Done, DriveError> {
         self.write(Event::Ended { outcome })?;
         Ok(Done::Yes)
@@ -69,11 +75,12 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         };
         check_destination(order.warnings(), self.driver.flow.policy())?;
         match &self.kept.record {
-            None => self.driver.store.keep_record(self.guard, &body)?,
-            Some(first) => {
-                let terms = |body: &[u8]| self.driver.flow.verify_kept(&self.kept.swap, body).map(|record| record.terms);
-                terms(first)?.check_unchanged(&terms(&body)?)?;
+            None => {
+                let pins = Pins { registry: self.driver.flow.registry().clone(), policy: self.driver.flow.policy().clone() };
+                self.driver.store.keep_pins(self.guard, &pins)?;
+                self.driver.store.keep_record(self.guard, &body)?;
             }
+            Some(first) => self.verify(first)?.terms.check_unchanged(&self.verify(&body)?.terms)?,
         }
         match self.driver.owner.fund(&order).await? {
             FundingReply::NotNow => Ok(Done::Waits),
@@ -101,11 +108,11 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
 
     /// Redeems in the owner's own transaction. The proof is taken again right before the secret leaves.
     async fn redeem(&self, is_urgent: bool) -> Result<Done, DriveError> {
-        if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
-            return self.broadcast_or_replace(Sendable::Redemption, Purpose::Redemption, transactions).await;
-        }
         if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(Done::Later(why));
+        }
+        if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
+            return self.broadcast_or_replace(Sendable::Redemption, Purpose::Redemption, transactions).await;
         }
         let transactions = match self.settle(Purpose::Redemption).await {
             Ok(Some(transactions)) => transactions,
@@ -168,14 +175,14 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
-        let task = Settlement { purpose, leg, record: &record, registry: self.driver.flow.registry(), secret };
+        let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret };
         let signed = self.driver.owner.settle(&task).await?;
         Ok(signed.filter(|transactions| !transactions.is_empty()))
     }
 
     /// Returns the record whose terms hold: the one that was signed with, else the service's.
     fn record(&self) -> Option<OrderRecord> {
-        let kept = self.kept.record.as_deref().and_then(|body| self.driver.flow.verify_kept(&self.kept.swap, body).ok());
+        let kept = self.kept.record.as_deref().and_then(|body| self.verify(body).ok());
         match (&self.observed.record, kept) {
             (RecordView::Verified(record), _) => Some(record.record.clone()),
             (_, kept) => kept.map(|kept| kept.record),
@@ -187,15 +194,14 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         let Ok(Release::Evidence(_)) = &self.observed.release else {
             return self.observed.release.as_ref().map(drop).map_err(ToString::to_string);
         };
-        let body = self.kept.record.as_deref();
-        let kept = body.and_then(|body| self.driver.flow.verify_kept(&self.kept.swap, body).ok());
+        let kept = self.kept.record.as_deref().and_then(|body| self.verify(body).ok());
         let terms = match (&self.observed.record, &kept) {
             (RecordView::Verified(record), _) => &record.terms,
             (_, Some(kept)) => &kept.terms,
             _ => return Err("no verified terms".to_owned()),
         };
         let (state, seen) = self.driver.chains.htlc(&terms.destination).await.map_err(|error| error.to_string())?;
-        let (registry, policy) = (self.driver.flow.registry(), self.driver.flow.policy());
+        let (registry, policy) = self.driver.pins(self.kept);
         let now = self.driver.now();
         judge(terms, &state, &seen, registry, policy, now).map(drop).map_err(|hold| hold.to_string())
     }

@@ -184,8 +184,7 @@ pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
 #[must_use]
 pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
     // Where there is a gasless message, what the owner broadcasts are only approvals.
-    let is_gasless = kept.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some());
-    let may_be_sent = kept.may_be_sent(Sendable::Gasless) || (!is_gasless && kept.may_be_sent(Sendable::Funding));
+    let may_be_sent = kept.may_be_sent(Sendable::Gasless) || (!kept.is_gasless() && kept.may_be_sent(Sendable::Funding));
     let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
     may_be_sent || is_there
 }
@@ -265,7 +264,7 @@ impl Order<'_> {
             }
         }
         // As long as the destination can be redeemed with a secret that is out, nothing else ends the order.
-        if self.secret_is_out() && self.is_locked(Leg::Destination) {
+        if self.secret_is_out() && self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
             return None;
         }
         if self.is_refunded(Leg::Source) && self.is_certain(Leg::Source) {
@@ -281,8 +280,7 @@ impl Order<'_> {
     /// Whether a redemption is the one that the owner signed.
     fn is_own(&self, state: &HtlcState) -> bool {
         let HtlcState::Redeemed { transaction: Some(stated), .. } = state else { return false };
-        let signed = self.kept.signed(Purpose::Redemption).map(|(transactions, _)| transactions).unwrap_or_default();
-        signed.iter().any(|transaction| transaction.id.eq_ignore_ascii_case(stated))
+        self.kept.has_signed(Purpose::Redemption, stated)
     }
 
     /// The secret is out. Nothing may delay the redemption: no margin, no record, no refusal.
@@ -364,8 +362,8 @@ impl Order<'_> {
     fn expired(&self, is_signed: bool) -> Decision {
         let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
         // What was signed here and never sent or handed out is nowhere but here.
-        let is_gasless = self.kept.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some());
-        let is_held = is_signed && !self.kept.may_be_sent(if is_gasless { Sendable::Gasless } else { Sendable::Funding });
+        let payment = if self.kept.is_gasless() { Sendable::Gasless } else { Sendable::Funding };
+        let is_held = is_signed && !self.kept.may_be_sent(payment);
         if is_held || !is_signed && (is_absent || self.is_late_by(GIVEN_UP_AFTER)) {
             let outcome = Outcome::Expired;
             return act(Status::Ended { outcome }, Action::End(outcome));
@@ -431,8 +429,7 @@ impl Order<'_> {
         }
         match &self.observed.release {
             Ok(_) => self.redeem_by(Status::Redeeming, false, false),
-            Err(hold) if hold.may_end() => rest(Status::Waiting { reason: hold.to_string(), code: hold.code() }),
-            Err(hold @ Hold::Redeemed) => rest(Status::Waiting { reason: hold.to_string(), code: hold.code() }),
+            Err(hold) if hold.may_end() || *hold == Hold::Redeemed => rest(Status::Waiting { reason: hold.to_string(), code: hold.code() }),
             Err(hold) => rest(Status::AwaitingRefund { reason: hold.to_string() }),
         }
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `order.json` | request and response, as a case of the JSON contract |
 //! | `record.json` | the record that the order was verified with when it was signed |
+//! | `pins.json` | the registry and the policy of that time: [`Pins`] |
 //! | `secret` | 64 hex digits |
 //! | `journal` | one [`Entry`] per line |
 
@@ -11,7 +12,7 @@ use std::str;
 
 use countersign_store::{Error, LockedOrder, OrderDir};
 
-use super::kept::{Entry, KeptOrder, Store, StoreError};
+use super::kept::{Entry, KeptOrder, Pins, Store, StoreError};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::StoredSwap;
@@ -19,6 +20,7 @@ use crate::stored::StoredSwap;
 /// Names of the documents.
 const ORDER: &str = "order.json";
 const RECORD: &str = "record.json";
+const PINS: &str = "pins.json";
 const SECRET: &str = "secret";
 const JOURNAL: &str = "journal";
 
@@ -86,6 +88,8 @@ impl Store for countersign_store::Store {
         }
         let mut kept = KeptOrder::new(swap, read_secret(&order)?);
         kept.record = order.read(RECORD)?.map(|bytes| bytes.to_vec());
+        let pins = order.read(PINS)?.map(|bytes| serde_json::from_slice(&bytes)).transpose();
+        kept.pins = pins.map_err(|error| damaged(&order, PINS, error))?;
         for line in order.read_journal(JOURNAL)?.entries {
             let entry: Entry = serde_json::from_slice(&line).map_err(|error| damaged(&order, JOURNAL, error))?;
             kept.journal.push(entry);
@@ -98,6 +102,14 @@ impl Store for countersign_store::Store {
             Err(Error::Exists { .. }) if guard.read(RECORD)?.is_some_and(|kept| kept.as_slice() == body) => Ok(()),
             written => Ok(written?),
         }
+    }
+
+    fn keep_pins(&self, guard: &LockedOrder, pins: &Pins) -> Result<(), StoreError> {
+        if guard.exists(PINS)? {
+            return Ok(());
+        }
+        let bytes = serde_json::to_vec(pins).map_err(|error| StoreError::Failed(error.to_string()))?;
+        Ok(guard.create_new(PINS, &bytes)?)
     }
 
     fn append(&self, guard: &LockedOrder, entry: &Entry) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use countersign::SecretHash;
+use countersign::{Policy, Registry, SecretHash};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -21,10 +21,23 @@ pub struct KeptOrder {
     pub swap: StoredSwap,
     /// The body of the record that the order was verified with when it was signed. Its terms hold until the end.
     pub record: Option<Vec<u8>>,
+    /// What the wallet had pinned and allowed at that time. It holds until the end, too: a pin that is removed later must not
+    /// keep a paid order from being redeemed or refunded.
+    pub pins: Option<Pins>,
     /// The secret, where the owner has chosen it.
     pub secret: Option<Secret>,
     /// What was done, in order.
     pub journal: Vec<Entry>,
+}
+
+/// What an order was verified by, besides its own documents.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "a file whose form is documented")]
+pub struct Pins {
+    /// What the wallet had pinned.
+    pub registry: Registry,
+    /// What the wallet allowed.
+    pub policy: Policy,
 }
 
 /// One line of the journal.
@@ -173,7 +186,7 @@ impl KeptOrder {
     /// Creates an order of which nothing but request and response is known.
     #[must_use]
     pub const fn new(swap: StoredSwap, secret: Option<Secret>) -> Self {
-        Self { swap, record: None, secret, journal: Vec::new() }
+        Self { swap, record: None, pins: None, secret, journal: Vec::new() }
     }
 
     /// Returns the secret, if the request of this order names its hash. A secret of another order is never used.
@@ -182,14 +195,31 @@ impl KeptOrder {
         self.secret.as_ref().filter(|secret| self.swap.request().secret_hash == Some(secret.hash()))
     }
 
-    /// Returns the transactions that were signed for a purpose, and the gasless funding. The last signing counts: what it
-    /// replaced was never sent.
+    /// Returns the transactions that were signed last for a purpose, and the gasless funding. A funding is signed once; a
+    /// redemption or a refund that its chain rejected is signed again.
     #[must_use]
     pub fn signed(&self, wanted: Purpose) -> Option<(&[KeptTransaction], Option<&str>)> {
         self.journal.iter().rev().find_map(|entry| match &entry.event {
             Event::Signed { purpose, transactions, gasless } if *purpose == wanted => Some((transactions.as_slice(), gasless.as_deref())),
             _ => None,
         })
+    }
+
+    /// Returns whether a transaction is one that was signed for a purpose, also if another one replaced it later.
+    #[must_use]
+    pub fn has_signed(&self, wanted: Purpose, id: &str) -> bool {
+        self.has(|event| match event {
+            Event::Signed { purpose, transactions, .. } => {
+                *purpose == wanted && transactions.iter().any(|transaction| transaction.id.eq_ignore_ascii_case(id))
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns whether the order is paid by a message to the service. What the owner broadcasts then are only approvals.
+    #[must_use]
+    pub fn is_gasless(&self) -> bool {
+        self.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some())
     }
 
     /// Returns whether something was sent and accepted, or is on chain.
@@ -287,6 +317,13 @@ pub trait Store: MaybeSend + MaybeSync {
     /// [`StoreError::Exists`] if a different one is kept.
     fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> Result<(), StoreError>;
 
+    /// Keeps what the order is verified by. It is kept once: what is kept already stays.
+    ///
+    /// # Errors
+    ///
+    /// Whatever failed.
+    fn keep_pins(&self, guard: &Self::Guard, pins: &Pins) -> Result<(), StoreError>;
+
     /// Appends a line to the journal.
     ///
     /// # Errors
@@ -335,6 +372,10 @@ impl<S: Store> Store for Arc<S> {
         S::keep_record(self, guard, body)
     }
 
+    fn keep_pins(&self, guard: &Self::Guard, pins: &Pins) -> Result<(), StoreError> {
+        S::keep_pins(self, guard, pins)
+    }
+
     fn append(&self, guard: &Self::Guard, entry: &Entry) -> Result<(), StoreError> {
         S::append(self, guard, entry)
     }
@@ -352,6 +393,7 @@ pub struct MemoryStore(Arc<Mutex<BTreeMap<String, Kept>>>);
 struct Kept {
     swap: StoredSwap,
     record: Option<Vec<u8>>,
+    pins: Option<Pins>,
     secret: Option<Zeroizing<String>>,
     journal: Vec<Entry>,
     locked: bool,
@@ -392,7 +434,7 @@ impl Store for MemoryStore {
             return Err(StoreError::Exists(id));
         }
         let secret = secret.map(Secret::to_hex);
-        orders.insert(id, Kept { swap: swap.clone(), record: None, secret, journal: Vec::new(), locked: false });
+        orders.insert(id, Kept { swap: swap.clone(), record: None, pins: None, secret, journal: Vec::new(), locked: false });
         Ok(())
     }
 
@@ -414,7 +456,8 @@ impl Store for MemoryStore {
         let kept = orders.get(&id).ok_or(StoreError::Unknown(id))?;
         let secret = kept.secret.as_ref().map(|secret| Secret::parse(secret)).transpose();
         let secret = secret.map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(KeptOrder { swap: kept.swap.clone(), record: kept.record.clone(), secret, journal: kept.journal.clone() })
+        let (record, pins, journal) = (kept.record.clone(), kept.pins.clone(), kept.journal.clone());
+        Ok(KeptOrder { swap: kept.swap.clone(), record, pins, secret, journal })
     }
 
     fn keep_record(&self, guard: &MemoryGuard, body: &[u8]) -> Result<(), StoreError> {
@@ -427,6 +470,13 @@ impl Store for MemoryStore {
                 Ok(())
             }
         }
+    }
+
+    fn keep_pins(&self, guard: &MemoryGuard, pins: &Pins) -> Result<(), StoreError> {
+        let mut orders = self.kept();
+        let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
+        kept.pins.get_or_insert_with(|| pins.clone());
+        Ok(())
     }
 
     fn append(&self, guard: &MemoryGuard, entry: &Entry) -> Result<(), StoreError> {

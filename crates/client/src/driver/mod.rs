@@ -25,13 +25,16 @@ mod parties;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use countersign::{Code, CreateOrder, OrderRecord, Refusal};
+use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry};
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{Stream, StreamExt};
 use serde::Serialize;
 
 pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, is_paid};
-pub use kept::{Entry, Event, KeptOrder, KeptTransaction, MemoryGuard, MemoryStore, Outcome, Path, Purpose, Sendable, Store, StoreError};
+pub use kept::{
+    Entry, Event, KeptOrder, KeptTransaction, MemoryGuard, MemoryStore, Outcome, Path, Pins, Purpose, Sendable, Store, StoreError,
+};
+use observe::Observer;
 pub use observe::{LegView, Observed, RecordView, Release};
 pub use parties::{ChainError, Chains, FundingReply, NoChains, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
 
@@ -185,6 +188,11 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         &self.store
     }
 
+    /// Returns what an order is judged by: what held when it was signed, else what holds today.
+    fn pins<'p>(&'p self, kept: &'p KeptOrder) -> (&'p Registry, &'p Policy) {
+        kept.pins.as_ref().map_or_else(|| (self.flow.registry(), self.flow.policy()), |pins| (&pins.registry, &pins.policy))
+    }
+
     fn now(&self) -> u64 {
         self.flow.client().transport().now()
     }
@@ -234,8 +242,9 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             let status = Status::Ended { outcome };
             return Ok(Progress { status, acted: false, trouble: None, is_paid: outcome != Outcome::Expired, stated: None });
         }
-        let (client, registry, policy) = (self.flow.client(), self.flow.registry(), self.flow.policy());
-        let observed = observe::observe(&kept, client, &self.chains, registry, policy, self.trust).await;
+        let (registry, policy) = self.pins(&kept);
+        let observer = Observer { client: self.flow.client(), chains: &self.chains, registry, policy, trust: self.trust };
+        let observed = observer.observe(&kept).await;
         let Decision { status, action } = decide(&kept, &observed, means);
         let stated = match &observed.record {
             RecordView::Verified(record) => {

@@ -1,9 +1,13 @@
 //! What is known about an order now: the service's record, verified, and what the chains say. Nothing here acts, and a read that
 //! fails is "unknown", never "no".
 
+use std::pin::pin;
+use std::time::Duration;
+
 use countersign::{
-    Account, Family, Funded, Hold, HtlcState, Leg, LockedHtlc, Policy, Refusal, Registry, SeenAt, VerifiedRecord, VerifiedTerms,
+    Family, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, Policy, Refusal, Registry, SeenAt, VerifiedRecord, VerifiedTerms,
 };
+use futures_util::future::{Either, join, select};
 
 use super::kept::KeptOrder;
 use super::parties::{Chains, TrustTheService};
@@ -98,66 +102,127 @@ impl LegView {
     }
 }
 
-/// Reads service and chains.
-pub(super) async fn observe<T: Transport, C: Chains>(
-    kept: &KeptOrder,
-    client: &Client<T>,
-    chains: &C,
-    registry: &Registry,
-    policy: &Policy,
-    trust: Option<TrustTheService>,
-) -> Observed {
-    let verify = |body: &[u8]| countersign::verify_record(kept.swap.proposal(body), registry, policy);
-    let now = client.transport().now();
-    let first = match kept.record.as_deref().map(verify).transpose() {
-        Ok(first) => first,
-        // The registry or the policy is no longer the one that the order was signed with: nothing may be compared with it.
-        Err(refusal) => return Observed::unknown(now, RecordView::Refused(refusal)),
-    };
-    let record = match client.order(kept.swap.id()).await {
-        Err(error) => RecordView::Unknown(error.to_string()),
-        Ok(answer) => match verify(&answer.body) {
-            Ok(record) => match first.as_ref().map_or(Ok(()), |first| first.terms.check_unchanged(&record.terms)) {
-                Ok(()) => RecordView::Verified(Box::new(record)),
+/// How long one look at a chain may take: an endpoint that never answers must not keep the other chain from being read.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// What an order is looked at with.
+pub(super) struct Observer<'o, T, C> {
+    pub(super) client: &'o Client<T>,
+    pub(super) chains: &'o C,
+    pub(super) registry: &'o Registry,
+    pub(super) policy: &'o Policy,
+    pub(super) trust: Option<TrustTheService>,
+}
+
+/// What a chain says about one side; `None` where there is no connection to it.
+type Look = Option<Result<(HtlcState, SeenAt), String>>;
+
+impl<T: Transport, C: Chains> Observer<'_, T, C> {
+    /// Reads the service, the source chain and the destination chain at the same time: a service that is slow or down must not
+    /// delay a redemption.
+    pub(super) async fn observe(&self, kept: &KeptOrder) -> Observed {
+        let verify = |body: &[u8]| countersign::verify_record(kept.swap.proposal(body), self.registry, self.policy);
+        let first = match kept.record.as_deref().map(verify).transpose() {
+            Ok(first) => first,
+            // It was changed on disk, or the pins of that time are missing: nothing can be compared with it.
+            Err(refusal) => return Observed::unknown(self.now(), RecordView::Refused(refusal)),
+        };
+        let order = self.client.order(kept.swap.id());
+        let (answer, looks) = match &first {
+            Some(first) => {
+                let (answer, looks) = join(order, self.look_at_both(&first.terms)).await;
+                (answer, Some(looks))
+            }
+            None => (order.await, None),
+        };
+        let record = match answer {
+            Err(error) => RecordView::Unknown(error.to_string()),
+            Ok(answer) => match verify(&answer.body) {
+                Ok(record) => match first.as_ref().map_or(Ok(()), |first| first.terms.check_unchanged(&record.terms)) {
+                    Ok(()) => RecordView::Verified(Box::new(record)),
+                    Err(refusal) => RecordView::Refused(refusal),
+                },
                 Err(refusal) => RecordView::Refused(refusal),
             },
-            Err(refusal) => RecordView::Refused(refusal),
-        },
-    };
-    let now = client.transport().now();
-    // The kept record stands in for the service's: its terms are those that were signed.
-    let known = match &record {
-        RecordView::Verified(record) => Some(record.as_ref()),
-        _ => first.as_ref(),
-    };
-    let Some(known) = known else { return Observed::unknown(now, record) };
-    let is_current = matches!(record, RecordView::Verified(_));
-    let ((source, _), (destination, seen)) = futures_util::future::join(
-        leg(known, Leg::Source, is_current, chains, registry, policy, now),
-        leg(known, Leg::Destination, is_current, chains, registry, policy, now),
-    )
-    .await;
-    // A record that is fetched later may only bring the deadline forward.
-    let deadlines = [Some(known), first.as_ref()].into_iter().flatten().filter_map(|known| status::deadline(&known.record, registry));
-    let release = match (&destination, &seen) {
-        (LegView::Seen { state, .. }, Some(seen)) => judge(&known.terms, state, seen, registry, policy, now).map(Release::Evidence),
-        // A connection that does not answer is no reason to believe the service.
-        _ if trust.is_some() && is_current && !chains.has(&known.terms.destination.chain) => {
-            release::check(&known.record, registry, policy, now).map(|()| Release::Trust)
+        };
+        // The kept record stands in for the service's: its terms are those that were signed.
+        let known = match &record {
+            RecordView::Verified(record) => Some(record.as_ref()),
+            _ => first.as_ref(),
+        };
+        let Some(known) = known else { return Observed::unknown(self.now(), record) };
+        let (source, destination) = match looks {
+            Some(looks) => looks,
+            None => self.look_at_both(&known.terms).await,
+        };
+        let now = self.now();
+        let is_current = matches!(record, RecordView::Verified(_));
+        let release = self.release(known, &destination, is_current, now);
+        let (source, destination) =
+            (self.view(known, Leg::Source, source, is_current, now), self.view(known, Leg::Destination, destination, is_current, now));
+        // A record that is fetched later may only bring the deadline forward.
+        let records = [Some(known), first.as_ref()].into_iter().flatten();
+        Observed {
+            now,
+            deadline: records.filter_map(|known| status::deadline(&known.record, self.registry)).min(),
+            confirmation_time: status::confirmation_time(&known.record, self.registry),
+            source_family: Some(known.terms.source.family),
+            public_secret: public_secret(known, [&source, &destination]),
+            source,
+            destination,
+            release,
+            record,
         }
-        (LegView::Unknown(why), _) => Err(Hold::Unclear(why.clone())),
-        _ => Err(Hold::Unclear("no connection to the destination chain: the service's word is no evidence".to_owned())),
-    };
-    Observed {
-        now,
-        deadline: deadlines.min(),
-        confirmation_time: status::confirmation_time(&known.record, registry),
-        source_family: Some(known.terms.source.family),
-        public_secret: public_secret(known, [&source, &destination]),
-        source,
-        destination,
-        release,
-        record,
+    }
+
+    fn now(&self) -> u64 {
+        self.client.transport().now()
+    }
+
+    async fn look_at_both(&self, terms: &VerifiedTerms) -> (Look, Look) {
+        join(self.look(&terms.source), self.look(&terms.destination)).await
+    }
+
+    /// Asks one chain, within a time limit.
+    async fn look(&self, terms: &HtlcTerms) -> Look {
+        if !self.chains.has(&terms.chain) {
+            return None;
+        }
+        let (look, limit) = (pin!(self.chains.htlc(terms)), pin!(self.client.transport().sleep(LOOK)));
+        Some(match select(look, limit).await {
+            Either::Left((Ok((_, seen)), _)) if seen.agreed == 0 || seen.agreed < seen.needed => {
+                Err(format!("{} of {} endpoints gave the same answer", seen.agreed, seen.needed))
+            }
+            Either::Left((answer, _)) => answer.map_err(|error| error.to_string()),
+            Either::Right(_) => Err(format!("{} did not answer within {} s", terms.chain, LOOK.as_secs())),
+        })
+    }
+
+    /// Judges whether the secret may leave.
+    fn release(&self, known: &VerifiedRecord, look: &Look, is_current: bool, now: u64) -> Result<Release, Hold> {
+        match look {
+            Some(Ok((state, seen))) => judge(&known.terms, state, seen, self.registry, self.policy, now).map(Release::Evidence),
+            // A connection that does not answer is no reason to believe the service.
+            Some(Err(why)) => Err(Hold::Unclear(why.clone())),
+            None if self.trust.is_some() && is_current => {
+                release::check(&known.record, self.registry, self.policy, now).map(|()| Release::Trust)
+            }
+            None => Err(Hold::Unclear("the destination chain is not connected, and what the service states is not evidence".to_owned())),
+        }
+    }
+
+    /// Returns what is known about one side: what its chain says, or without a connection what the service states.
+    fn view(&self, known: &VerifiedRecord, leg: Leg, look: Look, is_current: bool, now: u64) -> LegView {
+        match look {
+            Some(Ok((state, seen))) => {
+                let asset = self.registry.asset(known.terms.leg(leg).asset.as_str());
+                let is_final = asset.is_some_and(|asset| self.policy.finality_of(&asset.chain).is_reached(&seen));
+                LegView::Seen { state, is_final }
+            }
+            Some(Err(why)) => LegView::Unknown(why),
+            None if is_current => LegView::Stated(stated(known, leg, self.registry, now)),
+            None => LegView::Unknown("the service did not answer, and the chain is not connected".to_owned()),
+        }
     }
 }
 
@@ -198,36 +263,6 @@ pub(super) fn judge(
     Funded::judge(terms, state, seen, &rule, now)
 }
 
-/// Asks the chain about one side; without a connection, takes down what the service states.
-async fn leg<C: Chains>(
-    known: &VerifiedRecord,
-    leg: Leg,
-    is_current: bool,
-    chains: &C,
-    registry: &Registry,
-    policy: &Policy,
-    now: u64,
-) -> (LegView, Option<SeenAt>) {
-    let terms = known.terms.leg(leg);
-    if chains.has(&terms.chain) {
-        return match chains.htlc(terms).await {
-            Ok((state, seen)) => {
-                let rule = registry.asset(terms.asset.as_str()).map(|asset| policy.finality_of(&asset.chain));
-                if seen.agreed == 0 || seen.agreed < seen.needed {
-                    return (LegView::Unknown(format!("{} of {} endpoints gave the same answer", seen.agreed, seen.needed)), None);
-                }
-                let is_final = rule.is_some_and(|rule| rule.is_reached(&seen));
-                (LegView::Seen { state, is_final }, Some(seen))
-            }
-            Err(error) => (LegView::Unknown(error.to_string()), None),
-        };
-    }
-    if !is_current {
-        return (LegView::Unknown("the service did not answer, and there is no connection to the chain".to_owned()), None);
-    }
-    (LegView::Stated(stated(known, leg, registry, now)), None)
-}
-
 /// Returns what the service states about one side, in the form in which a chain would say it.
 fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: u64) -> HtlcState {
     let (swap, terms) = (leg.of(&known.record), known.terms.leg(leg));
@@ -244,10 +279,9 @@ fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: u64) -> Ht
     let ends = refund_possible_from(&known.record, leg, registry).unwrap_or(u64::MAX);
     let unit = registry.asset(terms.asset.as_str()).map_or(1, |asset| asset.chain.unit_millis.max(1));
     let left = ends.saturating_sub(now).saturating_mul(1_000).checked_div(unit).unwrap_or_default();
-    let account = |account: &Account| account.clone();
     let elapsed = terms.timelock.saturating_sub(left.min(terms.timelock));
     HtlcState::Locked(
-        LockedHtlc::new(account(&terms.initiator), account(&terms.redeemer), swap.filled_amount, terms.timelock, elapsed)
+        LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), swap.filled_amount, terms.timelock, elapsed)
             .with_token(terms.token.clone()),
     )
 }

@@ -44,6 +44,8 @@ pub struct Malice {
     pub is_late: bool,
     /// The owner takes six hours to sign a redemption.
     pub owner_is_slow: bool,
+    /// The source chain's endpoint accepts connections and never answers, from the moment of the payment on.
+    pub source_hangs: bool,
     /// The first four attempts to broadcast fail, and a transaction is accepted for a minute only.
     pub transactions_expire: bool,
 }
@@ -172,9 +174,14 @@ impl World {
 
     /// The driver of one process.
     pub fn driver<S: Store>(self: &Arc<Self>, store: S) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
+        self.driver_with(store, &self.registry)
+    }
+
+    /// The driver of a process whose user has pinned something else.
+    pub fn driver_with<S: Store>(self: &Arc<Self>, store: S, registry: &Arc<Registry>) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
         let api = Api::new("https://service.example", None).unwrap();
         let client = Client::new(api, Arc::clone(self)).with_retry(Retry { attempts: 1, ..Retry::default() });
-        let flow = Flow::new(client, Arc::clone(&self.registry), Policy::default());
+        let flow = Flow::new(client, Arc::clone(registry), Policy::default());
         let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(20) };
         Driver::new(flow, Arc::clone(self), store, Arc::clone(self)).with_pace(pace)
     }
@@ -333,6 +340,10 @@ impl Chains for World {
         tokio::time::sleep(Duration::from_millis(10 + self.roll(90))).await;
         if self.roll(1_000) < self.faults {
             return Err(ChainError::Unavailable("503".to_owned()));
+        }
+        let is_paid = self.orders.lock().unwrap().values().any(|order| order.funded_at.is_some());
+        if self.malice.source_hangs && is_paid && terms.chain == "base" {
+            std::future::pending::<()>().await;
         }
         let now = self.time();
         let mut orders = self.orders.lock().unwrap();
