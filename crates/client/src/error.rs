@@ -70,7 +70,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call may succeed later: the network failed, or the service or something before it.
+    /// Returns whether the same call may succeed later: the network failed, or the service or a proxy before it is unavailable.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use countersign::{Code, CreateOrder, Funded, OrderRecord, Policy, Refusal, Registry, Signed, Verified, VerifiedRecord};
+use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Signed, Verified, VerifiedRecord};
 use futures_util::Stream;
 
 use crate::client::Client;
-use crate::driver::TrustTheService;
+use crate::driver::Release;
 use crate::error::Error;
 use crate::release;
 use crate::request::{Action, OrderId};
@@ -39,16 +39,6 @@ pub struct Flow<T> {
     client: Arc<Client<T>>,
     registry: Arc<Registry>,
     policy: Arc<Policy>,
-}
-
-/// Why a secret may be released.
-#[derive(Debug, Clone, Copy)]
-#[expect(clippy::exhaustive_enums, reason = "a proof, or none")]
-pub enum Release<'p> {
-    /// The destination chain shows the payment.
-    Evidence(&'p Funded),
-    /// The caller takes the service's word.
-    Trust(TrustTheService),
 }
 
 impl<T> Clone for Flow<T> {
@@ -171,15 +161,15 @@ impl<T: Transport> Flow<T> {
         track(client, registry, id, pace, move |record| flow.verify_kept(&swap, &record.body).map(drop).map_err(Error::Refused))
     }
 
-    /// Gives the secret to the service's relayer, which redeems for the owner. Nothing else of the client releases a secret by
-    /// hand: a [`Driver`](crate::Driver) redeems without the relayer where it can.
+    /// Gives the secret to the service's relayer, which redeems for the owner. A [`Driver`](crate::Driver) redeems without the
+    /// relayer where it can.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] if the secret may not leave; [`Error::Refused`] if the record says something else than what was
-    /// verified, if the order's own request does not name the hash of this secret, if the proof is that of another order, or
-    /// if the request names a redeem key of the owner's own, with which the service could not redeem; or any other [`Error`].
-    pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret, release: Release<'_>) -> Result<Answer<Option<String>>, Error> {
+    /// [`Error::Held`] if the secret may not leave. [`Error::Refused`] if the record contradicts the request or the response, if
+    /// the request does not name the hash of this secret, if the proof belongs to another order, or if the request names a redeem
+    /// key of the owner's own, which the service does not have. Or any other [`Error`].
+    pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret, release: &Release) -> Result<Answer<Option<String>>, Error> {
         let hash = secret.hash();
         if swap.request().secret_hash != Some(hash) {
             let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_actual(hash);
@@ -187,7 +177,9 @@ impl<T: Transport> Flow<T> {
         }
         if let Some(key) = &swap.request().destination.delegate {
             let refusal = Refusal::new(Code::RecordMismatch, "/request/destination/delegate").with_actual(key);
-            return Err(Error::Refused(refusal.with_reason("only the owner's own key redeems: the service must not learn the secret")));
+            return Err(Error::Refused(
+                refusal.with_reason("only the owner's own key can redeem, so the service must not learn the secret"),
+            ));
         }
         let known = self.follow(swap).await?;
         match release {
@@ -196,7 +188,7 @@ impl<T: Transport> Flow<T> {
                 let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str());
                 return Err(Error::Refused(refusal.with_actual(funded.order_id())));
             }
-            Release::Trust(TrustTheService) => {
+            Release::Trust(_) => {
                 release::check(&known.record, &self.registry, &self.policy, self.client.transport().now())?;
             }
         }

@@ -23,9 +23,9 @@ mod transport;
 pub use client::Client;
 pub use countersign;
 pub use countersign::Hold;
-pub use driver::Driver;
+pub use driver::{Driver, Release};
 pub use error::{Error, RandomError, TransportError, TransportErrorKind};
-pub use flow::{Flow, Release, VerifiedSwap};
+pub use flow::{Flow, VerifiedSwap};
 pub use futures_util::{Stream, StreamExt};
 #[cfg(feature = "http")]
 pub use http::{Http, Timeouts};

@@ -1,4 +1,4 @@
-//! Whether the service's record says that the secret may be released. **That is no evidence**: see
+//! Whether the service's record says that the secret may be released. **It is not evidence**: see
 //! [`TrustTheService`](crate::driver::TrustTheService), which is the only way to use it.
 
 use countersign::{Hold, Leg, OrderRecord, Policy, Registry};

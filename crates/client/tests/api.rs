@@ -35,7 +35,7 @@ fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap
     moves(&flow.create(swap.request().clone()));
     moves(&flow.verify(swap));
     moves(&flow.follow(swap));
-    moves(&flow.redeem(swap, secret, Release::Trust(TrustTheService)));
+    moves(&flow.redeem(swap, secret, &Release::Trust(TrustTheService)));
     moves(&flow.refund(id));
     moves(&flow.instant_refund(swap, |_, _| Ok(Vec::new())));
     moves(&flow.watch(swap, Pace::default()));

@@ -15,7 +15,7 @@ use countersign_client::countersign::{
 };
 use countersign_client::driver::{
     Action, Entry, Event, KeptOrder, KeptTransaction, LegView, Means, Observed, Outcome, OwnerTask, Path, Purpose, RecordView, Release,
-    Sendable, Status, decide,
+    Sendable, Status, TrustTheService, decide,
 };
 use countersign_client::{Secret, StoredSwap};
 use serde_json::json;
@@ -149,7 +149,7 @@ fn the_services_word_releases_nothing() {
         assert_eq!(world.action(), None);
     }
     // The caller's explicit choice does.
-    world.observed.release = Ok(Release::Trust);
+    world.observed.release = Ok(Release::Trust(TrustTheService));
     assert_eq!(world.action(), OWN);
 }
 

@@ -246,7 +246,7 @@ async fn redeem(
         if request.method.name() == "GET" { ok(&record) } else { serve(fixture, step, request) }
     });
     let result = flow(client, fixture)
-        .redeem(&stored(fixture), secret, Release::Trust(TrustTheService))
+        .redeem(&stored(fixture), secret, &Release::Trust(TrustTheService))
         .await
         .map(drop)
         .map_err(|error| error.code().to_owned());

@@ -1,4 +1,4 @@
-//! Does what was decided. Whatever moves money or a secret is written down before it is done, and its outcome after.
+//! Carries out a decision. An intent that moves money or a secret is written before it is carried out, and its outcome after.
 
 use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, VerifiedRecord, Warning, Warnings};
 
@@ -15,11 +15,11 @@ use crate::transport::Transport;
 /// What came of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Done {
-    /// It was done: look again at once.
+    /// It was done, so that it is worth looking again soon.
     Yes,
     /// It was not done, and will be tried again.
     Later(String),
-    /// The owner has it, to broadcast it.
+    /// The owner has been given something to broadcast.
     HandedOut,
     /// The chain rejects the transaction.
     Rejected(String),
@@ -27,7 +27,7 @@ pub(super) enum Done {
     Waits,
 }
 
-/// One order under the driver's hands.
+/// One step of one order, and what it needs.
 pub(super) struct Step<'s, T, C, S: Store, O> {
     pub(super) driver: &'s Driver<T, C, S, O>,
     pub(super) guard: &'s S::Guard,
@@ -252,7 +252,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     }
 }
 
-/// A destination that could not be redeemed in time is not paid, unless the policy accepts that.
+/// Refuses an order whose destination could not be redeemed in time, unless the policy accepts that.
 fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal> {
     let is_short = |warning: &&Warning| warning.code == Code::DestinationTimelockShort && !policy.accepted_warnings.contains(&warning.code);
     match warnings.list().iter().find(is_short) {

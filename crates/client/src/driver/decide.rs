@@ -179,8 +179,8 @@ pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
     decision
 }
 
-/// Returns whether the owner's funds are on chain, or may be: whatever was about to be sent may have arrived, whoever says that
-/// it has not.
+/// Returns whether the owner's funds are on chain, or may be. Whatever was about to be sent may have arrived, even if the service
+/// says that it has not.
 #[must_use]
 pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
     // Where there is a gasless message, what the owner broadcasts are only approvals.
@@ -239,8 +239,8 @@ impl Order<'_> {
         has_left || self.is_public()
     }
 
-    /// Whether the secret is public: something shows it, or the source chain shows that it was used. That the service states a
-    /// redemption proves nothing: it would be a way to have the secret released.
+    /// Whether the secret is public: something shows it, or the source chain shows that it was used. A redemption that the service
+    /// merely states does not count, because it could state one to have the secret released.
     fn is_public(&self) -> bool {
         let is_used = self.is_redeemed(Leg::Source) && self.observed.source.is_seen();
         self.observed.public_secret.is_some() || is_used
@@ -252,7 +252,7 @@ impl Order<'_> {
         if self.is_redeemed(Leg::Destination) {
             let is_proven = match &self.observed.destination {
                 LegView::Seen { is_final, .. } => *is_final,
-                // Whoever holds the secret can show it: only of the owner's own redemption does it prove anything.
+                // Whoever holds the secret can show it. It proves a redemption only if nobody but the owner had it.
                 LegView::Stated(state) => {
                     let is_ours = self.kept.secret_left() == Some(Path::Own);
                     is_ours && (self.observed.public_secret.is_some() || self.is_own(state))
@@ -289,7 +289,7 @@ impl Order<'_> {
         if self.is_refunded(Leg::Destination) && self.observed.destination.is_seen() {
             return self.refund("the solver has taken the payment back");
         }
-        // Both at once: what the solver has not taken by the end of the timelock comes back.
+        // The solver can still redeem the source, so the owner races to refund it.
         if self.source_has_run_out() && !self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
             return self.refund("the solver did not redeem in time");
         }
@@ -357,8 +357,8 @@ impl Order<'_> {
         self.pay()
     }
 
-    /// Too late to pay. The order ends here only if it is known that nothing was paid: that the service has received nothing is
-    /// no proof.
+    /// Decides about an order that is too late to pay. It ends only if nothing can have been paid. The service's word that it has
+    /// received nothing is not enough.
     fn expired(&self, is_signed: bool) -> Decision {
         let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
         // What was signed here and never sent or handed out is nowhere but here.
@@ -371,8 +371,8 @@ impl Order<'_> {
         rest(if is_signed { Status::Paying } else { Status::Expired })
     }
 
-    /// Whether a payment would not be confirmed before the deadline. An order that names none, and no time of its creation, is not
-    /// paid.
+    /// Whether a payment would not be confirmed before the deadline. Without a deadline and a time of creation it is always too
+    /// late.
     fn is_too_late(&self) -> bool {
         let left = self.observed.deadline.map_or(0, |deadline| deadline.saturating_sub(self.observed.now));
         left <= self.observed.confirmation_time

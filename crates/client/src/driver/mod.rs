@@ -3,16 +3,16 @@
 //! ```text
 //! observe   service and chains        what is known now: read, verified, never acted on
 //! decide    kept order, observed      what to do: a pure function
-//! act       decision                  written down, done, and its outcome written down
+//! act       decision                  writes the intent, acts, writes the outcome
 //! ```
 //!
 //! [`Driver::advance`] does one step of one swap; [`Driver::run`] drives every swap that is kept. The caller supplies a [`Store`],
 //! the owner's signatures ([`Owner`]) and connections to chains ([`Chains`]).
 //!
-//! What the service says about chains is shown, and decides nothing: the secret leaves only for evidence
-//! ([`Funded`](countersign::Funded)), unless the caller chooses [`TrustTheService`]. What was signed once is sent again, never
-//! signed a second time. Once the secret may have left, nothing delays the redemption, and the swap is followed until the
-//! redemption is final.
+//! The driver shows what the service says about chains, and never decides by it. The secret leaves only for evidence
+//! ([`Funded`](countersign::Funded)), unless the caller chooses [`TrustTheService`]. A payment is signed once and then sent
+//! again as often as needed. Once the secret may have left, nothing delays the redemption, and the driver follows the swap until
+//! the redemption is final.
 
 mod act;
 mod decide;
@@ -142,7 +142,7 @@ pub struct Change {
 }
 
 impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
-    /// Creates a driver. It gives the secret to nobody but the destination chain, and believes nobody but chains.
+    /// Creates a driver that redeems by the owner's own transaction only, and takes evidence from chains only.
     pub fn new(flow: Flow<T>, chains: C, store: S, owner: O) -> Self {
         Self { flow, chains, store, owner, pace: Pace::default(), relayer_allowed: false, trust: None, secret_is_elsewhere: false }
     }

@@ -75,8 +75,8 @@ pub enum LegView {
 pub enum Release {
     /// The destination chain itself shows the payment.
     Evidence(Funded),
-    /// The caller has chosen to take the service's word.
-    Trust,
+    /// The caller has chosen to take the service's word: see [`TrustTheService`].
+    Trust(TrustTheService),
 }
 
 impl LegView {
@@ -204,8 +204,8 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             Some(Ok((state, seen))) => judge(&known.terms, state, seen, self.registry, self.policy, now).map(Release::Evidence),
             // A connection that does not answer is no reason to believe the service.
             Some(Err(why)) => Err(Hold::Unclear(why.clone())),
-            None if self.trust.is_some() && is_current => {
-                release::check(&known.record, self.registry, self.policy, now).map(|()| Release::Trust)
+            None if is_current && let Some(trust) = self.trust => {
+                release::check(&known.record, self.registry, self.policy, now).map(|()| Release::Trust(trust))
             }
             None => Err(Hold::Unclear("the destination chain is not connected, and what the service states is not evidence".to_owned())),
         }

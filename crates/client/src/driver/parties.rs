@@ -144,8 +144,8 @@ pub trait Chains: MaybeSend + MaybeSync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
-    /// There is no connection to this chain.
-    #[error("there is no connection to {0}")]
+    /// The caller is not connected to this chain.
+    #[error("not connected to {0}")]
     NotConnected(String),
     /// The chain's endpoints did not answer, or did not agree.
     #[error("{0}")]
@@ -177,8 +177,7 @@ impl Chains for NoChains {
 /// States that the service's word about the destination chain is enough to release the secret.
 ///
 /// **It is not evidence.** A service that says "funded" when nothing is on chain gets the secret, redeems the source with it
-/// and pays nothing. Take this only where no connection to the destination chain can be had, and say to the owner what it
-/// risks.
+/// and pays nothing. Use this only if you cannot connect to the destination chain, and tell the owner about the risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has no content: naming it is the statement")]
 pub struct TrustTheService;
