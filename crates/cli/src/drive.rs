@@ -7,8 +7,8 @@ use std::sync::Arc;
 use countersign::json::{self, Node};
 use countersign::{Code, Family, Policy, Severity, U256, Verified, Warnings, text};
 use countersign_client::driver::{
-    Driver, FundingReply, KeptTransaction, NoChains, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable, Settlement, SignedFunding,
-    Status, Store as _, TrustTheService,
+    Driver, FundingReply, KeptTransaction, NoChains, Outcome, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable, Settlement,
+    SignedFunding, Status, Store as _, TrustTheService,
 };
 use countersign_client::status::State;
 use countersign_client::{Flow, Http, OrderId, Pace, StreamExt};
@@ -17,10 +17,14 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
-use crate::input::{Failure, usage};
+use crate::input::{Failure, chain, usage};
 use crate::{OK, show};
 
-/// How an order is driven.
+/// Why an order is not paid while its secret is missing.
+pub(crate) const SECRET_MISSING: &str =
+    "the secret of this order is not kept here, so nothing is paid; pass --service-secret if somebody else holds it";
+
+/// Whether the service's statements about chains are trusted.
 #[derive(clap::Args)]
 pub(crate) struct TrustFlags {
     /// Takes the service's word that the solver has paid, and gives the secret to the service's relayer. RISK: a service that lies
@@ -64,8 +68,7 @@ fn failed(failure: Failure) -> OwnerError {
     match failure {
         Failure::Refused(refusal) => refusal.into(),
         Failure::Held { code, message } => OwnerError::Failed { code, message },
-        Failure::Usage(message) => OwnerError::Failed { code: "not_signed", message },
-        _ => OwnerError::Failed { code: "not_signed", message: "the output is closed".to_owned() },
+        other => OwnerError::Failed { code: "not_signed", message: other.message() },
     }
 }
 
@@ -87,14 +90,9 @@ impl Terminal {
     /// Shows the order, asks, and signs.
     fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
         self.check_floor(order)?;
-        let text = match &self.wallet {
-            Some(text) => text.clone(),
-            // A Bitcoin-like deposit is an address that any wallet can pay.
-            None if order.family() == Family::Bitcoin => Zeroizing::new(b"{}".to_vec()),
-            None => {
-                show::summary_on_stderr(&order.summary(), order.warnings())?;
-                return Ok(FundingReply::NotNow);
-            }
+        let Some(text) = wallet_context(order, self.wallet.clone()) else {
+            show::summary_on_stderr(&order.summary(), order.warnings())?;
+            return Ok(FundingReply::NotNow);
         };
         let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
         let wallet = Node::root(&wallet, "/wallet");
@@ -113,14 +111,14 @@ impl Terminal {
             confirm("sign this?")?
         }
         countersign_batch::sign(&mut unsigned, key)?;
-        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?, &chain(order));
+        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?, &source_chain(order));
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();
         }
         Ok(FundingReply::Signed(funding))
     }
 
-    /// The floor holds for what the order says, not for what a quote said.
+    /// Compares the floor with what the order pays: a quote is only a promise.
     fn check_floor(&self, order: &Verified) -> Result<(), Failure> {
         let terms = order.terms();
         let pays = terms.record.map_or(terms.receive.base_units, |record| record.destination_swap.amount);
@@ -133,7 +131,7 @@ impl Terminal {
         }
     }
 
-    /// With nobody to read them, only those warnings pass that the policy accepts.
+    /// With `--yes` nobody reads the warnings, so the policy must accept each of them.
     fn check_warnings(&self, warnings: &Warnings) -> Result<(), Failure> {
         let is_open = |code: Code| code.severity() > Severity::Info && !self.policy.accepted_warnings.contains(&code);
         let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code).filter(|code| is_open(*code)).collect();
@@ -149,7 +147,13 @@ impl Terminal {
     }
 }
 
-fn chain(order: &Verified) -> String {
+/// Returns the wallet context to prepare an order with: the given one, or an empty one for a Bitcoin-like deposit, which is an address
+/// that any wallet can pay.
+pub(crate) fn wallet_context(order: &Verified, given: Option<Zeroizing<Vec<u8>>>) -> Option<Zeroizing<Vec<u8>>> {
+    given.or_else(|| (order.family() == Family::Bitcoin).then(|| b"{}".to_vec().into()))
+}
+
+fn source_chain(order: &Verified) -> String {
     let terms = order.terms();
     terms.record.map(|record| record.source_swap.chain.clone()).unwrap_or_default()
 }
@@ -168,9 +172,9 @@ pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
     Err(Failure::Held { code: "not_confirmed", message: "nothing was signed".to_owned() })
 }
 
-/// How an order stands, as one JSON document: the result of a command, and each event on stderr.
+/// The status of an order as a JSON document. It is the result of a command, and each status event on stderr.
 #[derive(Serialize)]
-struct Standing<'a> {
+struct StatusReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,7 +182,7 @@ struct Standing<'a> {
     order_id: &'a str,
     #[serde(flatten)]
     progress: &'a Progress,
-    /// What the service states; nothing is decided by it.
+    /// What the service states. It is shown and decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     service: Option<&'a countersign_client::Status>,
     /// What the owner has to broadcast.
@@ -186,24 +190,24 @@ struct Standing<'a> {
     transactions: &'a [KeptTransaction],
 }
 
-impl<'a> Standing<'a> {
+impl<'a> StatusReport<'a> {
     fn new(id: &'a OrderId, progress: &'a Progress) -> Self {
         let service = progress.stated.as_ref().map(|stated| &stated.status);
         Self { event: None, ok: None, order_id: id.as_str(), progress, service, transactions: &[] }
     }
 }
 
-/// Says what changed, on stderr.
-fn tell(id: &OrderId, progress: &Progress) {
-    let standing = Standing { event: Some("status"), ..Standing::new(id, progress) };
+/// Reports the status on stderr.
+fn report_status(id: &OrderId, progress: &Progress) {
+    let report = StatusReport { event: Some("status"), ..StatusReport::new(id, progress) };
     let mut text = format!("{}: {}", show::time(show::now()), describe(&progress.status));
     if let Some(stated) = &progress.stated {
-        text.push_str(&format!(" (the service says: {})", stated.status.state.name()));
+        text.push_str(&format!(" (the service states: {})", stated.status.state.name()));
     }
     if let Some(trouble) = &progress.trouble {
         text.push_str(&format!("; {}", text::escape_untrusted(trouble)));
     }
-    show::event(&standing, &text);
+    show::event(&report, &text);
 }
 
 fn describe(status: &Status) -> String {
@@ -232,44 +236,47 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
     while let Some(change) = changes.next().await {
         let progress = match change.result {
             Ok(progress) => progress,
-            // What is paid is watched until it ends, whatever fails.
+            // A paid order is watched until it ends, whatever fails.
             Err(error) if is_paid && error.is_transient() => {
-                show::progress(&format!("{}; retrying", crate::input::chain(&error)));
+                show::progress(&format!("{}; retrying", chain(&error)));
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
         is_paid |= progress.is_paid;
-        tell(id, &progress);
+        report_status(id, &progress);
         if progress.acted {
             continue;
         }
         if let Some(code) = stated_end(id, &progress, trusts, json)? {
             return Ok(code);
         }
-        let needs = |code, message: String| Err(Failure::NeedsUser { code, message: format!("{message}; then {again}") });
         match &progress.status {
             Status::Ended { outcome } => return ended(id, &progress, *outcome, json),
-            Status::Lost => return Err(Failure::Lost(describe(&progress.status))),
-            Status::Expired => return ended(id, &progress, countersign_client::driver::Outcome::Expired, json),
+            // Without a connection to the chains this is only what the service states.
+            Status::Lost => {
+                let message =
+                    "the service states that the source is redeemed and the destination refunded: look at both chains. If it is not true";
+                return Err(Failure::Lost(format!("{message}, {again}")));
+            }
+            Status::Expired => return ended(id, &progress, Outcome::Expired, json),
             Status::Unsigned if progress.trouble.is_none() => {
-                return needs(
-                    "not_signed",
-                    "pass --wallet and a key to sign, or broadcast elsewhere what was printed and pass --paid".to_owned(),
-                );
+                let message =
+                    format!("pass --wallet and a key to sign, or pay with another wallet what was shown and pass --paid; then {again}");
+                return Err(Failure::NeedsUser { code: "not_signed", message });
             }
             Status::Refused { refusal } if !is_paid => return Err(Failure::Refused(refusal.clone())),
             Status::NeedsOwner { what } => return needs_owner(driver, id, &progress, *what, json),
             Status::Waiting { code: "destination_unclear", .. } if !trusts && says_funded(&progress) => {
                 let message = format!(
-                    "the service says that the solver has paid, which is no evidence. Look at the destination chain yourself and run: countersign \
-                     redeem --self {id}; or give the secret to the service with --trust-the-service"
+                    "the service states that the solver has paid, but only the destination chain can prove it. Look there yourself, then run: \
+                     countersign redeem --self {id}; or give the secret to the service with --trust-the-service"
                 );
                 return Err(Failure::NeedsUser { code: "evidence_needed", message });
             }
             _ => {}
         }
-        // Before anything is paid there is no reason to wait for a service that is down.
+        // Nothing is paid yet, so the program ends instead of waiting for a service that is down.
         if !is_paid && let Some(trouble) = &progress.trouble {
             let message = format!("{}; this program has sent nothing that moves your funds; {again}", text::escape_untrusted(trouble));
             return Err(Failure::Network { code: "service_unavailable", message });
@@ -278,22 +285,19 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
     Ok(OK)
 }
 
-/// Ends the watching where the service states an end that the program cannot check: it says so, and decides nothing by it. The order
-/// stays open, and `swap --resume` goes on with it.
+/// Stops watching where the service states an end that the program cannot check. Nothing is written down: the order stays open, and
+/// `swap --resume` continues it.
 fn stated_end(id: &OrderId, progress: &Progress, trusts: bool, json: bool) -> Result<Option<u8>, Failure> {
     let Some(stated) = progress.stated.as_ref().filter(|stated| stated.status.is_final() && progress.is_paid) else { return Ok(None) };
     if stated.status.complete && trusts {
-        if json {
-            show::json(&Standing { ok: Some(true), ..Standing::new(id, progress) })?;
-        } else {
-            show::field("complete", &text::escape_untrusted(&stated.record.destination_swap.redeem_tx_hash))?;
-        }
-        show::progress("the service states it: look at your address");
+        show_complete(id, progress, json)?;
+        show::progress("this is what the service states: look at your address");
         return Ok(Some(OK));
     }
     let what = if stated.status.complete { "complete" } else { "refunded" };
     let message = format!(
-        "the service says that the order is {what}, which is no proof: look at your address. If it is not so, run: countersign swap --resume {id}"
+        "the service states that the order is {what}, and this program cannot check that: look at your address. If it is not true, run: \
+         countersign swap --resume {id}"
     );
     if trusts {
         return Err(Failure::Held { code: "swap_not_complete", message });
@@ -305,21 +309,27 @@ fn says_funded(progress: &Progress) -> bool {
     progress.stated.as_ref().is_some_and(|stated| stated.status.state == State::AwaitingRedeem)
 }
 
-fn ended(id: &OrderId, progress: &Progress, outcome: countersign_client::driver::Outcome, json: bool) -> Result<u8, Failure> {
-    use countersign_client::driver::Outcome;
-    match outcome {
-        Outcome::Complete => {
-            if json {
-                show::json(&Standing { ok: Some(true), ..Standing::new(id, progress) })?;
-            } else {
-                let transaction = progress.stated.as_ref().map(|stated| stated.record.destination_swap.redeem_tx_hash.as_str());
-                show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
-            }
-            Ok(OK)
-        }
-        Outcome::Lost => Err(Failure::Lost(describe(&Status::Lost))),
-        other => Err(Failure::Held { code: "swap_not_complete", message: format!("the order ended: {other:?}").to_lowercase() }),
+/// Prints a complete order, with the redemption that the service names.
+fn show_complete(id: &OrderId, progress: &Progress, json: bool) -> Result<(), Failure> {
+    if json {
+        show::json(&StatusReport { ok: Some(true), ..StatusReport::new(id, progress) })?;
+    } else {
+        let transaction = progress.stated.as_ref().map(|stated| stated.record.destination_swap.redeem_tx_hash.as_str());
+        show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
     }
+    Ok(())
+}
+
+fn ended(id: &OrderId, progress: &Progress, outcome: Outcome, json: bool) -> Result<u8, Failure> {
+    match outcome {
+        Outcome::Complete => show_complete(id, progress, json).map(|()| OK),
+        Outcome::Lost => Err(Failure::Lost(describe(&Status::Lost))),
+        other => Err(order_ended("swap_not_complete", other)),
+    }
+}
+
+fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
+    Failure::Held { code, message: format!("the order ended: {}", describe(&Status::Ended { outcome })) }
 }
 
 /// Prints what only the owner can do.
@@ -327,17 +337,12 @@ fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress,
     let kept = driver.store().load(id).map_err(usage)?;
     let (purpose, message) = match what {
         OwnerTask::BroadcastFunding => {
-            let (_, gasless) = kept.signed(Purpose::Funding).unwrap_or_default();
-            let (what, flag) = if gasless.is_some() { ("the approval", "--approved") } else { ("these transactions", "--paid") };
+            let (what, flag) = if kept.is_gasless() { ("the approval", "--approved") } else { ("these transactions", "--paid") };
             let message = format!("broadcast {what}, then run: countersign swap --resume {id} {flag}");
             (Purpose::Funding, message)
         }
         OwnerTask::BroadcastRedemption => (Purpose::Redemption, "broadcast the redemption at once: the secret may be public".to_owned()),
-        OwnerTask::Secret => {
-            let message =
-                "the secret of this order is not kept here, so that nothing is paid; pass --service-secret if somebody else holds it";
-            return Err(usage(message));
-        }
+        OwnerTask::Secret => return Err(usage(SECRET_MISSING)),
         OwnerTask::Refund => (Purpose::Refund, format!("take your funds back with: countersign refund --self {id}")),
         _ => {
             let message = format!(
@@ -349,7 +354,7 @@ fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress,
     };
     let transactions = kept.signed(purpose).map(|(transactions, _)| transactions).unwrap_or_default();
     if json {
-        show::json(&Standing { ok: Some(true), transactions, ..Standing::new(id, progress) })?;
+        show::json(&StatusReport { ok: Some(true), transactions, ..StatusReport::new(id, progress) })?;
     } else {
         for transaction in transactions {
             show::field(&transaction.role, &transaction.id)?;
@@ -360,42 +365,41 @@ fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress,
     Ok(crate::NEEDS_USER)
 }
 
-/// Redeems for a kept order through the relayer, with the service's word for evidence.
-pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<Progress, Failure> {
+/// Gives the secret of a kept order to the relayer, on the service's word that the destination is funded.
+pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
     loop {
         let progress = driver.advance(id).await?;
-        tell(id, &progress);
-        if driver.store().load(id).map_err(usage)?.was_sent(Sendable::Secret) {
-            return Ok(progress);
+        report_status(id, &progress);
+        let kept = driver.store().load(id).map_err(usage)?;
+        if kept.was_sent(Sendable::Secret) {
+            return Ok(());
         }
+        let not_redeemable =
+            |reason: &str| Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") };
+        let not_paid = |message: &str| Failure::Held { code: "not_paid", message: message.to_owned() };
         match &progress.status {
             Status::Waiting { code, reason } => {
                 return Err(Failure::Held { code, message: format!("the secret was not released: {reason}") });
             }
             Status::Refused { refusal } => return Err(Failure::Refused(refusal.clone())),
-            Status::AwaitingRefund { reason } => {
-                return Err(Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") });
-            }
+            Status::AwaitingRefund { reason } => return Err(not_redeemable(reason)),
+            Status::Refunding => return Err(not_redeemable("the order is being refunded")),
             Status::NeedsOwner { .. } => {
                 let message = format!("only your own key may redeem: run countersign redeem --self {id}");
                 return Err(Failure::NeedsUser { code: "redeem_needed", message });
             }
-            Status::Ended { outcome } => {
-                return Err(Failure::Held { code: "order_ended", message: format!("the order ended: {outcome:?}").to_lowercase() });
-            }
-            Status::Unsigned | Status::Paying | Status::Expired => {
-                return Err(Failure::Held { code: "not_paid", message: "nothing was paid for this order".to_owned() });
-            }
+            Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),
+            Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),
+            Status::Paying => return Err(not_paid("the payment for this order has not arrived yet")),
             _ => {}
         }
-        if let Some(trouble) = progress.trouble {
-            return Err(Failure::Network {
-                code: "service_unavailable",
-                message: format!("{trouble}; the secret was not released; try again"),
-            });
-        }
+        // After a failed attempt the driver waits a few seconds before the next one.
         if !progress.acted {
-            return Ok(progress);
+            let may_have_left = kept.secret_left().is_some();
+            let secret = if may_have_left { "the service may have the secret already" } else { "the secret was not released" };
+            let trouble = progress.trouble.as_deref().unwrap_or("nothing was sent in this run");
+            let message = format!("{}; {secret}; try again", text::escape_untrusted(trouble));
+            return Err(Failure::Network { code: "service_unavailable", message });
         }
     }
 }

@@ -148,13 +148,13 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     }
     args.own.signing.check_unused()?;
     if args.secret_file.is_some() {
-        return Err(usage("--secret-file goes with --self: the service is given the kept secret of this very order only"));
+        return Err(usage("--secret-file is only used with --self: the service gets nothing but the kept secret of this order"));
     }
     let id = OrderId::parse(&args.id)?;
     let Some(trust) = args.relying.trust() else {
         let message = format!(
-            "the program cannot look at the destination chain, and the service's word is no evidence: redeem with your own transaction (countersign \
-             redeem --self {id}), or pass --trust-the-service"
+            "the program cannot look at the destination chain, and the service's word does not prove that it is funded: redeem with your own \
+             transaction (countersign redeem --self {id}), or pass --trust-the-service"
         );
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
     };
@@ -164,16 +164,16 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     if json {
         show::json(&Done { ok: true, order_id: id.as_str(), result: None })?;
     } else {
-        show::field("redeem", "the service has the secret; follow it with: countersign order watch")?;
+        show::field("redeem", &format!("the service has the secret; follow the order with: countersign order watch {id}"))?;
     }
     Ok(OK)
 }
 
-/// What is known of an order without asking the service.
+/// What is kept of an order, and the record to recover it with. Nothing is asked of the service.
 struct Kept {
     id: OrderId,
     order: Option<KeptOrder>,
-    /// What was rebuilt from the rescue phrase, where the order was not created here.
+    /// What was restored from the rescue phrase, if the order was not created here.
     restored: Option<Restored>,
     record: OrderRecord,
     /// The warnings of a record that was verified against the kept request and response; `None` if these are not kept.
@@ -202,16 +202,16 @@ impl Kept {
             countersign::verify_record(proposal, registry, policy)
         };
         let verified = verify(&text)?;
-        // The terms are those of the record that was signed.
+        // The terms must be those of the first verified record.
         if let Some(first) = &order.record {
             verify(first)?.terms.check_unchanged(&verified.terms)?;
         }
         Ok(Self { id, order: Some(order), restored, record: verified.record, warnings: Some(verified.warnings) })
     }
 
-    /// Returns the kept secret. A record by itself could name the hash of another order, whose secret must not leave under
-    /// this one: the kept request has to name the hash, which the verified record then has too. The request of a rebuilt order is
-    /// lost; its hash was found to be that of the order's own index, and of no other order.
+    /// Returns the kept secret, if it belongs to this order. A record alone could name the secret hash of another order, so the kept
+    /// request has to name it too. A restored order has no request: its hash was compared with the order's own index when it was
+    /// restored.
     fn secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
         let restored = self.restored.as_ref().and_then(|restored| restored.secret.as_ref());
         let secret = self.order.as_ref().and_then(KeptOrder::own_secret).or(restored);
@@ -219,8 +219,8 @@ impl Kept {
         Ok(Zeroizing::new(*secret.expose()))
     }
 
-    /// Returns the key that signs where none is named: on a Bitcoin-like chain the one that was derived for the leg, if the order names
-    /// it; on the others that of the configuration file.
+    /// Returns the key that signs if none is named. On a Bitcoin-like chain it is the key that was derived for the leg, if the order
+    /// names it; on other chains it is the key of the configuration file.
     fn signing_key(&self, leg: Leg, registry: &Registry, state: &state::State) -> Result<Option<Zeroizing<String>>, Failure> {
         let is_bitcoin = registry.family(leg.of(&self.record).asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
         if !is_bitcoin {
@@ -236,7 +236,7 @@ impl Kept {
             _ => (rescue.redeem_key(index), request.map(|request| &request.destination.delegate)),
         };
         let key = key.map_err(usage)?;
-        // The user may have named another key. Without the request only the record tells.
+        // The user may have named another key. Without the request, the record says which one.
         let delegate = match requested {
             Some(delegate) => delegate.as_deref(),
             None => restore::owner_key(&self.record, leg),

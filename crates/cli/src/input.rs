@@ -201,6 +201,13 @@ pub(crate) struct WalletArgs {
     pub(crate) wallet: Option<PathBuf>,
 }
 
+impl WalletArgs {
+    /// Reads the wallet's context; `None` if none was named.
+    pub(crate) fn read(&self) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
+        self.wallet.as_deref().map(read).transpose()
+    }
+}
+
 /// The texts of one order. They are wiped, because a wallet context can hold a key.
 pub(crate) struct Texts {
     case: Option<Zeroizing<Vec<u8>>>,
@@ -227,7 +234,7 @@ impl CaseArgs {
             request: text(&self.request)?,
             response: text(&self.response)?,
             order: text(&self.order)?,
-            wallet: wallet.map(|args| text(&args.wallet)).transpose()?.flatten(),
+            wallet: wallet.map(WalletArgs::read).transpose()?.flatten(),
         })
     }
 }
@@ -298,6 +305,11 @@ pub(crate) struct KeyArgs {
 }
 
 impl KeyArgs {
+    /// Returns whether a source was named.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.key_file.is_some() || self.key_env.is_some() || self.key_stdin
+    }
+
     /// Reads the key's text, without surrounding whitespace; `None` if no source was named.
     pub(crate) fn read(&self) -> Result<Option<Zeroizing<String>>, Failure> {
         if let Some(path) = &self.key_file {
@@ -315,8 +327,8 @@ impl KeyArgs {
     }
 }
 
-/// Reads the key of the configuration file. For commands that sign in any case, never for those that print what an external signer
-/// has to sign.
+/// Reads the key of the configuration file. Only commands that always sign use it. A command that also prints what an external signer
+/// has to sign does not.
 pub(crate) fn configured_key() -> Result<Option<Zeroizing<String>>, Failure> {
     Config::read()?.key_file.as_deref().map(key_from).transpose()
 }

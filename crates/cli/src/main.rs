@@ -70,8 +70,8 @@ const EXAMPLES: &str = "Examples:
   countersign batch --registry registry.json --threads 2 < cases.jsonl > results.jsonl
   countersign orders
 
-What neither an argument nor the environment names comes from a configuration file, ~/.config/countersign/config.json (on Windows
-%APPDATA%\\countersign\\config.json): base_url, app_id or app_id_file, registry, policy, state, key_file, and owners by chain.
+Defaults come from a configuration file, ~/.config/countersign/config.json (on Windows %APPDATA%\\countersign\\config.json): base_url,
+app_id or app_id_file, registry, policy, state, key_file, and owners by chain. Arguments and environment variables come first.
 
 Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read, 3 network or service (try again), 4 you have to do something
 first, 5 the funds are lost.";
@@ -199,9 +199,9 @@ fn main() -> ExitCode {
 /// one shape.
 fn report(failure: &Failure, json: bool) -> u8 {
     let held = |code: &str, message: &str| if json { show::json(&show::Held::new(code, message)) } else { show::field(code, message) };
-    let said = |code: &str, message: &str| {
+    let error = |code: &str, message: &str| {
         if json {
-            return show::json(&show::Held::new(code, message));
+            return held(code, message);
         }
         let _ = writeln!(anstream::stderr(), "countersign: {message}");
         Ok(())
@@ -213,8 +213,8 @@ fn report(failure: &Failure, json: bool) -> u8 {
         Failure::Held { code, message } => (held(code, message), REFUSED),
         Failure::NeedsUser { code, message } => (held(code, message), NEEDS_USER),
         Failure::Lost(message) => (held("lost", message), LOST),
-        Failure::Network { code, message } => (said(code, message), NETWORK),
-        Failure::Usage(message) => (said("usage", message), USAGE),
+        Failure::Network { code, message } => (error(code, message), NETWORK),
+        Failure::Usage(message) => (error("usage", message), USAGE),
         Failure::Closed => return USAGE,
     };
     if written.is_ok() { code } else { USAGE }

@@ -79,10 +79,10 @@ pub(crate) struct SecretArgs {
     service_secret: bool,
 }
 
-/// What the owner alone knows of a new order.
+/// What only the owner knows of a new order.
 pub(crate) struct Owned {
     secret: Option<Secret>,
-    /// From which keys and secret are derived; `None` where nothing is.
+    /// The index from which keys and secret are derived, if any are.
     index: Option<u32>,
 }
 
@@ -92,8 +92,8 @@ impl SecretArgs {
         self.service_secret
     }
 
-    /// Adds the hash of the secret, and keys of the owner's own on Bitcoin-like chains, to a request. Their index is marked as
-    /// used before anything derived from it leaves.
+    /// Adds the hash of the secret to a request, and the owner's own keys on Bitcoin-like chains. Their index is marked as used
+    /// before anything derived from it leaves.
     pub(crate) fn take(&self, state: &state::State, registry: &Registry, order: &mut CreateOrder) -> Result<Owned, Failure> {
         let (rescue, index) = (state.rescue()?, state.take_index()?);
         let secret = match &self.secret_file {
@@ -347,17 +347,17 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
     };
     let flow = Flow::new(args.service.client()?, registry, policy);
     service::run(async {
-        let id = if is_complete && request.secret_hash.is_some() {
+        let owned = if is_complete && request.secret_hash.is_some() {
             // A complete request is sent as it is.
-            Owned::nothing().create(&flow, &state, request).await?
+            Owned::nothing()
         } else {
-            let owned = args.secret.take(&state, flow.registry(), &mut request)?;
-            owned.create(&flow, &state, request).await?
+            args.secret.take(&state, flow.registry(), &mut request)?
         };
+        let id = owned.create(&flow, &state, request).await?;
         let kept = state.load(&id)?;
         let again = format!("the order exists and nothing was paid; go on with: countersign swap --resume {id}");
         let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;
-        // Its terms hold from now on: whoever pays elsewhere pays what is shown here.
+        // Its terms hold from now on: another wallet may pay what is shown here.
         let record = serde_json::to_vec(&verified.record).map_err(usage)?;
         let guard = state.store.lock(&id).map_err(usage)?;
         state.store.keep_record(&guard, &record).map_err(usage)?;

@@ -38,9 +38,7 @@ Bitcoin and Litecoin also take flags instead of a wallet context:
 
 A refund is valid only after the timelock: look at the chain first. Broadcasting a redemption makes the secret public.";
 
-/// What a redemption does to the secret.
 const SECRET_BECOMES_PUBLIC: &str = "broadcasting this redemption makes the secret public: it then redeems the other leg too";
-/// What is known of a record.
 const VERIFIED: &str = "verified against the kept request and response";
 const NOT_VERIFIED: &str = "not verified against your request: it is only coherent with itself and the registry. Check who is paid";
 
@@ -116,16 +114,17 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(None, &args.signing, &policy, || Ok(()), json)
 }
 
-/// A recovery, and what it pays in the asset's own units.
+/// The recovery of one leg.
 pub(crate) struct LegRecovery {
     recovery: Recovery,
+    /// What it pays, in the asset's own units.
     amount: Amount,
-    /// A key from the rescue phrase or the configuration file, for want of another.
+    /// The key that signs where no other is given: from the rescue phrase or the configuration file.
     default_key: Option<Zeroizing<String>>,
 }
 
 impl LegRecovery {
-    /// Takes the redemption with the secret, or without one the refund.
+    /// Creates the redemption if the secret is given, else the refund.
     pub(crate) fn new(record: &OrderRecord, leg: Leg, secret: Option<&[u8; 32]>, registry: &Registry) -> Result<Self, Failure> {
         let recovery = match secret {
             Some(secret) => recover::redeem(record, leg, secret, registry)?,
@@ -154,7 +153,7 @@ impl LegRecovery {
         json: bool,
     ) -> Result<u8, Failure> {
         let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), args, policy)?;
-        // What is signed elsewhere has the secret in it, too.
+        // A redemption that is signed elsewhere contains the secret too.
         if self.recovery.role() == Role::Redeem {
             leaving()?;
         }
@@ -272,10 +271,10 @@ fn transactions(order: Unsigned) -> Vec<Transaction> {
 }
 
 impl SigningArgs {
-    /// Returns the wallet context, which the flags for Bitcoin stand for too.
+    /// Returns the wallet context: the named one, or one that is made from the flags for Bitcoin.
     fn wallet(&self, family: Family) -> Result<Zeroizing<Vec<u8>>, Failure> {
-        if let Some(path) = &self.wallet.wallet {
-            return input::read(path);
+        if let Some(text) = self.wallet.read()? {
+            return Ok(text);
         }
         if family != Family::Bitcoin {
             return Err(usage(format_args!("no wallet context: name one with --wallet, as {family} needs nonce, fees or a blockhash")));
@@ -289,7 +288,7 @@ impl SigningArgs {
     /// Requires that none of these arguments is given: only transactions that are built here need them.
     pub(crate) fn check_unused(&self) -> Result<(), Failure> {
         let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some();
-        if is_bitcoin || self.wallet.wallet.is_some() || self.key.read()?.is_some() || !self.signatures.is_empty() {
+        if is_bitcoin || self.wallet.wallet.is_some() || self.key.is_named() || !self.signatures.is_empty() {
             return Err(usage("a wallet context, a key or a signature is only used with --self"));
         }
         Ok(())

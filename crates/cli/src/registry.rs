@@ -151,7 +151,7 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-/// Says what was pinned, in a form that can be compared with what others have pinned.
+/// Reports what was pinned, with the digest that can be compared with other wallets' pins.
 fn show_pinned(registry: &Registry, is_first: bool) {
     let (chains, assets, solvers) = (registry.chains().count(), registry.assets().len(), registry.solvers().len());
     show::progress(&format!("pinned {chains} chains, {assets} assets and {solvers} solvers"));

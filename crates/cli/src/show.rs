@@ -153,7 +153,7 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     rows.iter().try_for_each(|row| line(&mut row.iter().map(String::as_str), Style::new()))
 }
 
-/// Counts in words: `1 order`, `2 orders`.
+/// Formats a count with its noun: `1 order`, `2 orders`.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
@@ -220,7 +220,7 @@ struct Progress<'a> {
     message: &'a str,
 }
 
-/// Shows the rescue phrase, once.
+/// Shows a new rescue phrase.
 pub(crate) fn rescue_phrase(words: &str) {
     let _ = writeln!(
         anstream::stderr(),

@@ -1,14 +1,16 @@
 //! `countersign swap`: the order lifecycle. Each step is stored before the next begins.
 
+use countersign::json::{self, Node};
 use countersign::wire::Quote;
-use countersign::{AssetId, Family, Registry, U256, number, text};
-use countersign_client::driver::{Purpose, Sendable};
+use countersign::{AssetId, Registry, U256, number, text};
+use countersign_client::driver::Sendable;
 use countersign_client::{Flow, Http, OrderId, QuoteAmount, QuoteRequest};
 use serde::Serialize;
 
+use crate::accepted::Accepted;
 use crate::amount::units;
 use crate::drive::{self, Program, Terminal, TrustFlags};
-use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, chain, configured_key, usage};
+use crate::input::{Failure, KeyArgs, TrustArgs, WalletArgs, chain, configured_key, usage};
 use crate::order::{AskArgs, PaceArgs, SecretArgs, need};
 use crate::quote::asset;
 use crate::{OK, service, show, state};
@@ -20,14 +22,14 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap ... --dry-run                      # quotes and checks, creates and signs nothing
   countersign swap --registry registry.json --resume 4784d9c7...   # continues where an earlier run ended
 
-The program has no connection to any chain of its own. What the service says about the destination releases no secret: once you have
-seen the solver's payment on chain, redeem with `countersign redeem --self`, or pass --trust-the-service if you take its word.
+The program is not connected to any chain, and the service's word about the destination does not release the secret: once you have
+seen the solver's payment on chain, redeem with `countersign redeem --self`, or pass --trust-the-service if you take the service's word.
 Without a gasless path the signed transactions are printed for you to broadcast.
 
 Secrets, and your keys on Bitcoin-like chains, are derived from a rescue phrase that is made at first use and shown once.
 
 Exit codes: 0 the swap is complete, 1 it was refused, refunded or expired, 3 network or service, 4 you have to do something first
-(what is said), 5 the funds are lost.";
+(the message says what), 5 the funds are lost.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -54,8 +56,8 @@ pub(crate) struct Args {
     /// Continues an order that an earlier run created.
     #[arg(long, value_name = "ORDER", conflicts_with_all = ["from", "amount", "to"])]
     resume: Option<String>,
-    /// Quotes, checks everything that can be checked, and shows what would be asked for. Creates no order. With --resume it shows
-    /// what would be signed.
+    /// Quotes, checks everything that can be checked, and shows the request that would be sent. Creates no order. With --resume it
+    /// shows what would be signed.
     #[arg(long)]
     dry_run: bool,
     /// Signs without asking. Summary and warnings are still printed, and only warnings that the policy accepts pass.
@@ -73,7 +75,7 @@ pub(crate) struct Args {
     pace: PaceArgs,
 }
 
-/// The floor that was asked for, kept with the order: it holds in later runs too.
+/// The document with the floor of `--at-least`. It is kept with the order, so that it also holds in later runs.
 const FLOOR: &str = "floor";
 
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
@@ -91,6 +93,10 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         });
     }
     let state = args.state.open()?;
+    // A file that cannot be read is an error before an order is created.
+    let (wallet, key) = (args.wallet.read()?, args.key.read()?);
+    // Without a wallet context only a deposit address can be prepared, which another wallet pays.
+    let configured_key = if wallet.is_some() { configured_key()? } else { None };
     service::run(async {
         let id = match &args.resume {
             Some(id) => OrderId::parse(id)?,
@@ -99,17 +105,14 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let kept = state.load(&id)?;
         let at_least = args.at_least(&kept.swap.request().destination.asset, flow.registry())?;
         show::progress(&format!("order {id}"));
-        // Nothing is paid while the secret that would redeem is missing.
+        // Without the secret nothing is paid: nobody could redeem.
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {
-            return Err(usage(
-                "the secret of this order is not kept here, so that nothing is paid; pass --service-secret if somebody else holds it",
-            ));
+            return Err(usage(drive::SECRET_MISSING));
         }
         let owner = Terminal {
-            wallet: args.wallet.wallet.as_deref().map(input::read).transpose()?,
-            key: args.key.read()?,
-            // Without a wallet context nothing but a deposit address can be prepared, which another wallet pays.
-            configured_key: if args.wallet.wallet.is_some() { configured_key()? } else { None },
+            wallet,
+            key,
+            configured_key,
             yes: args.yes,
             approved: args.approved,
             at_least: at_least.max(floor(&state, &id)?),
@@ -119,9 +122,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let trust = args.relying.trust();
         let is_elsewhere = args.secret.is_for_others();
         let driver: Program<_> = drive::driver(flow, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
-        // Only a gasless order has approvals by themselves.
-        let has_approvals = kept.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some());
-        if args.paid || (args.approved && has_approvals && !kept.was_sent(Sendable::Funding)) {
+        // The approval of a self-funded order is broadcast together with its payment.
+        let is_approved = args.approved && kept.is_gasless() && !kept.was_sent(Sendable::Funding);
+        if args.paid || is_approved {
             driver.mark_on_chain(&id, Sendable::Funding)?;
         }
         drive::follow(&driver, &id, trust.is_some(), json).await
@@ -135,7 +138,7 @@ impl Args {
     }
 }
 
-/// Checks the route and takes the best quote that is for what was asked.
+/// Checks the route and returns the best quote. Each quote must be for the requested pair and amount.
 async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result<Quote, Failure> {
     let (from, to) = (asset(need(&args.ask.from, "--from")?)?, args.ask.destination()?);
     let amount = units(need(&args.ask.amount, "--amount")?, &from, Some(flow.registry()))?;
@@ -173,7 +176,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result
     Ok(best)
 }
 
-/// What would be asked for.
+/// The request that would be sent.
 #[derive(Serialize)]
 struct Asked<'a> {
     ok: bool,
@@ -181,7 +184,7 @@ struct Asked<'a> {
     solver_id: &'a str,
 }
 
-/// Quotes, and shows what would be asked for.
+/// Quotes, and shows the request that would be sent.
 async fn ask(args: &Args, flow: &Flow<Http>, json: bool) -> Result<u8, Failure> {
     let at_least = args.at_least(&args.ask.destination()?, flow.registry())?;
     let best = quote(args, flow, at_least).await?;
@@ -206,17 +209,13 @@ async fn ask(args: &Args, flow: &Flow<Http>, json: bool) -> Result<u8, Failure> 
 async fn preview(args: &Args, flow: &Flow<Http>, id: &OrderId, json: bool) -> Result<u8, Failure> {
     let kept = args.state.open()?.load(id)?;
     let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice("nothing was signed; try again"))?.order;
-    let wallet = match &args.wallet.wallet {
-        Some(path) => Some(input::read(path)?),
-        None => (verified.family() == Family::Bitcoin).then(|| b"{}".to_vec().into()),
-    };
-    match wallet {
+    match drive::wallet_context(&verified, args.wallet.read()?) {
         Some(text) => {
-            let wallet = countersign::json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
-            let order = countersign_batch::prepare(&verified, countersign::json::Node::root(&wallet, "/wallet"))?;
-            crate::accepted::Accepted::prepared(&order).print(json)?;
+            let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
+            let order = countersign_batch::prepare(&verified, Node::root(&wallet, "/wallet"))?;
+            Accepted::prepared(&order).print(json)?;
         }
-        None => crate::accepted::Accepted::verified(&verified).print(json)?,
+        None => Accepted::verified(&verified).print(json)?,
     }
     show::progress("dry run: nothing was signed");
     Ok(OK)

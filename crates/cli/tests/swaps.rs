@@ -341,6 +341,29 @@ fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
     assert_eq!(server.lines().pop().unwrap(), format!("PATCH /v2/orders/{}?action=redeem", whole.service.fixture.order_id()));
 }
 
+/// The reply to the secret is lost. From then on the service may have it, and the program neither denies that nor claims more.
+#[test]
+fn a_redemption_of_unknown_outcome_is_not_called_done() {
+    let whole = Whole::new("unknown");
+    let service = Service { moves: false, ..whole.service.clone() };
+    let server =
+        Server::start(
+            move |seen| {
+                if seen.target.ends_with("action=redeem") { Reply::json(504, "<html>timeout</html>") } else { service.answer(seen) }
+            },
+        );
+    whole.create(&server.base);
+    *whole.service.step.lock().unwrap() = Step::DestinationFunded;
+    let registry = whole.home.path.join("registry.json");
+    let redeem = ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap(), "--trust-the-service"];
+    // The second run comes before the next attempt is due.
+    for run in ["first", "second"] {
+        let output = whole.home.run(&server.base, &redeem);
+        assert_eq!((output.status.code(), out(&output)), (Some(3), String::new()), "{run}: {}", said(&output));
+        assert!(said(&output).contains("the service may have the secret already"), "{run}: {}", said(&output));
+    }
+}
+
 /// A stored secret that cannot be read is an error before anything is paid or redeemed.
 #[cfg(unix)]
 #[test]
@@ -348,8 +371,7 @@ fn a_secret_that_cannot_be_read_is_not_a_missing_secret() {
     let whole = Whole::new("unreadable");
     let server = Service { moves: false, ..whole.service.clone() }.start();
     whole.create(&server.base);
-    let name = "secret";
-    let file = whole.home.kept(whole.service.fixture.order_id(), name);
+    let file = whole.home.kept(whole.service.fixture.order_id(), "secret");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&file, &file).unwrap();
     let registry = whole.home.path.join("registry.json");
@@ -357,7 +379,7 @@ fn a_secret_that_cannot_be_read_is_not_a_missing_secret() {
         ["redeem", whole.service.fixture.order_id(), "--registry", registry.to_str().unwrap(), "--trust-the-service"].map(str::to_owned);
     for command in [&redeem[..], &whole.resume] {
         let output = whole.run(&server.base, command);
-        assert!(output.status.code() == Some(2) && said(&output).contains(name), "{}", said(&output));
+        assert!(output.status.code() == Some(2) && said(&output).contains("secret"), "{}", said(&output));
     }
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
 }
@@ -381,20 +403,8 @@ fn a_gasless_message_waits_for_the_approval() {
     });
     let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
     assert!(home.run(&server.base, &create).status.success());
-    let mut resume = vec![
-        "swap",
-        "--registry",
-        &registry,
-        "--resume",
-        fixture.order_id(),
-        "--wallet",
-        &wallet,
-        "--yes",
-        "--poll",
-        "20",
-        "--service-secret",
-    ];
-    resume.push("--json");
+    let mut resume = vec!["swap", "--registry", &registry, "--resume", fixture.order_id(), "--wallet", &wallet, "--json"];
+    resume.extend(["--yes", "--poll", "20", "--service-secret"]);
     // With --yes nobody reads a warning: only those pass that the policy accepts.
     let refused = home.run(&server.base, &resume);
     assert!(refused.status.code() == Some(1) && said(&refused).contains("warning_not_accepted"), "{}", said(&refused));

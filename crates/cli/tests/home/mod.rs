@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 pub const APP_ID: &str = "the-private-application-id";
 
-/// A user's home, gone with the test.
+/// A user's home directory, removed with the test.
 pub struct Home {
     pub path: PathBuf,
 }
@@ -37,7 +37,7 @@ impl Home {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Where a file of a kept order is.
+    /// Returns the path of a document of a kept order.
     pub fn kept(&self, id: &str, document: &str) -> PathBuf {
         self.path.join(".local/share/countersign/orders").join(id.to_lowercase()).join(document)
     }
@@ -51,32 +51,20 @@ impl Home {
 
     /// Runs the program for a service, with nothing of the real environment.
     pub fn run(&self, base: &str, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_countersign"))
-            .args(arguments)
-            .env_clear()
-            .env("HOME", &self.path)
-            .env("COUNTERSIGN_BASE_URL", base)
-            .env("COUNTERSIGN_APP_ID", APP_ID)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+        self.command(base, arguments).stdin(Stdio::null()).output().unwrap()
     }
-}
 
-impl Home {
     /// Runs the program as [`run`](Self::run) does, with more variables, and with a text on stdin.
     pub fn run_with(&self, base: &str, arguments: &[&str], variables: &[(&str, &str)], stdin: &str) -> Output {
         let input = self.file(".stdin", stdin);
-        Command::new(env!("CARGO_BIN_EXE_countersign"))
-            .args(arguments)
-            .env_clear()
-            .env("HOME", &self.path)
-            .env("COUNTERSIGN_BASE_URL", base)
-            .env("COUNTERSIGN_APP_ID", APP_ID)
-            .envs(variables.iter().copied())
-            .stdin(fs::File::open(input).unwrap())
-            .output()
-            .unwrap()
+        self.command(base, arguments).envs(variables.iter().copied()).stdin(fs::File::open(input).unwrap()).output().unwrap()
+    }
+
+    fn command(&self, base: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command.args(arguments).env_clear().env("HOME", &self.path);
+        command.env("COUNTERSIGN_BASE_URL", base).env("COUNTERSIGN_APP_ID", APP_ID);
+        command
     }
 }
 

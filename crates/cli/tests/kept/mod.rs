@@ -1,4 +1,4 @@
-//! Orders as they are kept between two runs, and what their recovery needs.
+//! Kept orders, and what their recovery needs.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, missing_docs, unreachable_pub, reason = "a test ends by panicking")]
 
 use std::process::Output;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::home::{Home, out, said};
 use crate::support::Fixture;
 
-/// Nothing listens here.
+/// An address where nothing listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 /// Base58 of 32 bytes.
 pub const BLOCKHASH: &str = "SysvarC1ock11111111111111111111111111111111";
@@ -67,7 +67,7 @@ impl Kept {
     }
 }
 
-/// Writes the swap ids that a changed record has: how each chain makes them is tested where they are computed.
+/// Corrects the swap ids of a changed record. Tests of the families show that they are computed as the chains do.
 pub fn mended(mut fixture: Fixture) -> Fixture {
     let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
     loop {
@@ -84,12 +84,12 @@ pub fn secret() -> Secret {
     Secret::parse(&derived("secret of the recoveries")).unwrap()
 }
 
-/// How the generator makes keys (fixtures/README.md).
+/// Derives a key as the generator of the fixtures does (fixtures/README.md).
 pub fn derived(label: &str) -> String {
     hex::encode(keccak256(format!("countersign fixture: {label}")))
 }
 
-/// A wallet context of a family with who sends, and the key.
+/// Returns a wallet context of a family with its sender, and the key.
 pub fn wallet(family: &str, sender: Option<&str>) -> (Value, String) {
     let fixture = Fixture::all(family).into_iter().find(|fixture| fixture.wallet["secret_key"].is_string()).unwrap();
     let mut wallet = fixture.wallet;
