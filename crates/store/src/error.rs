@@ -1,33 +1,33 @@
-//! Why something was not kept or not read, and what remains possible.
+//! Why reading or writing a store failed, and what the user can do next.
 
 use std::io;
 
 use crate::disk::Kind;
 use crate::rescue::PhraseError;
 
-/// Why something was not kept or not read.
+/// Why reading or writing a store failed.
 ///
-/// [`Display`](std::fmt::Display) says what is wrong and names the file relative to the store; [`source`](std::error::Error::source)
-/// is the operating system's error; [`advice`](Self::advice) says what remains possible.
+/// [`Display`](std::fmt::Display) says what is wrong and names the file relative to the store. [`source`](std::error::Error::source)
+/// is the operating system's error. [`advice`](Self::advice) says what the user can do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is not 64 hex digits.
     #[error("an order id has 64 hex digits")]
     OrderId,
-    /// An order with this id is already kept.
+    /// The store already has an order with this id.
     #[error("order {order} is already kept")]
     OrderExists {
         /// The order's id.
         order: String,
     },
-    /// No order with this id is kept.
+    /// The store does not have an order with this id.
     #[error("order {order} is not kept in this store")]
     OrderNotFound {
         /// The order's id.
         order: String,
     },
-    /// Somebody else holds the lock.
+    /// Another process or thread holds the lock.
     #[error("{file} is held by another process or thread")]
     Busy {
         /// The lock file.
@@ -58,9 +58,9 @@ pub enum Error {
     WrongKind {
         /// The name.
         file: String,
-        /// What should be there.
+        /// The expected kind.
         expected: Kind,
-        /// What is there.
+        /// The actual kind.
         actual: Kind,
     },
     /// A file of the store's own does not have its format, or is missing.
@@ -85,7 +85,7 @@ pub enum Error {
         /// The newest version that this library knows.
         max: u32,
     },
-    /// The directory holds other files and no store.
+    /// The directory holds files and is not a store.
     #[error("the directory is not a store, and not empty: it holds {name:?}")]
     NotAStore {
         /// One of the entries.
@@ -97,7 +97,7 @@ pub enum Error {
     /// The user has no home directory.
     #[error("the user has no home directory")]
     NoHome,
-    /// The kept or given rescue phrase is not valid.
+    /// The rescue phrase, stored or given, is not valid.
     #[error("the rescue phrase is not valid")]
     Phrase(#[from] PhraseError),
     /// The operating system returned no random numbers.
@@ -116,7 +116,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns what remains possible, addressed to the user.
+    /// Returns what the user can do next.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {

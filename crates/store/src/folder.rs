@@ -15,7 +15,7 @@ pub const MAX_FILE: usize = 4 << 20;
 
 /// The name of the file that is locked.
 pub(crate) const LOCK: &str = "lock";
-/// What the name of a temporary file begins with. No document's does.
+/// The prefix of temporary files. No document's name begins with it.
 const TEMPORARY: &str = ".new-";
 /// How long to wait before a held lock is tried again.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -80,7 +80,7 @@ impl Folder {
         self.disk.kind(&self.path.join(name)).map_err(Error::disk("read", self.label(name)))
     }
 
-    /// Returns whether the entry exists and is of this kind. What cannot be told is an error.
+    /// Returns whether the entry exists. An entry of another kind is an error.
     pub(crate) fn has(&self, name: &str, expected: Kind) -> Result<bool, Error> {
         match self.kind(name)? {
             None => Ok(false),
@@ -141,7 +141,7 @@ impl Folder {
     /// Writes a file that must not exist. The caller holds the lock, so nothing else creates it in between.
     pub(crate) fn create_new(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         if self.kind(name)?.is_some() {
-            // Whoever is told that it exists relies on it, and the write that made it may have failed in its last step.
+            // The caller relies on a file that exists, and the write that made it may have failed in its last step.
             self.sync()?;
             return Err(Error::Exists { file: self.label(name) });
         }
@@ -158,7 +158,7 @@ impl Folder {
         self.check_len(name, bytes.len())?;
         let temporary_name = format!("{TEMPORARY}{name}");
         let temporary = self.path.join(&temporary_name);
-        // Left over from a crash. It was never renamed, so nobody relies on it.
+        // Left over from a crash. It was never renamed, so nothing relies on it.
         if matches!(self.kind(&temporary_name)?, Some(Kind::File | Kind::Link)) {
             self.disk.remove(&temporary).map_err(Error::disk("write", self.label(&temporary_name)))?;
         }
@@ -184,7 +184,7 @@ impl Folder {
         let kept = self.read(name)?.unwrap_or_default();
         let mut line = Zeroizing::new(Vec::with_capacity(entry.len().saturating_add(2)));
         if kept.last().is_some_and(|byte| *byte != b'\n') {
-            // The last append was interrupted: its line is ended, not continued.
+            // The last append was interrupted. Its line is ended, so that the entry begins a new one.
             line.push(b'\n');
         }
         line.extend_from_slice(entry);
@@ -198,7 +198,7 @@ impl Folder {
     /// Reads a journal, and makes durable what it returns. The caller holds the lock.
     pub(crate) fn durable_journal(&self, name: &str) -> Result<Journal, Error> {
         if self.has(name, Kind::File)? {
-            // Appending nothing syncs what a process that was killed may have appended and not synced.
+            // A process that was killed may have appended an entry and not synced it. Appending nothing syncs it.
             self.disk.append(&self.path.join(name), &[]).map_err(Error::disk("sync", self.label(name)))?;
         }
         self.journal(name)
@@ -209,7 +209,7 @@ impl Folder {
     }
 }
 
-/// Returns whether a file is one of the store's own, which no backup holds: the lock, or what a crash left of a write.
+/// Returns whether a file is the lock, or a temporary file that a crash left. Backups do not hold these.
 pub(crate) fn is_scratch(name: &str) -> bool {
     name == LOCK || name.starts_with(TEMPORARY)
 }
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(read(""), (String::new(), vec![]));
         assert_eq!(read("{\"a\":1}\n{}\n"), ("{\"a\":1} {}".to_owned(), vec![]));
         assert_eq!(read("{\"a\":1}\n{\"b\""), ("{\"a\":1}".to_owned(), vec![2]));
-        // Whole, but for its end: the append did not return, and its line can be used.
+        // Complete except for the line feed: the append did not return, but its entry can be used.
         assert_eq!(read("{\"a\":1}\n{}"), ("{\"a\":1} {}".to_owned(), vec![]));
         assert_eq!(read("{\"a\":1}\n{\"b\"\n{}\n"), ("{\"a\":1} {}".to_owned(), vec![2]));
         assert_eq!(read("{}\n\0\0\0\0\n"), ("{}".to_owned(), vec![2]));

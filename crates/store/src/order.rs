@@ -51,7 +51,7 @@ impl OrderDir {
         Ok(LockedOrder { order: self.clone(), _guard: guard })
     }
 
-    /// Reads a document, `None` if there is none.
+    /// Reads a document. Returns `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl OrderDir {
     ///
     /// # Errors
     ///
-    /// [`Error::Name`]; [`Error::WrongKind`] if the name is not a file's; [`Error::Disk`] if it cannot be told.
+    /// [`Error::Name`]; [`Error::WrongKind`] if the entry is not a file; [`Error::Disk`].
     pub fn exists(&self, name: &str) -> Result<bool, Error> {
         self.folder.has(checked(name)?, Kind::File)
     }

@@ -50,7 +50,7 @@ const SECRET_TAG: &str = "countersign/secret/v1";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PhraseError {
-    /// Another number of words than 12. A phrase of 24 words is a wallet's.
+    /// The phrase does not have 12 words. One of 24 words is a wallet's.
     #[error("a rescue phrase has {WORDS} words, got {actual}")]
     WordCount {
         /// How many words there are.
@@ -224,7 +224,8 @@ impl fmt::Debug for Rescue {
     }
 }
 
-/// The library's own erasing: its keys are `Copy` and do not wipe themselves. Children need both halves, so the key is enough.
+/// Erases an extended key, which is `Copy` and does not wipe itself on drop. The compiler may leave out the write to the chain code,
+/// but every child is hardened, and the chain code derives none of them without the private key.
 fn erase(key: &mut Xpriv) {
     key.private_key.non_secure_erase();
     key.chain_code = ChainCode::from([0; 32]);
@@ -256,7 +257,7 @@ impl fmt::Debug for RescueKey {
     }
 }
 
-/// Nothing can be derived: the index is 2^31 or larger, or a hash was not a valid key, which happens once in 2^127.
+/// No key can be derived: the index is 2^31 or larger, or a hash was not a valid key, which happens once in 2^127.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no key can be derived: the index must be below 2147483648")]
 pub struct DeriveError;

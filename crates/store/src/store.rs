@@ -27,7 +27,7 @@ pub(crate) const ORDERS: &str = "orders";
 /// How long to wait for the store's own lock, which nobody holds for longer than a write takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A directory that keeps everything about swaps under way.
+/// A directory with everything about the swaps of a user.
 ///
 /// ```text
 /// version          the store's version; written last when a store is made
@@ -37,8 +37,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// orders/<id>/     one directory for each order, with documents and a lock of its own
 /// ```
 ///
-/// Files are readable by the user alone. The store is as safe as the user's account: what needs more, such as a wallet's keys,
-/// does not belong here.
+/// Files are readable by the user alone. The store is as safe as the user's account: secrets that need more protection, such as a
+/// wallet's keys, do not belong here.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) root: Folder,
@@ -88,7 +88,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Returns whether the store has a version, `false` where there is no store yet.
+    /// Returns whether the store has a version that this library knows, `false` if the directory is not a store yet.
     fn version_is_known(&self) -> Result<bool, Error> {
         let Some(actual) = self.number(VERSION_FILE)? else { return Ok(false) };
         if actual > VERSION {
@@ -175,7 +175,7 @@ impl Store {
     /// [`Error::Disk`] if the orders cannot be listed at all.
     pub fn orders(&self) -> Result<Vec<Result<OrderDir, Error>>, Error> {
         let names = self.orders_folder().list()?;
-        let ids = names.iter().filter(|name| order_id_of(name).is_ok_and(|id| id == **name));
+        let ids = names.iter().filter(|name| is_order_name(name));
         Ok(ids.map(|id| self.open_order(id).and_then(|order| order.documents().map(|_| order))).collect())
     }
 
@@ -189,8 +189,8 @@ impl Store {
         next.ok_or_else(|| Error::Damaged { file: INDEX_FILE.to_owned(), reason: "the next index is missing or out of range" })
     }
 
-    /// Hands out an index of the rescue phrase. It is marked as used, durably, before this returns: no index is handed out twice,
-    /// by no process and after no power cut. One that was taken and not used is lost, which costs nothing.
+    /// Hands out an index of the rescue phrase. It is durably marked as used before this returns, so neither another process nor
+    /// this one after a power cut hands it out again. An index that was taken and not used is lost, which costs nothing.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl Store {
         Ok(index)
     }
 
-    /// Marks every index below `next` as used. Does nothing if they are. For a phrase that was used elsewhere before.
+    /// Marks every index below `next` as used, for a phrase that was used elsewhere before. Does nothing if they already are.
     ///
     /// # Errors
     ///
@@ -219,11 +219,12 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the rescue phrase, `None` if none is kept yet.
+    /// Reads the rescue phrase. Returns `None` if the store does not have one yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Phrase`] if what is kept is not a phrase; [`Error::Disk`], [`Error::WrongKind`], [`Error::TooLarge`].
+    /// [`Error::Phrase`] or [`Error::Damaged`] if the file is not a valid phrase; [`Error::Disk`], [`Error::WrongKind`],
+    /// [`Error::TooLarge`].
     pub fn phrase(&self) -> Result<Option<Phrase>, Error> {
         let Some(bytes) = self.root.read(RESCUE_FILE)? else { return Ok(None) };
         let damaged = Error::Damaged { file: RESCUE_FILE.to_owned(), reason: "not text" };
@@ -259,9 +260,7 @@ impl Store {
 
     fn number(&self, name: &str) -> Result<Option<u32>, Error> {
         let Some(bytes) = self.root.read(name)? else { return Ok(None) };
-        let text = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
-        let digits = text.filter(|text| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit()));
-        let number = digits.and_then(|digits| digits.parse().ok());
+        let number = bytes.strip_suffix(b"\n").and_then(parse_number);
         number.map(Some).ok_or_else(|| Error::Damaged { file: name.to_owned(), reason: "not a number that a store holds" })
     }
 }
@@ -295,6 +294,17 @@ pub(crate) fn create_all(root: &Folder) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Parses a number that consists of decimal digits only.
+pub(crate) fn parse_number(bytes: &[u8]) -> Option<u32> {
+    let digits = std::str::from_utf8(bytes).ok().filter(|text| text.bytes().all(|digit| digit.is_ascii_digit()));
+    digits?.parse().ok()
+}
+
+/// Returns whether an entry of `orders` has the name of an order.
+pub(crate) fn is_order_name(name: &str) -> bool {
+    order_id_of(name).is_ok_and(|id| id == name)
 }
 
 /// Returns an order's id as its directory is named: digits in lower case, so that file systems which ignore case agree.

@@ -118,7 +118,6 @@ impl MemoryDisk {
         let state = self.state();
         let mut found = State { lazy: state.lazy, ..State::default() };
         let mut random = Random(seed);
-        found.nodes[0] = Node::directory();
         copy(&state.nodes, 0, &mut found.nodes, 0, &mut random);
         Self(Arc::new(Mutex::new(found)))
     }
@@ -155,7 +154,7 @@ fn copy(from: &[Node], directory: usize, to: &mut Vec<Node>, target: usize, rand
     to[target] = Node::Directory { entries: copied.clone(), synced: copied, pending: Vec::new() };
 }
 
-/// What is found of a file that was written from `synced` to `bytes`.
+/// Returns what is found of a file that was written from `synced` to `bytes`.
 fn torn(bytes: &[u8], synced: &[u8], random: &mut Random) -> Vec<u8> {
     if bytes == synced {
         return bytes.to_vec();

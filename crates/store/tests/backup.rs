@@ -1,4 +1,4 @@
-//! Backups: what goes in comes out, and what was tampered with writes nothing.
+//! Backups: a restored store equals the original, and a changed backup writes nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 

@@ -25,7 +25,7 @@ fn child(test: &str, path: &Path) -> Child {
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // The parent may be gone; then nobody reads this.
+    // Best effort: the parent may have closed the pipe.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
@@ -42,7 +42,7 @@ fn takes_the_lock() {
         Err(Error::Busy { .. }) => "busy",
         Err(_) => "failed",
     });
-    // Until the parent has heard from everybody.
+    // Holds the lock until the parent has read every child's line.
     let _ = std::io::stdin().read(&mut [0]);
 }
 
@@ -81,7 +81,7 @@ fn writes_until_it_is_killed() {
     for round in 0_u64.. {
         let index = store.take_index().unwrap();
         say(&format!("index {index}"));
-        // A number that no other order has: the index.
+        // The id is the index, which no other order has.
         let order = store.create(&id(index.into())).unwrap().lock().unwrap();
         say(&format!("order {index}"));
         order.create_new("request", text(index).as_bytes()).unwrap();
@@ -117,7 +117,7 @@ fn two_hundred_kills_lose_nothing() {
         child.kill().unwrap();
         child.wait().unwrap();
         output.read_to_string(&mut rest).unwrap();
-        // A line that was cut off was not said.
+        // An incomplete line does not count.
         for line in rest.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             let words: Vec<&str> = line.rsplit("... ").next().unwrap().split(' ').collect();
             if !["index", "order", "request", "record", "journal"].contains(&words[0]) {
@@ -141,7 +141,7 @@ fn two_hundred_kills_lose_nothing() {
     assert!(told.len() > 200, "too little was written to prove anything: {}", told.len());
 }
 
-/// Compares every order from this index on with what its writer said.
+/// Compares every order from this index on with what its writer reported.
 fn check(store: &Store, told: &BTreeMap<(String, u32), u32>, from: u32) {
     for ((what, index), version) in told.iter().filter(|((_, index), _)| *index >= from) {
         let order = store.open_order(&id((*index).into())).unwrap();

@@ -1,4 +1,4 @@
-//! The store on the real file system: what is refused, what is reported, what is kept.
+//! The store on the real file system.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 
@@ -248,7 +248,7 @@ fn garbage_in_every_file_is_reported_by_name() {
             fs::write(file, b"\x00\xff garbage {").unwrap();
         }
     }
-    // Entries that should be files or directories and are not.
+    // Files in place of directories, and directories in place of files.
     let orders = home.root().join("orders");
     fs::write(orders.join(id(3)), "").unwrap();
     fs::create_dir(orders.join(id(1)).join("record")).unwrap();
@@ -267,7 +267,7 @@ fn garbage_in_every_file_is_reported_by_name() {
     assert!(matches!(locked.read("record"), Err(Error::WrongKind { actual: Kind::Directory, .. })));
     assert!(locked.exists("record").is_err() && locked.write("record", b"").is_err());
     assert!(matches!(locked.create_new("record", b""), Err(Error::Exists { .. })));
-    // Garbage is not in the way of what comes next.
+    // An entry can be appended after garbage.
     locked.append("journal", b"{\"n\":1}").unwrap();
     assert_eq!(locked.read_journal("journal").unwrap().entries.len(), 1);
     assert!(matches!(found[3].as_ref().unwrap().lock(), Err(Error::WrongKind { .. })));

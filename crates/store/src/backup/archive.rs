@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use zeroize::Zeroizing;
 
-use super::{BackupError, MAX_BACKUP};
+use super::BackupError;
+use super::container::MAX_ARCHIVE;
 use crate::folder::{MAX_FILE, is_document_name};
-use crate::store::{INDEX_FILE, ORDERS, RESCUE_FILE, VERSION, order_id_of};
+use crate::store::{INDEX_FILE, ORDERS, RESCUE_FILE, VERSION, is_order_name};
 
 /// Where an entry belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +30,7 @@ impl<'a> Place<'a> {
             _ => {}
         }
         let (id, name) = path.strip_prefix(ORDERS)?.strip_prefix('/')?.split_once('/')?;
-        if order_id_of(id).ok().as_deref() != Some(id) {
+        if !is_order_name(id) {
             return None;
         }
         match name {
@@ -40,10 +41,10 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Writes an archive. The map's order is the archive's.
+/// Writes an archive, in the order of the map.
 pub(super) fn write(entries: &BTreeMap<String, Zeroizing<Vec<u8>>>) -> Result<Zeroizing<Vec<u8>>, BackupError> {
     let size = entries.iter().map(|(path, bytes)| path.len().saturating_add(bytes.len()).saturating_add(6)).fold(4, usize::saturating_add);
-    if size > MAX_BACKUP {
+    if size > MAX_ARCHIVE {
         return Err(BackupError::TooLarge);
     }
     let mut archive = Zeroizing::new(Vec::with_capacity(size));
@@ -93,7 +94,8 @@ pub(super) fn read(mut archive: &[u8]) -> Result<BTreeMap<Place<'_>, &[u8]>, Bac
     Ok(entries)
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+/// Splits the first bytes off. Returns `None` if there are fewer.
+pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(*first)
@@ -192,6 +194,11 @@ mod tests {
 
     #[test]
     fn sizes_are_bounded() {
+        // Zeros that are never touched take no memory, so the map is not dropped, which would wipe them.
+        let content = MAX_ARCHIVE.checked_sub(4 + 6 + "index".len()).unwrap();
+        let entries = std::mem::ManuallyDrop::new(BTreeMap::from([("index".to_owned(), Zeroizing::new(vec![0; content + 1]))]));
+        assert!(matches!(write(&entries), Err(BackupError::TooLarge)));
+
         let mut large = VERSION.to_be_bytes().to_vec();
         large.extend_from_slice(&[0, 5]);
         large.extend_from_slice(b"index");

@@ -6,17 +6,21 @@ use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 use zeroize::Zeroizing;
 
 use super::BackupError;
+use super::archive::take;
 use crate::error::Error;
 
 /// The largest backup, in bytes.
 pub const MAX_BACKUP: usize = 256 << 20;
-/// The shortest password of a new backup, in bytes. Whoever has the file can try passwords at leisure: a longer one is better.
+/// The shortest password of a new backup, in bytes. A longer one is better, because whoever has the file can try any number of
+/// passwords.
 pub const MIN_PASSWORD: usize = 8;
 
 const MAGIC: [u8; 8] = *b"CSBACKUP";
 const FORMAT: u16 = 1;
 const HEADER: usize = 62;
 const TAG: usize = 16;
+/// The largest archive that fits into a backup.
+pub(super) const MAX_ARCHIVE: usize = MAX_BACKUP - HEADER - TAG;
 const MAX_COST: Cost = Cost { memory: 1 << 20, passes: 16, lanes: 16 };
 
 /// What it costs to try one password: the parameters of Argon2id.
@@ -39,7 +43,7 @@ impl Default for Cost {
 }
 
 impl Cost {
-    /// Returns the parameters, if a backup may have them: what is larger is an attack on the reader's memory and time.
+    /// Returns the parameters if they are within bounds. Larger ones would exhaust the reader's memory or time.
     fn params(self) -> Result<Params, BackupError> {
         let bounded = self.memory <= MAX_COST.memory && self.passes <= MAX_COST.passes && self.lanes <= MAX_COST.lanes;
         let params = Params::new(self.memory, self.passes, self.lanes, Some(32)).ok().filter(|_| bounded);
@@ -78,19 +82,17 @@ impl Header {
     fn cipher(&self, password: &str) -> Result<XChaCha20Poly1305, BackupError> {
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, self.cost.params()?);
         let mut key = Zeroizing::new([0; 32]);
-        // The lengths of password, salt and key are within Argon2's bounds, so memory is all that can be missing.
+        // The lengths of password, salt and key are within Argon2's bounds, so only memory can run out.
         argon2.hash_password_into(password.as_bytes(), &self.salt, key.as_mut_slice()).map_err(|_| BackupError::OutOfMemory)?;
         Ok(XChaCha20Poly1305::new((&*key).into()))
     }
 }
 
 fn part<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], BackupError> {
-    let (first, rest) = bytes.split_first_chunk().ok_or(BackupError::NotABackup)?;
-    *bytes = rest;
-    Ok(*first)
+    take(bytes).ok_or(BackupError::NotABackup)
 }
 
-/// Checks what a new backup is made with, before anything is read.
+/// Checks the password and the cost of a new backup, before anything is read.
 pub(super) fn check_new(password: &str, cost: Cost) -> Result<(), BackupError> {
     if password.len() < MIN_PASSWORD {
         return Err(BackupError::PasswordTooShort);
@@ -113,7 +115,7 @@ pub(super) fn seal(archive: &[u8], password: &str, cost: Cost) -> Result<Vec<u8>
 pub(super) fn open(bytes: &[u8], password: &str) -> Result<Zeroizing<Vec<u8>>, BackupError> {
     let header = Header::parse(bytes)?;
     let (aad, msg) = bytes.split_at_checked(HEADER).filter(|(_, sealed)| sealed.len() >= TAG).ok_or(BackupError::NotABackup)?;
-    if msg.len() > MAX_BACKUP {
+    if bytes.len() > MAX_BACKUP {
         return Err(BackupError::TooLarge);
     }
     let archive = header.cipher(password)?.decrypt(&header.nonce.into(), Payload { msg, aad });

@@ -1,4 +1,4 @@
-//! One encrypted file with everything of a store: orders, rescue phrase, next index.
+//! One encrypted file with the whole store: orders, rescue phrase, next index.
 //!
 //! # Format, version 1
 //!
@@ -36,37 +36,37 @@ use crate::error::Error;
 use crate::folder::{LOCK, is_document_name, is_scratch};
 use crate::order::OrderDir;
 use crate::rescue::Phrase;
-use crate::store::{INDEX_FILE, INDICES, PATIENCE, RESCUE_FILE, Store, create_all, root};
+use crate::store::{INDEX_FILE, INDICES, PATIENCE, RESCUE_FILE, Store, create_all, is_order_name, parse_number, root};
 
 use archive::Place;
 pub use container::{Cost, MAX_BACKUP, MIN_PASSWORD};
 
-/// How many indices a restored store leaves out.
+/// How many indices a restored store skips.
 ///
 /// The original store may have handed out more indices after the backup was made. If one of them were used again, two swaps would
 /// share a secret, and redeeming one would give away the other. A search for the orders of a phrase has to look more than this
 /// many indices past the last one that it found.
 pub const RESTORE_SKIP: u32 = 1000;
 
-/// A backup, and what it does not hold.
+/// A backup, and a list of what it lacks.
 #[derive(Debug)]
 #[must_use]
 pub struct Backup {
     /// The encrypted file.
     pub bytes: Vec<u8>,
-    /// What is missing: the path relative to the store, with the error if it could not be read, or `None` if it is not a file of
-    /// the store's.
+    /// What is missing: the path relative to the store, with the error if it could not be read, or `None` if the file does not
+    /// belong to the store.
     pub left_out: Vec<(String, Option<Error>)>,
 }
 
-/// Why there is no backup, or nothing was restored.
+/// Why a backup could not be made or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
     /// The password has fewer than [`MIN_PASSWORD`] bytes.
     #[error("the password is shorter than {MIN_PASSWORD} bytes")]
     PasswordTooShort,
-    /// The password is wrong, or the file was changed: encryption does not tell these apart.
+    /// The password is wrong, or the file was changed: the encryption cannot tell these apart.
     #[error("the password is wrong, or the backup is damaged")]
     WrongPasswordOrDamaged,
     /// The file does not begin as a backup does, or ends too early.
@@ -113,10 +113,10 @@ pub enum BackupError {
     Store(#[from] Error),
 }
 
-/// Encrypts everything of a store with a password, which is taken byte for byte.
+/// Encrypts the whole store with a password, which is used byte for byte.
 ///
-/// Each order is read while its lock is held, so that its documents belong together; the next index is read last, so that it is
-/// beyond every index that the orders use. What cannot be read is named in [`Backup::left_out`]; everything else is backed up.
+/// Each order is read while its lock is held, so that its documents belong together. The next index is read last, so that it is
+/// beyond every index that the orders use. What cannot be read is named in [`Backup::left_out`], and everything else is backed up.
 ///
 /// # Errors
 ///
@@ -126,7 +126,7 @@ pub fn backup(store: &Store, password: &str) -> Result<Backup, BackupError> {
     backup_at(store, password, Cost::default())
 }
 
-/// Like [`backup`], at another cost of trying a password, for tests.
+/// Like [`backup`], with other parameters of Argon2id, for tests.
 ///
 /// # Errors
 ///
@@ -144,10 +144,9 @@ pub fn backup_at(store: &Store, password: &str, cost: Cost) -> Result<Backup, Ba
         }
     }
     for name in store.orders_folder().list()? {
-        if store.order(&name).is_ok_and(|order| order.id == name) {
-            continue;
+        if !is_order_name(&name) {
+            left_out.push((store.orders_folder().label(&name), None));
         }
-        left_out.push((store.orders_folder().label(&name), None));
     }
     if let Some(phrase) = store.phrase()? {
         entries.insert(RESCUE_FILE.to_owned(), Zeroizing::new(phrase.words().as_bytes().to_vec()));
@@ -248,8 +247,10 @@ fn check_empty(store: &Store) -> Result<(), BackupError> {
 }
 
 fn next_index(entries: &BTreeMap<Place<'_>, &[u8]>) -> Result<u32, BackupError> {
-    let digits = entries.get(&Place::Index).and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let next = digits.filter(|text| text.bytes().all(|digit| digit.is_ascii_digit())).and_then(|text| text.parse::<u32>().ok());
-    let next = next.filter(|next| *next <= INDICES).ok_or(BackupError::Content { reason: "the next index is missing or out of range" })?;
+    let next = entries
+        .get(&Place::Index)
+        .and_then(|bytes| parse_number(bytes))
+        .filter(|next| *next <= INDICES)
+        .ok_or(BackupError::Content { reason: "the next index is missing or out of range" })?;
     Ok(next.saturating_add(RESTORE_SKIP).min(INDICES))
 }

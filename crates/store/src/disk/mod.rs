@@ -43,11 +43,11 @@ pub type LockGuard = Box<dyn Send + Sync>;
 ///
 /// New directories and files belong to the user alone: modes 0700 and 0600 on Unix.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// Returns what a path names, `None` if nothing.
+    /// Returns what a path names, `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// Where this cannot be told, for instance for want of permission.
+    /// The operating system's, for instance if a permission is missing.
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>>;
 
     /// Returns the names in a directory, in any order.
@@ -106,7 +106,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// The operating system's.
     fn remove(&self, file: &Path) -> io::Result<()>;
 
-    /// Takes an exclusive lock on a file, which is created if it does not exist. Returns `None` if somebody else holds it, in
+    /// Takes an exclusive lock on a file, which is created if it does not exist. Returns `None` if it is held elsewhere, in
     /// this process or another one. The operating system releases the lock of a process that ended.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ fn entry(number: u32) -> Vec<u8> {
     format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(usize::try_from(number % 40).unwrap())).into_bytes()
 }
 
-/// Carries out an operation. Those that make no sense now (an order that is not there, a second secret) do nothing.
+/// Carries out an operation. One that cannot apply (to an order that does not exist, a second secret) does nothing.
 fn carry_out(store: &Store, operation: &Operation, told: &mut Told) -> Result<(), Error> {
     match operation {
         Operation::CreateOrder(order) => match store.create(&id(*order)) {
@@ -291,7 +291,7 @@ fn a_failed_write_is_repeated_and_loses_nothing() {
                 carry_out(&store, &operation, &mut told).unwrap();
                 failed += 1;
             }
-            // Whatever was said so far outlives a power cut now.
+            // Everything that returned so far outlives a power cut.
             for seed in 0..4 {
                 let store = open(&disk.reboot(fail * 4 + seed)).unwrap();
                 check(&store, &mut told, None).unwrap_or_else(|error| panic!("failed at {fail}, {operation:?}: {error}"));
