@@ -4,12 +4,12 @@ use countersign::{AssetId, Registry, U256, number};
 
 use crate::input::{Failure, usage};
 
-/// Returns whether a text is in base units, so that no registry is needed to read it.
+/// Returns whether an amount is in base units, so that parsing it does not need the registry.
 pub(crate) fn is_in_base_units(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Parses an amount of an asset into base units. Whole units are exact: they are moved by the asset's pinned decimals, as digits.
+/// Parses an amount of an asset into base units. Whole units are exact: their digits are shifted by the asset's pinned decimals.
 ///
 /// A number without a symbol is in base units and has no point, so that a forgotten symbol cannot change an amount unnoticed.
 pub(crate) fn units(text: &str, asset: &AssetId, registry: Option<&Registry>) -> Result<U256, Failure> {
@@ -39,7 +39,7 @@ fn whole_units(text: &str, asset: &AssetId, registry: Option<&Registry>) -> Resu
     let decimals = usize::from(pinned.record.decimals);
     let (whole, fraction) = match number.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit()) => (whole, fraction),
-        Some(_) => return Err(refused("a point has digits on both sides, and there is one".to_owned())),
+        Some(_) => return Err(refused("write one decimal point, with digits on both sides".to_owned())),
         None => (number, ""),
     };
     number::decimal(whole).map_err(|error| refused(error.to_string()))?;
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn whole_units_are_exact() {
-        // alloy's conversion, which wallets use, is the judge.
+        // The expected values come from alloy's conversion, which wallets use.
         for (number, symbol, asset, decimals) in [
             ("1.5", "usdc", "ethereum:usdc", 6),
             ("0.000001", "usdc", "ethereum:usdc", 6),

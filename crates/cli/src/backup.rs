@@ -1,4 +1,4 @@
-//! `countersign backup` and `countersign restore FILE`: everything that is kept, in one encrypted file.
+//! `countersign backup` and `countersign restore FILE`: the whole state directory in one encrypted file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,14 +49,14 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let Some(state) = args.state.open_existing()? else {
         return Err(usage(format_args!("nothing is kept in {}: --state names another directory?", path.display())));
     };
-    // Before anybody types a password. Creating the file decides.
+    // Checked before the user types a password. `create_private` checks it again.
     if args.file.symlink_metadata().is_ok() {
         return Err(usage(format_args!("{} already exists and is never overwritten", args.file.display())));
     }
     let password = args.password.read(true)?;
     let kept = backup::backup(&state.store, &password).map_err(|error| failed(&error))?;
     files::create_private(&args.file, &kept.bytes)?;
-    let orders = state.store.orders().map_err(|error| state::failed(&error))?.len();
+    let orders = state.store.orders()?.len();
     let ok = kept.left_out.iter().all(|(_, error)| error.is_none());
     let reason = |error: Option<countersign_store::Error>| match error {
         Some(error) => format!("{}; {}", input::chain(&error), error.advice()),
@@ -83,13 +83,13 @@ struct Restored<'a> {
     next_index: u32,
 }
 
-/// Writes what a backup holds into a new or empty state directory.
+/// Restores a backup into a new or empty state directory.
 pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, json: bool) -> Result<u8, Failure> {
     let path = state.path()?;
     let bytes = read(file)?;
     let store = backup::restore(&bytes, &password.read(false)?, &path).map_err(|error| failed(&error))?;
-    let orders = store.orders().map_err(|error| state::failed(&error))?.len();
-    let next_index = store.next_index().map_err(|error| state::failed(&error))?;
+    let orders = store.orders()?.len();
+    let next_index = store.next_index()?;
     if json {
         show::json(&Restored { ok: true, state: &path, orders, next_index })?;
     } else {

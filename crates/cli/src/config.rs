@@ -1,4 +1,4 @@
-//! The user's configuration file: what holds where neither an argument nor the environment names it.
+//! The user's configuration file: defaults for values that neither an argument nor the environment names.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -13,8 +13,7 @@ use crate::input::{self, Failure, usage};
 
 const MEMBERS: [&str; 8] = ["app_id", "app_id_file", "base_url", "key_file", "owners", "policy", "registry", "state"];
 
-/// What the configuration file holds, each member optional. Paths that are not absolute start at the file's directory; `~/` is
-/// the user's home.
+/// The members of the configuration file, all optional. Relative paths start at the file's directory; `~/` is the user's home.
 ///
 /// ```json
 /// {"base_url": "https://..", "app_id_file": "app-id.txt", "registry": "registry.json", "policy": "policy.json",
@@ -34,8 +33,8 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads the file. Only a file that does not exist is no error: one that cannot be read may have held other values than the
-    /// defaults.
+    /// Reads the file, or returns the defaults if it does not exist. A file that cannot be read is an error, because it may hold
+    /// other values than the defaults.
     pub(crate) fn read() -> Result<Self, Failure> {
         let Ok(directories) = etcetera::choose_base_strategy() else { return Ok(Self::default()) };
         let directory = directories.config_dir().join("countersign");
@@ -86,7 +85,7 @@ fn owners(node: &Node<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> {
     let members = node.object()?;
     let owner = |chain: &str| {
         let owner = members.need(chain)?;
-        // What cannot be the chain of any asset would never be used, and so hide a mistake.
+        // A name that no asset's chain can have would never be used: it is a typing error.
         if AssetId::parse(&format!("{chain}:x")).is_err() {
             return Err(owner.refuse(Code::AssetIdMalformed).with_reason("a chain is named as in asset ids: ethereum, bitcoin"));
         }

@@ -1,4 +1,4 @@
-//! `countersign orders`: every order that is kept here, how far it is, and what to do next. Without any call to the service.
+//! `countersign orders`: lists every order in the state directory with its stage and its next command. Does not call the service.
 
 use countersign::wire::SwapRecord;
 use countersign::{AssetId, Registry, U256, text};
@@ -8,7 +8,7 @@ use countersign_store::{Error, OrderDir};
 use serde::Serialize;
 
 use crate::input::{self, Failure, RegistryArgs};
-use crate::state::{self, Restored, State, StateArgs};
+use crate::state::{Restored, State, StateArgs};
 use crate::{OK, USAGE, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -67,14 +67,14 @@ struct Order {
     finished: bool,
     /// Whether the secret is kept here.
     secret_kept: bool,
-    /// How the secret has left, or may have left.
+    /// How the secret left, or may have left.
     secret_left: Option<Path>,
     funding: Done,
     redemption: Done,
     refund: Done,
-    /// The command that goes on.
+    /// The command that continues the order.
     next: Option<String>,
-    /// Commands of which the chains decide which one comes after that, for an order of which nothing else is known.
+    /// The commands that may come after `next`, for a restored order: which one depends on the chains.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     then: Vec<String>,
 }
@@ -95,7 +95,7 @@ struct Leg {
 enum Done {
     No,
     Signed,
-    /// It was about to be sent, and nothing tells whether it arrived.
+    /// It was about to be sent. It is not known whether it arrived.
     MaybeSent,
     Sent,
 }
@@ -148,7 +148,7 @@ impl Stage {
             Some(Outcome::Refunded) => Self::Refunded,
             Some(Outcome::Expired) => Self::Expired,
             Some(Outcome::Lost) => Self::Lost,
-            // A secret that left is more urgent than anything that was sent before or after it.
+            // A secret that left is more urgent than anything else.
             _ if kept.secret_left().is_some() => Self::Redeeming,
             _ if refund != Done::No => Self::Refunding,
             _ => match funding {
@@ -170,9 +170,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         }
         return Ok(OK);
     };
-    let kept = state.store.as_ref().orders().map_err(|error| state::failed(&error))?;
+    let kept = state.store.as_ref().orders()?;
     let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref())).collect();
-    // What asks for something comes first.
+    // Orders that need the user come first.
     orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
     let ok = orders.iter().all(|row| matches!(row, Row::Order(_)));
     if json {
@@ -210,7 +210,7 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns what is listed of a directory; `None` for one without documents, in which nothing was begun.
+/// Returns the row of an order's directory. Returns `None` for a directory without documents: its creation was interrupted at once.
 fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>) -> Option<Row> {
     let order = match order {
         Ok(order) => order,
@@ -281,7 +281,7 @@ fn created_here(kept: &KeptOrder, registry: Option<&Registry>) -> Order {
 fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
     let record = &restored.record;
     let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
-    // The record is as old as the restoring: what it calls unpaid may be paid now, and nothing is finished by its word.
+    // The record is as old as the restore, and it is the service's word: an order that it calls unpaid may be paid now.
     let mut then = vec![format!("countersign refund --self {}", record.order_id)];
     if restored.secret.is_some() {
         then.insert(0, format!("countersign redeem --self {}", record.order_id));

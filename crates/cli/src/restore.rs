@@ -1,8 +1,8 @@
-//! `countersign restore`: what is kept, from a backup or from the rescue phrase.
+//! `countersign restore`: the state directory, from a backup or from the rescue phrase.
 //!
-//! The phrase gives the secrets and the keys of every index. Which orders they belong to only the service knows: its list by owner is
-//! searched for their hashes and public keys. A service that lies can hide an order, or list one that names the hash of another:
-//! where two orders claim one index, none of them is restored before the user has named the right one.
+//! The phrase gives the secrets and the keys of every index. Only the service knows which orders they belong to: its list by owner is
+//! searched for their hashes and public keys. A service that lies can hide an order, or list one that names the hash of another.
+//! Where two orders claim one index, neither is restored before the user has named the right one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::input::{self, Failure, usage};
 use crate::prompt::{self, PasswordArgs};
-use crate::state::{self, Restored, StateArgs};
+use crate::state::{Restored, StateArgs};
 use crate::{OK, backup, service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -33,11 +33,11 @@ The directory must be new or empty. From the phrase the secrets and keys are der
 your addresses (by default those of the configuration file, on both sides). A restored order has its record, its secret and its keys,
 but not its request and response: it can be redeemed and refunded with --self, where the record is shown as not verified.";
 
-/// The most orders that are read of one owner on one side.
+/// The most orders that are read for one owner on one side.
 const MAX_ORDERS: usize = 10_000;
-/// The fewest indices without an order that may end the search: more than one restored backup leaves out.
+/// The fewest unused indices that may end the search: more than one restore skips.
 const MIN_LOOK_AHEAD: u32 = 1_200;
-/// How many end it by default: more than several restores in a row leave out.
+/// How many end it by default: more than several restores in a row skip.
 const LOOK_AHEAD: u32 = 5_000;
 /// The most indices that are searched.
 const MAX_INDICES: u32 = 100_000;
@@ -98,32 +98,33 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
     let path = args.state.path()?;
     check_free(&args.state, &path, &phrase)?;
     let client = args.service.client()?;
-    let mut listed =
+    let listed =
         service::run(list(&client, filters)).map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
-    if !only.is_empty() {
-        listed.orders.retain(|id, _| only.contains(id));
-    }
     let rescue = Rescue::new(&phrase).map_err(usage)?;
-    let search = Search::run(&rescue, &listed.orders, args.phrase.look_ahead)?;
+    // Over every listed order: the indices of those that --order leaves out are used as well.
+    let mut search = Search::run(&rescue, &listed.orders, args.phrase.look_ahead)?;
+    let is_wanted = |id: &String| only.is_empty() || only.contains(id);
+    search.claims.values_mut().for_each(|ids| ids.retain(is_wanted));
+    let wanted: Vec<_> = listed.orders.iter().filter(|(id, _)| is_wanted(id)).collect();
 
     let state = args.state.open()?;
-    if state.store.phrase().map_err(|error| state::failed(&error))?.is_none() {
-        state.store.keep_phrase(&phrase).map_err(|error| state::failed(&error))?;
+    if state.store.phrase()?.is_none() {
+        state.store.keep_phrase(&phrase)?;
     }
-    // First, so that no interruption lets an index be used twice. Orders that the service did not list may have used some more.
+    // First, so that no interruption lets an index be used twice. Orders that the service did not list may have used more of them.
     let next = search.last.map_or(0, |last| last.saturating_add(1)).saturating_add(RESTORE_SKIP);
-    state.store.skip_to_index(next).map_err(|error| state::failed(&error))?;
+    state.store.skip_to_index(next)?;
     let mut report = Report {
         ok: true,
         state: &path,
-        listed: listed.orders.len(),
+        listed: wanted.len(),
         complete: !listed.is_cut,
         searched: search.searched,
-        next_index: state.store.next_index().map_err(|error| state::failed(&error))?,
+        next_index: state.store.next_index()?,
         restored: Vec::new(),
         not_restored: Vec::new(),
     };
-    for (id, record) in &listed.orders {
+    for (id, record) in wanted {
         let found = match search.index_of(id) {
             Ok(found) => found,
             Err(reason) => {
@@ -150,7 +151,7 @@ fn secret(rescue: &Rescue, index: u32) -> Result<Secret, Failure> {
     Ok(Secret::parse(&digits)?)
 }
 
-/// Requires a new or empty directory, or one with this very phrase: then the same command completes what was interrupted.
+/// Requires a new or empty directory, or one with this very phrase, in which the same command was interrupted.
 fn check_free(args: &StateArgs, path: &Path, phrase: &Phrase) -> Result<(), Failure> {
     let failed = |error: io::Error| usage(format_args!("{}: {error}", path.display()));
     let is_empty = match std::fs::read_dir(path) {
@@ -161,7 +162,7 @@ fn check_free(args: &StateArgs, path: &Path, phrase: &Phrase) -> Result<(), Fail
     if is_empty {
         return Ok(());
     }
-    let kept = args.open()?.store.phrase().map_err(|error| state::failed(&error))?;
+    let kept = args.open()?.store.phrase()?;
     if kept.is_some_and(|kept| *kept.words() == *phrase.words()) {
         return Ok(());
     }
@@ -172,7 +173,7 @@ impl PhraseArgs {
     fn read(&self) -> Result<Phrase, Failure> {
         let words = match prompt::named(self.phrase_file.as_deref(), self.phrase_env.as_deref())? {
             Some(words) => words,
-            None if io::stdin().is_terminal() => prompt::hidden("rescue phrase: ", "")?,
+            None if io::stdin().is_terminal() => prompt::hidden("rescue phrase: ")?,
             None => {
                 let bytes = input::read(Path::new("-"))?;
                 Zeroizing::new(std::str::from_utf8(&bytes).map_err(|_| usage("the rescue phrase is not text"))?.to_owned())
@@ -181,7 +182,7 @@ impl PhraseArgs {
         Phrase::parse(&words).map_err(usage)
     }
 
-    /// Returns what the service is asked for: the orders of each address on its side.
+    /// Returns the filters for the service's list: one for each address and side.
     fn filters(&self) -> Result<Vec<OrderFilter>, Failure> {
         let config = Config::read()?;
         let owners: Vec<_> = config.owners().into_iter().map(str::to_owned).collect();
@@ -200,9 +201,9 @@ impl PhraseArgs {
 /// The orders that the service lists, by their ids in lower case.
 struct Listed {
     orders: BTreeMap<String, OrderRecord>,
-    /// What the service calls the ids of orders, and is not an id.
+    /// Ids of orders that are not valid ids.
     without_id: BTreeSet<String>,
-    /// Whether there are more.
+    /// Whether the service has more orders than were read.
     is_cut: bool,
 }
 
@@ -229,11 +230,10 @@ async fn list(client: &Client<Http>, filters: Vec<OrderFilter>) -> Result<Listed
     Ok(listed)
 }
 
-/// What was found of an order.
-#[derive(Clone)]
+/// An index that belongs to an order.
 struct Found {
     index: u32,
-    /// Whether its secret hash was derived, and not only a key.
+    /// Whether the order's secret hash was derived, and not only a key.
     by_hash: bool,
     /// The legs whose key was derived.
     keys: Vec<&'static str>,
@@ -304,7 +304,7 @@ impl<'r> Search<'r> {
         }
     }
 
-    /// Returns what was found of an order, or why it cannot be restored.
+    /// Returns the index of an order, or why the order cannot be restored.
     fn index_of(&self, id: &str) -> Result<&Found, String> {
         let found = match self.found.get(id).map(Vec::as_slice) {
             None | Some([]) => return Err("no secret hash and no key of it belongs to this phrase".to_owned()),
@@ -343,7 +343,7 @@ pub(crate) fn owner_key(record: &OrderRecord, leg: Leg) -> Option<&str> {
 struct Report<'a> {
     ok: bool,
     state: &'a Path,
-    /// How many orders the service listed.
+    /// How many orders the service listed: with `--order`, of those only.
     listed: usize,
     /// Whether the service's list was read to its end.
     complete: bool,

@@ -3,14 +3,15 @@
 //! The application id is never an argument, because other users of the machine see those, and it is never printed.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use countersign_client::{Api, AppId, Client, Http, Timeouts};
 use zeroize::Zeroizing;
 
 use crate::config::Config;
-use crate::input::{self, Failure, usage};
+use crate::input::{Failure, usage};
+use crate::prompt::from_file;
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";
 
@@ -57,12 +58,6 @@ impl ServiceArgs {
         };
         Ok(Client::new(Api::new(&base, app_id)?, http.map_err(countersign_client::Error::from)?))
     }
-}
-
-fn from_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let bytes = input::read(path)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| usage(format_args!("{}: not text", path.display())))?;
-    Ok(Zeroizing::new(text.to_owned()))
 }
 
 /// Runs the calls of one command. The library knows no runtime: only this function creates one.

@@ -1,4 +1,4 @@
-//! What is kept between two runs: a directory for each order, and the rescue phrase. Only the user can read the files.
+//! The state directory: a directory for each order, and the rescue phrase. Only the user can read the files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::show;
 
 /// The document that names the index from which the keys and the secret of an order are derived.
 const INDEX: &str = "index";
-/// Documents that the client keeps, under the names that it documents. A directory without the first is not the client's.
+/// Documents that the client writes, under the names that it documents. Every order that was created here has the first.
 const ORDER: &str = "order.json";
 const RECORD: &str = "record.json";
 const SECRET: &str = "secret";
@@ -23,7 +23,7 @@ const SECRET: &str = "secret";
 /// Where orders are kept.
 #[derive(clap::Args)]
 pub(crate) struct StateArgs {
-    /// Directory of what is kept: orders, secrets, the rescue phrase. By default that of the
+    /// Directory of orders, secrets and the rescue phrase. By default that of the
     /// configuration file, or the user's data directory.
     #[arg(long, value_name = "DIR", env = "COUNTERSIGN_STATE")]
     state: Option<PathBuf>,
@@ -34,10 +34,13 @@ impl StateArgs {
         if let Some(path) = &self.state {
             return Ok(path.clone());
         }
-        Config::read()?.state.map_or_else(|| Store::default_path().map_err(|error| failed(&error)), Ok)
+        match Config::read()?.state {
+            Some(path) => Ok(path),
+            None => Ok(Store::default_path()?),
+        }
     }
 
-    /// Opens what is kept; `None` if there is no such directory, which is then not created.
+    /// Opens the state directory. Returns `None`, and creates nothing, if it does not exist.
     pub(crate) fn open_existing(&self) -> Result<Option<State>, Failure> {
         let path = self.path()?;
         match path.try_exists() {
@@ -48,24 +51,24 @@ impl StateArgs {
     }
 
     pub(crate) fn open(&self) -> Result<State, Failure> {
-        Ok(State { store: Arc::new(Store::open(self.path()?).map_err(|error| failed(&error))?) })
+        Ok(State { store: Arc::new(Store::open(self.path()?)?) })
     }
 }
 
-/// An order that was rebuilt from the rescue phrase: its record as the service listed it, which nothing of the user's own can be
-/// compared with, and the secret where it was derived. Request and response are lost.
+/// An order that was rebuilt from the rescue phrase: its record as the service listed it, and the secret where it was derived.
+/// Request and response are lost, so the record cannot be verified.
 pub(crate) struct Restored {
     pub(crate) record: OrderRecord,
     pub(crate) secret: Option<Secret>,
 }
 
-/// What is kept.
+/// An open state directory.
 pub(crate) struct State {
     pub(crate) store: Arc<Store>,
 }
 
 impl State {
-    /// Returns what is kept of an order. Something that cannot be read is an error, not a missing order.
+    /// Loads an order. Returns `None` if it does not exist; one that cannot be read is an error.
     pub(crate) fn find(&self, id: &OrderId) -> Result<Option<KeptOrder>, Failure> {
         match self.store.load(id) {
             Ok(kept) => Ok(Some(kept)),
@@ -86,7 +89,7 @@ impl State {
         })
     }
 
-    /// Returns the record that an order was verified with. Something that cannot be read is an error, not a missing record.
+    /// Returns the record that an order was verified with. One that cannot be read is an error, not a missing record.
     pub(crate) fn record(&self, id: &OrderId) -> Result<Option<OrderRecord>, Failure> {
         let Some(kept) = self.find(id)? else { return Ok(None) };
         let record = kept.record.map(|body| OrderRecord::from_json(&body)).transpose();
@@ -98,37 +101,39 @@ impl State {
         match self.store.open_order(id.as_str()) {
             Ok(order) => Restored::read(&order),
             Err(Error::OrderNotFound { .. }) => Ok(None),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Keeps an order that was rebuilt from the rescue phrase. Returns whether it was not there before. The record is written last:
-    /// what is interrupted before has none, and is completed by the next attempt.
+    /// Writes an order that was rebuilt from the rescue phrase. Returns `false` if the order existed before. The record is written
+    /// last, so the next attempt completes an order whose restoring was interrupted.
     pub(crate) fn keep_restored(&self, restored: &Restored, index: u32) -> Result<bool, Failure> {
         let order = match self.store.as_ref().create(&restored.record.order_id) {
             Err(Error::OrderExists { order }) => self.store.open_order(&order),
             created => created,
         };
-        let order = order.and_then(|order| order.lock()).map_err(|error| failed(&error))?;
-        if order.exists(ORDER).and_then(|kept| Ok(kept || order.exists(RECORD)?)).map_err(|error| failed(&error))? {
+        let order = order?.lock()?;
+        if order.exists(ORDER)? || order.exists(RECORD)? {
             return Ok(false);
         }
         let record = serde_json::to_vec(&restored.record).map_err(usage)?;
-        let secret = restored.secret.as_ref().map(Secret::to_hex);
         let keep = |name, bytes: &[u8]| match order.create_new(name, bytes) {
             Err(Error::Exists { .. }) if order.read(name)?.is_some_and(|kept| kept.as_slice() == bytes) => Ok(()),
             written => written,
         };
-        let kept = secret.map_or(Ok(()), |secret| keep(SECRET, secret.as_bytes()));
-        let kept = kept.and_then(|()| keep(INDEX, index.to_string().as_bytes())).and_then(|()| keep(RECORD, &record));
-        kept.map_err(|error| failed(&error)).map(|()| true)
+        if let Some(secret) = &restored.secret {
+            keep(SECRET, secret.to_hex().as_bytes())?;
+        }
+        keep(INDEX, index.to_string().as_bytes())?;
+        keep(RECORD, &record)?;
+        Ok(true)
     }
 
-    /// Requires that a secret is not that of another order: one that was used is public, or will be.
+    /// Requires that no other order has this secret. A secret that was used is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
         let mut used = self.store.order_of(hash).map_err(usage)?.map(|id| id.to_string());
-        for order in self.store.as_ref().orders().map_err(|error| failed(&error))? {
-            let order = order.map_err(|error| failed(&error))?;
+        for order in self.store.as_ref().orders()? {
+            let order = order?;
             if Restored::read(&order)?.is_some_and(|restored| restored.record.source_swap.secret_hash == *hash) {
                 used = Some(order.id().to_owned());
             }
@@ -139,13 +144,13 @@ impl State {
         }
     }
 
-    /// Returns what keys and secrets are derived from. The phrase is made at first use, and shown this once.
+    /// Returns the keys and secrets of the rescue phrase. The phrase is generated at first use, and shown only then.
     pub(crate) fn rescue(&self) -> Result<Rescue, Failure> {
-        let phrase = match self.store.phrase().map_err(|error| failed(&error))? {
+        let phrase = match self.store.phrase()? {
             Some(phrase) => phrase,
             None => {
-                let phrase = Phrase::generate().map_err(|error| failed(&error))?;
-                self.store.keep_phrase(&phrase).map_err(|error| failed(&error))?;
+                let phrase = Phrase::generate()?;
+                self.store.keep_phrase(&phrase)?;
                 show::rescue_phrase(&phrase.words());
                 phrase
             }
@@ -153,7 +158,7 @@ impl State {
         Rescue::new(&phrase).map_err(usage)
     }
 
-    /// Writes down that the secret is about to leave in the owner's own redemption.
+    /// Writes to the journal that the secret is about to leave in the owner's own redemption.
     pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
         let guard = self.store.lock(id).map_err(usage)?;
         let at = show::now();
@@ -165,39 +170,37 @@ impl State {
 
     /// Marks the next index as used, before anything derived from it leaves.
     pub(crate) fn take_index(&self) -> Result<u32, Failure> {
-        self.store.take_index().map_err(|error| failed(&error))
+        Ok(self.store.take_index()?)
     }
 
     /// Keeps the index of an order.
     pub(crate) fn keep_index(&self, id: &OrderId, index: u32) -> Result<(), Failure> {
-        let order = self.store.open_order(id.as_str()).and_then(|order| order.lock()).map_err(|error| failed(&error))?;
-        order.create_new(INDEX, index.to_string().as_bytes()).map_err(|error| failed(&error))
+        let order = self.store.open_order(id.as_str())?.lock()?;
+        Ok(order.create_new(INDEX, index.to_string().as_bytes())?)
     }
 
     /// Returns the index of an order whose keys are derived.
     pub(crate) fn index(&self, id: &OrderId) -> Result<Option<u32>, Failure> {
-        let order = self.store.open_order(id.as_str()).map_err(|error| failed(&error))?;
-        let bytes = order.read(INDEX).map_err(|error| failed(&error))?;
+        let bytes = self.store.open_order(id.as_str())?.read(INDEX)?;
         let index = bytes.map(|bytes| std::str::from_utf8(&bytes).ok().and_then(|text| text.parse().ok()).ok_or(()));
         index.transpose().map_err(|()| usage(format_args!("{INDEX} of order {id} is not a number: restore a backup into a new directory")))
     }
 }
 
 impl Restored {
-    /// Reads an order that was rebuilt; `None` for an order that was created here, and for a directory without a record.
+    /// Reads an order that was rebuilt. Returns `None` for an order that was created here, and for a directory without a record.
     pub(crate) fn read(order: &OrderDir) -> Result<Option<Self>, Failure> {
-        if order.exists(ORDER).map_err(|error| failed(&error))? {
+        if order.exists(ORDER)? {
             return Ok(None);
         }
-        let Some(bytes) = order.read(RECORD).map_err(|error| failed(&error))? else { return Ok(None) };
+        let Some(bytes) = order.read(RECORD)? else { return Ok(None) };
         let damaged = |what: &str| usage(format_args!("order {}: {what}; restore again into a new directory", order.id()));
         let record = OrderRecord::from_json(&bytes).map_err(|refusal| damaged(&format!("{RECORD}: {refusal}")))?;
         if !record.order_id.eq_ignore_ascii_case(order.id()) {
             return Err(damaged("the kept record is that of another order"));
         }
-        let secret = order.read(SECRET).map_err(|error| failed(&error))?;
         let parse = |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| Secret::parse(text.trim()).ok());
-        let secret = secret.map(|bytes| parse(&bytes).ok_or_else(|| damaged("the kept secret cannot be read"))).transpose()?;
+        let secret = order.read(SECRET)?.map(|bytes| parse(&bytes).ok_or_else(|| damaged("the kept secret cannot be read"))).transpose()?;
         // A secret that is not this order's must never leave under it.
         if secret.as_ref().is_some_and(|secret| secret.hash() != record.destination_swap.secret_hash) {
             return Err(damaged("the kept secret is that of another order"));
@@ -206,7 +209,13 @@ impl Restored {
     }
 }
 
-/// Says what a store does not do, and what remains possible.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        failed(&error)
+    }
+}
+
+/// Returns the failure of a store, with what the user can do next.
 pub(crate) fn failed(error: &Error) -> Failure {
     usage(format_args!("{}; {}", input::chain(error), error.advice()))
 }

@@ -1,4 +1,4 @@
-//! `countersign backup` and `countersign restore`: everything that is kept moves in one encrypted file.
+//! `countersign backup` and `countersign restore`: the state directory moves in one encrypted file.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -87,7 +87,7 @@ fn a_backup_restores_everything_and_shows_nothing() {
     let bytes = fs::read(&file).unwrap();
     let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(!holds(WORDS) && !holds(&kept.secret.to_hex()) && !holds(&kept.id));
-    // The password of the file and of the variable are the same, without the line's end.
+    // The line break at the end of the file is not part of the password.
     let restored = kept.json(&["restore", &file, "--password-env", "PASSWORD", "--state", &elsewhere], 0);
     assert_eq!((&restored["orders"], &restored["next_index"]), (&1.into(), &(1 + RESTORE_SKIP).into()));
     let here = kept.json(&["orders"], 0);
@@ -118,7 +118,7 @@ fn no_file_and_no_state_is_overwritten() {
     }
     let good = kept.path("good.backup");
     kept.json(&[&["backup", &*good], &with_password[..]].concat(), 0);
-    // The state that is there, and a directory that is no state.
+    // Neither a state directory in use nor another directory with files is overwritten.
     let before = kept.json(&["orders"], 0);
     for state in [kept.state().to_str().unwrap().to_owned(), kept.home.path.to_str().unwrap().to_owned()] {
         let refused = kept.json(&[&["restore", &*good, "--state", &*state], &with_password[..]].concat(), 2);
@@ -150,7 +150,7 @@ fn a_wrong_password_or_file_restores_nothing() {
 fn a_password_is_needed_and_is_no_argument() {
     let kept = Kept::new("password");
     let (file, short) = (kept.path("swaps.backup"), kept.home.file("short.txt", "1234567\n"));
-    // Stdin is not a terminal: nobody can be asked.
+    // Stdin is not a terminal, so the program cannot ask.
     let refused = kept.json(&["backup", &file], 2);
     assert!(refused["error"]["message"].as_str().unwrap().contains("--password-file"), "{refused}");
     let refused = kept.json(&["backup", &file, "--password-file", &short], 2);

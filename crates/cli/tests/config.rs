@@ -1,4 +1,4 @@
-//! The configuration file: what holds where neither an argument nor the environment names it. And amounts in whole units.
+//! The configuration file: defaults for values that neither an argument nor the environment names. And amounts in whole units.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -134,7 +134,7 @@ fn a_file_that_cannot_be_used_is_an_error_and_a_missing_one_is_not() {
     }
 }
 
-/// Owners and amounts as people give them; the request that would be sent has base units and both owners.
+/// The user gives whole units and no owners. The request that would be sent has base units and both owners.
 #[test]
 fn owners_come_from_the_file_and_amounts_in_whole_units() {
     let user = User::new("owners");

@@ -1,4 +1,4 @@
-//! `countersign orders`: what is kept, how far it is, and what to do next.
+//! `countersign orders`: every order of the state directory, its stage, and its next command.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -40,7 +40,7 @@ impl Kept {
         Self { home, store, fixture: Fixture::with_secret(&secret), secret }
     }
 
-    /// Keeps an order whose id is a byte repeated, with what was done.
+    /// Creates an order whose id is a byte repeated, with these events in its journal.
     fn keep(&self, byte: &str, events: Vec<Event>) -> String {
         let id = byte.repeat(32);
         let mut response = self.fixture.response.clone();
@@ -100,7 +100,7 @@ fn every_kept_order_is_listed_with_how_far_it_is_and_what_to_do_next() {
         ("07", left(Path::Relayer), "redeeming", json!("relayer")),
         ("08", [paid(), vec![signed(Purpose::Refund)]].concat(), "refunding", json!(null)),
         ("09", [paid(), vec![sending(Sendable::RefundRequest)]].concat(), "refunding", json!(null)),
-        // The secret left after the refund was asked for: it counts.
+        // The secret left after the refund was signed: the order is redeeming.
         ("0a", [paid(), vec![signed(Purpose::Refund), Event::SecretLeaving { path: Path::Own }]].concat(), "redeeming", json!("own")),
         ("0b", ended(Outcome::Complete), "complete", json!(null)),
         ("0c", ended(Outcome::Refunded), "refunded", json!(null)),
@@ -126,7 +126,7 @@ fn every_kept_order_is_listed_with_how_far_it_is_and_what_to_do_next() {
     }
     let funding = |byte: &str| shown.iter().find(|order| order["order_id"] == byte.repeat(32)).unwrap()["funding"].clone();
     assert_eq!(["01", "02", "03", "04"].map(funding), ["no", "signed", "maybe_sent", "sent"].map(|done| json!(done)));
-    // Those that ask for something come first.
+    // Orders that need the user come first.
     let first_finished = shown.iter().position(|order| order["finished"] == true).unwrap();
     assert!(shown[first_finished..].iter().all(|order| order["finished"] == true));
 

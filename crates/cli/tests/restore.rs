@@ -1,4 +1,4 @@
-//! `countersign restore --phrase`: the orders of a rescue phrase are found again, and end without the service.
+//! `countersign restore --phrase`: finds the orders of a rescue phrase again, and they end without the service.
 //!
 //! The phrase, its secrets and its keys are vectors that another implementation made: crates/store/tests/vectors.
 #![allow(
@@ -113,7 +113,7 @@ fn orders_are_found_on_every_page_and_by_every_index() {
     assert!(report["not_restored"][1]["reason"].as_str().unwrap().contains("order id"), "{report}");
     let not = &report["not_restored"][0];
     assert!(not["order_id"] == foreign["order_id"] && not["reason"].as_str().unwrap().contains("this phrase"), "{report}");
-    // An index that the service does not know of may be used: the next one is far beyond.
+    // The service may not know of every index that was used, so the next one is far beyond.
     assert_eq!((&report["next_index"], &report["searched"]), (&json!(20 + RESTORE_SKIP), &json!(20 + 5000)));
     let store = Store::open(home.path.join("state")).unwrap();
     assert_eq!((store.next_index().unwrap(), store.phrase().unwrap().unwrap().words().as_str()), (20 + RESTORE_SKIP, words()));
@@ -168,7 +168,7 @@ fn a_restored_order_is_listed_and_ends_without_the_service() {
     assert_eq!(home.run(NOWHERE, &arguments).status.code(), Some(2));
 }
 
-/// What the solver pays on a Bitcoin-like chain is redeemed with the key that the phrase gives, and no other is asked for.
+/// The solver's payment on a Bitcoin-like chain is redeemed with the key of the phrase. The program asks for no other key.
 #[test]
 fn a_bitcoin_redemption_is_signed_with_the_derived_key() {
     let vector = Vector::at(2);
@@ -259,7 +259,7 @@ fn two_orders_of_one_secret_are_restored_only_by_name() {
     assert!(ids(&again, "restored").is_empty() && store.next_index().unwrap() == next, "{again}");
 }
 
-/// What was found again is used up: neither its secret nor its id begins another order.
+/// A restored order's secret and id cannot be used for another order.
 #[test]
 fn a_restored_secret_and_id_begin_no_other_order() {
     let home = Home::new("restore-used");
@@ -282,6 +282,17 @@ fn a_restored_secret_and_id_begin_no_other_order() {
     let swap = StoredSwap::new(fixture.create(), response.to_string()).unwrap();
     let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &swap, None);
     assert_eq!(created, Err(StoreError::Exists(id)));
+}
+
+/// One order is restored, but the indices of the others are used as well.
+#[test]
+fn an_order_restored_by_name_frees_no_index_of_another() {
+    let home = Home::new("restore-name");
+    let server = service(vec![order(0, "a0"), order(19, "af"), order(2, "a2"), order(2, "b2")]);
+    let report = restored(&home, &server.base, &["--from-owner", OWNER, "--order", &"a0".repeat(32), "--order", &"a2".repeat(32)]);
+    assert_eq!((ids(&report, "restored"), report["listed"].clone()), (vec!["a0".to_owned(), "a2".to_owned()], json!(2)), "{report}");
+    assert_eq!(report["next_index"], json!(20 + RESTORE_SKIP));
+    assert_eq!(Store::open(home.path.join("state")).unwrap().next_index().unwrap(), 20 + RESTORE_SKIP);
 }
 
 #[test]
