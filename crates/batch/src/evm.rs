@@ -10,18 +10,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::calls::{Call, Hex, read_approvals, read_chain_id, read_signature, serialize_steps};
 use crate::family::JsonFamily;
 
+/// The members of a wallet context.
+pub(crate) const FIELDS: [&str; 7] =
+    ["nonce", "max_fee_per_gas", "max_priority_fee_per_gas", "gas_price", "chain_id", "reset_approval", "secret_key"];
+
 impl JsonFamily for Evm {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&[
-            "nonce",
-            "max_fee_per_gas",
-            "max_priority_fee_per_gas",
-            "gas_price",
-            "chain_id",
-            "reset_approval",
-            "secret_key",
-        ])?;
+        members.check_spelling(&FIELDS)?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))

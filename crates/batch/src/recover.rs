@@ -12,8 +12,8 @@
 //! | Sui | `gas_price`, `gas_budget`, `gas_payment`, `sponsor`, `expiration_epoch`, `function_names`: `current` or `older` |
 //! | Bitcoin | `funding`: outputs of the HTLC as `<txid>:<index>:<base units>`; `to`; `fee_rate` in sat/vB; optionally `utxos` and `change_address` of coins that pay the fee, and `origins` |
 //!
-//! Any of them may also hold `secret_key`. A member with another name is refused, because a limit or a destination that is
-//! misspelt would silently not hold.
+//! Any of them may also hold `secret_key`. A member with another name is refused, because a misspelt limit or destination
+//! would silently be ignored.
 
 use countersign::recover::Recovery;
 use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
@@ -42,10 +42,8 @@ pub fn prepare_recovery(recovery: &Recovery, wallet: Node<'_, '_>, policy: &Poli
         Recovery::Bitcoin(recovery) => bitcoin(recovery, &members, policy).map(Unsigned::from),
         other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
     }?;
-    match order.warnings().list().iter().find(|warning| policy.refused_warnings.contains(&warning.code)) {
-        Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),
-        None => Ok(order),
-    }
+    order.warnings().check_refused(&policy.refused_warnings)?;
+    Ok(order)
 }
 
 #[cfg(feature = "evm")]
@@ -56,18 +54,7 @@ fn evm(
 ) -> Result<UnsignedOrder<countersign::evm::Evm>, Refusal> {
     use countersign::evm::address;
 
-    let own = [
-        "secret_key",
-        "sender",
-        "nonce",
-        "max_fee_per_gas",
-        "max_priority_fee_per_gas",
-        "gas_price",
-        "chain_id",
-        "reset_approval",
-        "gas_limit",
-    ];
-    only(members, &own)?;
+    only(members, &crate::evm::FIELDS, &["sender", "gas_limit"])?;
     let mut calls = crate::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|node| crate::family::read_u64(node)).transpose()?;
     let sender = read_sender(members, recovery.to, address::read)?;
@@ -82,20 +69,7 @@ fn tron(
 ) -> Result<UnsignedOrder<countersign::tron::Tron>, Refusal> {
     use countersign::tron::address;
 
-    only(
-        members,
-        &[
-            "secret_key",
-            "sender",
-            "ref_block_bytes",
-            "ref_block_hash",
-            "expiration",
-            "timestamp",
-            "chain_id",
-            "reset_approval",
-            "fee_limit",
-        ],
-    )?;
+    only(members, &crate::tron::FIELDS, &["sender", "fee_limit"])?;
     let mut calls = crate::tron::read_calls(members)?;
     calls.fee_limit = members.get("fee_limit").map(|node| crate::family::read_u64(node)).transpose()?;
     let sender = read_sender(members, recovery.to, address::read)?;
@@ -109,21 +83,7 @@ fn starknet(
 ) -> Result<UnsignedOrder<countersign::starknet::Starknet>, Refusal> {
     use countersign::starknet::felt;
 
-    let own = [
-        "secret_key",
-        "sender",
-        "nonce",
-        "resource_bounds",
-        "chain_id",
-        "tip",
-        "public_key",
-        "cairo_version",
-        "paymaster_data",
-        "account_deployment_data",
-        "nonce_data_availability_mode",
-        "fee_data_availability_mode",
-    ];
-    only(members, &own)?;
+    only(members, &crate::starknet::FIELDS, &["sender"])?;
     let execution = crate::starknet::read_execution(members)?;
     let sender = read_sender(members, recovery.to, felt::read)?;
     recovery.prepare(sender, &execution).map_err(in_wallet)
@@ -134,15 +94,16 @@ fn solana(
     recovery: &countersign::solana::recover::Recovery,
     members: &Members<'_, '_>,
 ) -> Result<UnsignedOrder<countersign::solana::Solana>, Refusal> {
-    use countersign::solana::{Address, address};
+    use countersign::solana::address;
 
     let read = |node: Node<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
-    only(members, &["secret_key", "sender", "recent_blockhash", "last_valid_block_height", "block_height", "rent_sponsor"])?;
+    only(members, &crate::solana::FIELDS, &["sender", "rent_sponsor"])?;
     let path = crate::solana::read_self_funded(members)?;
-    let rent_sponsor: Option<Address> = members.get("rent_sponsor").map(read).transpose()?;
     let sender = read_sender(members, recovery.to, read)?;
-    let recovery = recovery.clone();
-    let recovery = rent_sponsor.into_iter().fold(recovery, |recovery, sponsor| recovery.with_sponsor(sponsor));
+    let recovery = match members.get("rent_sponsor") {
+        Some(node) => recovery.clone().with_sponsor(read(node)?),
+        None => recovery.clone(),
+    };
     recovery.prepare_self_funded(sender, &path).map_err(in_wallet)
 }
 
@@ -155,7 +116,7 @@ fn sui(
     use countersign::sui::recover::FunctionNames;
     use countersign::sui::{Sui, address};
 
-    only(members, &["secret_key", "sender", "gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "function_names"])?;
+    only(members, &crate::sui::FIELDS, &["sender", "function_names"])?;
     let names = match members.get("function_names") {
         None => FunctionNames::default(),
         Some(node) => match node.text()? {
@@ -175,16 +136,17 @@ fn bitcoin(
     members: &Members<'_, '_>,
     policy: &Policy,
 ) -> Result<UnsignedOrder<countersign::bitcoin::Bitcoin>, Refusal> {
-    // There is no sender: whoever holds the key of the HTLC takes the coins.
-    let own = ["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"];
-    only(members, &own)?;
+    // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
+    only(members, &["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"], &[])?;
     let payout = crate::bitcoin::read_payout(members, policy)?;
     recovery.clone().with_policy(policy).prepare(&payout).map_err(in_wallet)
 }
 
-/// Refuses members with other names than these.
-fn only(members: &Members<'_, '_>, names: &[&str]) -> Result<(), Refusal> {
-    members.only(names).map_err(|refusal| refusal.with_reason("the wallet context of a recovery has no such member"))
+/// Refuses every member but those that fund an order of the family and those that only a recovery has.
+fn only(members: &Members<'_, '_>, funding: &[&str], recovery: &[&str]) -> Result<(), Refusal> {
+    members
+        .only(&[funding, recovery].concat())
+        .map_err(|refusal| refusal.with_reason("the wallet context of a recovery has no such member"))
 }
 
 /// Reads who sends the transaction: by default whoever it pays.

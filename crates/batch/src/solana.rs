@@ -11,10 +11,13 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::JsonFamily;
 
+/// The members of a wallet context.
+pub(crate) const FIELDS: [&str; 4] = ["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"];
+
 impl JsonFamily for Solana {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<SelfFunded>, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"])?;
+        members.check_spelling(&FIELDS)?;
         read_self_funded(&members).map(FundingPath::Both)
     }
 

@@ -15,7 +15,7 @@ use crate::family::{JsonFamily, read_u64};
 const MAX_DATA: usize = 4096;
 
 /// The members of a wallet context.
-const FIELDS: [&str; 11] = [
+pub(crate) const FIELDS: [&str; 11] = [
     "nonce",
     "resource_bounds",
     "chain_id",

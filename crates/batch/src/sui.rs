@@ -9,10 +9,13 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::{JsonFamily, read_u64};
 
+/// The members of a wallet context.
+pub(crate) const FIELDS: [&str; 6] = ["gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "secret_key"];
+
 impl JsonFamily for Sui {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<Gas, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&["gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "secret_key"])?;
+        members.check_spelling(&FIELDS)?;
         let mist = |node: Node<'_, '_>| u64::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let payment = members.need("gas_payment")?;
         let coins = payment.array()?;

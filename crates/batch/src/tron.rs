@@ -8,18 +8,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::calls::{Call, read_approvals, read_chain_id, read_signature, serialize_steps};
 use crate::family::JsonFamily;
 
+/// The members of a wallet context.
+pub(crate) const FIELDS: [&str; 7] =
+    ["ref_block_bytes", "ref_block_hash", "expiration", "timestamp", "chain_id", "reset_approval", "secret_key"];
+
 impl JsonFamily for Tron {
     fn read_wallet(wallet: Node<'_, '_>) -> Result<FundingPath<Calls>, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&[
-            "ref_block_bytes",
-            "ref_block_hash",
-            "expiration",
-            "timestamp",
-            "chain_id",
-            "reset_approval",
-            "secret_key",
-        ])?;
+        members.check_spelling(&FIELDS)?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))

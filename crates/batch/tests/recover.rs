@@ -1,4 +1,4 @@
-//! Recoveries with a wallet context in JSON: whatever the context is, there is one answer, and a refusal says where.
+//! Recoveries with a wallet context in JSON: any context is either prepared or refused at a location in it or in the record.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use countersign::recover::{self, Leg, Recovery};
@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_value_of_any_member_gives_one_answer(
+    fn any_value_of_any_member_is_prepared_or_refused_at_its_location(
         index in any::<prop::sample::Index>(),
         member in any::<prop::sample::Index>(),
         value in any_value(),

@@ -237,12 +237,16 @@ impl RecordedHtlc {
         self.recovery(role, payment, summary)
     }
 
-    /// Adds what all outputs but the change pay, which have one script, and requires a fee within the limits.
+    /// Finishes a recovery with the summary's line on what is paid out: all outputs but the change, which have one script.
     fn recovery(&self, role: Role, payment: Payment, mut summary: Summary) -> Result<UnsignedOrder, Refusal> {
         let outputs = payment.transaction().output.iter().enumerate();
         let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
         let value = paid.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
-        self.check_fee(&payment, value)?;
+        payment.fee_rate.check_ceiling(self.max_fee_rate, "/fee_rate")?;
+        if payment.fee > value {
+            let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_reason("the fee is higher than what is paid out");
+            return Err(refusal.with_expected(TypedValue::AtMost(U256::from(value))).with_actual(payment.fee));
+        }
         if let Some(first) = paid.first() {
             let (swap, to) = (self.tree.address(self.chain), self.chain.format_script(&first.script_pubkey));
             let text = format!("{role} of swap {swap} pays {} to {to}", format_coins(value, self.chain));
@@ -250,21 +254,6 @@ impl RecordedHtlc {
         }
         let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
         Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default()))
-    }
-
-    /// Requires a fee rate within the policy, and a fee that is not higher than what is paid out.
-    fn check_fee(&self, payment: &Payment, paid: u64) -> Result<(), Refusal> {
-        let refuse = || Refusal::new(Code::FeeRateTooHigh, "/fee_rate");
-        // Rounded up, the fee of one byte is above the maximum exactly where the rate is.
-        if payment.fee_rate.fee(1).is_none_or(|fee| fee > self.max_fee_rate) {
-            let max = TypedValue::AtMost(U256::from(self.max_fee_rate));
-            return Err(refuse().with_expected(max).with_actual(payment.fee_rate.to_string()));
-        }
-        if payment.fee > paid {
-            let refusal = refuse().with_reason("the fee is higher than what is paid out");
-            return Err(refusal.with_expected(TypedValue::AtMost(U256::from(paid))).with_actual(payment.fee));
-        }
-        Ok(())
     }
 
     fn refuse(&self, code: Code, member: &str) -> Refusal {

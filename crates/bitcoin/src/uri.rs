@@ -1,6 +1,7 @@
 //! Payment URIs (BIP-21, extended by BIP-321), and their QR codes with the feature `qr`.
 //!
-//! Any wallet can pay a deposit address. There is no gasless message: the transaction that sends the coins funds the swap.
+//! Any wallet can pay a deposit address. A gasless message is not needed: the transaction that sends the coins funds the
+//! swap.
 
 use countersign_core::chains::Coin;
 use countersign_core::{U256, number};

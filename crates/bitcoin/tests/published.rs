@@ -32,8 +32,8 @@ fn text<'j>(value: &'j Json, at: &str) -> &'j str {
     value.pointer(at).and_then(Json::as_str).expect(at)
 }
 
-/// All ten swap records of known_answers.json give the address that the service computed, and the
-/// intermediate values that the file has.
+/// All ten swap records of known_answers.json give the address that the service computed, and the intermediate values that the
+/// file has.
 #[test]
 fn the_services_own_addresses_are_recomputed() -> TestResult {
     let known: Json = match shared("known_answers.json") {

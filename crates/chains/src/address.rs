@@ -102,7 +102,7 @@ impl fmt::Debug for Account {
     }
 }
 
-/// Why a text is no address of the network that it is meant for.
+/// Why a text is not a valid address of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressError {
@@ -116,7 +116,7 @@ pub enum AddressError {
     OtherNetwork,
     /// A felt that is not below the field prime.
     Range,
-    /// 32 bytes that are no point of the curve.
+    /// 32 bytes that are not a point of the curve.
     NotOnCurve,
 }
 
@@ -161,8 +161,7 @@ pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
     }
 }
 
-/// Parses a party of an HTLC: an address, or on Bitcoin-like chains the 64 digits of an x-only key that
-/// is a point of the curve.
+/// Parses a party of an HTLC: an address, or on Bitcoin-like chains the 64 digits of an x-only key that is a point of the curve.
 ///
 /// # Errors
 ///

@@ -189,7 +189,7 @@ impl KnownChain {
         self.id == id || self.aliases.contains(&id)
     }
 
-    const fn or(mut self, aliases: &'static [&'static str]) -> Self {
+    const fn with_aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
@@ -224,20 +224,20 @@ pub const KNOWN_CHAINS: &[KnownChain] = &[
     test("tron_nile", "tron:3448148188"),
     main("starknet", "starknet:SN_MAIN"),
     test("starknet_sepolia", "starknet:SN_SEPOLIA"),
-    main("solana", "solana:mainnet").or(&["solana:mainnet-beta", "solana:101"]),
-    // What the service calls its test network is devnet, 103.
-    test("solana_testnet", "solana:testnet").or(&["solana:devnet", "solana:102", "solana:103"]),
-    test("solana_devnet", "solana:devnet").or(&["solana:103"]),
+    main("solana", "solana:mainnet").with_aliases(&["solana:mainnet-beta", "solana:101"]),
+    // The service's `solana_testnet` is devnet, 103.
+    test("solana_testnet", "solana:testnet").with_aliases(&["solana:devnet", "solana:102", "solana:103"]),
+    test("solana_devnet", "solana:devnet").with_aliases(&["solana:103"]),
     main("sui", "sui:mainnet"),
     test("sui_testnet", "sui:testnet"),
     test("sui_devnet", "sui:devnet"),
     main("bitcoin", "bitcoin:mainnet"),
-    test("bitcoin_testnet", "bitcoin:testnet").or(&["bitcoin:testnet3", "bitcoin:testnet4", "bitcoin:signet"]),
+    test("bitcoin_testnet", "bitcoin:testnet").with_aliases(&["bitcoin:testnet3", "bitcoin:testnet4", "bitcoin:signet"]),
     test("bitcoin_testnet4", "bitcoin:testnet4"),
     test("bitcoin_signet", "bitcoin:signet"),
     test("bitcoin_regtest", "bitcoin:regtest"),
     main("litecoin", "litecoin:mainnet"),
-    test("litecoin_testnet", "litecoin:testnet").or(&["litecoin:testnet4"]),
+    test("litecoin_testnet", "litecoin:testnet").with_aliases(&["litecoin:testnet4"]),
     test("litecoin_regtest", "litecoin:regtest"),
 ];
 

@@ -76,7 +76,7 @@ pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8])
 
 /// Starknet: Poseidon over 14 felts, the chain id as a short string first.
 ///
-/// `None` if the chain id is no short string (1 to 31 ASCII characters).
+/// `None` if the chain id is not a short string (1 to 31 ASCII characters).
 #[must_use]
 pub fn starknet(chain_id: &str, swap: &SwapIdInput<'_>) -> Option<[u8; 32]> {
     if chain_id.is_empty() || chain_id.len() > 31 || !chain_id.is_ascii() {
@@ -106,7 +106,7 @@ pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 3
     hash.finalize().into()
 }
 
-/// The number that stands for a Solana cluster in a swap id, and whether a live record has confirmed it.
+/// The number of a Solana cluster in a swap id, and whether a live record has confirmed it.
 #[must_use]
 pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
     match cluster {

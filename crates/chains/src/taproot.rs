@@ -92,7 +92,7 @@ impl Htlc {
         [&[0x20][..], &self.initiator, &[0xac, 0x20], &self.redeemer, &[0xba, 0x52, 0x9c]].concat()
     }
 
-    /// Leaves, root and output key; `None` if the internal key is no point of the curve.
+    /// Leaves, root and output key; `None` if the internal key is not a point of the curve.
     #[must_use]
     pub fn output(&self) -> Option<Output> {
         let redeem_leaf = leaf_hash(&self.redeem_script());
@@ -103,7 +103,7 @@ impl Htlc {
         Some(Output { key, parity_odd, redeem_leaf, refund_leaf, instant_refund_leaf, merkle_root })
     }
 
-    /// The address on a network; `None` if the internal key is no point of the curve.
+    /// The address on a network; `None` if the internal key is not a point of the curve.
     #[must_use]
     pub fn address(&self, coin: Coin, net: BitcoinNet) -> Option<String> {
         segwit::encode(hrp(coin, net), segwit::VERSION_1, &self.output()?.key).ok()
@@ -118,8 +118,8 @@ pub(crate) fn lift_x(key: [u8; 32]) -> Option<AffinePoint> {
     AffinePoint::decompact(&key.into()).into()
 }
 
-/// Whether an x-only key is that of the generator or a small multiple of it: its secret key is a small number, so everybody
-/// can sign for it.
+/// Returns whether an x-only key is the generator or a multiple of it up to 16. Its secret key is that number, so everybody can
+/// sign for it.
 #[must_use]
 pub fn has_known_secret(key: [u8; 32]) -> bool {
     (1..=16_u64).any(|secret| <[u8; 32]>::from(ProjectivePoint::mul_by_generator(&Scalar::from(secret)).to_affine().x()) == key)

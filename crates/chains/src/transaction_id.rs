@@ -6,8 +6,7 @@ use crate::network::Family;
 /// Most transactions that one member lists: a deposit may be paid in parts.
 const MAX_LISTED: usize = 64;
 
-/// Whether a text has the form of a transaction id on a family's chains. It says nothing about whether there is such a
-/// transaction.
+/// Returns whether a text has the form of a transaction id on a family's chains. The transaction need not exist.
 ///
 /// | family | form |
 /// |---|---|

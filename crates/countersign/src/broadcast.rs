@@ -1,10 +1,10 @@
-//! What is kept of a signed transaction, and sent to nodes.
+//! Signed transactions as text, to store and to send to nodes.
 
 use countersign_core::{Role, SignedTransaction};
 
 use crate::states::{Signed, Transaction};
 
-/// A signed transaction as text: it can be kept, and sent again later.
+/// A signed transaction as text, to store and to send again later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broadcast {
@@ -12,7 +12,7 @@ pub struct Broadcast {
     pub role: Role,
     /// Its id, as explorers write it.
     pub id: String,
-    /// What nodes take: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their interfaces take.
+    /// What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON of their interfaces.
     pub payload: String,
     /// The outputs that it spends, on Bitcoin-like chains: two transactions that share one cannot both be mined.
     pub spends: Vec<String>,
@@ -28,19 +28,20 @@ impl Signed {
 
     fn broadcast(&self, transaction: SignedTransaction<Transaction>) -> Broadcast {
         let SignedTransaction { role, id, bytes, native, .. } = transaction;
-        let hex = |bytes: Vec<u8>| hex::encode(bytes);
         #[allow(unreachable_patterns, reason = "a build can be without other families")]
         let (payload, spends) = match (self, native) {
             #[cfg(feature = "evm")]
-            (_, Transaction::Evm(_)) => (format!("0x{}", hex(bytes)), Vec::new()),
+            (_, Transaction::Evm(_)) => (format!("0x{}", hex::encode(bytes)), Vec::new()),
             #[cfg(feature = "starknet")]
             (_, Transaction::Starknet(native)) => (serde_json::to_string(&native).unwrap_or_default(), Vec::new()),
             // The bytes of a Sui transaction are without its signatures.
             #[cfg(feature = "sui")]
             (Self::Sui(order), _) => (serde_json::to_string(&order.payloads().execution()).unwrap_or_default(), Vec::new()),
             #[cfg(feature = "bitcoin")]
-            (_, Transaction::Bitcoin(native)) => (hex(bytes), native.input.iter().map(|input| input.previous_output.to_string()).collect()),
-            _ => (hex(bytes), Vec::new()),
+            (_, Transaction::Bitcoin(native)) => {
+                (hex::encode(bytes), native.input.iter().map(|input| input.previous_output.to_string()).collect())
+            }
+            _ => (hex::encode(bytes), Vec::new()),
         };
         Broadcast { role, id, payload, spends }
     }

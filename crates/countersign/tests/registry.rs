@@ -161,7 +161,7 @@ fn of_a_contradiction_neither_side_is_pinned() {
         for (member, value) in members {
             set(&mut entry, member, value.clone());
         }
-        changed(&[(&at(list, 0, "").replace("/0", "/-"), entry)])
+        changed(&[(&format!("/{list}/-"), entry)])
     };
     let usdc = |members: &[(&str, Value)]| copy("assets", asset_index("base:usdc"), members);
     let tron = |members: &[(&str, Value)]| copy("assets", asset_index("tron:usdt"), members);
@@ -201,7 +201,7 @@ fn of_a_contradiction_neither_side_is_pinned() {
         assert_eq!((pinned.chains().count(), pinned.assets().len()), (0, 0), "{name} {other}");
         assert_eq!(notices.iter().filter(|notice| notice.entry == format!("chain {name}")).count(), 2, "{name} {other}");
     }
-    // Two names of exactly the same are no contradiction, nor are two tokens of one program.
+    // Two names of exactly the same asset do not contradict each other, nor do two tokens of one program.
     assert_eq!(served(&usdc(&[("/id", id)])).1, []);
     assert_eq!(served(&text).1, []);
 }
@@ -240,7 +240,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_pinned() {
             ("/liquidity/41", Code::MissingField),
         ]
     );
-    assert!(Registry::from_service(b"{}", b"[]", b"[]").is_err(), "a body that is no list");
+    assert!(Registry::from_service(b"{}", b"[]", b"[]").is_err(), "a body that is not a list");
 }
 
 /// The digest is that of the file, whatever the order in which the lists came.

@@ -1,4 +1,4 @@
-//! The lines that a person reads before signing, and the bytes that each of them stands for.
+//! The summary's lines on a deposit and its payloads, and the bytes that each line covers.
 
 use alloy_consensus::Transaction as _;
 use countersign_abi::summary::{self as shared, Parts, Words};

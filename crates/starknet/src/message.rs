@@ -47,8 +47,8 @@ impl Domain {
         Self { name: Felt::from_hex_unchecked("0x48544c43"), version: Felt::from_hex_unchecked("0x31"), chain_id }
     }
 
-    /// Returns the domain that the wallet has pinned for a contract, in the spellings of typed data. Members that are not pinned are those
-    /// of the deployed contracts.
+    /// Returns the domain that the wallet has pinned for a contract, in the spellings of typed data. Members that are not pinned
+    /// are those of the deployed contracts.
     ///
     /// # Errors
     ///

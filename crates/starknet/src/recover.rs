@@ -1,7 +1,7 @@
 //! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
-//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller
-//! must check on chain whether a refund is due: `initiated at + timelock < block number`.
+//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller must
+//! check on chain whether a refund is due: `initiated at + timelock < block number`.
 
 use std::fmt;
 

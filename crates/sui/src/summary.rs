@@ -1,4 +1,4 @@
-//! The lines that a person reads before signing, and the bytes that each of them stands for.
+//! The summary's lines on a deposit and its payloads, and the bytes that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 use sui_sdk_types::{ObjectReference, TransactionExpiration};

@@ -21,8 +21,8 @@ use crate::transaction::{Calls, TronTransaction, Unsigned};
 use crate::verify::{Call, check_fee_limit};
 use crate::{UnsignedOrder, htlc};
 
-/// Fee limit that these calls are given unless the wallet names its own, in sun: 100 TRX, enough for the contract's storage writes and one token transfer
-/// at the energy prices of the last years.
+/// Fee limit that these calls are given unless the wallet names its own, in sun. 100 TRX are enough for the contract's storage
+/// writes and one token transfer at the energy prices of the last years.
 pub const FEE_LIMIT: i64 = 100_000_000;
 
 /// A recovery call, ready to be given a sender and a reference block.

@@ -57,6 +57,11 @@ impl FeeRate {
         if self.units.is_zero() {
             return Err(Refusal::new(Code::FeeRateZero, location).with_actual(self.to_string()));
         }
+        self.check_ceiling(max, location)
+    }
+
+    /// Requires that the rate is not above `max` sat/vB.
+    pub(crate) fn check_ceiling(self, max: u64, location: &str) -> Result<(), Refusal> {
         // Rounded up, the fee of one byte is above the maximum exactly where the rate is.
         if self.fee(1).is_none_or(|fee| fee > max) {
             let expected = TypedValue::AtMost(U256::from(max));

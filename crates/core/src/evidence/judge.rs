@@ -11,8 +11,10 @@ use crate::trust::{Finality, FinalityRule};
 /// Only [`Funded::judge`] makes it, and it holds for one order.
 ///
 /// ```compile_fail
-/// // Its fields are private: a proof cannot be put together.
-/// let proof = countersign_core::Funded { order_id: String::new() };
+/// // Its fields are private: nobody can turn it into the proof of another order.
+/// fn forge(proof: countersign_core::Funded) -> countersign_core::Funded {
+///     countersign_core::Funded { order_id: String::new(), ..proof }
+/// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Funded {
@@ -138,14 +140,14 @@ impl std::fmt::Display for Hold {
 impl std::error::Error for Hold {}
 
 impl Funded {
-    /// Compares what the destination chain says with the verified terms. `now` is the caller's clock in Unix seconds: it can
-    /// only make an answer too old, never make room.
+    /// Compares what the destination chain says with the verified terms. `now` is the caller's clock in Unix seconds. A wrong
+    /// clock can make an answer too old, but it never adds time to redeem.
     ///
     /// # Errors
     ///
     /// [`Hold`], which says why the secret must not leave, and whether waiting may help.
     pub fn judge(terms: &VerifiedTerms, state: &HtlcState, seen: &SeenAt, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
-        let terms_of_leg = &terms.destination;
+        let destination = &terms.destination;
         let locked = match state {
             HtlcState::Absent => return Err(Hold::NotFunded),
             HtlcState::Redeemed { .. } => return Err(Hold::Redeemed),
@@ -156,21 +158,21 @@ impl Funded {
         if seen.agreed == 0 || seen.agreed < seen.needed {
             return Err(Hold::Disagree { agreed: seen.agreed, needed: seen.needed.max(1) });
         }
-        check_terms(terms_of_leg, locked)?;
+        check_terms(destination, locked)?;
         if !locked.covered {
             return Err(Hold::NotCovered);
         }
         let seconds = now.saturating_sub(seen.head_time);
-        if seconds > oldest_head(terms_of_leg) {
+        if seconds > oldest_head(destination) {
             return Err(Hold::Stale { seconds });
         }
-        check_finality(terms_of_leg, locked, seen, rule)?;
+        check_finality(destination, locked, seen, rule)?;
         // An answer that is some time old misses what the chain has counted since.
-        let missed = seconds.saturating_mul(1_000).checked_div(terms_of_leg.unit_millis).unwrap_or_default();
+        let missed = seconds.saturating_mul(1_000).checked_div(destination.unit_millis).unwrap_or_default();
         // Strictly less: at the end of the margin the solver's refund and the redemption would race.
         let left = locked.left().saturating_sub(missed);
         if left <= rule.margin {
-            return Err(Hold::NoTime { left, needed: rule.margin, unit: terms_of_leg.family.timelock_unit() });
+            return Err(Hold::NoTime { left, needed: rule.margin, unit: destination.family.timelock_unit() });
         }
         Ok(Self { order_id: terms.order_id.clone(), left, seen: seen.clone() })
     }
@@ -221,7 +223,7 @@ fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
 }
 
 fn check_finality(terms: &HtlcTerms, locked: &LockedHtlc, seen: &SeenAt, rule: &FinalityRule) -> Result<(), Hold> {
-    // On Starknet a block that is only accepted on L2 can still be replaced: it must also have stood for a while.
+    // On Starknet a block that is only accepted on L2 can still be replaced, so part of the timelock must also have passed.
     let has_settled = terms.family != Family::Starknet || seen.is_finalized || locked.elapsed >= rule.settle;
     let is_final = rule.is_reached(seen) && (rule.finality != Finality::Safe || has_settled);
     if is_final {
@@ -239,8 +241,8 @@ fn check_finality(terms: &HtlcTerms, locked: &LockedHtlc, seen: &SeenAt, rule: &
     Err(Hold::NotFinal { reached, needed })
 }
 
-/// How old the newest block may be, in seconds: older ones come from an endpoint that does not follow the chain. Bitcoin's blocks can
-/// be hours apart; every other chain makes one in seconds.
+/// Returns how old the newest block may be, in seconds. An endpoint with an older one does not follow the chain. Bitcoin's blocks
+/// can be hours apart; every other chain makes one in seconds.
 const fn oldest_head(terms: &HtlcTerms) -> u64 {
     match terms.family {
         Family::Bitcoin => 3 * 3_600,

@@ -1,8 +1,7 @@
 //! Evidence: what a chain says about a swap, compared with the terms that were verified.
 //!
-//! The service states when the other side has paid. Nothing that costs money may follow from a statement, so the secret leaves
-//! only for [`Funded`], a value that nothing but this comparison makes. Fetching a chain's answer is left to whoever has a
-//! connection to it.
+//! The service states when the other side has paid. Money must not depend on that statement, so the secret leaves only with a
+//! [`Funded`], which only this comparison makes. The caller fetches the chain's answer.
 
 mod judge;
 mod state;

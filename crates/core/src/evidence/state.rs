@@ -9,7 +9,7 @@ use crate::wire::SecretHash;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HtlcState {
-    /// The chain knows no swap of this id at the block. That is no proof that there never was one.
+    /// The chain knows no swap of this id at the block. This does not prove that it never did.
     Absent,
     /// Funded, and neither redeemed nor refunded.
     Locked(LockedHtlc),
@@ -25,7 +25,7 @@ pub enum HtlcState {
         /// The refunding transaction, where it is known.
         transaction: Option<String>,
     },
-    /// The answer cannot be judged: an unknown generation of the contract, or a swap that ended in a way that it does not tell.
+    /// The answer is not clear: the contract is of an unknown version, or the swap has ended and the answer does not tell how.
     Unclear(String),
 }
 
@@ -86,7 +86,7 @@ impl LockedHtlc {
     }
 }
 
-/// Where and how surely a state was seen.
+/// Where a state was seen, and how certain it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SeenAt {
@@ -100,7 +100,7 @@ pub struct SeenAt {
     pub depth: u64,
     /// Whether the chain marks the block that made the state as safe.
     pub is_safe: bool,
-    /// Whether the chain marks that block as one that is never replaced.
+    /// Whether the chain marks that block as final.
     pub is_finalized: bool,
     /// Endpoints that gave this answer.
     pub agreed: u32,

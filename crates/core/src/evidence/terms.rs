@@ -26,7 +26,7 @@ pub struct HtlcTerms {
     pub token: Option<String>,
     /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
     pub swap_id: String,
-    /// Whether the swap id was recomputed by a formula that is known to be the chain's own. If so, it stands for every term
+    /// Whether the swap id was recomputed by a formula that is known to be the chain's own. If so, it proves every term
     /// that it is a hash of.
     pub swap_id_recomputed: bool,
     /// Who funds, and gets a refund; on Bitcoin-like chains the x-only key.

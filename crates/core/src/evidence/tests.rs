@@ -108,7 +108,7 @@ fn finality_is_what_the_rule_says() {
 }
 
 #[test]
-fn a_starknet_payment_has_to_stand_for_a_while() {
+fn a_starknet_payment_must_have_settled() {
     let mut terms = terms();
     terms.destination.family = Family::Starknet;
     let rule = FinalityRule::new(Finality::Safe, 30, 6);
@@ -170,8 +170,9 @@ fn terms_never_change() {
     let first = terms();
     assert!(first.check_unchanged(&first).is_ok());
     type Change = (&'static str, fn(&mut HtlcTerms));
-    let changes: [Change; 9] = [
+    let changes: [Change; 10] = [
         ("chain", |leg| leg.chain = "base".to_owned()),
+        ("asset", |leg| leg.asset = AssetId::parse("ethereum:usdt").unwrap()),
         ("token", |leg| leg.token = None),
         ("chain", |leg| leg.htlc = Some(account('8'))),
         ("initiator", |leg| leg.initiator = account('5')),

@@ -324,7 +324,7 @@ impl<'p, 'v> Members<'p, 'v> {
         self.get(key).ok_or_else(|| self.at.key(key).refuse(Code::MissingField))
     }
 
-    /// Requires that no other keys stand here: nothing unknown is ever signed.
+    /// Refuses any other key: nothing unknown is ever signed.
     ///
     /// # Errors
     ///
@@ -339,7 +339,7 @@ impl<'p, 'v> Members<'p, 'v> {
     }
 
     /// Refuses a key that differs from a known one only in letter case or in the separators `_` and `-`: it would be ignored
-    /// without a word. Other unknown keys pass.
+    /// silently. Other unknown keys pass.
     ///
     /// # Errors
     ///

@@ -40,7 +40,7 @@ impl Overview {
         &self.order_id
     }
 
-    /// Whether there is still time to pay; always without a record.
+    /// Requires that there is still time to pay. Without a record no deadline is known.
     pub(crate) fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
         self.record.as_ref().map_or(Ok(()), |record| check_deadline(record, self.record_at, &self.source.chain, now))
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::amount::format_allowance;
 use super::{Severity, TypedValue};
 
-/// What a line is about. A family names the topics that its payload's bytes stand for.
+/// What a line is about. A family names the topics that its payload's bytes belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Topic {
@@ -106,7 +106,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// Bytes that a topic's line stands for.
+/// The bytes that a topic's line covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ByteCoverage {

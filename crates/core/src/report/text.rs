@@ -27,13 +27,13 @@ pub fn escape_untrusted(text: &str) -> String {
     out
 }
 
-/// Escapes a text that is owned already, and gives it back as it is where nothing has to be escaped.
+/// Escapes like [`escape_untrusted`], and returns the text itself where nothing has to be escaped.
 #[must_use]
 pub fn escape_owned(text: String) -> String {
     if text.len() <= MAX_CHARACTERS && is_plain(&text) { text } else { escape_untrusted(&text) }
 }
 
-/// Whether nothing in a text needs to be escaped: printable ASCII, as almost every value is.
+/// Whether a text is printable ASCII, which needs no escapes. Almost every value is.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

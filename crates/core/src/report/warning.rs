@@ -1,11 +1,12 @@
 //! Warnings: what could not be checked, or what the owner should know before signing.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
-use super::{Code, text};
+use super::{Code, Refusal, text};
 
 /// How serious a warning is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,6 +98,18 @@ impl Warnings {
     #[must_use]
     pub fn list(&self) -> &[Warning] {
         &self.0
+    }
+
+    /// Requires that none of the warnings has one of these codes.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WarningRefused`] with the first such warning.
+    pub fn check_refused(&self, refused: &BTreeSet<Code>) -> Result<(), Refusal> {
+        match self.0.iter().find(|warning| refused.contains(&warning.code)) {
+            Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),
+            None => Ok(()),
+        }
     }
 
     /// Returns the highest severity; `None` without warnings.

@@ -57,7 +57,7 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
     let mut warnings = Warnings::default();
     let (deposit, terms) = judge::<F>(&order, Purpose::Signing, &mut warnings)?;
     let refused = order.policy.refused_warnings.clone();
-    check_refused(&refused, &warnings)?;
+    warnings.check_refused(&refused)?;
     Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings, refused })))
 }
 
@@ -75,14 +75,6 @@ pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verified
     let record = *order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
     let terms = crate::evidence::collect(&order, &record)?;
     Ok(VerifiedRecord { record, terms, warnings })
-}
-
-/// Refuses the first warning that the policy does not accept.
-fn check_refused(refused: &BTreeSet<Code>, warnings: &Warnings) -> Result<(), Refusal> {
-    match warnings.list().iter().find(|warning| refused.contains(&warning.code)) {
-        Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),
-        None => Ok(()),
-    }
 }
 
 fn judge<F: ChainFamily>(
@@ -154,7 +146,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     }
 
     /// Checks that there is still time to pay at `now`, in Unix seconds: call it again right before submitting. An order without
-    /// a record has no deadline that is known.
+    /// a record has no known deadline.
     ///
     /// # Errors
     ///
@@ -329,7 +321,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// Takes over what was signed on a copy, unless the policy refuses one of its warnings.
     fn accept(&mut self, unsigned: UnsignedOf<F>, warnings: Warnings) -> Result<(), Refusal> {
         if let Some(order) = self.verified() {
-            check_refused(&order.0.refused, &warnings)?;
+            warnings.check_refused(&order.0.refused)?;
         }
         (self.unsigned, self.warnings) = (unsigned, warnings);
         Ok(())
@@ -437,8 +429,8 @@ impl<F: ChainFamily> From<Incomplete<F>> for Refusal {
 
 /// An order with all its signatures.
 ///
-/// Each was made with a local key or proven when it was attached. What only the chain can judge (a contract's signature, a
-/// multisig) is a warning.
+/// Each was made with a local key or proven when it was attached. A signature that only the chain can verify (of a contract or
+/// a multisig) is a warning.
 pub struct SignedOrder<F: ChainFamily> {
     signed: SignedOf<F>,
     warnings: Warnings,

@@ -45,8 +45,8 @@ pub enum Finality {
 pub struct FinalityRule {
     /// What makes the block of the payment final.
     pub finality: Finality,
-    /// How much of the timelock passes, as a rule, until the payment is final. With [`Finality::Safe`] on Starknet it is also
-    /// how long the payment must have stood.
+    /// How much of the timelock passes, as a rule, until the payment is final. With [`Finality::Safe`] on Starknet it is
+    /// also how much must have passed since the payment.
     pub settle: u64,
     /// How much of the timelock must be left for the redemption to be mined.
     pub margin: u64,
@@ -84,8 +84,8 @@ impl FinalityRule {
         self.settle.saturating_add(self.margin)
     }
 
-    /// Returns whether what was seen there is final by this rule. On Starknet a payment must also have stood for a while, which
-    /// [`Funded::judge`](crate::Funded::judge) requires.
+    /// Returns whether a state that was seen there is final by this rule. On Starknet [`Funded::judge`](crate::Funded::judge)
+    /// also requires that [`settle`](Self::settle) has passed since the payment.
     #[must_use]
     pub const fn is_reached(&self, seen: &SeenAt) -> bool {
         seen.depth > 0
@@ -99,8 +99,9 @@ impl FinalityRule {
     /// Reads `{"finality": "safe" | "finalized" | <blocks>, "settle": .., "margin": ..}`.
     pub(super) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
-        members.check_spelling(&["finality", "settle", "margin"])?;
-        members.only(&["finality", "settle", "margin"])?;
+        let fields = ["finality", "settle", "margin"];
+        members.check_spelling(&fields)?;
+        members.only(&fields)?;
         let finality = members.need("finality")?;
         let finality = match finality.text() {
             Ok("safe") => Finality::Safe,

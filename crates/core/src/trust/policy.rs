@@ -64,8 +64,7 @@ pub struct Policy {
     pub finality: BTreeMap<String, FinalityRule>,
     /// Warnings that are refused.
     pub refused_warnings: BTreeSet<Code>,
-    /// Warnings that are accepted without asking anybody, where an order is signed with nobody to read them. The library does not
-    /// look at them; whoever drives swaps does.
+    /// Warnings that an unattended driver accepts without asking anybody. Verification itself does not read this set.
     pub accepted_warnings: BTreeSet<Code>,
 }
 
@@ -189,7 +188,7 @@ impl Policy {
         self.max_timelock.get(chain).or_else(|| self.max_timelock.get("*")).copied()
     }
 
-    /// Sets the longest source timelock on a chain in time; `*` stands for every chain without one of its own.
+    /// Sets the longest source timelock on a chain in time; `*` is for every chain without one of its own.
     #[must_use]
     pub fn with_max_timelock(mut self, chain: impl Into<String>, limit: Duration) -> Self {
         self.max_timelock.insert(chain.into(), limit);

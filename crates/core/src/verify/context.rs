@@ -81,7 +81,7 @@ impl<'d> Proposal<'d> {
         Self { request: Cow::Owned(request), response: Document::Parsed(response), record: record.map(Document::Parsed), now: None }
     }
 
-    /// Gives the current time, in Unix seconds: an order whose record leaves no time to pay is then refused. Without it the
+    /// Sets the current time, in Unix seconds. An order whose record leaves no time to pay is then refused. Without it the
     /// deadline is only shown.
     ///
     /// The time must be right: a clock that is behind accepts an order that has expired.
@@ -296,7 +296,7 @@ fn party(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
     address::parse_party(&asset.chain.network, text).map_err(|error| address_refusal(error, text, at))
 }
 
-/// The refusal of a text that is no address of its network.
+/// Returns the refusal of a text that is not a valid address of its network.
 #[must_use]
 pub fn address_refusal(error: address::AddressError, text: &str, at: &str) -> Refusal {
     let code = match error {
@@ -342,9 +342,9 @@ fn owner_of_payout(asset: &Asset, leg: &RequestedLeg) -> Result<Account, Refusal
     address_of(asset, text, AT)
 }
 
-/// Nobody's payout goes to a party of the swap itself: it would be lost, or the solver's.
+/// Requires that the payout does not go to an HTLC, a token contract or a solver: it would be lost, or the solver's.
 fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> Result<(), Refusal> {
-    // A taproot address that holds a party's key is that party's too.
+    // A taproot address with a party's key belongs to that party too.
     let key = match payout.bytes() {
         [0x51, 0x20, key @ ..] if payout.family() == Family::Bitcoin => Account::new(Family::Bitcoin, key),
         _ => None,

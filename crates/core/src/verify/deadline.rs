@@ -14,7 +14,7 @@ const OTHERS: u64 = 3_600;
 /// Seconds that two clocks may differ by.
 const CLOCK_SKEW: u64 = 600;
 /// Fewest seconds that a payment needs to be confirmed.
-const LEAST: u64 = 60;
+const MIN_LEFT: u64 = 60;
 
 /// Requires that a payment made at `now`, in Unix seconds, is confirmed before the order's deadline: the record's own, else
 /// six hours after creation for a Bitcoin source and one hour for any other. `at` is the location of the record.
@@ -22,7 +22,7 @@ const LEAST: u64 = 60;
 /// # Errors
 ///
 /// [`Code::OrderExpired`], [`Code::DeadlineTooClose`], [`Code::CreatedInFuture`], [`Code::TimeMalformed`], or
-/// [`Code::MissingField`] if the record says neither when it was created nor until when it holds.
+/// [`Code::MissingField`] if the record has neither a deadline nor a time of creation.
 pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: u64) -> Result<(), Refusal> {
     let refuse = |code, member: &str| Refusal::new(code, format!("{at}/{member}"));
     let time = |member, text: &str| parse_time(text).ok_or_else(|| refuse(Code::TimeMalformed, member).with_actual(text));
@@ -57,5 +57,5 @@ pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: u64) ->
 /// Returns the seconds until a payment has its confirmations: one block more than are required, at nominal block times.
 fn needed(confirmations: u64, source: &Chain) -> u64 {
     let blocks = confirmations.max(1).saturating_add(1);
-    u64::try_from(source.nominal_millis(blocks).div_ceil(1_000)).unwrap_or(u64::MAX).max(LEAST)
+    u64::try_from(source.nominal_millis(blocks).div_ceil(1_000)).unwrap_or(u64::MAX).max(MIN_LEFT)
 }

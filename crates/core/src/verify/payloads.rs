@@ -28,7 +28,7 @@ impl<'p, 'v> CallPayloads<'p, 'v> {
     /// The members of a family whose older results have another key for the call.
     pub const KEYS_WITH_LEGACY: &'static [&'static str] = &["approval_transaction", INITIATE, LEGACY, "typed_data"];
 
-    /// Finds the members. The older key stands for the call where it is alone.
+    /// Finds the members. The older key alone is the call.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ pub(super) struct Parties {
     pub(super) redeemer: Account,
 }
 
-/// Only the service's own keys on Bitcoin-like chains stand in a record without having been asked for.
+/// What is expected where a record has a delegate that nobody requested. Only on Bitcoin-like chains the service adds keys.
 const NO_DELEGATE: &str = "none, as none was requested";
 
 struct Check<'c, 'd> {

@@ -1,5 +1,5 @@
-//! From lists to pins. A wallet's own file is read strictly: the first fault refuses all of it. Of the service's lists
-//! everything is pinned that can be, and the rest is named.
+//! From lists to pins. A wallet's own file is read strictly: the first fault refuses all of it. The service's lists are pinned
+//! as far as possible, and a notice names everything else.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -98,14 +98,23 @@ impl Pinning<'_> {
         Ok(self.registry)
     }
 
+    /// Leaves an entry out with a notice, or refuses where there are none.
     fn skip(&mut self, entry: String, refusal: Refusal) -> Result<(), Refusal> {
         let Some(notices) = &mut self.notices else { return Err(refusal) };
         notices.push(Notice { entry, refusal });
         Ok(())
     }
 
+    /// Returns a record that could be read, and leaves out any other.
+    fn readable<T>(&mut self, at: &str, record: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+        match record {
+            Ok(record) => Ok(Some(record)),
+            Err(refusal) => self.skip(at.to_owned(), refusal).map(|()| None),
+        }
+    }
+
     /// Leaves out what is on a chain that is not pinned. In a wallet's own file that can only be a chain of a family that this
-    /// library does not know, which is no fault of the file.
+    /// library does not know, which is not a fault of the file.
     fn skip_of_chain(&mut self, entry: String, at: &str) -> Result<(), Refusal> {
         if self.notices.is_none() {
             return Ok(());
@@ -116,17 +125,11 @@ impl Pinning<'_> {
     fn chains(&mut self, listed: Listed<ChainRecord>) -> Result<(), Refusal> {
         let mut read = Vec::new();
         for (at, record) in listed {
-            let record = match record {
-                Ok(record) => record,
-                Err(refusal) => {
-                    self.skip(at, refusal)?;
-                    continue;
-                }
-            };
+            let Some(record) = self.readable(&at, record)? else { continue };
             let (name, entry) = (record.chain.clone(), format!("chain {}", escape_untrusted(&record.chain)));
             match chain(record) {
                 Ok(Some(chain)) => read.push((at, entry, chain)),
-                // Not a fault of the file: the library does not know the family yet.
+                // The file is not at fault: this library does not know the family yet.
                 Ok(None) if self.notices.is_none() => self.left_out.push(name),
                 Ok(None) => {
                     self.left_out.push(name);
@@ -143,7 +146,7 @@ impl Pinning<'_> {
         let same_id = |record: &ChainRecord, other: &ChainRecord| format!("{} has the id of {}, {}", record.chain, other.chain, other.id);
         let mut clashes = rules::clashes(records(), |record| record.id.clone(), |_, _| false, same_id);
         clashes.extend(rules::clashes(records(), |record| record.chain.clone(), |_, _| false, twice));
-        // Beside an entry of the same name that could not be pinned.
+        // An entry clashes also with one of the same name that could not be pinned.
         for (index, record) in records().filter(|(_, record)| self.left_out.contains(&record.chain)) {
             clashes.insert(index, Clash { reason: twice(record, record), is_later: true });
         }
@@ -156,13 +159,7 @@ impl Pinning<'_> {
     fn assets(&mut self, listed: Listed<AssetRecord>) -> Result<(), Refusal> {
         let mut read = Vec::new();
         for (at, record) in listed {
-            let record = match record {
-                Ok(record) => record,
-                Err(refusal) => {
-                    self.skip(at, refusal)?;
-                    continue;
-                }
-            };
+            let Some(record) = self.readable(&at, record)? else { continue };
             let entry = format!("asset {}", record.id);
             if self.left_out.contains(&record.chain) {
                 self.skip_of_chain(entry, &at)?;
@@ -188,7 +185,7 @@ impl Pinning<'_> {
         Ok(())
     }
 
-    /// Takes away the entries that contradict others.
+    /// Returns the entries that no other one contradicts, and leaves out the rest.
     fn without<T>(
         &mut self,
         entries: Vec<(String, String, T)>,
@@ -213,13 +210,7 @@ impl Pinning<'_> {
     fn solvers(&mut self, listed: Listed<LiquidityRecord>) -> Result<(), Refusal> {
         let contracts = rules::contracts(&self.registry);
         for (at, record) in listed {
-            let record = match record {
-                Ok(record) => record,
-                Err(refusal) => {
-                    self.skip(at, refusal)?;
-                    continue;
-                }
-            };
+            let Some(record) = self.readable(&at, record)? else { continue };
             let mut chains: Vec<&str> = match &record.chain {
                 Some(chain) => vec![chain],
                 None => record.assets.iter().map(AssetId::chain).collect(),

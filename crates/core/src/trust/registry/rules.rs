@@ -1,5 +1,5 @@
-//! What no registry may say, whoever wrote it: names and ids that contradict what is known, addresses that nobody owns, one
-//! contract with two meanings.
+//! Rules for every registry, the wallet's own and the service's: known names have their known ids, every account can have an
+//! owner, and a contract has one meaning.
 
 use std::collections::BTreeMap;
 

@@ -20,14 +20,14 @@ impl Check<'_, '_> {
                 .with_expected(wanted.owner.as_deref().unwrap_or_default())
                 .with_actual(&swap.redeemer));
         }
-        let got = swap.delegate.as_deref().unwrap_or_default();
+        let actual = swap.delegate.as_deref().unwrap_or_default();
         if let Some(delegate) = &wanted.delegate {
             let requested = self.account(leg, "delegate", delegate)?;
-            if got.is_empty() || self.account(leg, "delegate", got)? != requested {
-                return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(delegate).with_actual(got));
+            if actual.is_empty() || self.account(leg, "delegate", actual)? != requested {
+                return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(delegate).with_actual(actual));
             }
-        } else if !got.is_empty() && self.asset(leg).chain.family() != Family::Bitcoin {
-            return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(NO_DELEGATE).with_actual(got));
+        } else if !actual.is_empty() && self.asset(leg).chain.family() != Family::Bitcoin {
+            return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(NO_DELEGATE).with_actual(actual));
         }
         // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
         if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {
@@ -40,7 +40,7 @@ impl Check<'_, '_> {
         if swap.amount >= wanted.amount {
             return Ok(());
         }
-        // Whatever slippage was allowed: an order that pays nothing is none.
+        // However much slippage was allowed, an order must pay something.
         let allowed = least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0)).max(U256::ONE);
         if swap.amount < allowed {
             return Err(self

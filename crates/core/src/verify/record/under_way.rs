@@ -1,5 +1,5 @@
-//! What a record may say of an order under way: every time is a time, every transaction id has its chain's form, and a secret
-//! is that of its hash.
+//! Rules on the record of an order under way: its times can be read, its transaction ids have their chain's form, and a secret
+//! matches its hash.
 
 use countersign_chains::transaction_id;
 
@@ -10,7 +10,7 @@ use crate::verify::Leg;
 use crate::wire::{SecretHash, parse_time};
 
 impl Check<'_, '_> {
-    /// A secret that the record shows is that of the hash.
+    /// Requires that a secret in the record matches its hash.
     pub(super) fn known_secrets(&self) -> Result<(), Refusal> {
         for leg in [Leg::Source, Leg::Destination] {
             let swap = self.swap(leg);
@@ -25,7 +25,7 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// Every time that is there can be read: what is late or safe is decided by it.
+    /// Requires that every time in the record can be read, because callers decide by them.
     pub(super) fn times(&self) -> Result<(), Refusal> {
         let malformed = |text: &&str| !text.is_empty() && parse_time(text).is_none();
         let record = self.record;
@@ -51,7 +51,7 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// Every transaction that is named could be one of its chain.
+    /// Requires that every transaction id has the form of its chain.
     pub(super) fn transaction_ids(&self) -> Result<(), Refusal> {
         for leg in [Leg::Source, Leg::Destination] {
             let swap = self.swap(leg);
