@@ -282,7 +282,8 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
             return Err(Failure::Network { code: "service_unavailable", message });
         }
     }
-    Ok(OK)
+    // Not reached: the stream ends after the order has ended, which returns above.
+    Err(Failure::Held { code: "swap_not_complete", message: again })
 }
 
 /// Stops watching where the service states an end that the program cannot check. Nothing is written down: the order stays open, and

@@ -122,8 +122,9 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
         let (registry, policy) = args.trust.read()?;
         let state = args.state.open()?;
         let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
-        let key = kept.signing_key(Leg::Source, &registry, &state)?;
-        let recovery = LegRecovery::new(&kept.record, Leg::Source, None, &registry)?.with_default_key(key);
+        let registry = kept.registry(&registry);
+        let key = kept.signing_key(Leg::Source, registry, &state)?;
+        let recovery = LegRecovery::new(&kept.record, Leg::Source, None, registry)?.with_default_key(key);
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, || Ok(()), json);
     }
     args.own.signing.check_unused()?;
@@ -141,8 +142,9 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
             Some(path) => recover::read_secret(path)?,
             None => kept.secret()?,
         };
-        let key = kept.signing_key(Leg::Destination, &registry, &state)?;
-        let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), &registry)?.with_default_key(key);
+        let registry = kept.registry(&registry);
+        let key = kept.signing_key(Leg::Destination, registry, &state)?;
+        let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), registry)?.with_default_key(key);
         let leaving = || if kept.order.is_some() { state.write_secret_leaving(&kept.id) } else { Ok(()) };
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, leaving, json);
     }
@@ -181,7 +183,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Reads the record and verifies it again where the order was created here.
+    /// Reads the record. If the order was created here, verifies it again, by the pins and the policy that were kept with the order.
     fn read(id: &str, own: &SelfArgs, state: &state::State, registry: &Registry, policy: &Policy) -> Result<Self, Failure> {
         let id = OrderId::parse(id)?;
         let (kept, restored) = (state.find(&id)?, state.restored(&id)?);
@@ -197,6 +199,7 @@ impl Kept {
         }
         let Some(order) = kept else { return Ok(Self { id, order: None, restored, record, warnings: None }) };
         let text = serde_json::to_vec(&record).map_err(usage)?;
+        let (registry, policy) = order.pins.as_ref().map_or((registry, policy), |pins| (&pins.registry, &pins.policy));
         let verify = |record: &[u8]| {
             let proposal = Proposal::new(order.swap.request(), order.swap.response()).with_record(record);
             countersign::verify_record(proposal, registry, policy)
@@ -207,6 +210,12 @@ impl Kept {
             verify(first)?.terms.check_unchanged(&verified.terms)?;
         }
         Ok(Self { id, order: Some(order), restored, record: verified.record, warnings: Some(verified.warnings) })
+    }
+
+    /// Returns the registry that was kept with the order, else the current one. An asset that is no longer pinned must not prevent a
+    /// refund or a redemption.
+    fn registry<'r>(&'r self, current: &'r Registry) -> &'r Registry {
+        self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(current, |pins| &pins.registry)
     }
 
     /// Returns the kept secret, if it belongs to this order. A record alone could name the secret hash of another order, so the kept

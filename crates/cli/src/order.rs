@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use countersign::wire::{AffiliateFee, SwapRecord};
 use countersign::{AssetId, CreateOrder, Family, OrderRecord, Registry, RequestedLeg, U256, text};
-use countersign_client::driver::{KeptOrder, NoOwner, Store as _};
+use countersign_client::driver::{KeptOrder, NoOwner, Pins, Store as _};
 use countersign_client::{Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, State, Status, Stream, StreamExt, track};
 use serde::Serialize;
 
@@ -357,9 +357,11 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
         let kept = state.load(&id)?;
         let again = format!("the order exists and nothing was paid; go on with: countersign swap --resume {id}");
         let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;
-        // Its terms hold from now on: another wallet may pay what is shown here.
+        // Its terms and the pins hold from now on: another wallet may pay what is shown here.
         let record = serde_json::to_vec(&verified.record).map_err(usage)?;
+        let pins = Pins { registry: flow.registry().clone(), policy: flow.policy().clone() };
         let guard = state.store.lock(&id).map_err(usage)?;
+        state.store.keep_pins(&guard, &pins).map_err(usage)?;
         state.store.keep_record(&guard, &record).map_err(usage)?;
         Accepted::verified(&verified.order).print(json)?;
         Ok(OK)

@@ -291,6 +291,22 @@ fn a_record_alone_is_not_called_verified() {
     assert_eq!((code, &shown["error"]["code"]), (Some(1), &json!("key_mismatch")), "the key is the source owner's: {shown}");
 }
 
+/// An asset that is no longer pinned does not keep a paid order from its refund: the pins of its own time hold.
+#[test]
+fn an_order_is_recovered_by_the_pins_that_were_kept_with_it() {
+    let kept = Kept::new("pins", Fixture::load("evm-record-evm-v1"), None);
+    let (id, wallet) = (kept.fixture.order_id(), kept.file("wallet.json", &kept.fixture.wallet.to_string()));
+    let refund = ["refund", "--self", id, "--wallet", &wallet];
+    let pinned: Value = serde_json::from_str(&kept.fixture.registry).unwrap();
+    let mut others = pinned.clone();
+    others["assets"].as_array_mut().unwrap().retain(|asset| asset["id"] != kept.fixture.order["source_swap"]["asset"]);
+    kept.file("registry.json", &others.to_string());
+    assert_eq!(kept.refused(&refund).0, "unknown_asset");
+    let pins = json!({ "registry": pinned, "policy": countersign::Policy::default() });
+    fs::write(kept.home.kept(id, "pins.json"), pins.to_string()).unwrap();
+    assert_eq!(kept.ok(&refund)["record_verified"], true);
+}
+
 /// A record that was changed after it was verified is refused before anything is signed.
 #[test]
 fn a_tampered_record_is_refused() {

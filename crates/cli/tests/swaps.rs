@@ -440,6 +440,9 @@ fn kept_orders_are_private_and_name_their_own_order() {
     assert_eq!((&value["id"], &value["response"]), (&json!(id), &fixture.response));
     #[cfg(unix)]
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
+    let pins: Value = serde_json::from_str(&fs::read_to_string(home.kept(id, "pins.json")).unwrap()).unwrap();
+    let assets = |registry: &Value| registry["assets"].as_array().unwrap().len();
+    assert_eq!(assets(&pins["registry"]), assets(&serde_json::from_str(&fixture.registry).unwrap()), "the pins of this order");
     // It is a case that other commands read.
     let explained = home.run(&server.base, &["explain", "--registry", &registry, "--case", file.to_str().unwrap(), "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&out(&explained)).unwrap()["order_id"], json!(id));
