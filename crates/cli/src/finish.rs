@@ -1,5 +1,5 @@
-//! `countersign refund|redeem|instant-refund`: ends an order through the service's relayer, or with `--self` without the
-//! service, from what is kept.
+//! `countersign refund|redeem|instant-refund`: ends an order through the service's relayer. With `--self` it is ended from the kept
+//! documents, without the service.
 
 use std::path::PathBuf;
 

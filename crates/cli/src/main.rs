@@ -111,7 +111,7 @@ enum Command {
     /// Writes everything that is kept into one encrypted file.
     #[command(after_help = backup::EXAMPLES)]
     Backup(backup::Args),
-    /// Restores what is kept from a backup, or finds the orders of a rescue phrase again.
+    /// Restores a backup, or finds the orders of a rescue phrase again.
     #[command(after_help = restore::EXAMPLES)]
     Restore(Box<restore::Args>),
     /// Runs a whole swap: quote, create, verify, sign, submit, follow, redeem.

@@ -50,7 +50,8 @@ pub(crate) struct Args {
     /// Takes the quote of this solver. By default the one that pays most.
     #[arg(long, value_name = "ID")]
     solver: Option<String>,
-    /// Refuses orders that pay less, whatever a quote says: base units, or whole units with the symbol. Required with --yes, where nobody reads the order.
+    /// Refuses orders that pay less, even if the quote pays more: base units, or whole units with the symbol. Required with --yes,
+    /// where nobody reads the order.
     #[arg(long, value_name = "AMOUNT")]
     at_least: Option<String>,
     /// Continues an order that an earlier run created.

@@ -273,7 +273,7 @@ fn a_record_alone_is_not_called_verified() {
     assert_eq!((&shown["record_verified"], shown["transactions"].as_array().unwrap().len()), (&json!(false), 1));
     let text = out(&kept.run(&recover));
     assert!(text.contains("not verified against your request") && text.contains("2500 USDC (2500000000 base units)"), "{text}");
-    // A named record of an order that was created here is verified, whatever record is kept.
+    // A named record of an order that was created here is verified, even if no record is kept.
     fs::remove_file(kept.home.kept(id, "record.json")).unwrap();
     assert_eq!(kept.ok(&["refund", "--self", id, "--order", &order, "--wallet", &wallet])["record_verified"], true);
     assert_eq!(kept.run(&["refund", "--self", id, "--wallet", &wallet]).status.code(), Some(2), "no record");
