@@ -47,7 +47,7 @@ struct LeftOut {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let path = args.state.path()?;
     let Some(state) = args.state.open_existing()? else {
-        return Err(usage(format_args!("nothing is kept in {}: --state names another directory?", path.display())));
+        return Err(usage(format_args!("the state directory {} does not exist: name it with --state", path.display())));
     };
     // Checked before the user types a password. `create_private` checks it again.
     if args.file.symlink_metadata().is_ok() {

@@ -137,7 +137,7 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
         if state.keep_restored(&restored, found.index)? {
             report.restored.push(RestoredOrder { order_id: id.clone(), index: found.index, secret: has_secret, keys: found.keys.clone() });
         } else {
-            report.not_restored.push(NotRestored { order_id: id.clone(), reason: "it is kept already".to_owned() });
+            report.not_restored.push(NotRestored { order_id: id.clone(), reason: "the state directory already has it".to_owned() });
         }
     }
     let without_id = listed.without_id.into_iter();

@@ -85,7 +85,9 @@ impl State {
             Some(_) => usage(format_args!(
                 "order {id} was restored from the rescue phrase, without its request and response: end it with redeem --self or refund --self"
             )),
-            None => usage(format_args!("nothing is kept of order {id}: it was created elsewhere, or --state names another directory")),
+            None => usage(format_args!(
+                "order {id} is not in the state directory: it was created elsewhere, or --state names another directory"
+            )),
         })
     }
 
@@ -197,13 +199,13 @@ impl Restored {
         let damaged = |what: &str| usage(format_args!("order {}: {what}; restore again into a new directory", order.id()));
         let record = OrderRecord::from_json(&bytes).map_err(|refusal| damaged(&format!("{RECORD}: {refusal}")))?;
         if !record.order_id.eq_ignore_ascii_case(order.id()) {
-            return Err(damaged("the kept record is that of another order"));
+            return Err(damaged("its record is that of another order"));
         }
         let parse = |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| Secret::parse(text.trim()).ok());
-        let secret = order.read(SECRET)?.map(|bytes| parse(&bytes).ok_or_else(|| damaged("the kept secret cannot be read"))).transpose()?;
+        let secret = order.read(SECRET)?.map(|bytes| parse(&bytes).ok_or_else(|| damaged("its secret cannot be read"))).transpose()?;
         // A secret that is not this order's must never leave under it.
         if secret.as_ref().is_some_and(|secret| secret.hash() != record.destination_swap.secret_hash) {
-            return Err(damaged("the kept secret is that of another order"));
+            return Err(damaged("its secret is that of another order"));
         }
         Ok(Some(Self { record, secret }))
     }

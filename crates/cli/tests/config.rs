@@ -1,12 +1,5 @@
 //! The configuration file: defaults for values that neither an argument nor the environment names. And amounts in whole units.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 mod home;
 #[path = "../../client/tests/support/mod.rs"]

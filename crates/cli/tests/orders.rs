@@ -1,12 +1,5 @@
 //! `countersign orders`: every order of the state directory, its stage, and its next command.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod home;
 #[path = "../../client/tests/support/mod.rs"]

@@ -1,14 +1,7 @@
 //! `countersign restore --phrase`: finds the orders of a rescue phrase again, and they end without the service.
 //!
 //! The phrase, its secrets and its keys are vectors that another implementation made: crates/store/tests/vectors.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 
 mod home;
 #[allow(dead_code, reason = "used in part")]

@@ -1,6 +1,6 @@
 //! Backups: a restored store equals the original, and a changed backup writes nothing.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
 use std::path::Path;

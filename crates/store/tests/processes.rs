@@ -1,6 +1,6 @@
 //! Processes that fight for a lock, and processes that are killed while they write. Each child is this test program itself.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 
 use std::collections::BTreeMap;
 use std::env;
