@@ -148,6 +148,10 @@ impl Funded {
     /// [`Hold`], which says why the secret must not leave, and whether waiting may help.
     pub fn judge(terms: &VerifiedTerms, state: &HtlcState, seen: &SeenAt, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
         let destination = &terms.destination;
+        // A state that too few endpoints report must neither release a secret nor end a swap.
+        if seen.agreed == 0 || seen.agreed < seen.needed {
+            return Err(Hold::Disagree { agreed: seen.agreed, needed: seen.needed.max(1) });
+        }
         let locked = match state {
             HtlcState::Absent => return Err(Hold::NotFunded),
             HtlcState::Redeemed { .. } => return Err(Hold::Redeemed),
@@ -155,9 +159,6 @@ impl Funded {
             HtlcState::Unclear(why) => return Err(Hold::Unclear(text::escape_untrusted(why))),
             HtlcState::Locked(locked) => locked,
         };
-        if seen.agreed == 0 || seen.agreed < seen.needed {
-            return Err(Hold::Disagree { agreed: seen.agreed, needed: seen.needed.max(1) });
-        }
         check_terms(destination, locked)?;
         if !locked.covered {
             return Err(Hold::NotCovered);

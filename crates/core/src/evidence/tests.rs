@@ -160,6 +160,9 @@ fn nothing_unclear_releases_a_secret() {
     assert!(!unclear.to_string().contains('\u{202e}') && unclear.may_end());
     assert_eq!(judge(&locked, &seen().with_agreement(1, 2), NOW), Hold::Disagree { agreed: 1, needed: 2 });
     assert_eq!(judge(&locked, &seen().with_agreement(0, 0), NOW), Hold::Disagree { agreed: 0, needed: 1 });
+    for claim in [HtlcState::Redeemed { secret: None, transaction: None }, HtlcState::Refunded { transaction: None }] {
+        assert_eq!(judge(&claim, &seen().with_agreement(1, 2), NOW), Hold::Disagree { agreed: 1, needed: 2 });
+    }
     // The caller's clock makes an answer too old; it never makes room.
     assert_eq!(judge(&locked, &seen(), NOW + 121), Hold::Stale { seconds: 121 });
     assert!(Funded::judge(&terms(), &locked, &seen(), &RULE, 0).is_ok());
