@@ -74,10 +74,20 @@ impl Disk for Files {
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
         let file = private().write(true).create(true).truncate(false).open(file)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
+            Ok(()) => Ok(Some(Box::new(LockedFile(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A locked file. Closing it is not enough to release the lock: a process that was started meanwhile may still have it open.
+struct LockedFile(fs::File);
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Best effort: where this fails, the lock ends when the file is closed everywhere.
+        let _ = self.0.unlock();
     }
 }
 
