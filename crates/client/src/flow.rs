@@ -183,7 +183,9 @@ impl<T: Transport> Flow<T> {
         }
         let known = self.follow(swap).await?;
         match release {
-            Release::Evidence(funded) if funded.order_id().eq_ignore_ascii_case(swap.id().as_str()) => {}
+            Release::Evidence(funded) if funded.order_id().eq_ignore_ascii_case(swap.id().as_str()) => {
+                funded.check_time(self.client.transport().now())?;
+            }
             Release::Evidence(funded) => {
                 let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str());
                 return Err(Error::Refused(refusal.with_actual(funded.order_id())));

@@ -6,14 +6,9 @@
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
 pub use countersign::wire::parse_time;
-use countersign::{Family, Leg, Network, OrderRecord, Registry};
+use countersign::{Leg, Network, OrderRecord, Registry};
 use jiff::Timestamp;
 use serde::Serialize;
-
-/// Seconds after creation in which a Bitcoin deposit must be seen.
-const BITCOIN_DEADLINE: u64 = 6 * 3_600;
-/// Seconds after creation in which any other deposit must be seen.
-const DEADLINE: u64 = 3_600;
 
 /// The state of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -175,20 +170,17 @@ pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
     record.deadline.as_deref().and_then(parse_time).or_else(|| nominal_deadline(record, registry))
 }
 
-/// Returns how long the source chain needs to confirm a payment as often as the service asks for, in nominal seconds: the
-/// confirmations and one block more, at least a minute.
+/// Returns how long the source chain needs to confirm a payment as often as the service asks for, in nominal seconds.
 #[must_use]
 pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> u64 {
     let swap = &record.source_swap;
-    let Some(asset) = registry.asset(swap.asset.as_str()) else { return u64::MAX };
-    let block = if asset.chain.family() == Family::Sui { 1_000 } else { asset.chain.unit_millis };
-    let blocks = swap.required_confirmations.max(1).saturating_add(1);
-    (blocks.saturating_mul(block) / 1_000).max(60)
+    let asset = registry.asset(swap.asset.as_str());
+    asset.map_or(u64::MAX, |asset| asset.chain.confirmation_time(swap.required_confirmations))
 }
 
 fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
-    let within = if is_bitcoin(&record.source_swap, registry) { BITCOIN_DEADLINE } else { DEADLINE };
-    Some(parse_time(&record.created_at)?.saturating_add(within))
+    let asset = registry.asset(record.source_swap.asset.as_str())?;
+    Some(parse_time(&record.created_at)?.saturating_add(asset.chain.payment_window()))
 }
 
 fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {

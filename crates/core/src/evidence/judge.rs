@@ -21,6 +21,9 @@ pub struct Funded {
     order_id: String,
     left: u64,
     seen: SeenAt,
+    family: Family,
+    unit_millis: u64,
+    margin: u64,
 }
 
 /// Why the secret must not leave yet, or ever.
@@ -163,19 +166,37 @@ impl Funded {
         if !locked.covered {
             return Err(Hold::NotCovered);
         }
-        let seconds = now.saturating_sub(seen.head_time);
-        if seconds > oldest_head(destination) {
+        check_finality(destination, locked, seen, rule)?;
+        let funded = Self {
+            order_id: terms.order_id.clone(),
+            left: locked.left(),
+            seen: seen.clone(),
+            family: destination.family,
+            unit_millis: destination.unit_millis,
+            margin: rule.margin,
+        };
+        funded.check_time(now).map(|()| funded)
+    }
+
+    /// Requires that the proof still holds at `now`, in Unix seconds by the caller's clock. Check this again right before the
+    /// secret leaves.
+    ///
+    /// # Errors
+    ///
+    /// [`Hold::Stale`] if the chain was seen too long ago, and [`Hold::NoTime`] if too little of the timelock is left.
+    pub fn check_time(&self, now: u64) -> Result<(), Hold> {
+        let seconds = now.saturating_sub(self.seen.head_time);
+        if seconds > oldest_head(self.family) {
             return Err(Hold::Stale { seconds });
         }
-        check_finality(destination, locked, seen, rule)?;
         // An answer that is some time old misses what the chain has counted since.
-        let missed = seconds.saturating_mul(1_000).checked_div(destination.unit_millis).unwrap_or_default();
+        let missed = seconds.saturating_mul(1_000).checked_div(self.unit_millis).unwrap_or_default();
         // Strictly less: at the end of the margin the solver's refund and the redemption would race.
-        let left = locked.left().saturating_sub(missed);
-        if left <= rule.margin {
-            return Err(Hold::NoTime { left, needed: rule.margin, unit: destination.family.timelock_unit() });
+        let left = self.left.saturating_sub(missed);
+        if left <= self.margin {
+            return Err(Hold::NoTime { left, needed: self.margin, unit: self.family.timelock_unit() });
         }
-        Ok(Self { order_id: terms.order_id.clone(), left, seen: seen.clone() })
+        Ok(())
     }
 
     /// Returns the order that this is a proof for.
@@ -184,7 +205,7 @@ impl Funded {
         &self.order_id
     }
 
-    /// Returns what was left of the destination's timelock, in the chain's unit.
+    /// Returns what was left of the destination's timelock at the newest block that was seen, in the chain's unit.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left
@@ -244,8 +265,8 @@ fn check_finality(terms: &HtlcTerms, locked: &LockedHtlc, seen: &SeenAt, rule: &
 
 /// Returns how old the newest block may be, in seconds. An endpoint with an older one does not follow the chain. Bitcoin's blocks
 /// can be hours apart; every other chain makes one in seconds.
-const fn oldest_head(terms: &HtlcTerms) -> u64 {
-    match terms.family {
+const fn oldest_head(family: Family) -> u64 {
+    match family {
         Family::Bitcoin => 3 * 3_600,
         _ => 120,
     }

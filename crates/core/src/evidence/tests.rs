@@ -139,13 +139,15 @@ fn an_old_answer_leaves_less_time() {
         let locked = HtlcState::Locked(LockedHtlc { elapsed, ..locked() });
         Funded::judge(&terms(), &locked, &seen(), &RULE, NOW + age)
     };
-    assert_eq!(judge(90, 36).unwrap().left(), 7);
+    let funded = judge(90, 36).unwrap();
+    assert_eq!((funded.left(), funded.check_time(NOW + 36)), (10, Ok(())));
+    assert!(matches!(funded.check_time(NOW + 48), Err(Hold::NoTime { left: 6, .. })), "a proof that was kept for a while");
     assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     let mut terms = terms();
     (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
     let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
-    let judge = |age| Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|funded| funded.left());
-    assert_eq!(judge(599), Ok(8));
+    let judge = |age| Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ());
+    assert_eq!(judge(599), Ok(()));
     assert_eq!(judge(3 * 3_600), Err(Hold::NoTime { left: 0, needed: 6, unit: "blocks" }), "a node that is hours behind");
 }
 

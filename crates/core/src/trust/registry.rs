@@ -30,6 +30,8 @@ pub use sponsors::Sponsor;
 pub struct Registry {
     chains: BTreeMap<String, Arc<Chain>>,
     assets: HashMap<String, Arc<Asset>>,
+    /// The same assets by the name of their chain.
+    by_chain: HashMap<String, Vec<Arc<Asset>>>,
     solvers: HashMap<String, Vec<Arc<Solver>>>,
     sponsors: HashMap<String, Vec<Sponsor>>,
 }
@@ -63,8 +65,8 @@ impl Registry {
     }
 
     /// Every pinned asset of one chain, in no order.
-    pub(crate) fn assets_on<'r>(&'r self, chain: &'r str) -> impl Iterator<Item = &'r Asset> {
-        self.assets.values().map(AsRef::as_ref).filter(move |asset| asset.record.chain == chain)
+    pub(crate) fn assets_on(&self, chain: &str) -> impl Iterator<Item = &Asset> {
+        self.by_chain.get(chain).into_iter().flatten().map(AsRef::as_ref)
     }
 
     /// Every pinned chain, by name.

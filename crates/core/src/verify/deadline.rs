@@ -1,20 +1,11 @@
 //! Whether there is still time to pay: the record's deadline against a time that the caller gives.
 
-use countersign_chains::Network;
-use countersign_chains::network::Coin;
-
 use crate::report::{Code, Refusal};
 use crate::trust::Chain;
 use crate::wire::{OrderRecord, parse_time};
 
-/// Seconds after creation in which a Bitcoin deposit must be seen.
-const BITCOIN: u64 = 6 * 3_600;
-/// Seconds after creation in which any other deposit must be seen.
-const OTHERS: u64 = 3_600;
 /// Seconds that two clocks may differ by.
 const CLOCK_SKEW: u64 = 600;
-/// Fewest seconds that a payment needs to be confirmed.
-const MIN_LEFT: u64 = 60;
 
 /// Requires that a payment made at `now`, in Unix seconds, is confirmed before the order's deadline: the record's own, else
 /// six hours after creation for a Bitcoin source and one hour for any other. `at` is the location of the record.
@@ -35,27 +26,18 @@ pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: u64) ->
     }
     let (deadline, member) = match (&record.deadline, created) {
         (Some(text), _) => (time("deadline", text)?, "deadline"),
-        (None, Some(created)) => {
-            let within = if matches!(source.network, Network::Bitcoin(Coin::Bitcoin, _)) { BITCOIN } else { OTHERS };
-            (created.saturating_add(within), "created_at")
-        }
+        (None, Some(created)) => (created.saturating_add(source.payment_window()), "created_at"),
         (None, None) => return Err(refuse(Code::MissingField, "created_at")),
     };
     let left = match deadline.checked_sub(now) {
         Some(left @ 1..) => left,
         _ => return Err(refuse(Code::OrderExpired, member).with_expected(format!("before {deadline}")).with_actual(now)),
     };
-    let needed = needed(record.source_swap.required_confirmations, source);
+    let needed = source.confirmation_time(record.source_swap.required_confirmations);
     if left < needed {
         return Err(refuse(Code::DeadlineTooClose, member)
             .with_expected(format!("at least {needed} s before {deadline}"))
             .with_actual(format!("{left} s")));
     }
     Ok(())
-}
-
-/// Returns the seconds until a payment has its confirmations: one block more than are required, at nominal block times.
-fn needed(confirmations: u64, source: &Chain) -> u64 {
-    let blocks = confirmations.max(1).saturating_add(1);
-    u64::try_from(source.nominal_millis(blocks).div_ceil(1_000)).unwrap_or(u64::MAX).max(MIN_LEFT)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use countersign_chains::network::Coin;
 use countersign_chains::{Account, Family, Network};
 use ruint::aliases::U256;
 
@@ -123,6 +124,23 @@ impl Chain {
     #[must_use]
     pub fn timelock(&self, units: u64) -> Timelock {
         Timelock::new(units, self.family(), self.nominal_millis(units))
+    }
+
+    /// Returns the seconds after an order's creation in which the service takes its payment, where the record names no deadline.
+    #[must_use]
+    pub const fn payment_window(&self) -> u64 {
+        match self.network {
+            Network::Bitcoin(Coin::Bitcoin, _) => 6 * 3_600,
+            _ => 3_600,
+        }
+    }
+
+    /// Returns the nominal seconds until a payment has its confirmations: one block more than are required, and at least a minute.
+    #[must_use]
+    pub fn confirmation_time(&self, confirmations: u64) -> u64 {
+        const MIN: u64 = 60;
+        let blocks = confirmations.max(1).saturating_add(1);
+        u64::try_from(self.nominal_millis(blocks).div_ceil(1_000)).unwrap_or(u64::MAX).max(MIN)
     }
 
     /// Returns what a timelock means in nominal milliseconds.

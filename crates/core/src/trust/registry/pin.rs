@@ -180,7 +180,9 @@ impl Pinning<'_> {
         let mut clashes = rules::clashes(with_htlc, htlc, rules::may_share_htlc, shared);
         clashes.extend(rules::clashes(all(), |asset| asset.record.id.as_str().to_owned(), |_, _| false, twice));
         for asset in self.without(read, &clashes, |_, _| ())? {
-            self.registry.assets.insert(asset.record.id.as_str().to_owned(), Arc::new(asset));
+            let asset = Arc::new(asset);
+            self.registry.by_chain.entry(asset.record.chain.clone()).or_default().push(Arc::clone(&asset));
+            self.registry.assets.insert(asset.record.id.as_str().to_owned(), asset);
         }
         Ok(())
     }
