@@ -44,7 +44,7 @@ pub(crate) struct AskArgs {
     /// The owner's address on the source chain, who gets refunds. By default that of the configuration file for this chain.
     #[arg(long, value_name = "ADDRESS")]
     from_owner: Option<String>,
-    /// The account that sends for the owner. On Bitcoin-like chains the owner's x-only key, without which only the service can refund.
+    /// The account that sends for the owner. On Bitcoin-like chains the owner's x-only key for refunds, by default one from the rescue phrase.
     #[arg(long, value_name = "ACCOUNT")]
     from_delegate: Option<String>,
     /// Amount to pay: base units, or whole units with the symbol (`1.5 usdc`).
@@ -56,7 +56,7 @@ pub(crate) struct AskArgs {
     /// The address that is paid. By default that of the configuration file for this chain.
     #[arg(long, value_name = "ADDRESS")]
     to_owner: Option<String>,
-    /// On Bitcoin-like chains the x-only key that redeems.
+    /// On Bitcoin-like chains the owner's x-only key that redeems, by default one from the rescue phrase.
     #[arg(long, value_name = "KEY")]
     to_delegate: Option<String>,
     /// Allowed slippage, in basis points.
