@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::countersign::Registry;
+use countersign_client::countersign::{Code, Finality, FinalityRule, Policy, Registry};
 use countersign_client::driver::{DriveError, MemoryStore, Outcome, OwnerTask, Status, Store, TrustTheService};
 use countersign_client::{Driver, OrderId, Pace, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
@@ -290,11 +290,28 @@ async fn a_pin_that_is_removed_does_not_abandon_a_paid_order() {
     }
     file["solvers"].as_array_mut().unwrap().retain(|solver| ["base", "arbitrum"].contains(&solver["chain"].as_str().unwrap()));
     let unpinned = Arc::new(Registry::from_json(file.to_string().as_bytes()).unwrap());
-    assert_eq!(run(&world.driver_with(store, &unpinned)).await, [(id.clone(), Outcome::Complete)]);
+    assert_eq!(run(&world.driver_with(store, &unpinned, Policy::default())).await, [(id.clone(), Outcome::Complete)]);
     // A new order of that solver is refused by the same pins.
-    let driver = world.driver_with(MemoryStore::default(), &unpinned);
+    let driver = world.driver_with(MemoryStore::default(), &unpinned, Policy::default());
     create(&driver, &world, 2).await;
     assert!(matches!(last_status(&driver, 60).await, Status::Refused { .. }));
+}
+
+/// What could never be redeemed in time is not paid, unless the policy accepts that.
+#[tokio::test(start_paused = true)]
+async fn a_destination_timelock_that_is_too_short_is_not_paid() {
+    let world = World::new(0, HONEST);
+    // The orders' 600 blocks are enough by default.
+    let strict = Policy::default().with_finality("arbitrum", FinalityRule::new(Finality::Safe, 301, 300));
+    let driver = world.driver_with(MemoryStore::default(), &world.registry, strict.clone());
+    let id = create(&driver, &world, 1).await;
+    let refusal = driver.advance(&id).await.unwrap_err();
+    assert!(refusal.to_string().contains("refused") && format!("{refusal:?}").contains("destination_timelock_short"), "{refusal:?}");
+    assert_eq!(world.end(&id), (0, false, false));
+    let lenient = strict.accepting(Code::DestinationTimelockShort);
+    let driver = world.driver_with(MemoryStore::default(), &world.registry, lenient);
+    let id = create(&driver, &world, 2).await;
+    assert!(driver.advance(&id).await.unwrap().acted);
 }
 
 #[tokio::test(start_paused = true)]

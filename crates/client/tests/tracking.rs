@@ -203,6 +203,22 @@ async fn a_passing_failure_is_told_and_the_stream_goes_on() {
     assert_eq!(told, [Ok(State::Created), Err("transport_timeout"), Err("transport_connect"), Ok(State::Redeemed)]);
 }
 
+/// Whatever pace was asked for, a service is not asked without a pause.
+#[tokio::test]
+async fn polling_has_a_floor() {
+    let fixture = Fixture::load("evm-record-evm-v3");
+    let (id, registry, asked) = (OrderId::parse(fixture.order_id()).unwrap(), registry(), AtomicUsize::new(0));
+    let client = Memory::client(fixture.created(), |_| {
+        let fails = asked.fetch_add(1, Ordering::SeqCst) < 5;
+        if fails { whole(404, "no") } else { ok(&fixture.at(Step::Redeemed)) }
+    });
+    let spinning = Pace { quickest: Duration::ZERO, slowest: Duration::ZERO };
+    let items: Vec<_> = track(&client, &registry, id, spinning, |_| Ok(())).collect().await;
+    let waits = client.transport().waits.lock().unwrap().clone();
+    assert_eq!((items.len(), waits.len()), (6, 5));
+    assert!(waits.iter().all(|wait| *wait >= Duration::from_millis(25)), "{waits:?}");
+}
+
 #[tokio::test]
 async fn only_a_refusal_ends_the_stream() {
     let mut other = Fixture::load("evm-record-evm-v3").order;

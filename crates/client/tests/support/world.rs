@@ -174,14 +174,19 @@ impl World {
 
     /// The driver of one process.
     pub fn driver<S: Store>(self: &Arc<Self>, store: S) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
-        self.driver_with(store, &self.registry)
+        self.driver_with(store, &self.registry, Policy::default())
     }
 
-    /// The driver of a process whose user has pinned something else.
-    pub fn driver_with<S: Store>(self: &Arc<Self>, store: S, registry: &Arc<Registry>) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
+    /// The driver of a process whose user has pinned or allows something else.
+    pub fn driver_with<S: Store>(
+        self: &Arc<Self>,
+        store: S,
+        registry: &Arc<Registry>,
+        policy: Policy,
+    ) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
         let api = Api::new("https://service.example", None).unwrap();
         let client = Client::new(api, Arc::clone(self)).with_retry(Retry { attempts: 1, ..Retry::default() });
-        let flow = Flow::new(client, Arc::clone(registry), Policy::default());
+        let flow = Flow::new(client, Arc::clone(registry), policy);
         let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(20) };
         Driver::new(flow, Arc::clone(self), store, Arc::clone(self)).with_pace(pace)
     }
