@@ -8,7 +8,7 @@ use countersign::json::{self, Node};
 use countersign::{Code, Family, Policy, Severity, U256, Verified, Warnings, text};
 use countersign_client::driver::{
     Driver, FundingReply, KeptTransaction, NoChains, Outcome, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable, Settlement,
-    SignedFunding, Status, Store as _, TrustTheService,
+    SignedFunding, Status, Store as _, TrustTheService, check_floor,
 };
 use countersign_client::status::State;
 use countersign_client::{Flow, Http, OrderId, Pace, StreamExt};
@@ -58,7 +58,7 @@ pub(crate) struct Terminal {
     pub(crate) yes: bool,
     /// The token approval is on chain already.
     pub(crate) approved: bool,
-    /// The least that the record may pay, in base units.
+    /// The least that the record may pay, in base units, as this run was told. What was kept with the order holds as well.
     pub(crate) at_least: Option<U256>,
     pub(crate) policy: Policy,
     pub(crate) json: bool,
@@ -89,7 +89,7 @@ impl Owner for Terminal {
 impl Terminal {
     /// Shows the order, asks, and signs.
     fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
-        self.check_floor(order)?;
+        check_floor(order, self.at_least)?;
         let Some(text) = wallet_context(order, self.wallet.clone()) else {
             show::summary_on_stderr(&order.summary(), order.warnings())?;
             return Ok(FundingReply::NotNow);
@@ -116,19 +116,6 @@ impl Terminal {
             funding.transactions.clear();
         }
         Ok(FundingReply::Signed(funding))
-    }
-
-    /// Compares the floor with what the order pays: a quote is only a promise.
-    fn check_floor(&self, order: &Verified) -> Result<(), Failure> {
-        let terms = order.terms();
-        let pays = terms.record.map_or(terms.receive.base_units, |record| record.destination_swap.amount);
-        match self.at_least {
-            Some(least) if pays < least => {
-                let message = format!("the order pays {pays} base units, not {least}: nothing was signed");
-                Err(Failure::Held { code: "pays_too_little", message })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// With `--yes` nobody reads the warnings, so the policy must accept each of them.
@@ -218,7 +205,7 @@ fn describe(status: &Status) -> String {
         Status::NeedsOwner { .. } => "waits for you".to_owned(),
         Status::Waiting { reason, .. } => format!("paid; {}", text::escape_untrusted(reason)),
         Status::Redeeming => "redeeming".to_owned(),
-        Status::RedeemNow => "REDEEM NOW: the secret is public".to_owned(),
+        Status::RedeemNow => "REDEEM NOW: the secret is out, and nothing has redeemed with it".to_owned(),
         Status::AwaitingRefund { reason } => format!("waits for the refund: {}", text::escape_untrusted(reason)),
         Status::Refunding => "refunding".to_owned(),
         Status::Refused { refusal } => format!("the record is refused: {refusal}"),
@@ -232,7 +219,7 @@ fn describe(status: &Status) -> String {
 pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
     let again = format!("go on with: countersign swap --resume {id}");
     let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
-    let mut is_paid = false;
+    let (mut is_paid, mut is_alarmed) = (false, false);
     while let Some(change) = changes.next().await {
         let progress = match change.result {
             Ok(progress) => progress,
@@ -245,6 +232,10 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
         };
         is_paid |= progress.is_paid;
         report_status(id, &progress);
+        if matches!(progress.status, Status::RedeemNow) && !is_alarmed {
+            is_alarmed = true;
+            alarm(driver, id)?;
+        }
         if progress.acted {
             continue;
         }
@@ -333,6 +324,21 @@ fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
     Failure::Held { code, message: format!("the order ended: {}", describe(&Status::Ended { outcome })) }
 }
 
+/// Says how to redeem at once, with the transaction if one is signed. The program goes on watching.
+fn alarm<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
+    let kept = driver.store().load(id).map_err(usage)?;
+    match kept.signed(Purpose::Redemption) {
+        Some((transactions, _)) => {
+            show::progress("broadcast this at once, through any node of the destination chain:");
+            for transaction in transactions {
+                show::progress(&transaction.payload);
+            }
+        }
+        None => show::progress(&format!("redeem by yourself now, in another terminal: countersign redeem --self {id}")),
+    }
+    Ok(())
+}
+
 /// Prints what only the owner can do.
 fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress, what: OwnerTask, json: bool) -> Result<u8, Failure> {
     let kept = driver.store().load(id).map_err(usage)?;
@@ -364,6 +370,39 @@ fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress,
     }
     show::progress(&message);
     Ok(crate::NEEDS_USER)
+}
+
+/// Asks the service's relayer to refund a kept order, once its timelock has passed.
+pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
+    let progress = driver.refund(id).await?;
+    report_status(id, &progress);
+    let by_self = format!("countersign refund --self {id}");
+    let not_yet = |reason: &str| {
+        let from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
+        let from = from.map(|time| format!("; possible from about {}", show::time(time))).unwrap_or_default();
+        Err(Failure::Held { code: "not_refundable", message: format!("nothing was refunded: {reason}{from}") })
+    };
+    if let Some(trouble) = &progress.trouble {
+        let message = format!("{}; try again, or take your funds back with: {by_self}", text::escape_untrusted(trouble));
+        return Err(Failure::Network { code: "service_unavailable", message });
+    }
+    match &progress.status {
+        Status::Refunding if progress.acted || driver.store().load(id).map_err(usage)?.was_sent(Sendable::RefundRequest) => Ok(()),
+        Status::Refunding => {
+            let message = format!("the service did not take the request a moment ago; try again, or run: {by_self}");
+            Err(Failure::Network { code: "service_unavailable", message })
+        }
+        Status::NeedsOwner { what: OwnerTask::Refund } => {
+            Err(Failure::NeedsUser { code: "refund_needed", message: format!("only your own key can refund: {by_self}") })
+        }
+        Status::Refused { refusal } => Err(Failure::Refused(refusal.clone())),
+        Status::Ended { outcome } => Err(order_ended("order_ended", *outcome)),
+        Status::Lost => Err(Failure::Lost(describe(&progress.status))),
+        Status::Unsigned | Status::Expired => not_yet("nothing was paid for this order"),
+        Status::Paying => not_yet("the payment for this order has not arrived yet"),
+        Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not passed"),
+        other => not_yet(&describe(other)),
+    }
 }
 
 /// Gives the secret of a kept order to the relayer, on the service's word that the destination is funded.

@@ -8,12 +8,13 @@ use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
 use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
 use countersign_client::driver::{KeptOrder, NoOwner};
-use countersign_client::{Action, Answer, Flow, OrderId, Pace};
+use countersign_client::{Action, Flow, OrderId, Pace};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::drive::{self, TrustFlags};
 use crate::input::{Failure, KeyArgs, TrustArgs, configured_key, usage};
+use crate::order::PaceArgs;
 use crate::recover::LegRecovery;
 use crate::state::Restored;
 use crate::{OK, recover, restore, service, show, state};
@@ -76,6 +77,8 @@ pub(crate) struct RedeemArgs {
     own: SelfArgs,
     #[command(flatten)]
     relying: TrustFlags,
+    #[command(flatten)]
+    pace: PaceArgs,
     /// Reads the secret from a file of 64 hex digits. By default it is the one that was kept when the order was created.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -107,8 +110,7 @@ struct Done<'a> {
     result: Option<&'a str>,
 }
 
-fn done(id: &OrderId, what: &str, answer: &Answer<Option<String>>, json: bool) -> Result<u8, Failure> {
-    let result = answer.value.as_deref();
+fn done(id: &OrderId, what: &str, result: Option<&str>, json: bool) -> Result<u8, Failure> {
     if json {
         show::json(&Done { ok: true, order_id: id.as_str(), result })?;
     } else {
@@ -129,8 +131,21 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
     }
     args.own.signing.check_unused()?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
-    let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
-    done(&id, "refund", &answer, json)
+    let state = args.state.open_existing()?;
+    let kept = state.as_ref().map(|state| state.find(&id)).transpose()?.flatten();
+    let (Some(state), Some(kept)) = (state, kept) else {
+        // The relayer can only pay the owner, so it may be asked for any order.
+        let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
+        return done(&id, "refund", answer.value.as_deref(), json);
+    };
+    let (registry, policy) = match kept.pins {
+        Some(pins) => (pins.registry, pins.policy),
+        None => args.trust.read()?,
+    };
+    let driver = drive::driver(Flow::new(client, registry, policy), &state.store, NoOwner, Pace::default(), None);
+    service::run(drive::refund(&driver, &id))?;
+    show::progress(&format!("follow the refund with: countersign order watch {id}"));
+    done(&id, "refund", None, json)
 }
 
 pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
@@ -161,14 +176,13 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
     };
     state.load(&id)?;
-    let driver = drive::driver(Flow::new(args.service.client()?, registry, policy), &state.store, NoOwner, Pace::default(), Some(trust));
-    service::run(drive::release(&driver, &id))?;
-    if json {
-        show::json(&Done { ok: true, order_id: id.as_str(), result: None })?;
-    } else {
-        show::field("redeem", &format!("the service has the secret; follow the order with: countersign order watch {id}"))?;
-    }
-    Ok(OK)
+    let flow = Flow::new(args.service.client()?, registry, policy);
+    let driver = drive::driver(flow, &state.store, NoOwner, args.pace.pace(), Some(trust));
+    service::run(async {
+        drive::release(&driver, &id).await?;
+        show::progress("the service has the secret; the redemption is followed until it is done");
+        drive::follow(&driver, &id, true, json).await
+    })
 }
 
 /// What is kept of an order, and the record to recover it with. Nothing is asked of the service.
@@ -235,30 +249,38 @@ impl Kept {
         if !is_bitcoin {
             return configured_key();
         }
-        let is_kept = self.order.is_some() || self.restored.is_some();
-        let index = if is_kept { state.index(&self.id)? } else { None };
-        let Some(index) = index else { return Ok(None) };
-        let rescue = state.rescue()?;
-        let request = self.order.as_ref().map(|order| order.swap.request());
-        let (key, requested) = match leg {
-            Leg::Source => (rescue.refund_key(index), request.map(|request| &request.source.delegate)),
-            _ => (rescue.redeem_key(index), request.map(|request| &request.destination.delegate)),
+        let index = match (&self.order, &self.restored) {
+            (Some(order), _) => order.index,
+            (None, Some(_)) => state.index(&self.id)?,
+            (None, None) => None,
         };
-        let key = key.map_err(usage)?;
-        // The user may have named another key. Without the request, the record says which one.
-        let delegate = match requested {
-            Some(delegate) => delegate.as_deref(),
-            None => restore::owner_key(&self.record, leg),
-        };
-        let is_named = delegate.is_some_and(|delegate| delegate.eq_ignore_ascii_case(&key.public_key()));
-        Ok(is_named.then(|| Zeroizing::new(hex::encode(key.expose()))))
+        let requested = self.order.as_ref().map(|order| match leg {
+            Leg::Source => order.swap.request().source.delegate.as_deref(),
+            _ => order.swap.request().destination.delegate.as_deref(),
+        });
+        // Without the request, the record says which key it is.
+        derived_key(state, leg, index, requested.unwrap_or_else(|| restore::owner_key(&self.record, leg)))
     }
+}
+
+/// Returns the key that the rescue phrase gives for a leg, if it is the one that the order names: the user may have named another.
+fn derived_key(state: &state::State, leg: Leg, index: Option<u32>, named: Option<&str>) -> Result<Option<Zeroizing<String>>, Failure> {
+    let (Some(index), Some(named)) = (index, named) else { return Ok(None) };
+    let rescue = state.rescue()?;
+    let key = if leg == Leg::Source { rescue.refund_key(index) } else { rescue.redeem_key(index) }.map_err(usage)?;
+    Ok(named.eq_ignore_ascii_case(&key.public_key()).then(|| Zeroizing::new(hex::encode(key.expose()))))
 }
 
 pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
-    let swap = args.state.open()?.load(&OrderId::parse(&args.id)?)?.swap;
-    let text = args.key.read()?.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
+    let state = args.state.open()?;
+    let kept = state.load(&OrderId::parse(&args.id)?)?;
+    let swap = kept.swap;
+    let key = match args.key.read()? {
+        Some(key) => Some(key),
+        None => derived_key(&state, Leg::Source, kept.index, swap.request().source.delegate.as_deref())?,
+    };
+    let text = key.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
     let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
     let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
@@ -271,5 +293,5 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
         };
         Ok(flow.instant_refund(&swap, sign).await?)
     })?;
-    done(swap.id(), "instant refund", &answer, json)
+    done(swap.id(), "instant refund", answer.value.as_deref(), json)
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use countersign::wire::{AffiliateFee, SwapRecord};
 use countersign::{AssetId, CreateOrder, Family, OrderRecord, Registry, RequestedLeg, U256, text};
-use countersign_client::driver::{KeptOrder, NoOwner, Pins, Store as _};
+use countersign_client::driver::{KeptOrder, NewOrder, NoOwner, Pins, Store as _};
 use countersign_client::{Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, State, Status, Stream, StreamExt, track};
 use serde::Serialize;
 
@@ -123,17 +123,18 @@ impl Owned {
     }
 
     /// Creates the order and keeps it.
-    pub(crate) async fn create(self, flow: &Flow<Http>, state: &state::State, order: CreateOrder) -> Result<OrderId, Failure> {
+    pub(crate) async fn create(
+        self,
+        flow: &Flow<Http>,
+        state: &state::State,
+        request: CreateOrder,
+        at_least: Option<U256>,
+    ) -> Result<OrderId, Failure> {
         let driver = drive::driver(flow.clone(), &state.store, NoOwner, Pace::default(), None);
-        let created = driver.create(order, self.secret.as_ref()).await;
-        let id = created.map_err(|error| {
+        driver.create(NewOrder { request, secret: self.secret, index: self.index, at_least }).await.map_err(|error| {
             Failure::from(error)
                 .with_advice("the order may exist, but nothing was paid: create a new one; an order that nobody pays costs nothing")
-        })?;
-        if let Some(index) = self.index {
-            state.keep_index(&id, index)?;
-        }
-        Ok(id)
+        })
     }
 }
 
@@ -311,7 +312,8 @@ fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failur
         return Ok(show::json_line(&Order::new(record, status))?);
     }
     show::field("order", &text::escape_untrusted(&record.order_id))?;
-    show::field("state", status.state.name())?;
+    // Only the service says so: what the program has checked itself is shown by `orders`.
+    show::field("service says", status.state.name())?;
     for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {
         show::field(label, &format!("{} of {} base units of {}", swap.filled_amount, swap.amount, swap.asset))?;
         for (what, hash) in
@@ -353,7 +355,7 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
         } else {
             args.secret.take(&state, flow.registry(), &mut request)?
         };
-        let id = owned.create(&flow, &state, request).await?;
+        let id = owned.create(&flow, &state, request, None).await?;
         let kept = state.load(&id)?;
         let again = format!("the order exists and nothing was paid; go on with: countersign swap --resume {id}");
         let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;

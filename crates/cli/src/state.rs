@@ -175,12 +175,6 @@ impl State {
         Ok(self.store.take_index()?)
     }
 
-    /// Keeps the index of an order.
-    pub(crate) fn keep_index(&self, id: &OrderId, index: u32) -> Result<(), Failure> {
-        let order = self.store.open_order(id.as_str())?.lock()?;
-        Ok(order.create_new(INDEX, index.to_string().as_bytes())?)
-    }
-
     /// Returns the index of an order whose keys are derived.
     pub(crate) fn index(&self, id: &OrderId) -> Result<Option<u32>, Failure> {
         let bytes = self.store.open_order(id.as_str())?.read(INDEX)?;

@@ -2,7 +2,7 @@
 
 use countersign::json::{self, Node};
 use countersign::wire::Quote;
-use countersign::{AssetId, Registry, U256, number, text};
+use countersign::{AssetId, Registry, U256, text};
 use countersign_client::driver::Sendable;
 use countersign_client::{Flow, Http, OrderId, QuoteAmount, QuoteRequest};
 use serde::Serialize;
@@ -76,9 +76,6 @@ pub(crate) struct Args {
     pace: PaceArgs,
 }
 
-/// The document with the floor of `--at-least`. It is kept with the order, so that it also holds in later runs.
-const FLOOR: &str = "floor";
-
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     if args.yes && args.at_least.is_none() && args.resume.is_none() && !args.dry_run {
@@ -110,16 +107,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {
             return Err(usage(drive::SECRET_MISSING));
         }
-        let owner = Terminal {
-            wallet,
-            key,
-            configured_key,
-            yes: args.yes,
-            approved: args.approved,
-            at_least: at_least.max(floor(&state, &id)?),
-            policy: flow.policy().clone(),
-            json,
-        };
+        let owner =
+            Terminal { wallet, key, configured_key, yes: args.yes, approved: args.approved, at_least, policy: flow.policy().clone(), json };
         let trust = args.relying.trust();
         let is_elsewhere = args.secret.is_for_others();
         let driver: Program<_> = drive::driver(flow, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
@@ -229,18 +218,5 @@ async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<O
     let mut order = args.ask.request(best.destination.amount, flow.registry())?;
     order.solver_id = Some(best.solver_id.clone()).filter(|_| args.solver.is_some());
     let owned = args.secret.take(state, flow.registry(), &mut order)?;
-    let id = owned.create(flow, state, order).await?;
-    if let Some(least) = at_least {
-        let kept = state.store.open_order(id.as_str()).and_then(|order| order.lock()).map_err(|error| state::failed(&error))?;
-        kept.create_new(FLOOR, least.to_string().as_bytes()).map_err(|error| state::failed(&error))?;
-    }
-    Ok(id)
-}
-
-/// Returns the floor that an earlier run was given.
-fn floor(state: &state::State, id: &OrderId) -> Result<Option<U256>, Failure> {
-    let order = state.store.open_order(id.as_str()).map_err(|error| state::failed(&error))?;
-    let Some(bytes) = order.read(FLOOR).map_err(|error| state::failed(&error))? else { return Ok(None) };
-    let text = std::str::from_utf8(&bytes).map_err(|_| usage(format_args!("{FLOOR} of order {id} is not text")))?;
-    number::decimal(text).map(Some).map_err(|error| usage(format_args!("{FLOOR} of order {id}: {error}")))
+    owned.create(flow, state, order, at_least).await
 }

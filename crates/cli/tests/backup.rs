@@ -9,6 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
+use countersign_client::driver::KeptOrder;
 use countersign_client::{Secret, StoredSwap};
 use countersign_store::Store;
 use countersign_store::backup::RESTORE_SKIP;
@@ -39,7 +40,8 @@ impl Kept {
         store.keep_phrase(&Phrase::parse(WORDS).unwrap()).unwrap();
         store.take_index().unwrap();
         let swap = StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap();
-        countersign_client::driver::Store::create(&store, &swap, Some(&kept.secret)).unwrap();
+        countersign_client::driver::Store::create(&store, &KeptOrder::new(swap, Some(Secret::parse(&kept.secret.to_hex()).unwrap())))
+            .unwrap();
         kept
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
-use countersign_client::driver::StoreError;
+use countersign_client::driver::{KeptOrder, StoreError};
 use countersign_client::{Secret, StoredSwap};
 use countersign_store::Store;
 use countersign_store::backup::RESTORE_SKIP;
@@ -273,7 +273,7 @@ fn a_restored_secret_and_id_begin_no_other_order() {
     let mut response = fixture.response.clone();
     response["result"]["order_id"] = json!(id);
     let swap = StoredSwap::new(fixture.create(), response.to_string()).unwrap();
-    let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &swap, None);
+    let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &KeptOrder::new(swap, None));
     assert_eq!(created, Err(StoreError::Exists(id)));
 }
 

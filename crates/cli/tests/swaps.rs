@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use countersign_client::Secret;
+use countersign_client::countersign::Registry;
 use home::{APP_ID, Home, out, said};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Server, Service, Step};
@@ -338,7 +339,64 @@ fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
     *whole.service.step.lock().unwrap() = Step::DestinationFunded;
     let output = whole.home.run(&server.base, &redeem);
     assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(server.lines().pop().unwrap(), format!("PATCH /v2/orders/{}?action=redeem", whole.service.fixture.order_id()));
+    let patches: Vec<_> = server.lines().into_iter().filter(|line| line.starts_with("PATCH")).collect();
+    assert_eq!(patches, [format!("PATCH /v2/orders/{}?action=redeem", whole.service.fixture.order_id())]);
+    assert!(out(&output).contains("complete"), "the redemption was followed: {}", said(&output));
+}
+
+/// A refund goes by what is kept and what the order says: not before its time, once, and nothing else is sent.
+#[test]
+fn a_refund_waits_for_the_timelock() {
+    let mut whole = Whole::new("refund");
+    let id = whole.service.fixture.order_id().to_owned();
+    let server = Service { moves: false, ..whole.service.clone() }.start();
+    whole.create(&server.base);
+    let refund = ["refund", &id, "--json"];
+    let code = |output: &Output| serde_json::from_str::<Value>(&out(output)).unwrap()["error"]["code"].clone();
+    let output = whole.home.run(&server.base, &refund);
+    assert_eq!((output.status.code(), code(&output)), (Some(1), json!("not_refundable")), "{}", said(&output));
+    *whole.service.step.lock().unwrap() = Step::SourceFunded;
+    let output = whole.home.run(&server.base, &refund);
+    assert_eq!((output.status.code(), code(&output)), (Some(1), json!("not_refundable")), "{}", said(&output));
+    assert!(said(&output).contains("possible from"), "{}", said(&output));
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
+    // Later: the same order, whose payment is of last spring.
+    let old = Fixture::with_secret(&whole.secret);
+    for member in ["created_at", "deadline"] {
+        whole.service.fixture.order[member] = old.order[member].clone();
+    }
+    let server = Service { moves: false, ..whole.service.clone() }.start();
+    for _ in 0..2 {
+        let output = whole.home.run(&server.base, &refund);
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let acts: Vec<_> = server.seen().into_iter().filter(|seen| seen.method != "GET").map(|seen| seen.line()).collect();
+    assert_eq!(acts, [format!("PATCH /v2/orders/{id}?action=refund")]);
+}
+
+/// The relayer has the secret, and time is running out: the user is told how to redeem alone, while the program tries on.
+#[test]
+fn a_redemption_that_does_not_come_raises_the_alarm() {
+    let mut whole = Whole::new("alarm");
+    // Three quarters of the destination's timelock are over; both sides were paid ten minutes after the order was created.
+    let registry = Registry::from_json(whole.service.fixture.registry.as_bytes()).unwrap();
+    let swap = &whole.service.fixture.order["destination_swap"];
+    let unit = registry.asset(swap["asset"].as_str().unwrap()).unwrap().chain.unit_millis;
+    let over = swap["timelock"].as_u64().unwrap() * unit * 3 / 4_000;
+    let created = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(600 + i64::try_from(over).unwrap());
+    whole.service.fixture.order["created_at"] = json!(created.to_string());
+    let id = whole.service.fixture.order_id().to_owned();
+    let server = Service { moves: false, ..whole.service.clone() }.start();
+    whole.create(&server.base);
+    let store = countersign_store::Store::open(whole.home.path.join(".local/share/countersign")).unwrap();
+    let order = store.open_order(&id).unwrap().lock().unwrap();
+    order.append("journal", br#"{"at":1,"event":"secret_leaving","path":"relayer"}"#).unwrap();
+    drop(order);
+    *whole.service.step.lock().unwrap() = Step::DestinationFunded;
+    let output = whole.run(&server.base, &whole.resume);
+    let told = said(&output);
+    assert!(told.contains("REDEEM NOW") && told.contains(&format!("countersign redeem --self {id}")), "{told}");
+    assert!(output.status.success() && server.lines().iter().any(|line| line.ends_with("action=redeem")), "{told}");
 }
 
 /// The reply to the secret is lost. From then on the service may have it, and the program neither denies that nor claims more.

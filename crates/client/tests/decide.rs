@@ -201,17 +201,36 @@ fn once_the_secret_has_left_nothing_delays_the_redemption() {
     let mut world = World::paid();
     world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
     let refusal = Refusal::new(Code::RecordChanged, "/order");
-    let holds = [Hold::NoTime { left: 1, needed: 6, unit: "blocks" }, Hold::NotFunded, Hold::Unclear(String::new())];
-    for hold in holds {
+    let holds = [
+        (Hold::NoTime { left: 1, needed: 6, unit: "blocks" }, Status::RedeemNow),
+        (Hold::NotFunded, Status::Redeeming),
+        (Hold::Unclear(String::new()), Status::Redeeming),
+    ];
+    for (hold, status) in holds {
         world.observed.release = Err(hold);
         for record in [RecordView::Refused(refusal.clone()), RecordView::Unknown("503".to_owned())] {
             world.observed.record = record;
-            assert_eq!(world.decide(), (Status::Redeeming, OWN_URGENT));
+            assert_eq!(world.decide(), (status.clone(), OWN_URGENT));
         }
     }
     // The relayer has it already: it is asked again where the owner cannot redeem.
     world.means.owner_redeems = false;
     assert_eq!(world.action(), Some(Action::Redeem { path: Path::Relayer, is_urgent: true }));
+}
+
+/// The relayer has the secret and nothing happens: the owner is warned while there is time to redeem without it.
+#[test]
+fn a_secret_that_has_left_raises_the_alarm_when_half_the_time_is_over() {
+    let mut world = World::funded();
+    world.means = Means::default();
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::Sending { what: Sendable::Secret }]);
+    let timelock = world.record.terms.destination.timelock;
+    for (elapsed, status) in [(timelock / 2 - 1, Status::Redeeming), (timelock / 2, Status::RedeemNow), (timelock, Status::RedeemNow)] {
+        for view in [seen(world.locked(elapsed), true), LegView::Stated(world.locked(elapsed))] {
+            world.observed.destination = view;
+            assert_eq!(world.status(), status, "{elapsed} of {timelock}");
+        }
+    }
 }
 
 #[test]

@@ -14,9 +14,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::countersign::{Code, Finality, FinalityRule, Policy, Registry};
-use countersign_client::driver::{DriveError, MemoryStore, Outcome, OwnerTask, Status, Store, TrustTheService};
-use countersign_client::{Driver, OrderId, Pace, Secret, StreamExt};
+use countersign_client::countersign::{Code, Finality, FinalityRule, Policy, Registry, U256};
+use countersign_client::driver::{
+    DriveError, KeptOrder, MemoryStore, NewOrder, Outcome, OwnerTask, Status, Store, StoreError, TrustTheService,
+};
+use countersign_client::{Driver, OrderId, Pace, Secret, StoredSwap, StreamExt};
 use countersign_store::testing::MemoryDisk;
 use support::Fixture;
 use support::world::{Malice, TestDriver, World};
@@ -38,7 +40,7 @@ const HONEST: Malice = Malice {
 /// Creates an order, however often the service fails.
 async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
     let (fixture, secret) = world.order(number);
-    driver.create(fixture.create(), Some(&secret)).await.unwrap()
+    driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap()
 }
 
 /// Drives until every order ends, or for four days.
@@ -95,7 +97,7 @@ async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
         let (fixture, secret) = world.order(number);
         // Creating is the caller's to repeat: an order that was created and not kept is never paid.
         loop {
-            match driver.create(fixture.create(), Some(&secret)).await {
+            match driver.create(NewOrder::new(fixture.create(), Some(Secret::parse(&secret.to_hex()).unwrap()))).await {
                 Ok(id) => break ids.push(id),
                 Err(DriveError::Create(_)) => {}
                 Err(error) => panic!("{error}"),
@@ -121,7 +123,7 @@ async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() 
         let id = loop {
             let driver = world.driver(store.clone());
             let (fixture, secret) = world.order(seed + 1);
-            if let Ok(id) = driver.create(fixture.create(), Some(&secret)).await {
+            if let Ok(id) = driver.create(NewOrder::new(fixture.create(), Some(secret))).await {
                 break id;
             }
         };
@@ -185,7 +187,7 @@ async fn live<S: Store>(
     let kept = driver.store().orders().ok()?;
     if kept.is_empty() {
         // What was not kept was never paid.
-        *order = Some(driver.create(fixture.create(), Some(secret)).await.ok()?);
+        *order = Some(driver.create(NewOrder::new(fixture.create(), Some(Secret::parse(&secret.to_hex()).unwrap()))).await.ok()?);
     } else {
         *order = kept.first().cloned();
     }
@@ -215,7 +217,7 @@ async fn two_drivers_of_one_store_do_not_act_twice() {
         let (one, other) = (world.driver(store.clone()), world.driver(store.clone()));
         let id = loop {
             let (fixture, secret) = world.order(1);
-            if let Ok(id) = one.create(fixture.create(), Some(&secret)).await {
+            if let Ok(id) = one.create(NewOrder::new(fixture.create(), Some(secret))).await {
                 break id;
             }
         };
@@ -377,11 +379,71 @@ async fn a_secret_belongs_to_one_order() {
     let driver = world.driver(MemoryStore::default());
     create(&driver, &world, 1).await;
     let (fixture, secret) = world.order(1);
-    let again = driver.create(fixture.create(), Some(&secret)).await;
+    let again = driver.create(NewOrder::new(fixture.create(), Some(secret))).await;
     assert!(matches!(&again, Err(DriveError::Refused(refusal)) if refusal.code().name() == "record_secret_known"), "{again:?}");
     let (other, _) = world.order(2);
-    let mixed = driver.create(other.create(), Some(&secret)).await;
+    let mixed = driver.create(NewOrder::new(other.create(), Some(world.order(1).1))).await;
     assert!(matches!(&mixed, Err(DriveError::Refused(refusal)) if refusal.code().name() == "secret_hash_mismatch"), "{mixed:?}");
+}
+
+/// Two processes read the same secret from a file: the store keeps an order of only one of them.
+#[test]
+fn two_processes_cannot_use_one_secret() {
+    let disk = MemoryDisk::new();
+    let open = || countersign_store::Store::open_on(Arc::new(disk.clone()), Path::new("/state")).unwrap();
+    let (first, second) = (open(), open());
+    let secret = Secret::generate().unwrap();
+    let order = |byte: &str| {
+        let fixture = Fixture::with_secret(&secret);
+        let response = fixture.response.to_string().replace(fixture.order_id(), &byte.repeat(32));
+        let swap = StoredSwap::new(fixture.create(), response).unwrap();
+        let mut order = KeptOrder::new(swap, Some(Secret::parse(&secret.to_hex()).unwrap()));
+        (order.index, order.at_least) = (Some(7), Some(U256::from(9)));
+        order
+    };
+    Store::create(&first, &order("0a")).unwrap();
+    let again = Store::create(&second, &order("0b"));
+    assert!(matches!(&again, Err(StoreError::SecretUsed(id)) if id.as_str() == "0a".repeat(32)), "{again:?}");
+    assert_eq!(Store::orders(&second).unwrap().len(), 1);
+    // Everything was kept in one step.
+    let kept = second.load(&OrderId::parse(&"0a".repeat(32)).unwrap()).unwrap();
+    assert_eq!((kept.index, kept.at_least, kept.own_secret().is_some()), (Some(7), Some(U256::from(9)), true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_pays_too_little_is_not_signed() {
+    let world = World::new(0, HONEST);
+    let driver = world.driver(MemoryStore::default());
+    let (fixture, secret) = world.order(1);
+    let pays: U256 = fixture.request["destination"]["amount"].as_str().unwrap().parse().unwrap();
+    let id =
+        driver.create(NewOrder { at_least: Some(pays + U256::from(1)), ..NewOrder::new(fixture.create(), Some(secret)) }).await.unwrap();
+    let refused = driver.advance(&id).await;
+    assert!(matches!(&refused, Err(DriveError::Refused(refusal)) if refusal.code() == Code::PaysTooLittle), "{refused:?}");
+    assert_eq!(world.end(&id), (0, false, false));
+    // The record pays exactly what was asked for.
+    let (fixture, secret) = world.order(2);
+    let enough = driver.create(NewOrder { at_least: Some(pays), ..NewOrder::new(fixture.create(), Some(secret)) }).await.unwrap();
+    assert_eq!(run(&driver).await, [(enough, Outcome::Complete), (id, Outcome::Expired)]);
+}
+
+/// What asks for a refund does nothing else, whatever the order waits for.
+#[tokio::test(start_paused = true)]
+async fn a_refund_signs_and_sends_nothing_else() {
+    let world = World::new(0, Malice { never_pays: true, ..HONEST });
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    let status = driver.refund(&id).await.unwrap().status;
+    assert_eq!((status, world.end(&id).0), (Status::Unsigned, 0));
+    while world.end(&id).0 == 0 {
+        driver.advance(&id).await.unwrap();
+    }
+    let status = driver.refund(&id).await.unwrap().status;
+    assert!(matches!(status, Status::Waiting { .. } | Status::Paying), "{status:?}");
+    tokio::time::sleep(Duration::from_secs(3 * 86_400)).await;
+    while !matches!(driver.refund(&id).await.unwrap().status, Status::Ended { outcome: Outcome::Refunded }) {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

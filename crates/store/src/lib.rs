@@ -15,5 +15,5 @@ pub use disk::Kind;
 pub use error::Error;
 pub use folder::{Journal, MAX_FILE};
 pub use order::{LockedOrder, OrderDir};
-pub use store::{INDICES, Store, VERSION};
+pub use store::{INDICES, LockedStore, Store, VERSION};
 pub use zeroize::Zeroizing;

@@ -1,9 +1,9 @@
 //! The state directory: its version, its orders, the next index, the rescue phrase.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
@@ -203,6 +203,16 @@ impl Store {
         Ok(index)
     }
 
+    /// Takes the store's own lock, for what must not happen in two processes at once. Nothing that takes long may be done under it:
+    /// handing out an index waits for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if the store stays locked for ten seconds; [`Error::Disk`].
+    pub fn lock_store(&self) -> Result<LockedStore, Error> {
+        Ok(LockedStore { _guard: self.root.lock(PATIENCE)? })
+    }
+
     /// Marks every index below `next` as used, for a phrase that was used elsewhere before. Does nothing if they already are.
     ///
     /// # Errors
@@ -262,6 +272,17 @@ impl Store {
         let Some(bytes) = self.root.read(name)? else { return Ok(None) };
         let number = bytes.strip_suffix(b"\n").and_then(parse_number);
         number.map(Some).ok_or_else(|| Error::Damaged { file: name.to_owned(), reason: "not a number that a store holds" })
+    }
+}
+
+/// The store's own lock. It is held until this is dropped, or the process ends.
+pub struct LockedStore {
+    _guard: LockGuard,
+}
+
+impl fmt::Debug for LockedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LockedStore(..)")
     }
 }
 

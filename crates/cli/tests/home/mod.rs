@@ -12,7 +12,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use countersign_client::{Secret, StoredSwap, driver};
+use countersign_client::driver::{self, KeptOrder};
+use countersign_client::{Secret, StoredSwap};
 use serde_json::{Value, json};
 
 pub const APP_ID: &str = "the-private-application-id";
@@ -46,7 +47,11 @@ impl Home {
     pub fn keep(&self, id: &str, request: &Value, response: &Value, secret: Option<&Secret>) {
         let store = countersign_store::Store::open(self.path.join(".local/share/countersign")).unwrap();
         let case = json!({ "id": id, "request": request, "response": response }).to_string();
-        driver::Store::create(&store, &StoredSwap::from_json(case.as_bytes()).unwrap(), secret).unwrap();
+        driver::Store::create(
+            &store,
+            &KeptOrder::new(StoredSwap::from_json(case.as_bytes()).unwrap(), secret.map(|secret| Secret::parse(&secret.to_hex()).unwrap())),
+        )
+        .unwrap();
     }
 
     /// Runs the program for a service, with nothing of the real environment.

@@ -1,6 +1,6 @@
 //! Carries out a decision. An intent that moves money or a secret is written before it is carried out, and its outcome after.
 
-use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, VerifiedRecord, Warning, Warnings};
+use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
 
 use super::decide::Action;
 use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store};
@@ -74,6 +74,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             Err(error) => return later(&error),
         };
         check_destination(order.warnings(), self.driver.flow.policy())?;
+        check_floor(&order, self.kept.at_least)?;
         match &self.kept.record {
             None => {
                 let pins = Pins { registry: self.driver.flow.registry().clone(), policy: self.driver.flow.policy().clone() };
@@ -258,6 +259,22 @@ fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal
     match warnings.list().iter().find(is_short) {
         Some(warning) => Err(Refusal::new(Code::WarningRefused, "/order/destination_swap/timelock").with_reason(warning.to_string())),
         None => Ok(()),
+    }
+}
+
+/// Refuses an order that pays less than its owner accepts: a quote is only a promise.
+///
+/// # Errors
+///
+/// [`Code::PaysTooLittle`].
+pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refusal> {
+    let terms = order.terms();
+    let pays = terms.record.map_or(terms.receive.base_units, |record| record.destination_swap.amount);
+    match at_least {
+        Some(least) if pays < least => {
+            Err(Refusal::new(Code::PaysTooLittle, "/order/destination_swap/amount").with_expected(least).with_actual(pays))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -47,7 +47,7 @@ pub enum Status {
     },
     /// The secret has left, or is about to: the redemption is followed until it is final.
     Redeeming,
-    /// The secret is public: redeem at once.
+    /// The secret is public, or has left and time is running out: redeem at once.
     RedeemNow,
     /// The swap cannot complete: the owner's funds come back once the timelock has passed.
     AwaitingRefund {
@@ -285,7 +285,8 @@ impl Order<'_> {
 
     /// The secret is out. Nothing may delay the redemption: no margin, no record, no refusal.
     fn redeem_now(&self) -> Decision {
-        let status = if self.kept.secret_left().is_some() { Status::Redeeming } else { Status::RedeemNow };
+        let is_followed = self.kept.secret_left().is_some() && !self.is_short_of_time();
+        let status = if is_followed { Status::Redeeming } else { Status::RedeemNow };
         if self.is_refunded(Leg::Destination) && self.observed.destination.is_seen() {
             return self.refund("the solver has taken the payment back");
         }
@@ -310,6 +311,15 @@ impl Order<'_> {
             None if self.source_has_run_out() => self.refund("the redemption is under way, and the source's timelock has passed"),
             _ => decision,
         }
+    }
+
+    /// Whether the destination's timelock is more than half over, or too short to redeem in time by the margin of its chain.
+    const fn is_short_of_time(&self) -> bool {
+        let is_half_over = match self.observed.destination.state() {
+            Some(HtlcState::Locked(locked)) => locked.left() <= locked.timelock / 2,
+            _ => false,
+        };
+        is_half_over || matches!(self.observed.release, Err(Hold::NoTime { .. }))
     }
 
     /// Chooses who redeems: the owner first, the relayer only where it may.

@@ -6,6 +6,8 @@
 //! | `record.json` | the record that the order was verified with when it was signed |
 //! | `pins.json` | the registry and the policy of that time: [`Pins`] |
 //! | `secret` | 64 hex digits |
+//! | `index` | the index of the rescue phrase that secret and keys are derived from, in decimal |
+//! | `floor` | the least that the order may pay, in base units, in decimal |
 //! | `journal` | one [`Entry`] per line |
 
 use std::str;
@@ -22,6 +24,8 @@ const ORDER: &str = "order.json";
 const RECORD: &str = "record.json";
 const PINS: &str = "pins.json";
 const SECRET: &str = "secret";
+const INDEX: &str = "index";
+const FLOOR: &str = "floor";
 const JOURNAL: &str = "journal";
 
 impl From<Error> for StoreError {
@@ -49,13 +53,21 @@ fn damaged(order: &OrderDir, document: &str, what: impl std::fmt::Display) -> St
 impl Store for countersign_store::Store {
     type Guard = LockedOrder;
 
-    fn create(&self, swap: &StoredSwap, secret: Option<&Secret>) -> Result<(), StoreError> {
-        let order = match Self::create(self, swap.id().as_str()) {
+    fn create(&self, new: &KeptOrder) -> Result<(), StoreError> {
+        // Two processes that use the same secret must not both keep an order of it.
+        let _guard = self.lock_store()?;
+        if let Some(hash) = &new.swap.request().secret_hash
+            && let Some(other) = self.order_of(hash)?
+            && other != *new.swap.id()
+        {
+            return Err(StoreError::SecretUsed(other));
+        }
+        let order = match Self::create(self, new.swap.id().as_str()) {
             Ok(order) => order,
             // A directory without documents is what is left of an attempt that was interrupted. One with a record alone is an order
             // that the program found again by the rescue phrase.
             Err(exists @ Error::OrderExists { .. }) => {
-                let order = self.open_order(swap.id().as_str())?;
+                let order = self.open_order(new.swap.id().as_str())?;
                 if order.documents()?.iter().any(|name| name == ORDER || name == RECORD) {
                     return Err(exists.into());
                 }
@@ -65,13 +77,16 @@ impl Store for countersign_store::Store {
         };
         let order = order.lock()?;
         // The order comes last: without it nothing else is looked at.
-        if let Some(secret) = secret {
-            match order.create_new(SECRET, secret.to_hex().as_bytes()) {
-                Err(Error::Exists { .. }) if read_secret(&order)?.is_some_and(|kept| kept.hash() == secret.hash()) => {}
-                written => written?,
-            }
+        if let Some(secret) = &new.secret {
+            keep(&order, SECRET, secret.to_hex().as_bytes())?;
         }
-        let bytes = serde_json::to_vec(swap).map_err(|error| StoreError::Failed(error.to_string()))?;
+        if let Some(index) = new.index {
+            keep(&order, INDEX, index.to_string().as_bytes())?;
+        }
+        if let Some(least) = new.at_least {
+            keep(&order, FLOOR, least.to_string().as_bytes())?;
+        }
+        let bytes = serde_json::to_vec(&new.swap).map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(order.create_new(ORDER, &bytes)?)
     }
 
@@ -87,6 +102,8 @@ impl Store for countersign_store::Store {
             return Err(damaged(&order, ORDER, "it is that of another order"));
         }
         let mut kept = KeptOrder::new(swap, read_secret(&order)?);
+        kept.index = read_number(&order, INDEX)?;
+        kept.at_least = read_number(&order, FLOOR)?;
         kept.record = order.read(RECORD)?.map(|bytes| bytes.to_vec());
         let pins = order.read(PINS)?.map(|bytes| serde_json::from_slice(&bytes)).transpose();
         kept.pins = pins.map_err(|error| damaged(&order, PINS, error))?;
@@ -98,10 +115,7 @@ impl Store for countersign_store::Store {
     }
 
     fn keep_record(&self, guard: &LockedOrder, body: &[u8]) -> Result<(), StoreError> {
-        match guard.create_new(RECORD, body) {
-            Err(Error::Exists { .. }) if guard.read(RECORD)?.is_some_and(|kept| kept.as_slice() == body) => Ok(()),
-            written => Ok(written?),
-        }
+        keep(guard, RECORD, body)
     }
 
     fn keep_pins(&self, guard: &LockedOrder, pins: &Pins) -> Result<(), StoreError> {
@@ -132,6 +146,22 @@ impl Store for countersign_store::Store {
 
 fn with_cause(error: &crate::error::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Writes a document once. The same bytes may be written again: an earlier attempt was interrupted.
+fn keep(order: &LockedOrder, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    match order.create_new(name, bytes) {
+        Err(Error::Exists { .. }) if order.read(name)?.is_some_and(|kept| kept.as_slice() == bytes) => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+/// Reads a document that is a decimal number.
+fn read_number<N: str::FromStr>(order: &OrderDir, name: &str) -> Result<Option<N>, StoreError> {
+    let Some(bytes) = order.read(name)? else { return Ok(None) };
+    let text = str::from_utf8(&bytes).ok().filter(|text| text.bytes().all(|digit| digit.is_ascii_digit()));
+    let number = text.and_then(|text| text.parse().ok());
+    number.map(Some).ok_or_else(|| damaged(order, name, "it is not a number"))
 }
 
 fn read_secret(order: &OrderDir) -> Result<Option<Secret>, StoreError> {

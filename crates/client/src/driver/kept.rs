@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use countersign::{Policy, Registry, SecretHash};
+use countersign::{Policy, Registry, SecretHash, U256};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -26,6 +26,10 @@ pub struct KeptOrder {
     pub pins: Option<Pins>,
     /// The secret, where the owner has chosen it.
     pub secret: Option<Secret>,
+    /// The index of the rescue phrase from which the secret and the owner's keys are derived, if they are.
+    pub index: Option<u32>,
+    /// The least that the order may pay, in base units of the destination asset. An order that pays less is not signed.
+    pub at_least: Option<U256>,
     /// What was done, in order.
     pub journal: Vec<Entry>,
 }
@@ -186,7 +190,7 @@ impl KeptOrder {
     /// Creates an order of which nothing but request and response is known.
     #[must_use]
     pub const fn new(swap: StoredSwap, secret: Option<Secret>) -> Self {
-        Self { swap, record: None, pins: None, secret, journal: Vec::new() }
+        Self { swap, record: None, pins: None, secret, index: None, at_least: None, journal: Vec::new() }
     }
 
     /// Returns the secret, if the request of this order names its hash. A secret of another order is never used.
@@ -277,6 +281,9 @@ pub enum StoreError {
     /// An order of this id is kept already.
     #[error("order {0} is kept already")]
     Exists(String),
+    /// The secret hash is that of an order that is kept: a secret belongs to one order.
+    #[error("the secret hash is that of order {0}: a secret belongs to one order")]
+    SecretUsed(OrderId),
     /// The store failed.
     #[error("{0}")]
     Failed(String),
@@ -289,12 +296,12 @@ pub trait Store: MaybeSend + MaybeSync {
     /// Holds an order: while it lives, nobody else works on it.
     type Guard: MaybeSend;
 
-    /// Keeps a new order: request, response and secret.
+    /// Keeps a new order, all of it or nothing: request, response, secret, index and the least that it may pay.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Exists`] if an order of this id is kept.
-    fn create(&self, swap: &StoredSwap, secret: Option<&Secret>) -> Result<(), StoreError>;
+    /// [`StoreError::Exists`] if an order of this id is kept, [`StoreError::SecretUsed`] if one names the same secret hash.
+    fn create(&self, order: &KeptOrder) -> Result<(), StoreError>;
 
     /// Takes an order to work on it.
     ///
@@ -356,8 +363,8 @@ pub trait Store: MaybeSend + MaybeSync {
 impl<S: Store> Store for Arc<S> {
     type Guard = S::Guard;
 
-    fn create(&self, swap: &StoredSwap, secret: Option<&Secret>) -> Result<(), StoreError> {
-        S::create(self, swap, secret)
+    fn create(&self, order: &KeptOrder) -> Result<(), StoreError> {
+        S::create(self, order)
     }
 
     fn lock(&self, id: &OrderId) -> Result<Self::Guard, StoreError> {
@@ -395,6 +402,8 @@ struct Kept {
     record: Option<Vec<u8>>,
     pins: Option<Pins>,
     secret: Option<Zeroizing<String>>,
+    index: Option<u32>,
+    at_least: Option<U256>,
     journal: Vec<Entry>,
     locked: bool,
 }
@@ -427,14 +436,26 @@ fn key(id: &OrderId) -> String {
 impl Store for MemoryStore {
     type Guard = MemoryGuard;
 
-    fn create(&self, swap: &StoredSwap, secret: Option<&Secret>) -> Result<(), StoreError> {
+    fn create(&self, order: &KeptOrder) -> Result<(), StoreError> {
         let mut orders = self.kept();
-        let id = key(swap.id());
+        let (id, hash) = (key(order.swap.id()), order.swap.request().secret_hash);
         if orders.contains_key(&id) {
             return Err(StoreError::Exists(id));
         }
-        let secret = secret.map(Secret::to_hex);
-        orders.insert(id, Kept { swap: swap.clone(), record: None, pins: None, secret, journal: Vec::new(), locked: false });
+        if let Some(other) = orders.values().find(|kept| hash.is_some() && kept.swap.request().secret_hash == hash) {
+            return Err(StoreError::SecretUsed(other.swap.id().clone()));
+        }
+        let kept = Kept {
+            swap: order.swap.clone(),
+            record: None,
+            pins: None,
+            secret: order.secret.as_ref().map(Secret::to_hex),
+            index: order.index,
+            at_least: order.at_least,
+            journal: Vec::new(),
+            locked: false,
+        };
+        orders.insert(id, kept);
         Ok(())
     }
 
@@ -457,7 +478,7 @@ impl Store for MemoryStore {
         let secret = kept.secret.as_ref().map(|secret| Secret::parse(secret)).transpose();
         let secret = secret.map_err(|error| StoreError::Failed(error.to_string()))?;
         let (record, pins, journal) = (kept.record.clone(), kept.pins.clone(), kept.journal.clone());
-        Ok(KeptOrder { swap: kept.swap.clone(), record, pins, secret, journal })
+        Ok(KeptOrder { swap: kept.swap.clone(), record, pins, secret, index: kept.index, at_least: kept.at_least, journal })
     }
 
     fn keep_record(&self, guard: &MemoryGuard, body: &[u8]) -> Result<(), StoreError> {

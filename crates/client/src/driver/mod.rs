@@ -25,11 +25,12 @@ mod parties;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry};
+use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, U256};
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{Stream, StreamExt};
 use serde::Serialize;
 
+pub use act::check_floor;
 pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, is_paid};
 pub use kept::{
     Entry, Event, KeptOrder, KeptTransaction, MemoryGuard, MemoryStore, Outcome, Path, Pins, Purpose, Sendable, Store, StoreError,
@@ -79,14 +80,21 @@ pub enum DriveError {
     ),
     /// What is kept cannot be read or written. Nothing was done that was not written down before.
     #[error("the kept order cannot be read or written")]
-    Store(
-        #[from]
-        #[source]
-        StoreError,
-    ),
+    Store(#[source] StoreError),
     /// The order could not be created.
     #[error("the order was not created")]
     Create(#[source] Error),
+}
+
+impl From<StoreError> for DriveError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::SecretUsed(_) => {
+                Self::Refused(Refusal::new(Code::RecordSecretKnown, "/request/secret_hash").with_reason(error.to_string()))
+            }
+            other => Self::Store(other),
+        }
+    }
 }
 
 impl DriveError {
@@ -129,6 +137,29 @@ pub struct Stated {
     pub record: OrderRecord,
     /// The status that follows from it.
     pub status: crate::status::Status,
+}
+
+/// An order to create, with what is kept beside its request.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "its caller makes it")]
+pub struct NewOrder {
+    /// What the service is asked for.
+    pub request: CreateOrder,
+    /// The secret whose hash the request names, where the owner has chosen it. It must be one that can be found again whatever
+    /// happens: derived, or kept elsewhere.
+    pub secret: Option<Secret>,
+    /// The index of the rescue phrase from which the secret and the owner's keys are derived, if they are.
+    pub index: Option<u32>,
+    /// The least that the order may pay, in base units of the destination asset.
+    pub at_least: Option<U256>,
+}
+
+impl NewOrder {
+    /// Takes a request and its secret.
+    #[must_use]
+    pub const fn new(request: CreateOrder, secret: Option<Secret>) -> Self {
+        Self { request, secret, index: None, at_least: None }
+    }
 }
 
 /// A change of one of the swaps that are driven.
@@ -201,32 +232,33 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         Entry { at: self.now(), event }
     }
 
-    /// Creates an order and keeps it. The secret must be one that can be found again whatever happens: derived, or kept.
+    /// Creates an order and keeps it.
     ///
     /// # Errors
     ///
     /// [`Code::SecretHashMismatch`] if the request does not name the secret's hash, [`Code::RecordSecretKnown`] if the hash is
     /// that of another order that is kept; or whatever the service or the store fails with. An order that was created and not
     /// kept is never paid.
-    pub async fn create(&self, request: CreateOrder, secret: Option<&Secret>) -> Result<OrderId, DriveError> {
-        if let Some(secret) = secret
+    pub async fn create(&self, order: NewOrder) -> Result<OrderId, DriveError> {
+        let NewOrder { request, secret, index, at_least } = order;
+        if let Some(secret) = &secret
             && request.secret_hash != Some(secret.hash())
         {
             let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_expected(secret.hash());
             return Err(DriveError::Refused(refusal));
         }
         if let Some(hash) = &request.secret_hash
-            && let Some(id) = self.store.order_of(hash)?
+            && let Some(other) = self.store.order_of(hash)?
         {
-            let reason = format!("the secret hash is that of order {id}: a secret belongs to one order");
-            return Err(DriveError::Refused(Refusal::new(Code::RecordSecretKnown, "/request/secret_hash").with_reason(reason)));
+            return Err(StoreError::SecretUsed(other).into());
         }
         let swap = self.flow.create(request).await.map_err(|error| match error {
             Error::Refused(refusal) | Error::Input(refusal) => DriveError::Refused(refusal),
             other => DriveError::Create(other),
         })?;
-        self.store.create(&swap, secret)?;
-        Ok(swap.id().clone())
+        let id = swap.id().clone();
+        self.store.create(&KeptOrder { index, at_least, ..KeptOrder::new(swap, secret) })?;
+        Ok(id)
     }
 
     /// Looks at one order, decides, and does one step.
@@ -235,6 +267,21 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     ///
     /// [`DriveError`]; the order can be advanced again after any of them.
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
+        self.step(id, |_| true).await
+    }
+
+    /// Looks at one order like [`Driver::advance`], and refunds it if its timelock has passed. It does nothing else: what was signed
+    /// is not sent, and no secret leaves.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`].
+    pub async fn refund(&self, id: &OrderId) -> Result<Progress, DriveError> {
+        self.step(id, |action| matches!(action, Action::Refund | Action::End(_))).await
+    }
+
+    /// Looks at one order, decides, and does one step if the caller wants it.
+    async fn step(&self, id: &OrderId, is_wanted: impl Fn(&Action) -> bool) -> Result<Progress, DriveError> {
         let guard = self.store.lock(id)?;
         let kept = self.store.load(id)?;
         let means = Means::new(&kept, &self.owner, &self.chains, self.relayer_allowed, self.secret_is_elsewhere);
@@ -255,7 +302,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         };
         let is_paid = decide::is_paid(&kept, &observed);
         let mut progress = Progress { status, acted: false, trouble: trouble(&observed), is_paid, stated };
-        let Some(action) = action else { return Ok(progress) };
+        let Some(action) = action.filter(is_wanted) else { return Ok(progress) };
         let step = act::Step { driver: self, guard: &guard, kept: &kept, observed: &observed };
         match step.act(&action).await? {
             act::Done::Yes => progress.acted = true,

@@ -126,6 +126,7 @@ codes! {
     RecordVersion = "record_version", "the version of the order is unknown", "update this library before signing";
     RecordSwapId = "record_swap_id", "the swap id does not follow from the record", "do not sign; report the service";
     RecordPaysLess = "record_pays_less", "the order pays out less than requested", "do not sign; ask for a new quote";
+    PaysTooLittle = "pays_too_little", "the order pays out less than the least that you accept", "do not sign; ask for a new quote";
     RecordPaysElsewhere = "record_pays_elsewhere", "the order pays out to another party", "do not sign; report the service";
     RecordOutlastsSource = "record_outlasts_source", "the destination can be refunded after the source: the solver could take both", "do not sign; report the service";
     RecordSolver = "record_solver", "the two legs do not belong to one pinned solver", "do not sign; report the service";
