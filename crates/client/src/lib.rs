@@ -38,5 +38,5 @@ pub use secret::{AppId, Secret};
 pub use status::{State, Status};
 pub use stored::StoredSwap;
 pub use track::{Pace, Progress, track};
-pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport};
+pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, is_safe};
 pub use url;

@@ -7,13 +7,13 @@ use countersign::json::Node;
 use countersign::{AssetId, Code, CreateOrder, GaslessSubmission, Refusal, U256};
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use url::{Host, Url};
+use url::Url;
 use zeroize::Zeroizing;
 
 use crate::affiliate;
 use crate::error::{Error, TransportError, TransportErrorKind};
 use crate::secret::{AppId, Secret};
-use crate::transport::{Method, Request};
+use crate::transport::{Method, Request, is_safe};
 
 const JSON: &str = "application/json";
 
@@ -202,17 +202,8 @@ impl Api {
     pub fn new(base: &str, app_id: Option<AppId>) -> Result<Self, Error> {
         let refuse = |why| Error::Transport(TransportError::new(TransportErrorKind::Insecure, why));
         let mut base = Url::parse(base).map_err(|_| refuse("the base address is not a URL"))?;
-        let loopback = match base.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
-        if base.scheme() != "https" && !(base.scheme() == "http" && loopback) {
-            return Err(refuse("the base address is neither https nor on this machine"));
-        }
-        if !base.username().is_empty() || base.password().is_some() || base.query().is_some() || base.fragment().is_some() {
-            return Err(refuse("the base address has a user, a query or a fragment"));
+        if !is_safe(&base) || base.query().is_some() {
+            return Err(refuse("the base address is https, or http to this machine, without user, query and fragment"));
         }
         let path = base.path().trim_end_matches('/').to_owned();
         base.set_path(&path);

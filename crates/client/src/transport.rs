@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use url::Url;
+use url::{Host, Url};
 use zeroize::Zeroizing;
 
 use crate::error::TransportError;
@@ -203,11 +203,46 @@ pub struct Request {
 }
 
 impl fmt::Debug for Request {
-    /// Writes the method and the path only: the query holds addresses, the headers the application id, the body perhaps a
-    /// secret.
+    /// Writes the method and the host only: a path or a query can hold addresses or the key of an account, the headers hold the
+    /// application id, the body perhaps a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Request({} {})", self.method, self.url.path())
+        write!(f, "Request({} {})", self.method, self.url.host_str().unwrap_or_default())
     }
+}
+
+impl Request {
+    /// Creates a request without headers and body.
+    #[must_use]
+    pub const fn new(method: Method, url: Url) -> Self {
+        Self { method, url, headers: Vec::new(), body: None }
+    }
+
+    /// Adds a header; its name in lower case.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, Zeroizing::new(value.to_owned())));
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn with_body(mut self, body: Vec<u8>) -> Self {
+        self.body = Some(Zeroizing::new(body));
+        self
+    }
+}
+
+/// Returns whether a request may be sent to an address: https, or http to this machine, without user, password or fragment.
+#[must_use]
+pub fn is_safe(url: &Url) -> bool {
+    let is_local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => return false,
+    };
+    let is_bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    is_bare && (url.scheme() == "https" || url.scheme() == "http" && is_local)
 }
 
 /// A response of the HTTP stack.

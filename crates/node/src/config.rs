@@ -1,0 +1,132 @@
+//! Which endpoints are asked, and how many must agree: `nodes.json`.
+
+use std::collections::BTreeMap;
+
+use countersign::json::{self, Node};
+use countersign::{Code, Refusal};
+
+use crate::endpoint::Endpoint;
+use crate::error::NodeError;
+
+/// The endpoints of one chain.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Endpoints {
+    /// In the order in which they are preferred.
+    pub all: Vec<Endpoint>,
+    /// How many must give the same answer: more than half of them.
+    pub quorum: u32,
+}
+
+impl Endpoints {
+    /// Takes endpoints of which more than half must agree.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::Endpoint`] if there is none.
+    pub fn new(all: Vec<Endpoint>) -> Result<Self, NodeError> {
+        let quorum = (count(&all) / 2).saturating_add(1);
+        Self { all, quorum }.checked()
+    }
+
+    /// Sets how many must agree.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::Endpoint`] if that is not more than half of them, so that two answers could both have enough, or more than there
+    /// are.
+    pub fn with_quorum(self, quorum: u32) -> Result<Self, NodeError> {
+        Self { quorum, ..self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, NodeError> {
+        let all = count(&self.all);
+        if all == 0 {
+            return Err(NodeError::Endpoint("a chain needs an endpoint"));
+        }
+        if self.quorum > all || self.quorum.saturating_mul(2) <= all {
+            return Err(NodeError::Endpoint("a quorum is more than half of the endpoints, and not more than there are"));
+        }
+        Ok(self)
+    }
+}
+
+fn count(endpoints: &[Endpoint]) -> u32 {
+    u32::try_from(endpoints.len()).unwrap_or(u32::MAX)
+}
+
+/// The endpoints of every chain, by the chain's name in asset ids.
+#[derive(Debug, Default)]
+pub struct NodeConfig {
+    pub(crate) chains: BTreeMap<String, Endpoints>,
+}
+
+impl NodeConfig {
+    /// Creates a configuration without endpoints.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the endpoints of a chain, in place of others.
+    #[must_use]
+    pub fn with(mut self, chain: impl Into<String>, endpoints: Endpoints) -> Self {
+        self.chains.insert(chain.into(), endpoints);
+        self
+    }
+
+    /// Reads `nodes.json`: an object with a member for each chain, an array of URLs or an object with `endpoints` and `quorum`.
+    ///
+    /// ```
+    /// let config = countersign_node::NodeConfig::from_json(
+    ///     br#"{"base": ["https://base.example/key"],
+    ///          "litecoin": {"endpoints": ["https://one.example/api", "rpc+http://user:word@127.0.0.1:9332"], "quorum": 2}}"#,
+    /// )?;
+    /// assert_eq!(config.names().collect::<Vec<_>>(), ["base", "litecoin"]);
+    /// assert!(!format!("{config:?}").contains("word"));
+    /// # Ok::<(), countersign::Refusal>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member that is malformed. It does not show an endpoint.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, Refusal> {
+        let value = json::parse(bytes)?;
+        let root = Node::root(&value, "");
+        let members = root.object()?;
+        let mut config = Self::default();
+        for chain in members.keys() {
+            let node = members.need(chain)?;
+            config.chains.insert(chain.to_owned(), read(&node)?);
+        }
+        Ok(config)
+    }
+
+    /// Returns the names of the chains.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.chains.keys().map(String::as_str)
+    }
+}
+
+fn read(node: &Node<'_, '_>) -> Result<Endpoints, Refusal> {
+    let Ok(members) = node.object() else { return read_all(node) };
+    members.only(&["endpoints", "quorum"])?;
+    let endpoints = read_all(&members.need("endpoints")?)?;
+    match members.get("quorum") {
+        Some(quorum) => {
+            endpoints.with_quorum(u32::try_from(quorum.integer()?).unwrap_or(u32::MAX)).map_err(|error| refuse(&quorum, &error))
+        }
+        None => Ok(endpoints),
+    }
+}
+
+fn read_all(node: &Node<'_, '_>) -> Result<Endpoints, Refusal> {
+    let read = |url: Node<'_, '_>| Endpoint::parse(url.secret()?).map_err(|error| refuse(&url, &error));
+    let all = node.array()?.map(read).collect::<Result<Vec<_>, _>>()?;
+    Endpoints::new(all).map_err(|error| refuse(node, &error))
+}
+
+/// Without the value: it may hold a key.
+fn refuse(node: &Node<'_, '_>, error: &NodeError) -> Refusal {
+    node.at().refuse(Code::WrongType).with_reason(error.to_string())
+}
