@@ -11,13 +11,14 @@ use zeroize::Zeroizing;
 
 use crate::input::{self, Failure, usage};
 
-const MEMBERS: [&str; 8] = ["app_id", "app_id_file", "base_url", "key_file", "owners", "policy", "registry", "state"];
+const MEMBERS: [&str; 10] =
+    ["app_id", "app_id_file", "base_url", "key_file", "nodes", "owners", "policy", "redeem_key_file", "registry", "state"];
 
 /// The members of the configuration file, all optional. Relative paths start at the file's directory; `~/` is the user's home.
 ///
 /// ```json
 /// {"base_url": "https://..", "app_id_file": "app-id.txt", "registry": "registry.json", "policy": "policy.json",
-///  "state": "~/swaps", "key_file": "key.txt", "owners": {"ethereum": "0x..", "bitcoin": "bc1.."}}
+///  "state": "~/swaps", "nodes": "nodes.json", "key_file": "key.txt", "owners": {"ethereum": "0x..", "bitcoin": "bc1.."}}
 /// ```
 #[derive(Default)]
 pub(crate) struct Config {
@@ -28,6 +29,10 @@ pub(crate) struct Config {
     pub(crate) policy: Option<PathBuf>,
     pub(crate) state: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
+    /// The key that sends redemptions on the destination chain.
+    pub(crate) redeem_key_file: Option<PathBuf>,
+    /// The endpoints of each chain.
+    pub(crate) nodes: Option<PathBuf>,
     /// The user's address on each chain, by the chain's name in asset ids.
     owners: BTreeMap<String, String>,
 }
@@ -63,6 +68,8 @@ impl Config {
             policy: path("policy")?,
             state: path("state")?,
             key_file: path("key_file")?,
+            redeem_key_file: path("redeem_key_file")?,
+            nodes: path("nodes")?,
             owners: members.get("owners").map(|node| owners(&node)).transpose()?.unwrap_or_default(),
         })
     }

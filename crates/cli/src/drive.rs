@@ -5,13 +5,14 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use countersign::json::{self, Node};
-use countersign::{Code, Family, Policy, Severity, U256, Verified, Warnings, text};
+use countersign::{Code, Family, Policy, RequestedLeg, Severity, U256, Unsigned, Verified, Warnings, recover, text};
 use countersign_client::driver::{
-    Driver, FundingReply, KeptTransaction, NoChains, Outcome, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable, Settlement,
+    Chains as _, Driver, FundingReply, KeptTransaction, Outcome, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable, Settlement,
     SignedFunding, Status, Store as _, TrustTheService, check_floor,
 };
 use countersign_client::status::State;
 use countersign_client::{Flow, Http, OrderId, Pace, StreamExt};
+use countersign_node::{Nodes, Speed};
 use countersign_store::Store;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -40,15 +41,37 @@ impl TrustFlags {
     }
 }
 
-/// The driver of the program: it has no connections to chains of its own.
-pub(crate) type Program<O> = Driver<Http, NoChains, Arc<Store>, O>;
+/// The driver of the program.
+pub(crate) type Program<O> = Driver<Http, Arc<Nodes<Http>>, Arc<Store>, O>;
 
-pub(crate) fn driver<O: Owner>(flow: Flow<Http>, store: &Arc<Store>, owner: O, pace: Pace, trust: Option<TrustTheService>) -> Program<O> {
-    Driver::new(flow, NoChains, Arc::clone(store), owner).with_pace(pace).with_relayer(trust.is_some()).with_trust(trust)
+pub(crate) fn driver<O: Owner>(
+    flow: Flow<Http>,
+    nodes: &Arc<Nodes<Http>>,
+    store: &Arc<Store>,
+    owner: O,
+    pace: Pace,
+    trust: Option<TrustTheService>,
+) -> Program<O> {
+    let driver = Driver::new(flow, Arc::clone(nodes), Arc::clone(store), owner);
+    driver.with_pace(pace).with_relayer(trust.is_some()).with_trust(trust)
+}
+
+/// What ends an order by the owner's own transaction.
+pub(crate) struct Ending {
+    pub(crate) key: Zeroizing<String>,
+    /// Who sends the transaction; on a Bitcoin-like chain where the coins go.
+    pub(crate) account: String,
 }
 
 /// The owner at a terminal, with a local key or none.
 pub(crate) struct Terminal {
+    pub(crate) nodes: Arc<Nodes<Http>>,
+    pub(crate) speed: Speed,
+    /// What refunds the source, and what redeems the destination.
+    pub(crate) refund: Option<Ending>,
+    pub(crate) redeem: Option<Ending>,
+    /// The owner's address on the source chain.
+    pub(crate) owner: String,
     /// The wallet context, as JSON.
     pub(crate) wallet: Option<Zeroizing<Vec<u8>>>,
     pub(crate) key: Option<Zeroizing<String>>,
@@ -67,6 +90,7 @@ pub(crate) struct Terminal {
 fn failed(failure: Failure) -> OwnerError {
     match failure {
         Failure::Refused(refusal) => refusal.into(),
+        Failure::Network { message, .. } => OwnerError::Unavailable(message),
         Failure::Held { code, message } => OwnerError::Failed { code, message },
         other => OwnerError::Failed { code: "not_signed", message: other.message() },
     }
@@ -74,29 +98,39 @@ fn failed(failure: Failure) -> OwnerError {
 
 impl Owner for Terminal {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
-        self.sign(order).map_err(failed)
+        self.sign(order).await.map_err(failed)
     }
 
-    async fn settle(&self, _: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
-        Ok(None)
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+        let ending = if task.purpose == Purpose::Refund { &self.refund } else { &self.redeem };
+        match ending {
+            Some(ending) if self.nodes.has(&task.leg.of(task.record).chain) => self.end(task, ending).await.map(Some).map_err(failed),
+            _ => Ok(None),
+        }
     }
 
-    fn can_redeem(&self, _: &str) -> bool {
-        false
+    fn can_redeem(&self, chain: &str) -> bool {
+        self.redeem.is_some() && self.nodes.has(chain)
     }
 }
 
 impl Terminal {
     /// Shows the order, asks, and signs.
-    fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
+    async fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
         check_floor(order, self.at_least)?;
+        let chain = source_chain(order);
+        let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
+        if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(&chain)) {
+            let unsigned = self.nodes.prepare(order, &chain, &self.owner, self.speed, &self.policy).await?;
+            return self.sign_prepared(unsigned, key, &chain);
+        }
         let Some(text) = wallet_context(order, self.wallet.clone()) else {
             show::summary_on_stderr(&order.summary(), order.warnings())?;
             return Ok(FundingReply::NotNow);
         };
         let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
         let wallet = Node::root(&wallet, "/wallet");
-        let mut unsigned = countersign_batch::prepare(order, wallet)?;
+        let unsigned = countersign_batch::prepare(order, wallet)?;
         let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
         let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
         let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
@@ -104,6 +138,10 @@ impl Terminal {
             let is_deposit = order.family() == Family::Bitcoin;
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
         };
+        self.sign_prepared(unsigned, key, &chain)
+    }
+
+    fn sign_prepared(&self, mut unsigned: Unsigned, key: &str, chain: &str) -> Result<FundingReply, Failure> {
         show::summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         if self.yes {
             self.check_warnings(unsigned.warnings())?
@@ -111,11 +149,24 @@ impl Terminal {
             confirm("sign this?")?
         }
         countersign_batch::sign(&mut unsigned, key)?;
-        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?, &source_chain(order));
+        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?, chain);
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();
         }
         Ok(FundingReply::Signed(funding))
+    }
+
+    /// Builds and signs a redemption or a refund with what its chain says.
+    async fn end(&self, task: &Settlement<'_>, ending: &Ending) -> Result<Vec<KeptTransaction>, Failure> {
+        let Settlement { leg, record, registry, .. } = task;
+        let recovery = match task.secret {
+            Some(secret) => recover::redeem(record, *leg, secret.expose(), registry)?,
+            None => recover::refund(record, *leg, registry)?,
+        };
+        let chain = &leg.of(record).chain;
+        let mut unsigned = self.nodes.prepare_recovery(&recovery, chain, &ending.account, self.speed, &self.policy).await?;
+        unsigned.sign(&ending.key)?;
+        Ok(KeptTransaction::all(&unsigned.finish().map_err(usage)?, chain))
     }
 
     /// With `--yes` nobody reads the warnings, so the policy must accept each of them.
@@ -239,13 +290,20 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
         if progress.acted {
             continue;
         }
-        if let Some(code) = stated_end(id, &progress, trusts, json)? {
+        let request = driver.store().load(id).map_err(usage)?;
+        let request = request.swap.request();
+        let is_seen = |leg: &RequestedLeg| driver.chains().has(leg.asset.chain());
+        let (source_is_seen, destination_is_seen) = (is_seen(&request.source), is_seen(&request.destination));
+        // What the chains show ends the order by itself.
+        if !(source_is_seen && destination_is_seen)
+            && let Some(code) = stated_end(id, &progress, trusts, json)?
+        {
             return Ok(code);
         }
         match &progress.status {
             Status::Ended { outcome } => return ended(id, &progress, *outcome, json),
             // Without a connection to the chains this is only what the service states.
-            Status::Lost => {
+            Status::Lost if !destination_is_seen => {
                 let message =
                     "the service states that the source is redeemed and the destination refunded: look at both chains. If it is not true";
                 return Err(Failure::Lost(format!("{message}, {again}")));
@@ -258,10 +316,11 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
             }
             Status::Refused { refusal } if !is_paid => return Err(Failure::Refused(refusal.clone())),
             Status::NeedsOwner { what } => return needs_owner(driver, id, &progress, *what, json),
-            Status::Waiting { code: "destination_unclear", .. } if !trusts && says_funded(&progress) => {
+            Status::Waiting { code: "destination_unclear", .. } if !trusts && !destination_is_seen && says_funded(&progress) => {
                 let message = format!(
                     "the service states that the solver has paid, but only the destination chain can prove it. Look there yourself, then run: \
-                     countersign redeem --self {id}; or give the secret to the service with --trust-the-service"
+                     countersign redeem --self {id}; or connect the chain with --node, or give the secret to the service with \
+                     --trust-the-service"
                 );
                 return Err(Failure::NeedsUser { code: "evidence_needed", message });
             }
@@ -382,12 +441,20 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
         let from = from.map(|time| format!("; possible from about {}", show::time(time))).unwrap_or_default();
         Err(Failure::Held { code: "not_refundable", message: format!("nothing was refunded: {reason}{from}") })
     };
+    let was_sent = || {
+        let kept = driver.store().load(id).map_err(usage)?;
+        Ok::<_, Failure>(kept.was_sent(Sendable::RefundRequest) || kept.was_sent(Sendable::Refund))
+    };
+    // A refund that was broadcast needs no service.
+    if progress.acted && matches!(progress.status, Status::Refunding) {
+        return Ok(());
+    }
     if let Some(trouble) = &progress.trouble {
         let message = format!("{}; try again, or take your funds back with: {by_self}", text::escape_untrusted(trouble));
         return Err(Failure::Network { code: "service_unavailable", message });
     }
     match &progress.status {
-        Status::Refunding if progress.acted || driver.store().load(id).map_err(usage)?.was_sent(Sendable::RefundRequest) => Ok(()),
+        Status::Refunding if was_sent()? => Ok(()),
         Status::Refunding => {
             let message = format!("the service did not take the request a moment ago; try again, or run: {by_self}");
             Err(Failure::Network { code: "service_unavailable", message })
@@ -405,13 +472,14 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
     }
 }
 
-/// Gives the secret of a kept order to the relayer, on the service's word that the destination is funded.
+/// Redeems a kept order: with the owner's own transaction where the destination is connected, else by giving the secret to the
+/// relayer on the service's word that the destination is funded.
 pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
     loop {
         let progress = driver.advance(id).await?;
         report_status(id, &progress);
         let kept = driver.store().load(id).map_err(usage)?;
-        if kept.was_sent(Sendable::Secret) {
+        if kept.was_sent(Sendable::Secret) || kept.was_sent(Sendable::Redemption) {
             return Ok(());
         }
         let not_redeemable =

@@ -2,18 +2,21 @@
 //! documents, without the service.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
 use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
-use countersign_client::driver::{KeptOrder, NoOwner};
-use countersign_client::{Action, Flow, OrderId, Pace};
+use countersign_client::driver::{Chains as _, KeptOrder};
+use countersign_client::{Action, Flow, Http, OrderId, Pace};
+use countersign_node::Nodes;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::drive::{self, TrustFlags};
+use crate::drive::{self, Terminal, TrustFlags};
 use crate::input::{Failure, KeyArgs, TrustArgs, configured_key, usage};
+use crate::nodes::{EndingArgs, NodeArgs};
 use crate::order::PaceArgs;
 use crate::recover::LegRecovery;
 use crate::state::Restored;
@@ -48,6 +51,10 @@ pub(crate) struct RefundArgs {
     trust: TrustArgs,
     #[command(flatten)]
     own: SelfArgs,
+    #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    ending: EndingArgs,
     /// The order's id.
     id: String,
 }
@@ -77,6 +84,10 @@ pub(crate) struct RedeemArgs {
     own: SelfArgs,
     #[command(flatten)]
     relying: TrustFlags,
+    #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    ending: EndingArgs,
     #[command(flatten)]
     pace: PaceArgs,
     /// Reads the secret from a file of 64 hex digits. By default it is the one that was kept when the order was created.
@@ -129,7 +140,7 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
         let recovery = LegRecovery::new(&kept.record, Leg::Source, None, registry)?.with_default_key(key);
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, || Ok(()), json);
     }
-    args.own.signing.check_unused()?;
+    args.own.signing.check_key_only()?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
     let state = args.state.open_existing()?;
     let kept = state.as_ref().map(|state| state.find(&id)).transpose()?.flatten();
@@ -138,11 +149,13 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
         let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
         return done(&id, "refund", answer.value.as_deref(), json);
     };
-    let (registry, policy) = match kept.pins {
-        Some(pins) => (pins.registry, pins.policy),
+    let (registry, policy) = match &kept.pins {
+        Some(pins) => (pins.registry.clone(), pins.policy.clone()),
         None => args.trust.read()?,
     };
-    let driver = drive::driver(Flow::new(client, registry, policy), &state.store, NoOwner, Pace::default(), None);
+    let nodes = Arc::new(args.nodes.connect(&registry)?);
+    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, json)?;
+    let driver = drive::driver(Flow::new(client, registry, policy), &nodes, &state.store, owner, Pace::default(), None);
     service::run(drive::refund(&driver, &id))?;
     show::progress(&format!("follow the refund with: countersign order watch {id}"));
     done(&id, "refund", None, json)
@@ -163,25 +176,61 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
         let leaving = || if kept.order.is_some() { state.write_secret_leaving(&kept.id) } else { Ok(()) };
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, leaving, json);
     }
-    args.own.signing.check_unused()?;
+    args.own.signing.check_key_only()?;
     if args.secret_file.is_some() {
         return Err(usage("--secret-file is only used with --self: the service gets nothing but the kept secret of this order"));
     }
     let id = OrderId::parse(&args.id)?;
-    let Some(trust) = args.relying.trust() else {
+    let kept = state.load(&id)?;
+    let nodes = Arc::new(args.nodes.connect(&registry)?);
+    let trust = args.relying.trust();
+    if trust.is_none() && !nodes.has(kept.swap.request().destination.asset.chain()) {
         let message = format!(
             "the program cannot look at the destination chain, and the service's word does not prove that it is funded: redeem with your own \
-             transaction (countersign redeem --self {id}), or pass --trust-the-service"
+             transaction (countersign redeem --self {id}), connect the chain with --node, or pass --trust-the-service"
         );
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
-    };
-    state.load(&id)?;
+    }
+    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, json)?;
     let flow = Flow::new(args.service.client()?, registry, policy);
-    let driver = drive::driver(flow, &state.store, NoOwner, args.pace.pace(), Some(trust));
+    let driver = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
     service::run(async {
         drive::release(&driver, &id).await?;
-        show::progress("the service has the secret; the redemption is followed until it is done");
-        drive::follow(&driver, &id, true, json).await
+        show::progress("the secret has left; the redemption is followed until it is done");
+        drive::follow(&driver, &id, trust.is_some(), json).await
+    })
+}
+
+/// The owner who ends an order and signs nothing else.
+#[expect(clippy::too_many_arguments, reason = "what two commands have in common")]
+fn ending_owner(
+    kept: &KeptOrder,
+    state: &state::State,
+    registry: &Registry,
+    policy: &Policy,
+    nodes: &Arc<Nodes<Http>>,
+    own: &SelfArgs,
+    ending: &EndingArgs,
+    json: bool,
+) -> Result<Terminal, Failure> {
+    let named = own.signing.key()?;
+    let key = if named.is_none() && nodes.names().next().is_some() { configured_key()? } else { named };
+    let (refund, redeem) = ending.read(kept, state, registry, key.as_ref())?;
+    Ok(Terminal {
+        nodes: Arc::clone(nodes),
+        speed: ending.speed(),
+        refund,
+        redeem,
+        owner: kept.swap.request().source.owner.clone().unwrap_or_default(),
+        wallet: None,
+        // An order is paid by `swap` alone.
+        key: None,
+        configured_key: None,
+        yes: false,
+        approved: false,
+        at_least: None,
+        policy: policy.clone(),
+        json,
     })
 }
 
@@ -264,7 +313,12 @@ impl Kept {
 }
 
 /// Returns the key that the rescue phrase gives for a leg, if it is the one that the order names: the user may have named another.
-fn derived_key(state: &state::State, leg: Leg, index: Option<u32>, named: Option<&str>) -> Result<Option<Zeroizing<String>>, Failure> {
+pub(crate) fn derived_key(
+    state: &state::State,
+    leg: Leg,
+    index: Option<u32>,
+    named: Option<&str>,
+) -> Result<Option<Zeroizing<String>>, Failure> {
     let (Some(index), Some(named)) = (index, named) else { return Ok(None) };
     let rescue = state.rescue()?;
     let key = if leg == Leg::Source { rescue.refund_key(index) } else { rescue.redeem_key(index) }.map_err(usage)?;

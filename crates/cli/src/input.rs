@@ -99,6 +99,7 @@ impl From<countersign_client::driver::DriveError> for Failure {
         match error {
             DriveError::Refused(refusal) | DriveError::Owner(OwnerError::Refused(refusal)) => Self::Refused(refusal),
             DriveError::Owner(OwnerError::Failed { code, message }) => Self::Held { code, message },
+            DriveError::Owner(OwnerError::Unavailable(message)) => Self::Network { code: "chain_unavailable", message },
             DriveError::Create(error) => Self::from(error),
             other => Self::Usage(chain(&other)),
         }
@@ -333,7 +334,7 @@ pub(crate) fn configured_key() -> Result<Option<Zeroizing<String>>, Failure> {
     Config::read()?.key_file.as_deref().map(key_from).transpose()
 }
 
-fn key_from(path: &Path) -> Result<Zeroizing<String>, Failure> {
+pub(crate) fn key_from(path: &Path) -> Result<Zeroizing<String>, Failure> {
     key_text(&read(path)?)
 }
 

@@ -14,6 +14,7 @@ mod files;
 mod finish;
 mod input;
 mod lists;
+mod nodes;
 mod order;
 mod orders;
 mod prepare;
@@ -71,7 +72,7 @@ const EXAMPLES: &str = "Examples:
   countersign orders
 
 Defaults come from a configuration file, ~/.config/countersign/config.json (on Windows %APPDATA%\\countersign\\config.json): base_url,
-app_id or app_id_file, registry, policy, state, key_file, and owners by chain. Arguments and environment variables come first.
+app_id or app_id_file, registry, policy, state, nodes, key_file, redeem_key_file, and owners by chain. Arguments and environment variables come first.
 
 Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read, 3 network or service (try again), 4 you have to do something
 first, 5 the funds are lost.";
@@ -126,6 +127,12 @@ enum Command {
     Redeem(Box<finish::RedeemArgs>),
     /// Computes, signs and submits an early refund of a Bitcoin-like order.
     InstantRefund(finish::InstantRefundArgs),
+    /// Asks the endpoints of chains.
+    #[command(subcommand)]
+    Node(nodes::Command),
+    /// Shows what an address holds of an asset, as its chain says.
+    #[command(after_help = nodes::BALANCE_EXAMPLES)]
+    Balance(nodes::BalanceArgs),
     /// Lists what an affiliate has earned.
     Earnings(service::ServiceArgs),
     /// Prepares or signs the calls that pay out what an affiliate has earned.
@@ -176,6 +183,8 @@ fn main() -> ExitCode {
         Command::Refund(args) => finish::refund(&args, cli.json),
         Command::Redeem(args) => finish::redeem(&args, cli.json),
         Command::InstantRefund(args) => finish::instant_refund(&args, cli.json),
+        Command::Node(command) => nodes::run(&command, cli.json),
+        Command::Balance(args) => nodes::balance(&args, cli.json),
         Command::Earnings(args) => affiliate::earnings(&args, cli.json),
         Command::Claim(args) => affiliate::claim(&args, cli.json),
         Command::Chains(args) => lists::chains(&args, cli.json),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use countersign::wire::{AffiliateFee, SwapRecord};
 use countersign::{AssetId, CreateOrder, Family, OrderRecord, Registry, RequestedLeg, U256, text};
@@ -14,6 +15,7 @@ use crate::amount::units;
 use crate::config::Config;
 use crate::drive::{self, TrustFlags};
 use crate::input::{self, Failure, TrustArgs, chain, usage};
+use crate::nodes::{self, NodeArgs};
 use crate::quote::asset;
 use crate::{OK, REFUSED, service, show, state};
 
@@ -130,7 +132,7 @@ impl Owned {
         request: CreateOrder,
         at_least: Option<U256>,
     ) -> Result<OrderId, Failure> {
-        let driver = drive::driver(flow.clone(), &state.store, NoOwner, Pace::default(), None);
+        let driver = drive::driver(flow.clone(), &nodes::none(flow.registry())?, &state.store, NoOwner, Pace::default(), None);
         driver.create(NewOrder { request, secret: self.secret, index: self.index, at_least }).await.map_err(|error| {
             Failure::from(error)
                 .with_advice("the order may exist, but nothing was paid: create a new one; an order that nobody pays costs nothing")
@@ -221,6 +223,8 @@ pub(crate) struct OneArgs {
     pace: PaceArgs,
     #[command(flatten)]
     relying: TrustFlags,
+    #[command(flatten)]
+    nodes: NodeArgs,
     /// The order's id.
     id: String,
 }
@@ -444,9 +448,10 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
 fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
     let One { flow, id, kept, state } = args.open()?;
     let pace = args.pace.pace();
+    let nodes = Arc::new(args.nodes.connect(flow.registry())?);
     service::run(async {
         if kept.is_some() {
-            let driver = drive::driver(flow, &state.store, NoOwner, pace, args.relying.trust());
+            let driver = drive::driver(flow, &nodes, &state.store, NoOwner, pace, args.relying.trust());
             return drive::follow(&driver, &id, args.relying.trust().is_some(), json).await;
         }
         // The request is not known, so that the record cannot be verified.

@@ -285,13 +285,18 @@ impl SigningArgs {
         serde_json::to_vec(&serde_json::json!({ "funding": funding, "to": to, "fee_rate": fee_rate })).map(Zeroizing::new).map_err(usage)
     }
 
-    /// Requires that none of these arguments is given: only transactions that are built here need them.
-    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+    /// Requires that nothing but a key is given: the rest is for transactions that are built offline.
+    pub(crate) fn check_key_only(&self) -> Result<(), Failure> {
         let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some();
-        if is_bitcoin || self.wallet.wallet.is_some() || self.key.is_named() || !self.signatures.is_empty() {
-            return Err(usage("a wallet context, a key or a signature is only used with --self"));
+        if is_bitcoin || self.wallet.wallet.is_some() || !self.signatures.is_empty() {
+            return Err(usage("a wallet context, a fee or a signature is only used with --self"));
         }
         Ok(())
+    }
+
+    /// Reads the key.
+    pub(crate) fn key(&self) -> Result<Option<Zeroizing<String>>, Failure> {
+        self.key.read()
     }
 }
 

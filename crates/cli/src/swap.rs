@@ -11,6 +11,7 @@ use crate::accepted::Accepted;
 use crate::amount::units;
 use crate::drive::{self, Program, Terminal, TrustFlags};
 use crate::input::{Failure, KeyArgs, TrustArgs, WalletArgs, chain, configured_key, usage};
+use crate::nodes::{EndingArgs, NodeArgs};
 use crate::order::{AskArgs, PaceArgs, SecretArgs, need};
 use crate::quote::asset;
 use crate::{OK, service, show, state};
@@ -19,12 +20,15 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
       --to bitcoin:btc --to-owner bc1... --wallet wallet.json --key-file key.txt
   countersign swap --from ethereum:usdc --amount '1.5 usdc' --to bitcoin:btc --wallet wallet.json   # the rest from the configuration file
+  countersign swap --from base:usdc --amount '1.5 usdc' --to litecoin:ltc --key-file key.txt \\
+      --node base=https://base.example --node litecoin=https://litecoin.example/api
   countersign swap ... --dry-run                      # quotes and checks, creates and signs nothing
   countersign swap --registry registry.json --resume 4784d9c7...   # continues where an earlier run ended
 
-The program is not connected to any chain, and the service's word about the destination does not release the secret: once you have
-seen the solver's payment on chain, redeem with `countersign redeem --self`, or pass --trust-the-service if you take the service's word.
-Without a gasless path the signed transactions are printed for you to broadcast.
+With endpoints of both chains (--node, --nodes) the program pays, looks at the solver's payment, redeems and refunds by itself; a wallet
+context is not needed, and the service may be gone. Without them the service's word about the destination does not release the secret:
+once you have seen the solver's payment on chain, redeem with `countersign redeem --self`, or pass --trust-the-service if you take the
+service's word; without a gasless path the signed transactions are printed for you to broadcast.
 
 Secrets, and your keys on Bitcoin-like chains, are derived from a rescue phrase that is made at first use and shown once.
 
@@ -73,6 +77,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     relying: TrustFlags,
     #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    ending: EndingArgs,
+    #[command(flatten)]
     pace: PaceArgs,
 }
 
@@ -94,7 +102,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     // A file that cannot be read is an error before an order is created.
     let (wallet, key) = (args.wallet.read()?, args.key.read()?);
     // Without a wallet context only a deposit address can be prepared, which another wallet pays.
-    let configured_key = if wallet.is_some() { configured_key()? } else { None };
+    let nodes = Arc::new(args.nodes.connect(flow.registry())?);
+    let configured_key = if wallet.is_some() || nodes.names().next().is_some() { configured_key()? } else { None };
     service::run(async {
         let id = match &args.resume {
             Some(id) => OrderId::parse(id)?,
@@ -107,11 +116,27 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {
             return Err(usage(drive::SECRET_MISSING));
         }
-        let owner =
-            Terminal { wallet, key, configured_key, yes: args.yes, approved: args.approved, at_least, policy: flow.policy().clone(), json };
+        let own = key.as_ref().or(configured_key.as_ref());
+        let (refund, redeem) = args.ending.read(&kept, &state, flow.registry(), own)?;
+        let owner = Terminal {
+            nodes: Arc::clone(&nodes),
+            speed: args.ending.speed(),
+            refund,
+            redeem,
+            owner: kept.swap.request().source.owner.clone().unwrap_or_default(),
+            wallet,
+            key,
+            configured_key,
+            yes: args.yes,
+            approved: args.approved,
+            at_least,
+            policy: flow.policy().clone(),
+            json,
+        };
         let trust = args.relying.trust();
         let is_elsewhere = args.secret.is_for_others();
-        let driver: Program<_> = drive::driver(flow, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
+        let driver: Program<_> =
+            drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
         // The approval of a self-funded order is broadcast together with its payment.
         let is_approved = args.approved && kept.is_gasless() && !kept.was_sent(Sendable::Funding);
         if args.paid || is_approved {

@@ -8,6 +8,7 @@ mod error;
 #[cfg(feature = "evm")]
 pub mod evm;
 mod nodes;
+mod prepare;
 mod quorum;
 
 pub use config::{Endpoints, NodeConfig};

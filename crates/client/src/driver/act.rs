@@ -5,7 +5,7 @@ use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, U2
 use super::decide::Action;
 use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store};
 use super::observe::{Observed, RecordView, Release, judge};
-use super::parties::{ChainError, Chains, FundingReply, Owner, Settlement};
+use super::parties::{ChainError, Chains, FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};
 use crate::error::Error;
 use crate::request::Action as Call;
@@ -38,6 +38,13 @@ pub(super) struct Step<'s, T, C, S: Store, O> {
 impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     /// Does one step.
     pub(super) async fn act(&self, action: &Action) -> Result<Done, DriveError> {
+        match self.carry_out(action).await {
+            Err(DriveError::Owner(OwnerError::Unavailable(why))) => Ok(Done::Later(why)),
+            done => done,
+        }
+    }
+
+    async fn carry_out(&self, action: &Action) -> Result<Done, DriveError> {
         match action {
             Action::Sign => self.sign().await,
             Action::Pay => self.pay().await,

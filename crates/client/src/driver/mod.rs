@@ -213,6 +213,12 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         &self.flow
     }
 
+    /// Returns the connections to chains.
+    #[must_use]
+    pub const fn chains(&self) -> &C {
+        &self.chains
+    }
+
     /// Returns the store.
     #[must_use]
     pub const fn store(&self) -> &S {

@@ -97,6 +97,9 @@ pub enum OwnerError {
     /// The wallet refuses.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// Something that the owner's side needs did not answer: it is asked again.
+    #[error("{0}")]
+    Unavailable(String),
     /// The signer failed, or the owner said no.
     #[error("{message}")]
     Failed {

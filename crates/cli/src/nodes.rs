@@ -1,0 +1,327 @@
+//! `countersign node check`, `countersign balance`, and the connections to chains that other commands use.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, text};
+use countersign_client::driver::KeptOrder;
+use countersign_client::{Http, Timeouts};
+use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, Speed};
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::config::Config;
+use crate::drive::Ending;
+use crate::finish::derived_key;
+use crate::input::{Failure, RegistryArgs, chain, key_from, read, usage};
+use crate::quote::asset;
+use crate::state::State;
+use crate::{NETWORK, OK, service, show};
+
+pub(crate) const CHECK_EXAMPLES: &str = "Examples:
+  countersign node check --registry registry.json --nodes nodes.json
+  countersign node check --registry registry.json --node base=https://base.example/key --node litecoin=https://litecoin.example/api
+
+nodes.json has a member for each chain, named as in asset ids: an array of URLs, or an object with `endpoints` and `quorum`, the number
+of endpoints that must give the same answer (more than half of them).
+  {\"base\": [\"https://one.example/key\", \"https://two.example\", \"https://three.example\"],
+   \"litecoin\": {\"endpoints\": [\"https://litecoin.example/api\", \"rpc+http://user:password@127.0.0.1:9332\"], \"quorum\": 2}}
+EVM endpoints speak JSON-RPC. Bitcoin-like chains are read through an Esplora server, or with `rpc+` through a node's own RPC.";
+
+pub(crate) const BALANCE_EXAMPLES: &str = "Examples:
+  countersign balance base:usdc 0x... --registry registry.json --nodes nodes.json
+  countersign balance litecoin:ltc ltc1q... --registry registry.json --node litecoin=https://litecoin.example/api";
+
+/// The connections to chains.
+#[derive(clap::Args)]
+pub(crate) struct NodeArgs {
+    /// The endpoints of each chain. By default those of the configuration file.
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_NODES")]
+    nodes: Option<PathBuf>,
+    /// An endpoint of a chain, in place of those of the file. Can be given several times. Other users of this machine see
+    /// arguments, so a URL with a key belongs into the file.
+    #[arg(long, value_name = "CHAIN=URL")]
+    node: Vec<String>,
+}
+
+impl NodeArgs {
+    /// Connects the chains that have endpoints. Nothing is sent yet.
+    pub(crate) fn connect(&self, registry: &Registry) -> Result<Nodes<Http>, Failure> {
+        let path = match &self.nodes {
+            Some(path) => Some(path.clone()),
+            None => Config::read()?.nodes,
+        };
+        let config = match path {
+            Some(path) => NodeConfig::from_json(&read(&path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))?,
+            None => NodeConfig::new(),
+        };
+        self.with(config, registry)
+    }
+
+    fn with(&self, mut config: NodeConfig, registry: &Registry) -> Result<Nodes<Http>, Failure> {
+        let mut named: std::collections::BTreeMap<&str, Vec<Endpoint>> = std::collections::BTreeMap::new();
+        for text in &self.node {
+            let (chain, url) = text.split_once('=').ok_or_else(|| usage("an endpoint has the form CHAIN=URL"))?;
+            named.entry(chain).or_default().push(Endpoint::parse(url)?);
+        }
+        for (chain, endpoints) in named {
+            config = config.with(chain, Endpoints::new(endpoints)?);
+        }
+        let timeouts = Timeouts { connect: Duration::from_secs(10), call: Duration::from_secs(20) };
+        let http = Http::new(timeouts).map_err(countersign_client::Error::from)?;
+        let nodes = Nodes::new(http, config, registry);
+        for name in nodes.unknown() {
+            show::progress(&format!("{}: not a chain of the registry, so its endpoints are not used", text::escape_untrusted(name)));
+        }
+        Ok(nodes)
+    }
+}
+
+/// No connection to any chain.
+pub(crate) fn none(registry: &Registry) -> Result<Arc<Nodes<Http>>, Failure> {
+    let args = NodeArgs { nodes: None, node: Vec::new() };
+    args.with(NodeConfig::new(), registry).map(Arc::new)
+}
+
+impl From<NodeError> for Failure {
+    fn from(error: NodeError) -> Self {
+        match error {
+            NodeError::Refused(refusal) => Self::Refused(refusal),
+            NodeError::Endpoint(_) | NodeError::NotConnected(_) => usage(error),
+            rejected @ NodeError::Rejected { .. } => Self::Held { code: "transaction_rejected", message: rejected.to_string() },
+            other => Self::Network { code: other.code(), message: chain(&other) },
+        }
+    }
+}
+
+/// How soon the program's transactions should be mined.
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+pub(crate) enum SpeedArg {
+    Slow,
+    #[default]
+    Normal,
+    Fast,
+}
+
+impl From<SpeedArg> for Speed {
+    fn from(speed: SpeedArg) -> Self {
+        match speed {
+            SpeedArg::Slow => Self::Slow,
+            SpeedArg::Normal => Self::Normal,
+            SpeedArg::Fast => Self::Fast,
+        }
+    }
+}
+
+/// What ends an order by the owner's own transactions.
+#[derive(clap::Args)]
+pub(crate) struct EndingArgs {
+    /// Reads the key that sends the redemption on the destination chain. By default it is that of the configuration file, or the key
+    /// that pays, if both chains have keys of the same kind; on Bitcoin-like chains one from the rescue phrase.
+    #[arg(long, value_name = "FILE")]
+    redeem_key_file: Option<PathBuf>,
+    /// How soon the transactions should be mined.
+    #[arg(long, value_enum, default_value = "normal")]
+    speed: SpeedArg,
+}
+
+impl EndingArgs {
+    pub(crate) fn speed(&self) -> Speed {
+        self.speed.into()
+    }
+
+    /// Returns what refunds the source and what redeems the destination, where there is a key for it.
+    pub(crate) fn read(
+        &self,
+        kept: &KeptOrder,
+        state: &State,
+        registry: &Registry,
+        own: Option<&Zeroizing<String>>,
+    ) -> Result<(Option<Ending>, Option<Ending>), Failure> {
+        let request = kept.swap.request();
+        let families = [&request.source, &request.destination].map(|leg| registry.family(leg.asset.chain()).ok());
+        let path = match &self.redeem_key_file {
+            Some(path) => Some(path.clone()),
+            None => Config::read()?.redeem_key_file,
+        };
+        let redeems = match path {
+            Some(path) => Some(key_from(&path)?),
+            None => own.filter(|_| families[0] == families[1]).cloned(),
+        };
+        let ending = |leg: Leg, requested: &RequestedLeg, key: Option<&Zeroizing<String>>| -> Result<Option<Ending>, Failure> {
+            let family = registry.family(requested.asset.chain()).ok();
+            if family == Some(Family::Bitcoin) {
+                let key = derived_key(state, leg, kept.index, requested.delegate.as_deref())?;
+                return Ok(key.zip(requested.owner.clone()).map(|(key, account)| Ending { key, account }));
+            }
+            let (Some(Family::Evm), Some(key)) = (family, key) else { return Ok(None) };
+            let account = countersign::evm::Key::parse(key).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?.address();
+            Ok(Some(Ending { key: key.clone(), account: account.to_string() }))
+        };
+        Ok((ending(Leg::Source, &request.source, own)?, ending(Leg::Destination, &request.destination, redeems.as_ref())?))
+    }
+}
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Asks each endpoint for its chain and its newest block.
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    registry: RegistryArgs,
+    #[command(flatten)]
+    nodes: NodeArgs,
+}
+
+/// One endpoint, as it answered.
+#[derive(Serialize)]
+struct Checked {
+    chain: String,
+    endpoint: String,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    height: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// Seconds since the newest block was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_age: Option<u64>,
+    milliseconds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    ok: bool,
+    endpoints: &'a [Checked],
+    warnings: &'a [String],
+}
+
+fn pinned(registry: &RegistryArgs) -> Result<Registry, Failure> {
+    registry.read()?.ok_or_else(|| usage("no registry: name the pinned one with --registry"))
+}
+
+pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
+    let Command::Check(args) = command;
+    let nodes = args.nodes.connect(&pinned(&args.registry)?)?;
+    let (mut checked, mut warnings) = (Vec::new(), Vec::new());
+    service::run(async {
+        for name in nodes.names() {
+            let Some(endpoints) = nodes.endpoints(name) else { continue };
+            if endpoints.all.len() == 1 {
+                warnings.push(format!("{name}: one endpoint, so nothing contradicts a lie of it"));
+            }
+            for (index, endpoint) in endpoints.all.iter().enumerate() {
+                let start = Instant::now();
+                let answer = nodes.head(name, index).await;
+                checked.push(Checked::new(name, endpoint.host(), answer, start.elapsed()));
+            }
+            let (heights, needed) = (checked.iter().filter(|one| one.chain == name && one.ok).count(), endpoints.quorum);
+            if u32::try_from(heights).unwrap_or(u32::MAX) < needed {
+                warnings.push(format!("{name}: {heights} endpoints answer, and {needed} must agree"));
+            }
+        }
+        Ok(())
+    })?;
+    if checked.is_empty() {
+        return Err(usage("no endpoint: name them with --node, --nodes, or nodes in the configuration file"));
+    }
+    let ok = checked.iter().all(|one| one.ok);
+    if json {
+        show::json(&Report { ok, endpoints: &checked, warnings: &warnings })?;
+    } else {
+        for one in &checked {
+            let text = match (&one.error, one.height, one.head_age) {
+                (None, Some(height), Some(age)) => {
+                    format!("{}: block {height}, {age} s old; answered in {} ms", one.endpoint, one.milliseconds)
+                }
+                (error, ..) => error.clone().unwrap_or_default(),
+            };
+            show::field(&one.chain, &text)?;
+        }
+        for warning in &warnings {
+            show::field("warning", warning)?;
+        }
+    }
+    Ok(if ok { OK } else { NETWORK })
+}
+
+impl Checked {
+    fn new(chain: &str, endpoint: &str, answer: Result<Head, NodeError>, took: Duration) -> Self {
+        let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let (chain, endpoint) = (chain.to_owned(), endpoint.to_owned());
+        match answer {
+            Ok(head) => {
+                let age = Some(show::now().saturating_sub(head.time));
+                Self {
+                    chain,
+                    endpoint,
+                    ok: true,
+                    height: Some(head.height),
+                    hash: Some(head.hash),
+                    head_age: age,
+                    milliseconds,
+                    error: None,
+                }
+            }
+            Err(error) => {
+                let error = Some(error.to_string());
+                Self { chain, endpoint, ok: false, height: None, hash: None, head_age: None, milliseconds, error }
+            }
+        }
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct BalanceArgs {
+    #[command(flatten)]
+    registry: RegistryArgs,
+    #[command(flatten)]
+    nodes: NodeArgs,
+    /// The asset, `<chain>:<symbol>`.
+    asset: String,
+    /// Whose balance.
+    owner: String,
+}
+
+#[derive(Serialize)]
+struct Balance<'a> {
+    ok: bool,
+    asset: &'a str,
+    owner: &'a str,
+    base_units: String,
+    amount: String,
+}
+
+/// Prints what an address holds of a pinned asset.
+pub(crate) fn balance(args: &BalanceArgs, json: bool) -> Result<u8, Failure> {
+    let registry = pinned(&args.registry)?;
+    let id = asset(&args.asset)?;
+    let pinned = registry.asset(id.as_str()).ok_or_else(|| usage(format_args!("{id} is not pinned")))?;
+    let nodes = args.nodes.connect(&registry)?;
+    let name = id.chain();
+    let base_units = service::run(async {
+        Ok(match pinned.chain.family() {
+            Family::Evm => {
+                let parse = |text: &str| countersign::evm::address::parse(text).map_err(usage);
+                let token = pinned.token.as_ref().map(|token| parse(&token.text)).transpose()?;
+                nodes.evm(name)?.balance(parse(&args.owner)?, token).await?
+            }
+            Family::Bitcoin => nodes.bitcoin(name)?.balance(&args.owner).await?,
+            _ => return Err(NodeError::NotConnected(name.to_owned()).into()),
+        })
+    })?;
+    let amount = pinned.amount(base_units).to_string();
+    if json {
+        show::json(&Balance { ok: true, asset: id.as_str(), owner: &args.owner, base_units: base_units.to_string(), amount })?;
+    } else {
+        show::field("balance", &amount)?;
+    }
+    Ok(OK)
+}
