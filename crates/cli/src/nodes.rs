@@ -309,7 +309,7 @@ pub(crate) fn balance(args: &BalanceArgs, json: bool) -> Result<u8, Failure> {
     let base_units = service::run(async {
         Ok(match pinned.chain.family() {
             Family::Evm => {
-                let parse = |text: &str| countersign::evm::address::parse(text).map_err(usage);
+                let parse = |text: &str| countersign::evm::address::parse(text).map_err(|code| Failure::Refused(Refusal::new(code, "/owner")));
                 let token = pinned.token.as_ref().map(|token| parse(&token.text)).transpose()?;
                 nodes.evm(name)?.balance(parse(&args.owner)?, token).await?
             }

@@ -15,10 +15,19 @@ pub(crate) const CODEC: AddressCodec =
 ///
 /// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other text.
 pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
-    match parse_evm(node.text()?) {
+    parse(node.text()?).map_err(|code| node.refuse(code))
+}
+
+/// Parses an address.
+///
+/// # Errors
+///
+/// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other text.
+pub fn parse(text: &str) -> Result<Address, Code> {
+    match parse_evm(text) {
         Ok(bytes) => Ok(bytes.into()),
-        Err(AddressError::Checksum) => Err(node.refuse(Code::AddressChecksum)),
-        Err(_) => Err(node.refuse(Code::AddressMalformed)),
+        Err(AddressError::Checksum) => Err(Code::AddressChecksum),
+        Err(_) => Err(Code::AddressMalformed),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Preparing what was verified with what its chain says that a wallet must know: nonce, fees, allowance, coins.
 
 use countersign::recover::Recovery;
-use countersign::{Policy, Unsigned, Verified};
+use countersign::{Policy, Refusal, Unsigned, Verified};
 use countersign_client::Transport;
 
 use crate::error::NodeError;
@@ -73,7 +73,7 @@ impl<T: Transport> Nodes<T> {
         match recovery {
             #[cfg(feature = "evm")]
             Recovery::Evm(recovery) => {
-                let sender = countersign::evm::address::parse(account)?;
+                let sender = countersign::evm::address::parse(account).map_err(|error| Refusal::new(error, "/sender"))?;
                 let calls = self.evm(chain)?.calls(sender, speed, policy).await?;
                 Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?.into())
             }
