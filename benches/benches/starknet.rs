@@ -6,6 +6,9 @@ use std::hint::black_box;
 use countersign::Registry;
 use countersign::starknet::Starknet;
 use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use pathfinder_crypto::MontFelt;
+use pathfinder_crypto::hash::PoseidonHasher;
+use pathfinder_crypto::signature::ecdsa_sign_k;
 use serde_json::Value;
 use starknet_core::types::typed_data::TypedData;
 use starknet_crypto::{Felt, poseidon_hash_many, rfc6979_generate_k, sign};
@@ -14,7 +17,8 @@ const CASES: &str = include_str!("../../fixtures/accept/starknet.jsonl");
 
 const GROUP: &str = "starknet";
 const SIGNATURE: &str = "starknet-crypto signature";
-const FLOOR: &str = "starknet-crypto, the two hashes alone";
+const LIBRARY: &str = "pathfinder-crypto signature";
+const FLOOR: &str = "pathfinder-crypto, the two hashes alone";
 const PEER: &str = "peer, serde_json, general SNIP-12 and starknet-crypto hashes";
 
 fn main() {
@@ -34,7 +38,9 @@ fn main() {
     // No implementation on this library can take less.
     let body: Value = serde_json::from_str(&response).expect("JSON");
     let calldata = calldata(&body["result"]);
-    group.bench_function(FLOOR, |b| b.iter(|| [transaction_hash(black_box(&calldata), owner), message_hash(black_box(&calldata), owner)]));
+    group.bench_function(FLOOR, |b| {
+        b.iter(|| [transaction_hash(black_box(&calldata), owner, poseidon), message_hash(black_box(&calldata), owner)])
+    });
 
     let (key, hash) = (Felt::from(7_u64), by_hand(&response, owner)[0]);
     group.bench_function(SIGNATURE, |b| {
@@ -43,9 +49,13 @@ fn main() {
             sign(&key, &hash, &k).expect("signature")
         })
     });
+    let nonce = rfc6979_generate_k(&hash, &key, None);
+    let [key, hash, nonce] = [key, hash, nonce].map(|felt| pathfinder_crypto::Felt::from_be_bytes(felt.to_bytes_be()).expect("a felt"));
+    // Without the nonce, which the family computes itself.
+    group.bench_function(LIBRARY, |b| b.iter(|| ecdsa_sign_k(black_box(key), hash, nonce).expect("signature")));
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[FLOOR, PEER, SIGNATURE]].concat());
+    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[FLOOR, PEER, LIBRARY, SIGNATURE]].concat());
 }
 
 fn felt(value: &Value) -> Felt {
@@ -57,7 +67,7 @@ fn by_hand(response: &str, sender: Felt) -> [Felt; 2] {
     let body: Value = serde_json::from_str(response).expect("JSON");
     let result = &body["result"];
     let typed_data: TypedData = serde_json::from_value(result["typed_data"].clone()).expect("typed data");
-    [transaction_hash(&calldata(result), sender), typed_data.message_hash(sender).expect("a hash")]
+    [transaction_hash(&calldata(result), sender, |felts| poseidon_hash_many(felts)), typed_data.message_hash(sender).expect("a hash")]
 }
 
 fn calldata(result: &Value) -> Vec<Felt> {
@@ -70,15 +80,21 @@ fn calldata(result: &Value) -> Vec<Felt> {
     calldata
 }
 
-fn transaction_hash(calldata: &[Felt], sender: Felt) -> Felt {
-    let [nothing, calldata] = [&[][..], calldata].map(poseidon_hash_many);
-    let fees = poseidon_hash_many(&[Felt::ZERO, Felt::from(1_u64), Felt::from(2_u64), Felt::from(3_u64)]);
+/// By the library that the Starknet family hashes with.
+fn poseidon(felts: &[Felt]) -> Felt {
+    let hash = felts.iter().fold(PoseidonHasher::new(), |hasher, felt| hasher.chain(MontFelt::from_raw(felt.to_raw_reversed())));
+    Felt::from_bytes_be(&hash.finish().to_be_bytes())
+}
+
+fn transaction_hash(calldata: &[Felt], sender: Felt, poseidon: fn(&[Felt]) -> Felt) -> Felt {
+    let [nothing, calldata] = [&[][..], calldata].map(poseidon);
+    let fees = poseidon(&[Felt::ZERO, Felt::from(1_u64), Felt::from(2_u64), Felt::from(3_u64)]);
     let (chain, invoke) = (Felt::from_bytes_be_slice(b"SN_MAIN"), Felt::from_bytes_be_slice(b"invoke"));
-    poseidon_hash_many(&[invoke, Felt::THREE, sender, fees, nothing, chain, Felt::ONE, Felt::ZERO, nothing, calldata])
+    poseidon(&[invoke, Felt::THREE, sender, fees, nothing, chain, Felt::ONE, Felt::ZERO, nothing, calldata])
 }
 
 /// As many felts as domain, amount, secret hash, struct and message have, whatever they are.
 fn message_hash(felts: &[Felt], sender: Felt) -> Felt {
-    let [domain, amount, words, message] = [5, 3, 8, 5].map(|len| poseidon_hash_many(&felts[..len]));
-    poseidon_hash_many(&[domain, sender, amount + words, message])
+    let [domain, amount, words, message] = [5, 3, 8, 5].map(|len| poseidon(&felts[..len]));
+    poseidon(&[domain, sender, amount + words, message])
 }

@@ -5,7 +5,8 @@
 
 use ruint::aliases::U256;
 use sha2::{Digest, Sha256};
-use starknet_crypto::{Felt, poseidon_hash_many};
+use starknet_types_core::felt::Felt;
+use starknet_types_core::hash::{Poseidon, StarkHash};
 
 /// Which fields an EVM swap id binds: the `version` of the order record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,7 +94,7 @@ pub fn starknet(chain_id: &str, swap: &SwapIdInput<'_>) -> Option<[u8; 32]> {
         Felt::from_bytes_be(&word(high)),
     ];
     felts.extend(swap.secret_hash.chunks(4).map(|chunk| Felt::from_bytes_be(&word(chunk))));
-    Some(poseidon_hash_many(&felts).to_bytes_be())
+    Some(Poseidon::hash_array(&felts).to_bytes_be())
 }
 
 /// Solana: SHA-256 of chain id, secret hash and initiator. Binds neither amount nor redeemer.

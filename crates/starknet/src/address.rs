@@ -1,7 +1,7 @@
 //! Starknet addresses: felts, in any number of digits. `0x1`, `0x01` and 64 digits are one address.
 
 use countersign_core::{Account, Family};
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::felt;
 

@@ -7,7 +7,7 @@ use countersign_core::json::{self, Members, Node};
 use countersign_core::{ApprovalStep, Code, Refusal};
 use serde::Serialize;
 use serde::ser::Serializer;
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::felt::{self, HexFelt, HexFelts};
 use crate::htlc;

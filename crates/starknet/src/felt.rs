@@ -8,7 +8,7 @@ use countersign_core::chains::digits;
 use countersign_core::json::{Node, Value};
 use countersign_core::{Code, ParseError, Refusal, U256, number};
 use serde::{Serialize, Serializer};
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 /// Parses `0x` and 1 to 64 hex digits below the prime; leading zeros are ignored.
 ///

@@ -1,7 +1,7 @@
 //! How an order is funded: the wallet's choice, made before nonce and fees are asked for.
 
 use countersign_core::{ApprovalStep, Code, Refusal};
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::message::Message;
 use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBounds};

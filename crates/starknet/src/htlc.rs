@@ -4,7 +4,7 @@
 
 use countersign_core::json::{At, Node};
 use countersign_core::{ByteCoverage, Code, Refusal, SecretHash, Topic, U256};
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::felt;
 

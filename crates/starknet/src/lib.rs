@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod curve;
 pub mod external;
 pub mod felt;
 mod funding;
@@ -25,10 +26,10 @@ pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsig
 pub use signature::ExternalSignature;
 #[cfg(feature = "starknet-rs")]
 pub use starknet_core;
-pub use starknet_crypto;
-pub use starknet_crypto::Felt;
 #[cfg(feature = "starknet-signer")]
 pub use starknet_signers;
+pub use starknet_types_core;
+pub use starknet_types_core::felt::Felt;
 pub use transaction::{
     Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBound, ResourceBounds, TransactionHashes,
 };

@@ -12,8 +12,9 @@ use std::fmt;
 use countersign_core::json::{At, Node};
 use countersign_core::{Asset, Code, Refusal, check_declared_type};
 use serde_json::{Value as Json, json};
-use starknet_crypto::{Felt, poseidon_hash_many};
+use starknet_types_core::felt::Felt;
 
+use crate::curve::poseidon;
 use crate::felt;
 use crate::htlc::{self, Initiate};
 
@@ -70,7 +71,7 @@ impl Domain {
     /// Returns the Poseidon hash of type hash, name, version, chain id and revision 1.
     #[must_use]
     pub fn hash(&self) -> Felt {
-        poseidon_hash_many(&[DOMAIN_TYPE_HASH, self.name, self.version, self.chain_id, Felt::ONE])
+        poseidon(&[DOMAIN_TYPE_HASH, self.name, self.version, self.chain_id, Felt::ONE])
     }
 }
 
@@ -122,7 +123,7 @@ pub struct Hashes {
 impl Hashes {
     fn new(signer: Felt, domain_hash: Felt, struct_hash: Felt) -> Self {
         let mut hashes = Self { signer, domain_hash, struct_hash, message_hash: Felt::ZERO };
-        hashes.message_hash = poseidon_hash_many(&hashes.preimage());
+        hashes.message_hash = poseidon(&hashes.preimage());
         hashes
     }
 
@@ -184,15 +185,13 @@ impl Message {
     pub fn struct_hash(&self) -> Felt {
         let terms = &self.terms;
         let [low, high] = felt::halves(terms.amount);
-        let amount = poseidon_hash_many(&[U256_TYPE_HASH, low, high]);
+        let amount = poseidon(&[U256_TYPE_HASH, low, high]);
         let words: Vec<Felt> = htlc::words(&terms.secret_hash.0).collect();
-        let secret_hash = poseidon_hash_many(&words);
+        let secret_hash = poseidon(&words);
         let timelock = Felt::from(terms.timelock);
         match self.contract {
-            None => poseidon_hash_many(&[INITIATE_TYPE_HASH, terms.redeemer, amount, timelock, secret_hash]),
-            Some(contract) => {
-                poseidon_hash_many(&[INITIATE_FOR_CONTRACT_TYPE_HASH, terms.redeemer, amount, timelock, secret_hash, contract])
-            }
+            None => poseidon(&[INITIATE_TYPE_HASH, terms.redeemer, amount, timelock, secret_hash]),
+            Some(contract) => poseidon(&[INITIATE_FOR_CONTRACT_TYPE_HASH, terms.redeemer, amount, timelock, secret_hash, contract]),
         }
     }
 

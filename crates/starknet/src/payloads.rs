@@ -3,7 +3,7 @@
 use countersign_core::family::{Signable, Signed};
 use countersign_core::{Code, GaslessSubmission, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Warnings};
 use serde_json::Value as Json;
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::felt;
 use crate::key::Key;

@@ -8,7 +8,7 @@ use std::fmt;
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings};
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::funding::Execution;
 use crate::payloads::Unsigned;

@@ -3,10 +3,9 @@
 use std::str::FromStr;
 
 use countersign_core::{Code, Refusal};
-use starknet_crypto::Felt;
-use starknet_types_core::curve::{AffinePoint, ProjectivePoint};
+use starknet_types_core::felt::Felt;
 
-use crate::felt;
+use crate::{curve, felt};
 
 /// Fewest felts that an account's signature has: r and s.
 const MIN_FELTS: usize = 2;
@@ -53,12 +52,6 @@ impl From<[Felt; 2]> for ExternalSignature {
     }
 }
 
-impl From<starknet_crypto::Signature> for ExternalSignature {
-    fn from(signature: starknet_crypto::Signature) -> Self {
-        [signature.r, signature.s].into()
-    }
-}
-
 impl FromStr for ExternalSignature {
     type Err = Refusal;
 
@@ -79,24 +72,9 @@ impl FromStr for ExternalSignature {
 ///
 /// [`Code::SignatureMismatch`].
 pub(crate) fn prove(public_key: &Felt, hash: &Felt, pair: [&Felt; 2]) -> Result<(), Refusal> {
-    if is_valid(public_key, hash, pair) {
+    if curve::is_valid(public_key, hash, pair) {
         return Ok(());
     }
     let expected = format!("a signature of public key {public_key:#x} over {hash:#x}");
     Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected))
-}
-
-#[expect(clippy::arithmetic_side_effects, reason = "multiples of points")]
-fn is_valid(public_key: &Felt, hash: &Felt, [r, s]: [&Felt; 2]) -> bool {
-    // The curve library adds hash/s * G and r/s * Q and panics where the sum is the point at infinity. That happens where
-    // hash * G and r * Q are the same but for the sign, which the key's owner can bring about.
-    let Some(point) = AffinePoint::new_from_x(public_key, false) else { return false };
-    let x = |point: AffinePoint, by: &Felt| {
-        let point = ProjectivePoint::try_from(point).ok()?;
-        (&point * *by).to_affine().ok().map(|point| point.x())
-    };
-    match (x(AffinePoint::generator(), hash), x(point, r)) {
-        (Some(hashed), Some(keyed)) if hashed != keyed => starknet_crypto::verify(public_key, hash, r, s).unwrap_or(false),
-        _ => false,
-    }
 }

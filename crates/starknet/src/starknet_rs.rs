@@ -1,9 +1,16 @@
 //! Conversions to and from the types of starknet-rs, whose felts are ours.
 
 use countersign_core::{Code, Refusal};
-use starknet_core::types as rs;
+use starknet_core::{crypto, types as rs};
 
+use crate::signature::ExternalSignature;
 use crate::transaction::{Call, DataAvailabilityMode, InvokeTransaction, ResourceBound, ResourceBounds};
+
+impl From<crypto::Signature> for ExternalSignature {
+    fn from(signature: crypto::Signature) -> Self {
+        [signature.r, signature.s].into()
+    }
+}
 
 impl From<Call> for rs::Call {
     fn from(Call { to, selector, calldata }: Call) -> Self {

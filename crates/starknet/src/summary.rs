@@ -1,7 +1,7 @@
 //! The summary's lines on a deposit and its payloads, and the felts that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number};
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::address;
 use crate::htlc::Approve;

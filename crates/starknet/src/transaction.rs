@@ -6,8 +6,9 @@
 use countersign_core::U256;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
-use starknet_crypto::{Felt, poseidon_hash_many};
+use starknet_types_core::felt::Felt;
 
+use crate::curve::poseidon;
 use crate::felt::{HexFelt, HexFelts};
 
 /// `invoke`
@@ -246,14 +247,14 @@ impl InvokeTransaction {
             bounds.l2_gas.packed(*b"\0\0L2_GAS"),
             bounds.l1_data_gas.packed(*b"\0L1_DATA"),
         ];
-        let (fee_hash, calldata_hash) = (poseidon_hash_many(&fees), poseidon_hash_many(&self.calldata));
+        let (fee_hash, calldata_hash) = (poseidon(&fees), poseidon(&self.calldata));
         let mut hashes = TransactionHashes { fee_hash, calldata_hash, tx_hash: Felt::ZERO };
-        hashes.tx_hash = poseidon_hash_many(&self.preimage(chain_id, &hashes));
+        hashes.tx_hash = poseidon(&self.preimage(chain_id, &hashes));
         hashes
     }
 
     fn preimage(&self, chain_id: Felt, hashes: &TransactionHashes) -> [Felt; 10] {
-        let data = |felts: &[Felt]| if felts.is_empty() { HASH_OF_NOTHING } else { poseidon_hash_many(felts) };
+        let data = |felts: &[Felt]| if felts.is_empty() { HASH_OF_NOTHING } else { poseidon(felts) };
         let modes = (self.nonce_data_availability_mode.bits() << 32) | self.fee_data_availability_mode.bits();
         [
             INVOKE,

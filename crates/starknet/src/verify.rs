@@ -6,7 +6,7 @@ use countersign_core::report::settled_by_approval;
 use countersign_core::{
     ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, Summary, SwapTerms, U256, Warnings, family,
 };
-use starknet_crypto::Felt;
+use starknet_types_core::felt::Felt;
 
 use crate::funding::FundingPath;
 use crate::htlc::{self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate};

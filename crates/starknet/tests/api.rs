@@ -2,7 +2,7 @@
 
 use countersign_starknet::{
     Execution, ExternalSignature, Felt, FundingPath, Invoke, InvokeTransaction, Key, Payload, SignedOrder, UnsignedOrder, VerifiedOrder,
-    starknet_crypto,
+    starknet_types_core,
 };
 
 const fn crosses_threads<T: Send + Sync>() {}
@@ -16,6 +16,7 @@ fn states_and_keys_cross_threads() {
 }
 
 #[test]
-fn felts_are_those_of_the_curve_library() {
-    assert_eq!(starknet_crypto::get_public_key(&Felt::ONE), starknet_crypto::get_public_key(&starknet_crypto::Felt::ONE));
+fn felts_are_those_of_starknet_rs() {
+    assert_eq!(Felt::ONE, starknet_types_core::felt::Felt::ONE);
+    assert_eq!(starknet_crypto::get_public_key(&Felt::ONE), Key::parse("0x1").expect("a key").public_key());
 }

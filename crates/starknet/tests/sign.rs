@@ -9,13 +9,13 @@
 )]
 
 use countersign_core::{Code, Policy, Refusal, Registry, RequestId, Role, Scheme, U256};
-use countersign_starknet::starknet_crypto::poseidon_hash_many;
 use countersign_starknet::{Felt, Gasless, Key, Payload, SignedOrder, Starknet, UnsignedOrder, felt};
 use countersign_testkit::{
     Case, TestResult, artefacts as written, asset_index, attach as attach_json, fixture, key, outcome, outcome_under, registry_with,
     verified, verified_under, wallet,
 };
 use serde_json::{Value as Json, json};
+use starknet_crypto::poseidon_hash_many;
 
 /// The wallet names its public key.
 const CASE: &str = "starknet-public-key";

@@ -3,8 +3,9 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 
 use countersign_core::{Code, Role};
+use countersign_starknet::starknet_core::crypto::Signature;
 use countersign_starknet::starknet_core::types::{BroadcastedInvokeTransactionV3, Call, InvokeTransactionV3};
-use countersign_starknet::{ApprovalStep, Felt, InvokeTransaction, Starknet};
+use countersign_starknet::{ApprovalStep, ExternalSignature, Felt, InvokeTransaction, Starknet};
 use countersign_testkit::{TestResult, fixture, key, verified, wallet};
 
 /// Every member of the transaction has a value of its own.
@@ -35,4 +36,10 @@ fn calls_and_transactions_convert_and_match() -> TestResult {
     let refusal = InvokeTransaction::try_from(query).expect_err("a simulation");
     assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/version"));
     Ok(())
+}
+
+#[test]
+fn signatures_convert() {
+    let signature = Signature { r: Felt::ONE, s: Felt::TWO };
+    assert_eq!(ExternalSignature::from(signature).felts(), [Felt::ONE, Felt::TWO]);
 }

@@ -1,0 +1,63 @@
+//! The steps that are counted, of the fullest response of each family: the cases of the benches.
+
+use std::hint::black_box;
+use std::mem;
+
+use countersign::bitcoin::Bitcoin;
+use countersign::evm::Evm;
+use countersign::json::{self, Node};
+use countersign::solana::Solana;
+use countersign::starknet::Starknet;
+use countersign::sui::Sui;
+use countersign::tron::Tron;
+use countersign::{CreateOrder, Policy, Proposal, Registry};
+use countersign_batch::JsonFamily;
+use serde_json::Value;
+
+/// How often the steps are taken for one count.
+pub(crate) const TIMES: u32 = 10;
+
+pub(crate) const ROWS: [&str; 7] = ["evm", "tron", "starknet", "solana native", "solana gasless", "sui", "bitcoin"];
+
+const REGISTRY: &str = include_str!("../../../fixtures/registry.json");
+
+macro_rules! fixtures {
+    ($family:literal) => {
+        include_str!(concat!("../../../fixtures/accept/", $family, ".jsonl"))
+    };
+}
+
+/// Takes the steps of a row once, and then `times` times. The first time fills what is kept with the registry.
+pub(crate) fn run(row: &str, times: u32) -> Result<(), String> {
+    match row {
+        "evm" => take::<Evm>(fixtures!("evm"), "evm-token-approval-unlimited", times),
+        "tron" => take::<Tron>(fixtures!("tron"), "tron-token-approval-unlimited", times),
+        "starknet" => take::<Starknet>(fixtures!("starknet"), "starknet-approval-unlimited", times),
+        "solana native" => take::<Solana>(fixtures!("solana"), "solana-native-legacy", times),
+        "solana gasless" => take::<Solana>(fixtures!("solana"), "solana-token-legacy", times),
+        "sui" => take::<Sui>(fixtures!("sui"), "sui-native", times),
+        "bitcoin" => take::<Bitcoin>(fixtures!("bitcoin"), "bitcoin-coins-without-record", times),
+        _ => return Err(format!("{row}: no such row")),
+    }
+    Ok(())
+}
+
+/// As a wallet that embeds one family: the registry is loaded, the request and the wallet's nonce, fees and coins are values.
+fn take<F: JsonFamily>(lines: &str, id: &str, times: u32) {
+    let (registry, policy) = (Registry::from_json(REGISTRY.as_bytes()).expect("fixture"), Policy::default());
+    let mut cases = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a fixture is JSON"));
+    let case = cases.find(|case| case["id"] == id).expect(id);
+    let [request, response, wallet] = ["request", "response", "wallet"].map(|member| case[member].to_string());
+    let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
+    let wallet = json::parse(wallet.as_bytes()).expect("JSON");
+    // As many in every run, so that making them is no part of the difference. The rest is not dropped: a step drops its own.
+    let wallets: Vec<_> =
+        (0..=TIMES.max(times)).map(|_| F::read_wallet(Node::root(&wallet, "/wallet")).expect("a wallet context")).collect();
+    let mut wallets = wallets.into_iter();
+    for wallet in wallets.by_ref().take(times as usize + 1) {
+        let proposal = Proposal::new(&request, black_box(response.as_bytes()));
+        let order = countersign::verify_as::<F>(proposal, &registry, &policy).expect("verify");
+        drop(black_box(order.prepare(wallet).expect("prepare")));
+    }
+    mem::forget(wallets);
+}

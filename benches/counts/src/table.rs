@@ -1,0 +1,103 @@
+//! The counts that are kept in a file, and their comparison.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A count may differ from the file's by one part in so many.
+const TOLERANCE: u64 = 20;
+
+/// What one parse, verify and prepare costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counts {
+    pub(crate) instructions: u64,
+    pub(crate) allocations: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The counts of every row, and what made them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    pub(crate) compiler: String,
+    pub(crate) target: String,
+    pub(crate) rows: BTreeMap<String, Counts>,
+}
+
+impl Table {
+    pub(crate) fn from_json(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a table is JSON") + "\n"
+    }
+
+    /// Returns a line for each count that differs from this table's by more than 5 %, in either direction.
+    pub(crate) fn differences(&self, actual: &Self) -> Vec<String> {
+        let mut differences = Vec::new();
+        for row in self.rows.keys().chain(actual.rows.keys().filter(|row| !self.rows.contains_key(*row))) {
+            let (Some(kept), Some(actual)) = (self.rows.get(row), actual.rows.get(row)) else {
+                differences.push(format!("{row}: only in one of the tables"));
+                continue;
+            };
+            for (what, kept, actual) in [
+                ("instructions", kept.instructions, actual.instructions),
+                ("allocations", kept.allocations, actual.allocations),
+                ("bytes", kept.bytes, actual.bytes),
+            ] {
+                if kept.abs_diff(actual).saturating_mul(TOLERANCE) > kept {
+                    differences.push(format!("{row}: {actual} {what}, the file has {kept}"));
+                }
+            }
+        }
+        differences
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(counts: Counts) -> Table {
+        Table { compiler: "rustc".to_owned(), target: "here".to_owned(), rows: [("evm".to_owned(), counts)].into() }
+    }
+
+    const KEPT: Counts = Counts { instructions: 100_000, allocations: 100, bytes: 10_000 };
+
+    #[test]
+    fn up_to_five_per_cent_is_no_difference() {
+        for actual in [
+            KEPT,
+            Counts { instructions: 105_000, allocations: 105, bytes: 10_500 },
+            Counts { instructions: 95_000, allocations: 95, bytes: 9_500 },
+        ] {
+            assert_eq!(table(KEPT).differences(&table(actual)), [""; 0], "{actual:?}");
+        }
+    }
+
+    #[test]
+    fn six_per_cent_is_a_difference() {
+        for (actual, line) in [
+            (Counts { instructions: 106_000, ..KEPT }, "evm: 106000 instructions, the file has 100000"),
+            (Counts { instructions: 94_000, ..KEPT }, "evm: 94000 instructions, the file has 100000"),
+            (Counts { allocations: 106, ..KEPT }, "evm: 106 allocations, the file has 100"),
+            (Counts { bytes: 10_600, ..KEPT }, "evm: 10600 bytes, the file has 10000"),
+        ] {
+            assert_eq!(table(KEPT).differences(&table(actual)), [line]);
+        }
+    }
+
+    #[test]
+    fn a_missing_row_is_a_difference() {
+        let empty = Table { rows: BTreeMap::new(), ..table(KEPT) };
+        assert_eq!(empty.differences(&table(KEPT)).len(), 1);
+        assert_eq!(table(KEPT).differences(&empty).len(), 1);
+    }
+
+    #[test]
+    fn a_table_reads_back() {
+        assert_eq!(Table::from_json(&table(KEPT).to_json()), Ok(table(KEPT)));
+    }
+}

@@ -1,0 +1,37 @@
+//! By starknet-crypto, which builds everywhere.
+
+use starknet_crypto::poseidon_hash_many;
+use starknet_types_core::curve::{AffinePoint, ProjectivePoint};
+use starknet_types_core::felt::Felt;
+
+/// Returns the x coordinate of a secret's point.
+pub(crate) fn public_key(secret: &[u8; 32]) -> Option<Felt> {
+    Some(starknet_crypto::get_public_key(&Felt::from_bytes_be(secret)))
+}
+
+/// Signs with the nonce `k`; `None` if it gives no signature.
+pub(super) fn sign_with(secret: &[u8; 32], hash: &Felt, k: &[u8; 32]) -> Option<[Felt; 2]> {
+    let signature = starknet_crypto::sign(&Felt::from_bytes_be(secret), hash, &Felt::from_bytes_be(k)).ok()?;
+    Some([signature.r, signature.s])
+}
+
+/// Whether r and s are a signature of the hash.
+#[expect(clippy::arithmetic_side_effects, reason = "multiples of points")]
+pub(crate) fn is_valid(public_key: &Felt, hash: &Felt, [r, s]: [&Felt; 2]) -> bool {
+    // The library adds hash/s * G and r/s * Q and panics where the sum is the point at infinity. That happens where
+    // hash * G and r * Q are the same but for the sign, which the key's owner can bring about.
+    let Some(point) = AffinePoint::new_from_x(public_key, false) else { return false };
+    let x = |point: AffinePoint, by: &Felt| {
+        let point = ProjectivePoint::try_from(point).ok()?;
+        (&point * *by).to_affine().ok().map(|point| point.x())
+    };
+    match (x(AffinePoint::generator(), hash), x(point, r)) {
+        (Some(hashed), Some(keyed)) if hashed != keyed => starknet_crypto::verify(public_key, hash, r, s).unwrap_or(false),
+        _ => false,
+    }
+}
+
+/// Returns the Poseidon hash of felts.
+pub(crate) fn poseidon(felts: &[Felt]) -> Felt {
+    poseidon_hash_many(felts)
+}
