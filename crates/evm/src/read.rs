@@ -30,7 +30,7 @@ sol! {
         function orders(bytes32 orderId);
         function token();
         function version();
-        function eip712Domain();
+        function eip712Domain() returns (bytes1 fields, string name, string version, uint256 chainId, address verifyingContract, bytes32 salt, uint256[] extensions);
         function balanceOf(address owner);
         function allowance(address owner, address spender);
 
@@ -202,6 +202,9 @@ pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear>
         }
         (REDEEMED, [order_id, secret_hash], data) => {
             let (secret,) = Views::Redeemed::abi_decode_data_validate(data).map_err(|_| malformed)?;
+            if data != (secret.clone(),).abi_encode_params() {
+                return Err(malformed);
+            }
             let secret: [u8; 32] = secret.as_ref().try_into().map_err(|_| Unclear("the secret does not have 32 bytes"))?;
             if SecretHash::of(&secret) != SecretHash(secret_hash.0) {
                 return Err(Unclear("the secret does not hash to the secret hash"));
@@ -261,9 +264,35 @@ pub fn address(answer: &[u8]) -> Result<Address, Unclear> {
 ///
 /// # Errors
 ///
-/// [`Unclear`] unless it is the canonical encoding of a string.
+/// [`Unclear`] unless it is the encoding of a string.
 pub fn text(answer: &[u8]) -> Result<String, Unclear> {
     String::abi_decode_validate(answer).map_err(|_| Unclear("the answer is not a string"))
+}
+
+/// The EIP-712 domain that a contract names (ERC-5267).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Domain {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// EIP-155 chain id.
+    pub chain_id: U256,
+    /// The contract that verifies signatures.
+    pub verifying_contract: Address,
+}
+
+/// Decodes the answer of `eip712Domain()`.
+///
+/// # Errors
+///
+/// [`Unclear`] unless it is the encoding of a domain.
+pub fn domain(answer: &[u8]) -> Result<Domain, Unclear> {
+    let domain =
+        Views::eip712DomainCall::abi_decode_returns_validate(answer).map_err(|_| Unclear("the answer is not an EIP-712 domain"))?;
+    let (chain_id, verifying_contract) = (domain.chainId, domain.verifyingContract);
+    Ok(Domain { name: domain.name, version: domain.version, chain_id, verifying_contract })
 }
 
 /// Returns the calldata of `orders(bytes32)`.

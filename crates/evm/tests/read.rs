@@ -94,7 +94,8 @@ fn refuses_every_other_layout() {
 }
 
 fn redeemed(secret: &[u8]) -> Vec<u8> {
-    let mut data = words([number(32), number(secret.len().try_into().unwrap()), U256::ZERO, U256::ZERO, U256::ZERO, U256::ZERO])[..64].to_vec();
+    let mut data =
+        words([number(32), number(secret.len().try_into().unwrap()), U256::ZERO, U256::ZERO, U256::ZERO, U256::ZERO])[..64].to_vec();
     data.extend_from_slice(secret);
     data.resize(data.len().next_multiple_of(32), 0);
     data
