@@ -247,6 +247,10 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::SecretWrong, "recovery: crates/evm/tests/recover.rs"),
     (Code::SignatureMissing, "the typed API alone: crates/evm/tests/sign.rs"),
     (Code::TransactionMismatch, "external wallets: crates/evm/tests/external.rs"),
+    (Code::GasPriceTooHigh, "what a node says: crates/node/tests/evm_wallet.rs"),
+    (Code::AllowanceTooLow, "what a node says: crates/node/tests/evm_wallet.rs"),
+    (Code::SimulationReverted, "what a node says: crates/node/tests/evm_wallet.rs"),
+    (Code::SimulationDiffers, "what a node says: crates/node/tests/evm_wallet.rs"),
     (Code::Internal, "no input is known that gives it; properties.rs looks for one"),
 ];
 

@@ -7,6 +7,7 @@ pub mod claim;
 pub mod external;
 pub mod htlc;
 pub mod message;
+pub mod read;
 pub mod recover;
 mod summary;
 pub mod transaction;

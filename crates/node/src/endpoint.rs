@@ -176,6 +176,7 @@ impl<T: Transport> Caller<'_, T> {
     }
 
     /// Reads a path below the endpoint.
+    #[allow(dead_code, reason = "only index servers are read by path, and a build can be without their family")]
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
         self.send(&self.request(Method::Get, path)).await
     }

@@ -41,7 +41,7 @@ sol! {
         error InvalidSignature(address initiator);
         error TokenCallFailed();
 
-        event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount);
+        event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
         event InitiatedWithData(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount, bytes destinationData);
         event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
         event Refunded(bytes32 indexed orderId);
@@ -54,7 +54,7 @@ sol! {
         function redeem(bytes32 orderId, bytes secret) external;
         function refund(bytes32 orderId) external;
 
-        function orders(bytes32 orderId) external view returns (address initiator, address redeemer, uint256 initiatedAt, uint256 timelock, uint256 amount, bytes32 secretHash, uint256 closedAt);
+        function orders(bytes32 orderId) external view returns (address initiator, address redeemer, uint256 initiatedAt, uint256 timelock, uint256 amount, uint256 fulfilledAt);
         function token() external view returns (address);
         function version() external view returns (string);
         function domainSeparator() external view returns (bytes32);

@@ -84,8 +84,7 @@ impl Case {
             initiatedAt: U256::from(START),
             timelock: terms.timelock,
             amount,
-            secretHash: terms.secret_hash,
-            closedAt: U256::ZERO,
+            fulfilledAt: U256::ZERO,
         };
         let destination_data = terms.destination_data.unwrap_or_default();
         Ok(Some(Self { id, signed, owner, chain_id, htlc, token, version, entry, destination_data, record }))

@@ -215,6 +215,12 @@ codes! {
     InstantRefundMismatch = "instant_refund_mismatch", "the presigned instant refund is not that of this HTLC", "do not rely on it; refund after the timelock";
     SighashMismatch = "sighash_mismatch", "the hash to sign is not that of the owner's own instant refund", "do not sign; report the service";
 
+    // ---- what a node says before anything is signed
+    GasPriceTooHigh = "gas_price_too_high", "the price of gas is above the policy's", "wait until gas is cheaper, or raise the limit of the policy deliberately";
+    AllowanceTooLow = "allowance_too_low", "the contract may not take as many tokens as the order locks", "sign the approval as well";
+    SimulationReverted = "simulation_reverted", "the transaction would fail on the chain", "do not sign; check balance, allowance and whether the order is funded already";
+    SimulationDiffers = "simulation_differs", "the transaction would move something other than what was verified", "do not sign; check which token and contract are pinned";
+
     // ---- warnings
     AddressOnTrust = "address_on_trust", "the deposit address could not be checked: nothing shows which keys it is made of", "fetch the order record and verify again before paying";
     RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: you cannot refund without the service", "send your own x-only key as source delegate";

@@ -42,6 +42,8 @@ pub struct Policy {
     pub bitcoin_timelock: u64,
     /// Highest EVM gas limit of one call.
     pub evm_gas_limit: u64,
+    /// Highest price of EVM gas, gwei: what a transaction may pay in all for one unit.
+    pub evm_gas_price: u64,
     /// Highest Tron fee limit of one call, sun.
     pub tron_fee_limit: u64,
     /// Highest Bitcoin or Litecoin fee rate, sat/vB.
@@ -69,7 +71,7 @@ pub struct Policy {
 }
 
 /// The fields of a policy file.
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
     "evm_timelock",
     "tron_timelock",
     "starknet_timelock",
@@ -77,6 +79,7 @@ const FIELDS: [&str; 18] = [
     "sui_timelock",
     "bitcoin_timelock",
     "evm_gas_limit",
+    "evm_gas_price",
     "tron_fee_limit",
     "bitcoin_fee_rate",
     "solana_compute_unit_price",
@@ -100,6 +103,7 @@ impl Default for Policy {
             sui_timelock: 604_800_000,
             bitcoin_timelock: 576,
             evm_gas_limit: 30_000_000,
+            evm_gas_price: 1_000,
             tron_fee_limit: 15_000_000_000,
             bitcoin_fee_rate: 1_000,
             solana_compute_unit_price: None,
@@ -139,6 +143,7 @@ impl Policy {
         number(&members, "sui_timelock", &mut policy.sui_timelock)?;
         number(&members, "bitcoin_timelock", &mut policy.bitcoin_timelock)?;
         number(&members, "evm_gas_limit", &mut policy.evm_gas_limit)?;
+        number(&members, "evm_gas_price", &mut policy.evm_gas_price)?;
         number(&members, "tron_fee_limit", &mut policy.tron_fee_limit)?;
         number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
         let allowed = |key| members.get(key).map(|node| node.integer()).transpose();
@@ -254,7 +259,7 @@ impl Serialize for Policy {
         };
         let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
         let names = |codes: &BTreeSet<Code>| codes.iter().map(|code| code.name()).collect::<Vec<_>>();
-        let mut map = serializer.serialize_struct("Policy", 18)?;
+        let mut map = serializer.serialize_struct("Policy", 19)?;
         map.serialize_field("evm_timelock", &self.evm_timelock)?;
         map.serialize_field("tron_timelock", &self.tron_timelock)?;
         map.serialize_field("starknet_timelock", &self.starknet_timelock)?;
@@ -262,6 +267,7 @@ impl Serialize for Policy {
         map.serialize_field("sui_timelock", &self.sui_timelock)?;
         map.serialize_field("bitcoin_timelock", &self.bitcoin_timelock)?;
         map.serialize_field("evm_gas_limit", &self.evm_gas_limit)?;
+        map.serialize_field("evm_gas_price", &self.evm_gas_price)?;
         map.serialize_field("tron_fee_limit", &self.tron_fee_limit)?;
         map.serialize_field("bitcoin_fee_rate", &self.bitcoin_fee_rate)?;
         map.serialize_field("solana_compute_unit_price", &self.solana_compute_unit_price)?;

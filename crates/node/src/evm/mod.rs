@@ -1,46 +1,137 @@
-//! EVM chains.
+//! EVM chains, by JSON-RPC.
+//!
+//! An endpoint is asked for its chain id before anything else. Reads of an order are made at the hash of one block, so that all
+//! parts of an answer belong together, and take three requests.
 
-use countersign::{HtlcState, HtlcTerms, SeenAt};
+mod block;
+mod contract;
+mod htlc;
+mod preflight;
+mod proof;
+mod send;
+mod wallet;
+
+use countersign::chains::Network;
+use countersign::evm::alloy_primitives::{Address, B256, hex};
+use countersign::evm::read::{self, Unclear};
+use countersign::json::Node;
+use countersign::{Code, Refusal};
 use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
+use serde_json::{Value, json};
 
-use crate::endpoint::Caller;
+pub use contract::{ContractDescription, Domain};
+pub use preflight::Preflight;
+pub use send::Receipt;
+
+use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
+use block::{Block, LATEST};
+
+/// How many blocks an endpoint's newest block may go back: a reorganisation, or a neighbour behind the same address.
+const MAX_STEP_BACK: u64 = 16;
+/// Most bytes of the answer of a call: every one that is read has a few words.
+const MAX_ANSWER: usize = 4 * 1024;
 
 /// A connected EVM chain.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct EvmChain<'n, T> {
     connection: Connection<'n, T>,
+    chain_id: u64,
 }
+
+impl<T> Clone for EvmChain<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for EvmChain<'_, T> {}
 
 impl<'n, T: Transport> EvmChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {
-        Ok(Self { connection })
+        match connection.network {
+            Network::Evm(chain_id) => Ok(Self { connection, chain_id: *chain_id }),
+            _ => Err(NodeError::NotConnected(connection.name.to_owned())),
+        }
+    }
+
+    /// Requires that an endpoint serves the pinned chain.
+    async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
+        let calls = [Call::new("eth_chainId", json!([]))];
+        let ask = || caller.rpc(&calls, |results| Ok(first(results)?.hex_number()?.to_string()));
+        caller.identify(&self.chain_id.to_string(), ask).await
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        let _ = caller;
-        Err(NodeError::NotConnected(self.connection.name.to_owned()))
+        self.identify(caller).await?;
+        let block = caller.rpc(&[block::by_tag(LATEST)], |results| Block::read(&first(results)?)).await?;
+        let block = self.latest(caller, block)?;
+        Ok(Head::new(block.number, block.hash.to_string(), block.time))
     }
 
-    /// Reads the state of one HTLC from every endpoint.
-    ///
-    /// # Errors
-    ///
-    /// [`NodeError`]; a failed read tells nothing.
-    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        let _ = terms;
-        Err(NodeError::NotConnected(self.connection.name.to_owned()))
+    /// Requires that there is a newest block, and that it did not go back.
+    fn latest(&self, caller: Caller<'n, T>, block: Option<Block>) -> Result<Block, NodeError> {
+        let block = block.ok_or_else(|| caller.malformed(Refusal::new(Code::MissingField, "/result").with_expected("a block")))?;
+        caller.check_height(block.number, MAX_STEP_BACK)?;
+        Ok(block)
     }
+}
 
-    /// Broadcasts a signed transaction. One that the chain knows already counts as accepted.
-    ///
-    /// # Errors
-    ///
-    /// [`NodeError::Rejected`] if the chain refuses it; any other [`NodeError`] if nothing tells whether it arrived.
-    pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        let _ = transaction;
-        Err(NodeError::NotConnected(self.connection.name.to_owned()))
+/// Returns an `eth_call` at a block.
+fn call(to: Address, data: &[u8], block: &Value) -> Call {
+    Call::new("eth_call", json!([{"to": to, "data": hex::encode_prefixed(data)}, block]))
+}
+
+/// Names a block by its hash, and requires that the chain still has it (EIP-1898).
+fn at(hash: B256) -> Value {
+    json!({"blockHash": hash, "requireCanonical": true})
+}
+
+/// Returns the first of the results; there is one for each call.
+fn first<'r, 'v>(results: &[Node<'r, 'v>]) -> Result<Node<'r, 'v>, Refusal> {
+    nth(results, 0)
+}
+
+fn nth<'r, 'v>(results: &[Node<'r, 'v>], index: usize) -> Result<Node<'r, 'v>, Refusal> {
+    results.get(index).copied().ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
+}
+
+/// Reads a number of at most 64 bits.
+fn quantity(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+/// Reads a price of at most 128 bits, in wei.
+fn price(node: &Node<'_, '_>) -> Result<u128, Refusal> {
+    u128::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+fn hash(node: &Node<'_, '_>) -> Result<B256, Refusal> {
+    node.hex_array().map(B256::from)
+}
+
+/// Reads the answer of a call as one number or address: a contract that answers something else cannot be used.
+fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Refusal> {
+    read(&node.hex_bytes(MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
+}
+
+/// Returns what a contract reverted with; `None` if the node failed for another reason.
+fn revert(error: &NodeError) -> Option<String> {
+    match error {
+        NodeError::Rpc { code, message, data, .. } if *code == 3 || data.is_some() || message.contains("revert") => {
+            let reason = data.as_deref().and_then(revert_reason);
+            Some(reason.unwrap_or_else(|| message.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the text of `Error(string)`, or the data of a contract's own error.
+fn revert_reason(data: &[u8]) -> Option<String> {
+    let (selector, arguments) = data.split_first_chunk::<4>()?;
+    match (selector, read::text(arguments)) {
+        ([0x08, 0xc3, 0x79, 0xa0], Ok(text)) => Some(countersign::text::escape_untrusted(&text)),
+        _ => Some(format!("error {}", hex::encode_prefixed(selector))),
     }
 }

@@ -3,8 +3,13 @@ pragma solidity ^0.8.28;
 
 import {Swap} from "./Swap.sol";
 
+/// @dev Two slots before those of `Swap`.
+abstract contract TwoSlots {
+    uint256[2] private _reservedBefore;
+}
+
 /// @title HTLC over one ERC-20 token.
-contract Htlc is Swap {
+contract Htlc is TwoSlots, Swap {
     /// The signature does not recover to `initiator`, is not 65 bytes, has a high `s`, or a `v` other than 27 and 28.
     error InvalidSignature(address initiator);
     /// The token refused, returned false, or has no code.

@@ -17,30 +17,33 @@ abstract contract Swap {
     /// The refund is not open: it opens in the block after `expiry`.
     error NotExpired(uint256 expiry, uint256 blockNumber);
 
-    event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount);
+    event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
     event InitiatedWithData(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount, bytes destinationData);
     event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
     event Refunded(bytes32 indexed orderId);
 
-    /// Blocks and amounts as given; `closedAt` is zero while the funds are held.
+    /// Blocks and amounts as given; `fulfilledAt` is zero while the funds are held. The secret hash is part of the id only.
     struct Order {
         address initiator;
         address redeemer;
         uint256 initiatedAt;
         uint256 timelock;
         uint256 amount;
-        bytes32 secretHash;
-        uint256 closedAt;
+        uint256 fulfilledAt;
     }
+
+    /// Puts the records where version 3 has them: at slot 2 here, and at slot 4 where a subclass has two slots before.
+    uint256[2] private _reserved;
 
     mapping(bytes32 orderId => Order) public orders;
 
     /// @notice Pays the redeemer. Anyone may call it: the secret is the permission, and the payee is fixed.
     function redeem(bytes32 orderId, bytes calldata secret) external {
         Order storage order = _held(orderId);
-        bytes32 secretHash = order.secretHash;
-        if (sha256(secret) != secretHash) revert WrongSecret(orderId);
-        order.closedAt = block.number;
+        bytes32 secretHash = sha256(secret);
+        bytes32 id = _id(order.initiator, order.redeemer, order.timelock, order.amount, secretHash);
+        if (id != orderId) revert WrongSecret(orderId);
+        order.fulfilledAt = block.number;
         emit Redeemed(orderId, secretHash, secret);
         _pay(order.redeemer, order.amount);
     }
@@ -50,7 +53,7 @@ abstract contract Swap {
         Order storage order = _held(orderId);
         uint256 expiry = order.initiatedAt + order.timelock;
         if (expiry >= block.number) revert NotExpired(expiry, block.number);
-        order.closedAt = block.number;
+        order.fulfilledAt = block.number;
         emit Refunded(orderId);
         _pay(order.initiator, order.amount);
     }
@@ -65,9 +68,7 @@ abstract contract Swap {
         if (amount == 0) revert ZeroAmount();
         if (secretHash == bytes32(0)) revert ZeroSecretHash();
 
-        orderId = sha256(
-            abi.encode(block.chainid, secretHash, initiator, redeemer, timelock, amount, address(this))
-        );
+        orderId = _id(initiator, redeemer, timelock, amount, secretHash);
         if (orders[orderId].timelock != 0) revert DuplicateOrder(orderId);
         orders[orderId] = Order({
             initiator: initiator,
@@ -75,17 +76,25 @@ abstract contract Swap {
             initiatedAt: block.number,
             timelock: timelock,
             amount: amount,
-            secretHash: secretHash,
-            closedAt: 0
+            fulfilledAt: 0
         });
         emit Initiated(orderId, secretHash, amount);
+    }
+
+    /// @dev The id of these terms in this contract.
+    function _id(address initiator, address redeemer, uint256 timelock, uint256 amount, bytes32 secretHash)
+        private
+        view
+        returns (bytes32)
+    {
+        return sha256(abi.encode(block.chainid, secretHash, initiator, redeemer, timelock, amount, address(this)));
     }
 
     /// @dev The record of an order whose funds are still here.
     function _held(bytes32 orderId) private view returns (Order storage order) {
         order = orders[orderId];
         if (order.timelock == 0) revert UnknownOrder(orderId);
-        if (order.closedAt != 0) revert OrderClosed(orderId);
+        if (order.fulfilledAt != 0) revert OrderClosed(orderId);
     }
 
     /// @dev Sends `amount` out of this contract. Called last, after the record is closed.

@@ -9,8 +9,8 @@ use super::*;
 
 /// The call by which anyone brings the owner's signature.
 fn bring(stage: &Stage, signature: impl Into<Bytes>) -> Htlc::initiateWithSignatureCall {
-    let Entry { initiator, redeemer, timelock, amount, secretHash, .. } = stage.entry();
-    Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash, signature: signature.into() }
+    let Entry { initiator, redeemer, timelock, amount, .. } = stage.entry();
+    Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash: SECRET_HASH, signature: signature.into() }
 }
 
 /// What the wallet sends to the service.
@@ -58,8 +58,8 @@ fn the_digest_is_the_contract_s() -> TestResult {
         let hashes = signed.payloads().payloads().message.as_ref().ok_or("a signed message")?.hashes;
         assert_eq!(hashes.domain_separator, there.read(WBTC.htlc, &Htlc::domainSeparatorCall {})?);
         let kind = there.read(WBTC.htlc, &Htlc::INITIATE_TYPEHASHCall {})?;
-        let Entry { redeemer, timelock, amount, secretHash, .. } = stage.entry();
-        assert_eq!(hashes.struct_hash, keccak256((kind, redeemer, timelock, amount, secretHash).abi_encode()));
+        let Entry { redeemer, timelock, amount, .. } = stage.entry();
+        assert_eq!(hashes.struct_hash, keccak256((kind, redeemer, timelock, amount, SECRET_HASH).abi_encode()));
         assert_eq!(hashes.digest, keccak256([&[0x19, 0x01], hashes.domain_separator.as_slice(), hashes.struct_hash.as_slice()].concat()));
     }
     Ok(())

@@ -201,8 +201,7 @@ impl Stage {
             initiatedAt: U256::from(START),
             timelock: U256::from(TIMELOCK),
             amount: U256::from(AMOUNT),
-            secretHash: SECRET_HASH,
-            closedAt: U256::ZERO,
+            fulfilledAt: U256::ZERO,
         }
     }
 }

@@ -181,8 +181,8 @@ fn the_record_of_an_order_that_nobody_paid_opens_nothing() -> TestResult {
     let Paid { mut source, mut order, .. } = Paid::new(WBTC)?;
     let mut ahead = Stage { world: source.world.clone(), ..Stage::new()? };
     ahead.approved_before(WBTC, ahead.delegate.address(), AMOUNT)?;
-    let Entry { initiator, redeemer, timelock, amount, secretHash, .. } = source.entry();
-    let call = Htlc::initiateOnBehalf_0Call { initiator, redeemer, timelock: timelock + U256::ONE, amount, secretHash };
+    let Entry { initiator, redeemer, timelock, amount, .. } = source.entry();
+    let call = Htlc::initiateOnBehalf_0Call { initiator, redeemer, timelock: timelock + U256::ONE, amount, secretHash: SECRET_HASH };
     let receipt = ahead.world.call(ahead.delegate.address(), WBTC.htlc, call.abi_encode(), U256::ZERO)?;
     let event: Htlc::Initiated = receipt.event(WBTC.htlc).expect("an initiated order is logged");
 

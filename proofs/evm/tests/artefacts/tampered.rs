@@ -72,8 +72,8 @@ fn answer(stage: &Stage, transaction: &str, call: &impl SolCall) -> Value {
 }
 
 fn terms(stage: &Stage) -> Htlc::initiate_0Call {
-    let Entry { redeemer, timelock, amount, secretHash, .. } = stage.entry();
-    Htlc::initiate_0Call { redeemer, timelock, amount, secretHash }
+    let Entry { redeemer, timelock, amount, .. } = stage.entry();
+    Htlc::initiate_0Call { redeemer, timelock, amount, secretHash: SECRET_HASH }
 }
 
 fn opened(receipts: &[Receipt]) -> B256 {

@@ -181,8 +181,7 @@ fn no_order() -> Order {
         initiatedAt: U256::ZERO,
         timelock: U256::ZERO,
         amount: U256::ZERO,
-        secretHash: B256::ZERO,
-        closedAt: U256::ZERO,
+        fulfilledAt: U256::ZERO,
     }
 }
 
@@ -193,8 +192,7 @@ fn open_order(stage: &Stage) -> Order {
         initiatedAt: U256::from(START),
         timelock: U256::from(TIMELOCK),
         amount: U256::from(AMOUNT),
-        secretHash: secret_hash(),
-        closedAt: U256::ZERO,
+        fulfilledAt: U256::ZERO,
     }
 }
 

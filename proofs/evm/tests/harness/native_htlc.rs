@@ -63,6 +63,6 @@ fn a_payee_that_takes_no_coins_leaves_the_order_open() -> TestResult {
     let id = initiated(&receipt, stage.htlc).orderId;
     let receipt = stage.relay(&Htlc::redeemCall { orderId: id, secret: SECRET.into() })?;
     assert_eq!(receipt.reverted_with(), Some(NativeHtlc::PaymentFailed { to: stage.token }));
-    assert_eq!(stage.world.order(stage.htlc, id)?.closedAt, U256::ZERO);
+    assert_eq!(stage.world.order(stage.htlc, id)?.fulfilledAt, U256::ZERO);
     Ok(())
 }

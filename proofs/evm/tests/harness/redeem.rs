@@ -11,7 +11,7 @@ fn pays_the_redeemer_for_the_secret_whoever_brings_it() -> TestResult {
     let event: Htlc::Redeemed = receipt.event(stage.htlc).expect("a redemption is logged");
     assert_eq!((event.orderId, event.secretHash, event.secret), (id, secret_hash(), SECRET.into()));
     assert_eq!(stage.holdings()?, balances([MINTED - AMOUNT, AMOUNT, 0, 0]));
-    assert_eq!(stage.world.order(stage.htlc, id)?, Order { closedAt: U256::from(START + 1), ..open_order(&stage) });
+    assert_eq!(stage.world.order(stage.htlc, id)?, Order { fulfilledAt: U256::from(START + 1), ..open_order(&stage) });
     Ok(())
 }
 

@@ -1,0 +1,342 @@
+//! What a chain says about one HTLC: bytes in, typed answers out, no I/O.
+//!
+//! `orders(bytes32)` returns six words. Two layouts are known; the first word tells them apart, because no account has the address
+//! 0 or 1:
+//!
+//! | word | version 3 | older |
+//! |---|---|---|
+//! | 0 | initiator | whether the order has ended, 0 or 1 |
+//! | 1 | redeemer | initiator |
+//! | 2 | block in which it was initiated | redeemer |
+//! | 3 | timelock, blocks | block in which it was initiated |
+//! | 4 | amount, base units | timelock, blocks |
+//! | 5 | block in which it ended; 0 while it is open | amount, base units |
+//!
+//! Six zero words mean that there is no order. Everything else is [`Unclear`]: a contract of another generation must not be read
+//! by the wrong table. Neither layout says how an order ended; the events do.
+//!
+//! ABI: <https://docs.soliditylang.org/en/v0.8.28/abi-spec.html>, storage:
+//! <https://docs.soliditylang.org/en/v0.8.28/internals/layout_in_storage.html>
+
+use std::fmt;
+
+use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_sol_types::{SolCall, SolEvent, SolValue, sol};
+use countersign_core::SecretHash;
+
+sol! {
+    #[allow(missing_docs, reason = "the ABI itself is the documentation")]
+    interface Views {
+        function orders(bytes32 orderId);
+        function token();
+        function version();
+        function eip712Domain() returns (bytes1 fields, string name, string version, uint256 chainId, address verifyingContract, bytes32 salt, uint256[] extensions);
+        function balanceOf(address owner);
+        function allowance(address owner, address spender);
+
+        event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
+        event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
+        event Refunded(bytes32 indexed orderId);
+        event Transfer(address indexed from, address indexed to, uint256 value);
+    }
+}
+
+/// The address that stands for the chain's own coin in `token()` of a native HTLC, and in the logs of a simulation (ERC-7528).
+pub const NATIVE: Address = Address::repeat_byte(0xee);
+
+/// Topic of the event with which an order ends in a redemption.
+pub const REDEEMED: B256 = Views::Redeemed::SIGNATURE_HASH;
+/// Topic of the event with which an order ends in a refund.
+pub const REFUNDED: B256 = Views::Refunded::SIGNATURE_HASH;
+/// Topic of a token's event for every movement.
+pub const TRANSFER: B256 = Views::Transfer::SIGNATURE_HASH;
+
+/// Words of an order.
+const WORDS: usize = 6;
+
+/// Why an answer cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unclear(&'static str);
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Unclear {}
+
+/// In which order a contract stores the words of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// That of version 3.
+    V3,
+    /// That of the versions before.
+    Older,
+}
+
+/// An order as the contract stores it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredOrder {
+    /// The contract's layout.
+    pub layout: Layout,
+    /// Who gets a refund.
+    pub initiator: Address,
+    /// Who redeems.
+    pub redeemer: Address,
+    /// The block in which it was initiated.
+    pub initiated_at: u64,
+    /// Blocks before a refund.
+    pub timelock: u64,
+    /// Base units.
+    pub amount: U256,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+/// How far an order is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Neither redeemed nor refunded.
+    Open,
+    /// Redeemed or refunded.
+    Ended {
+        /// The block, where the layout has it.
+        at: Option<u64>,
+    },
+}
+
+/// Decodes the answer of `orders(bytes32)`: `None` if there is no order of this id.
+///
+/// # Errors
+///
+/// [`Unclear`] if the bytes are of neither known layout.
+pub fn order(answer: &[u8]) -> Result<Option<StoredOrder>, Unclear> {
+    let (words, rest) = answer.as_chunks::<32>();
+    let words: &[[u8; 32]; WORDS] = match (words.try_into(), rest) {
+        (Ok(words), []) => words,
+        _ => return Err(Unclear("the contract stores orders in an unknown layout")),
+    };
+    if words.iter().flatten().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
+    let [first, second, third, fourth, fifth, sixth] = words.map(U256::from_be_bytes);
+    let (layout, initiator, redeemer, initiated_at, timelock, amount) = if first <= U256::ONE {
+        (Layout::Older, second, third, fourth, fifth, sixth)
+    } else {
+        (Layout::V3, first, second, third, fourth, fifth)
+    };
+    let block = |word: U256| u64::try_from(word).map_err(|_| Unclear("a block number of the order has more than 64 bits"));
+    let (initiated_at, timelock) = (block(initiated_at)?, block(timelock)?);
+    if initiated_at == 0 || timelock == 0 || amount.is_zero() {
+        return Err(Unclear("the order has a field that is zero"));
+    }
+    let progress = match layout {
+        Layout::Older if first.is_zero() => Progress::Open,
+        Layout::Older => Progress::Ended { at: None },
+        Layout::V3 => match block(sixth)? {
+            0 => Progress::Open,
+            at if at >= initiated_at => Progress::Ended { at: Some(at) },
+            _ => return Err(Unclear("the order ended before it was initiated")),
+        },
+    };
+    Ok(Some(StoredOrder { layout, initiator: account(initiator)?, redeemer: account(redeemer)?, initiated_at, timelock, amount, progress }))
+}
+
+fn account(word: U256) -> Result<Address, Unclear> {
+    let bytes = word.to_be_bytes::<32>();
+    match bytes.split_first_chunk::<12>() {
+        Some(([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], address)) if !word.is_zero() => {
+            Address::try_from(address).map_err(|_| Unclear("not an address"))
+        }
+        _ => Err(Unclear("a party of the order is not an address")),
+    }
+}
+
+/// An event of the HTLC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HtlcEvent {
+    /// An order was funded.
+    Initiated {
+        /// Its id.
+        order_id: B256,
+        /// SHA-256 of its secret.
+        secret_hash: SecretHash,
+        /// Base units.
+        amount: U256,
+    },
+    /// An order was redeemed.
+    Redeemed {
+        /// Its id.
+        order_id: B256,
+        /// The secret; its hash was compared with the one of the event.
+        secret: [u8; 32],
+    },
+    /// An order was refunded.
+    Refunded {
+        /// Its id.
+        order_id: B256,
+    },
+}
+
+/// Decodes a log of the HTLC: `None` for an event that says nothing about how far an order is.
+///
+/// The amount of `Initiated` is the fourth topic in version 3 and the data before it, under the same first topic.
+///
+/// # Errors
+///
+/// [`Unclear`] if a known event has other topics or data, or a secret that does not hash to what the event says.
+pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear> {
+    let malformed = Unclear("an event of the HTLC is malformed");
+    let Some((signature, rest)) = topics.split_first() else { return Ok(None) };
+    let event = match (*signature, rest, data) {
+        (Views::Initiated::SIGNATURE_HASH, [order_id, secret_hash, amount], []) => {
+            HtlcEvent::Initiated { order_id: *order_id, secret_hash: SecretHash(secret_hash.0), amount: (*amount).into() }
+        }
+        (Views::Initiated::SIGNATURE_HASH, [order_id, secret_hash], data) => {
+            HtlcEvent::Initiated { order_id: *order_id, secret_hash: SecretHash(secret_hash.0), amount: number(data)? }
+        }
+        (REDEEMED, [order_id, secret_hash], data) => {
+            let (secret,) = Views::Redeemed::abi_decode_data_validate(data).map_err(|_| malformed)?;
+            if data != (secret.clone(),).abi_encode_params() {
+                return Err(malformed);
+            }
+            let secret: [u8; 32] = secret.as_ref().try_into().map_err(|_| Unclear("the secret does not have 32 bytes"))?;
+            if SecretHash::of(&secret) != SecretHash(secret_hash.0) {
+                return Err(Unclear("the secret does not hash to the secret hash"));
+            }
+            HtlcEvent::Redeemed { order_id: *order_id, secret }
+        }
+        (REFUNDED, [order_id], []) => HtlcEvent::Refunded { order_id: *order_id },
+        (Views::Initiated::SIGNATURE_HASH | REDEEMED | REFUNDED, ..) => return Err(malformed),
+        _ => return Ok(None),
+    };
+    Ok(Some(event))
+}
+
+/// One movement of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transfer {
+    /// Who pays.
+    pub from: Address,
+    /// Who gets it.
+    pub to: Address,
+    /// Base units.
+    pub amount: U256,
+}
+
+/// Decodes a `Transfer` log of an ERC-20 token; `None` for any other, among them that of an ERC-721 token with its four topics.
+#[must_use]
+pub fn transfer(topics: &[B256], data: &[u8]) -> Option<Transfer> {
+    let [TRANSFER, from, to] = topics else { return None };
+    let party = |topic: &B256| account_or_zero((*topic).into()).ok();
+    Some(Transfer { from: party(from)?, to: party(to)?, amount: number(data).ok()? })
+}
+
+fn account_or_zero(word: U256) -> Result<Address, Unclear> {
+    if word.is_zero() { Ok(Address::ZERO) } else { account(word) }
+}
+
+/// Decodes an answer that is one number.
+///
+/// # Errors
+///
+/// [`Unclear`] unless it has exactly 32 bytes.
+pub fn number(answer: &[u8]) -> Result<U256, Unclear> {
+    <[u8; 32]>::try_from(answer).map(U256::from_be_bytes).map_err(|_| Unclear("the answer is not one number"))
+}
+
+/// Decodes an answer that is one address; zero is one.
+///
+/// # Errors
+///
+/// [`Unclear`] unless it has exactly 32 bytes, the first 12 of them zero.
+pub fn address(answer: &[u8]) -> Result<Address, Unclear> {
+    account_or_zero(number(answer)?)
+}
+
+/// Decodes an answer that is one string.
+///
+/// # Errors
+///
+/// [`Unclear`] unless it is the encoding of a string.
+pub fn text(answer: &[u8]) -> Result<String, Unclear> {
+    String::abi_decode_validate(answer).map_err(|_| Unclear("the answer is not a string"))
+}
+
+/// The EIP-712 domain that a contract names (ERC-5267).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Domain {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// EIP-155 chain id.
+    pub chain_id: U256,
+    /// The contract that verifies signatures.
+    pub verifying_contract: Address,
+}
+
+/// Decodes the answer of `eip712Domain()`.
+///
+/// # Errors
+///
+/// [`Unclear`] unless it is the encoding of a domain.
+pub fn domain(answer: &[u8]) -> Result<Domain, Unclear> {
+    let domain =
+        Views::eip712DomainCall::abi_decode_returns_validate(answer).map_err(|_| Unclear("the answer is not an EIP-712 domain"))?;
+    let (chain_id, verifying_contract) = (domain.chainId, domain.verifyingContract);
+    Ok(Domain { name: domain.name, version: domain.version, chain_id, verifying_contract })
+}
+
+/// Returns the calldata of `orders(bytes32)`.
+#[must_use]
+pub fn orders_call(order_id: [u8; 32]) -> Vec<u8> {
+    Views::ordersCall { orderId: order_id.into() }.abi_encode()
+}
+
+/// Returns the calldata of `token()`.
+#[must_use]
+pub fn token_call() -> Vec<u8> {
+    Views::tokenCall {}.abi_encode()
+}
+
+/// Returns the calldata of `version()`.
+#[must_use]
+pub fn version_call() -> Vec<u8> {
+    Views::versionCall {}.abi_encode()
+}
+
+/// Returns the calldata of `eip712Domain()` (ERC-5267).
+#[must_use]
+pub fn domain_call() -> Vec<u8> {
+    Views::eip712DomainCall {}.abi_encode()
+}
+
+/// Returns the calldata of `balanceOf(address)`.
+#[must_use]
+pub fn balance_call(owner: Address) -> Vec<u8> {
+    Views::balanceOfCall { owner }.abi_encode()
+}
+
+/// Returns the calldata of `allowance(address,address)`.
+#[must_use]
+pub fn allowance_call(owner: Address, spender: Address) -> Vec<u8> {
+    Views::allowanceCall { owner, spender }.abi_encode()
+}
+
+/// Returns the storage slots of an order in a contract of version 3, in the order of the words of [`Layout::V3`].
+///
+/// The mapping is at slot 4 of the token HTLC and at slot 2 of the native one.
+#[must_use]
+pub fn slots(order_id: [u8; 32], is_native: bool) -> [B256; WORDS] {
+    let mapping = if is_native { 2_u64 } else { 4 };
+    let base: U256 = keccak256([order_id, U256::from(mapping).to_be_bytes()].concat()).into();
+    [0_u64, 1, 2, 3, 4, 5].map(|field| base.wrapping_add(U256::from(field)).into())
+}

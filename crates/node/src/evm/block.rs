@@ -1,0 +1,98 @@
+//! Blocks as `eth_getBlockByNumber` shows them.
+
+use countersign::evm::alloy_consensus::Header;
+use countersign::evm::alloy_primitives::{Address, B256};
+use countersign::json::{Members, Node};
+use countersign::{Code, Refusal};
+use serde_json::json;
+
+use super::{hash, price, quantity};
+use crate::endpoint::Call;
+
+/// The tag of the newest block.
+pub(super) const LATEST: &str = "latest";
+/// The tag of the newest block that the chain itself calls safe.
+pub(super) const SAFE: &str = "safe";
+/// The tag of the newest block that is never replaced.
+pub(super) const FINALIZED: &str = "finalized";
+
+/// Most bytes of a header's own data: chains that elect their proposers in it use a few thousand.
+const MAX_EXTRA_DATA: usize = 16 * 1024;
+
+/// A block's place on the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) number: u64,
+    pub(super) hash: B256,
+    /// Unix seconds.
+    pub(super) time: u64,
+    /// Wei per gas; `None` on a chain without EIP-1559.
+    pub(super) base_fee: Option<u128>,
+    /// Root of the state; only if the header hashes to the block's hash, so that it is proven to be that block's.
+    pub(super) state_root: Option<B256>,
+}
+
+/// Asks for the block that a tag names now.
+pub(super) fn by_tag(tag: &str) -> Call {
+    Call::new("eth_getBlockByNumber", json!([tag, false]))
+}
+
+/// Asks for a block of the canonical chain.
+pub(super) fn by_number(number: u64) -> Call {
+    Call::new("eth_getBlockByNumber", json!([format!("{number:#x}"), false]))
+}
+
+impl Block {
+    /// Reads a block; `None` if the chain has none.
+    pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
+        if node.is_null() {
+            return Ok(None);
+        }
+        let members = node.object()?;
+        let hash = hash(&members.need("hash")?)?;
+        // A chain whose headers have other fields is read without proofs.
+        let proven = header(&members).ok().filter(|header| header.hash_slow() == hash);
+        Ok(Some(Self {
+            number: quantity(&members.need("number")?)?,
+            hash,
+            time: quantity(&members.need("timestamp")?)?,
+            base_fee: members.get("baseFeePerGas").map(|fee| price(&fee)).transpose()?,
+            state_root: proven.map(|header| header.state_root),
+        }))
+    }
+}
+
+/// Reads the fields that a block's hash is taken of.
+fn header(members: &Members<'_, '_>) -> Result<Header, Refusal> {
+    let word = |key: &'static str| hash(&members.need(key)?);
+    let number = |key: &'static str| quantity(&members.need(key)?);
+    let optional_word = |key: &'static str| members.get(key).map(|node| hash(&node)).transpose();
+    let optional_number = |key: &'static str| members.get(key).map(|node| quantity(&node)).transpose();
+    if members.get("blockAccessListHash").is_some() || members.get("slotNumber").is_some() {
+        return Err(members.at().refuse(Code::UnexpectedField));
+    }
+    Ok(Header {
+        parent_hash: word("parentHash")?,
+        ommers_hash: word("sha3Uncles")?,
+        beneficiary: Address::from(members.need("miner")?.hex_array::<20>()?),
+        state_root: word("stateRoot")?,
+        transactions_root: word("transactionsRoot")?,
+        receipts_root: word("receiptsRoot")?,
+        logs_bloom: members.need("logsBloom")?.hex_array::<256>()?.into(),
+        difficulty: members.need("difficulty")?.hex_number()?,
+        number: number("number")?,
+        gas_limit: number("gasLimit")?,
+        gas_used: number("gasUsed")?,
+        timestamp: number("timestamp")?,
+        extra_data: members.need("extraData")?.hex_bytes(MAX_EXTRA_DATA)?.into(),
+        mix_hash: word("mixHash")?,
+        nonce: members.need("nonce")?.hex_array::<8>()?.into(),
+        base_fee_per_gas: optional_number("baseFeePerGas")?,
+        withdrawals_root: optional_word("withdrawalsRoot")?,
+        blob_gas_used: optional_number("blobGasUsed")?,
+        excess_blob_gas: optional_number("excessBlobGas")?,
+        parent_beacon_block_root: optional_word("parentBeaconBlockRoot")?,
+        requests_hash: optional_word("requestsHash")?,
+        ..Header::default()
+    })
+}

@@ -1,0 +1,70 @@
+//! What a contract says about itself, for pinning.
+
+use countersign::evm::alloy_primitives::{Address, B256, keccak256};
+use countersign::evm::read;
+use countersign_client::Transport;
+use serde_json::json;
+
+pub use countersign::evm::read::Domain;
+
+use super::{EvmChain, MAX_ANSWER, at, block, call, first, revert};
+use crate::endpoint::{Call, Caller};
+use crate::error::NodeError;
+use crate::quorum::agree;
+
+/// Most bytes of a contract's code: EIP-170 allows 24,576, some chains more.
+const MAX_CODE: usize = 512 * 1024;
+
+/// What a contract says about itself. Two deployments of one source differ in their code, so a description belongs to an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContractDescription {
+    /// Keccak-256 of the code; `None` if there is none at the address.
+    pub code_hash: Option<B256>,
+    /// What `version()` returns, if the contract has it.
+    pub version: Option<String>,
+    /// What `token()` returns, if the contract has it.
+    pub token: Option<Address>,
+    /// What `eip712Domain()` returns, if the contract has it.
+    pub domain: Option<Domain>,
+}
+
+impl<'n, T: Transport> EvmChain<'n, T> {
+    /// Asks a contract what it is. The endpoints must agree.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`].
+    pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
+        let ask = async |caller: Caller<'n, T>| {
+            self.identify(caller).await?;
+            let latest = caller.rpc(&[block::by_tag(block::LATEST)], |results| block::Block::read(&first(results)?)).await?;
+            let newest = at(self.latest(caller, latest)?.hash);
+            let calls = [
+                Call::new("eth_getCode", json!([contract, newest])),
+                call(contract, &read::version_call(), &newest),
+                call(contract, &read::token_call(), &newest),
+                call(contract, &read::domain_call(), &newest),
+            ];
+            caller
+                .rpc_each(&calls, |outcomes| {
+                    let mut outcomes = outcomes.into_iter();
+                    let mut bytes = |max| match outcomes.next() {
+                        Some(Ok(node)) => node.hex_bytes(max).map(Some).map_err(|refusal| caller.malformed(refusal)),
+                        Some(Err(error)) if revert(&error).is_none() => Err(error),
+                        _ => Ok(None),
+                    };
+                    let code = bytes(MAX_CODE)?.filter(|code| !code.is_empty());
+                    Ok(ContractDescription {
+                        code_hash: code.map(keccak256),
+                        version: bytes(MAX_ANSWER)?.and_then(|answer| read::text(&answer).ok()),
+                        token: bytes(MAX_ANSWER)?.and_then(|answer| read::address(&answer).ok()),
+                        domain: bytes(MAX_ANSWER)?.and_then(|answer| read::domain(&answer).ok()),
+                    })
+                })
+                .await?
+        };
+        let mut descriptions = agree(self.connection.each(ask).await, self.connection.needed(), Clone::clone)?;
+        descriptions.pop().ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
+    }
+}

@@ -1,0 +1,324 @@
+//! The state of one HTLC, as every endpoint tells it.
+
+use countersign::evm::address::{from_account, to_account};
+use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
+use countersign::evm::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
+use countersign::json::Node;
+use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, number};
+use countersign_client::Transport;
+use serde_json::json;
+
+use super::block::{self, Block, FINALIZED, LATEST, SAFE};
+use super::{EvmChain, MAX_ANSWER, at, call, first, hash, nth, proof, quantity, revert};
+use crate::endpoint::{Call, Caller};
+use crate::error::NodeError;
+use crate::quorum::agree;
+
+/// Most logs that are read of one order. It ends once.
+const MAX_LOGS: usize = 8;
+/// Most bytes of a log's data: that of a redemption has 96.
+const MAX_LOG_DATA: usize = 1024;
+/// Most topics of a log.
+const MAX_TOPICS: usize = 4;
+
+/// Where an order is, and what it must be.
+struct Question {
+    htlc: Address,
+    token: Option<Address>,
+    token_text: Option<String>,
+    id: [u8; 32],
+    secret_hash: SecretHash,
+}
+
+/// The blocks of one reading, all of the same endpoint.
+struct Blocks {
+    latest: Block,
+    safe: Option<Block>,
+    finalized: Option<Block>,
+}
+
+/// What one endpoint says.
+struct View {
+    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    state: HtlcState,
+    /// The hash of the block that made the state; `None` where there is none.
+    origin: Option<B256>,
+    latest: Block,
+    elapsed: u64,
+    depth: u64,
+    is_safe: bool,
+    is_finalized: bool,
+}
+
+/// What the contract says at the newest block.
+enum Reading {
+    Order { order: StoredOrder, covered: bool, is_safe: bool, is_finalized: bool },
+    Other(HtlcState),
+}
+
+impl Question {
+    fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
+        let malformed = |at| Refusal::new(Code::AddressMalformed, at);
+        let htlc = terms.htlc.as_ref().and_then(from_account).ok_or_else(|| malformed("/htlc"))?;
+        let token = match &terms.token {
+            Some(text) => Some(text.parse::<Address>().map_err(|_| malformed("/token").with_actual(text))?),
+            None => None,
+        };
+        let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
+        let id = number::bare_hex_array(id).map_err(|error| Refusal::new(error, "/swap_id"))?;
+        Ok(Self { htlc, token, token_text: terms.token.clone(), id, secret_hash: terms.secret_hash })
+    }
+}
+
+impl<'n, T: Transport> EvmChain<'n, T> {
+    /// Reads the state of one HTLC from every endpoint, at its newest block.
+    ///
+    /// Locked and ended orders are those that the contract itself stores in a layout that is known, with the token that is
+    /// expected. How an order ended is told by its event alone; without it the state is [`HtlcState::Unclear`]. Where the chain's
+    /// headers hash as Ethereum's do and a node proves what is stored (`eth_getProof`), the proof must show the same order.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`]; a failed read tells nothing.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+        let question = Question::new(terms)?;
+        let views = self.connection.each(|caller| self.view(caller, &question)).await;
+        let needed = self.connection.needed();
+        let views = agree(views, needed, |view| (view.state.clone(), view.origin))?;
+        let agreed = u32::try_from(views.len()).unwrap_or(u32::MAX);
+        let all = |is: fn(&View) -> bool| views.iter().all(is);
+        let (is_safe, is_finalized) = (all(|view| view.is_safe), all(|view| view.is_finalized));
+        let least = |number: fn(&View) -> u64| views.iter().map(number).min().unwrap_or_default();
+        let (depth, head_time) = (least(|view| view.depth), least(|view| view.latest.time));
+        let elapsed = views.iter().map(|view| view.elapsed).max().unwrap_or_default();
+        let Some(view) = views.into_iter().min_by_key(|view| view.latest.number) else {
+            return Err(NodeError::NotConnected(self.connection.name.to_owned()));
+        };
+        let seen = SeenAt::new(view.latest.number, view.latest.hash.to_string(), head_time, depth)
+            .with_marks(is_safe, is_finalized)
+            .with_agreement(agreed, needed);
+        let state = match view.state {
+            HtlcState::Locked(mut locked) => {
+                locked.elapsed = elapsed;
+                HtlcState::Locked(locked)
+            }
+            other => other,
+        };
+        Ok((state, seen))
+    }
+
+    async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
+        self.identify(caller).await?;
+        let blocks = self.blocks(caller).await?;
+        match read_order(caller, question, &blocks).await? {
+            Reading::Order { order, covered, is_safe, is_finalized } => {
+                let (state, number, hash) = match order.progress {
+                    Progress::Open => locked(caller, question, &order, covered, &blocks.latest).await?,
+                    Progress::Ended { at } => ended(caller, question, &order, at, &blocks.latest).await?,
+                    _ => return Ok(View::unclear(blocks.latest, "the order is in an unknown state")),
+                };
+                let elapsed = blocks.latest.number.saturating_sub(order.initiated_at);
+                let depth = number.map_or(0, |number| blocks.latest.number.saturating_sub(number).saturating_add(1));
+                Ok(View { state, origin: hash, latest: blocks.latest, elapsed, depth, is_safe, is_finalized })
+            }
+            Reading::Other(state) => Ok(View::new(state, blocks.latest)),
+        }
+    }
+
+    /// Reads the newest block, and the ones that the chain itself calls safe and final, if it does.
+    async fn blocks(&self, caller: Caller<'n, T>) -> Result<Blocks, NodeError> {
+        let calls = [block::by_tag(LATEST), block::by_tag(SAFE), block::by_tag(FINALIZED)];
+        let [latest, safe, finalized] = caller
+            .rpc_each(&calls, |outcomes| {
+                let mut outcomes = outcomes.into_iter().map(|outcome| {
+                    let node = outcome?;
+                    Block::read(&node).map_err(|refusal| caller.malformed(refusal))
+                });
+                let mut next = || outcomes.next().unwrap_or(Ok(None));
+                [next(), next(), next()]
+            })
+            .await?;
+        let latest = self.latest(caller, latest?)?;
+        // Not every chain knows the marks. A mark above the newest block is of a neighbour that is further ahead.
+        let marked = |block: Result<Option<Block>, NodeError>| match block {
+            Ok(block) => Ok(block.filter(|block| block.number <= latest.number)),
+            Err(NodeError::Rpc { .. }) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let (safe, finalized) = (marked(safe)?, marked(finalized)?);
+        Ok(Blocks { latest, safe, finalized })
+    }
+}
+
+impl View {
+    const fn new(state: HtlcState, latest: Block) -> Self {
+        Self { state, origin: None, latest, elapsed: 0, depth: 0, is_safe: false, is_finalized: false }
+    }
+
+    fn unclear(latest: Block, why: &str) -> Self {
+        Self::new(HtlcState::Unclear(why.to_owned()), latest)
+    }
+}
+
+/// Reads the order, the contract's token and what the contract holds, all at the newest block, and the order at the marked ones.
+async fn read_order<T: Transport>(caller: Caller<'_, T>, question: &Question, blocks: &Blocks) -> Result<Reading, NodeError> {
+    let newest = at(blocks.latest.hash);
+    let orders = read::orders_call(question.id);
+    let holds = match question.token {
+        Some(token) => call(token, &read::balance_call(question.htlc), &newest),
+        None => Call::new("eth_getBalance", json!([question.htlc, newest])),
+    };
+    let slots = read::slots(question.id, question.token.is_none());
+    let proof = Call::new("eth_getProof", json!([question.htlc, slots, newest]));
+    let mut calls = vec![call(question.htlc, &orders, &newest), call(question.htlc, &read::token_call(), &newest), holds, proof];
+    for marked in [&blocks.safe, &blocks.finalized] {
+        // Where nothing is marked the answer is not used.
+        let block = marked.as_ref().unwrap_or(&blocks.latest);
+        calls.push(call(question.htlc, &orders, &at(block.hash)));
+    }
+    caller.rpc_each(&calls, |outcomes| judge(caller, question, blocks, &slots, outcomes)).await?
+}
+
+fn judge<T: Transport>(
+    caller: Caller<'_, T>,
+    question: &Question,
+    blocks: &Blocks,
+    slots: &[B256],
+    outcomes: Vec<Result<Node<'_, '_>, NodeError>>,
+) -> Result<Reading, NodeError> {
+    let Ok([stored, token, holds, proof, safe, finalized]) = <[_; 6]>::try_from(outcomes) else {
+        return Err(caller.malformed(Refusal::new(Code::MissingField, "/result")));
+    };
+    let unclear = |why: &str| Ok(Reading::Other(HtlcState::Unclear(why.to_owned())));
+    // A contract that reverts is of another kind. A node that fails has said nothing.
+    let bytes = |outcome: Result<Node<'_, '_>, NodeError>| match outcome {
+        Ok(node) => node.hex_bytes(MAX_ANSWER).map(Some).map_err(|refusal| caller.malformed(refusal)),
+        Err(error) if revert(&error).is_some() => Ok(None),
+        Err(error) => Err(error),
+    };
+    let stored = bytes(stored)?;
+    let Some(order) = stored.as_deref().map(read::order) else { return unclear("the contract does not know `orders(bytes32)`") };
+    let order = match order {
+        Ok(order) => order,
+        Err(why) => return unclear(&why.to_string()),
+    };
+    let token = bytes(token)?.and_then(|answer| read::address(&answer).ok());
+    match (token, question.token.unwrap_or(NATIVE)) {
+        (Some(token), expected) if token == expected => {}
+        // The older contract for the chain's own coin has no `token()`.
+        (None, NATIVE) if order.as_ref().is_some_and(|order| order.layout == Layout::Older) => {}
+        _ => return unclear("the contract's token is not the pinned one"),
+    }
+    if order.as_ref().is_none_or(|order| order.layout == Layout::V3)
+        && let (Ok(proof), Some(state_root)) = (proof, blocks.latest.state_root)
+        && let Some(values) = proof::read(&proof, state_root, question.htlc, slots)
+        && !values.iter().flat_map(U256::to_be_bytes::<32>).eq(stored.iter().flatten().copied())
+    {
+        return Err(caller.malformed(proof.at().refuse(Code::WrongType).with_reason("the proof shows another order than the call")));
+    }
+    let Some(order) = order else { return Ok(Reading::Other(HtlcState::Absent)) };
+    if order.initiated_at > blocks.latest.number {
+        return Err(
+            caller.malformed(Refusal::new(Code::NumberTooLarge, "/result").with_reason("the order was initiated after the newest block"))
+        );
+    }
+    let holds = match (holds, question.token) {
+        (Ok(node), None) => node.hex_number(),
+        (Ok(node), Some(_)) => super::answer(&node, read::number),
+        (Err(error), _) => return Err(error),
+    };
+    let holds = holds.map_err(|refusal| caller.malformed(refusal))?;
+    // At a marked block the order must be the same already. A node without that state gives no mark.
+    let is_marked = |block: &Option<Block>, outcome: Result<Node<'_, '_>, NodeError>| {
+        let answer = outcome.ok().and_then(|node| node.hex_bytes(MAX_ANSWER).ok());
+        let there = answer.and_then(|answer| read::order(&answer).ok().flatten());
+        block.as_ref().is_some_and(|block| block.number >= order.initiated_at) && there.as_ref() == Some(&order)
+    };
+    let (is_safe, is_finalized) = (is_marked(&blocks.safe, safe), is_marked(&blocks.finalized, finalized));
+    Ok(Reading::Order { covered: holds >= order.amount, order, is_safe, is_finalized })
+}
+
+type Origin = (HtlcState, Option<u64>, Option<B256>);
+
+/// Reads the block in which an open order was initiated.
+async fn locked<T: Transport>(
+    caller: Caller<'_, T>,
+    question: &Question,
+    order: &StoredOrder,
+    covered: bool,
+    latest: &Block,
+) -> Result<Origin, NodeError> {
+    let block = caller.rpc(&[block::by_number(order.initiated_at)], |results| Block::read(&first(results)?)).await?;
+    let contradicts = |reason| Err(caller.malformed(Refusal::new(Code::WrongType, "/result").with_reason(reason)));
+    let Some(block) = block else { return contradicts("the block in which the order was initiated is missing") };
+    if block.number != order.initiated_at || (block.number == latest.number) != (block.hash == latest.hash) || block.time > latest.time {
+        return contradicts("the block in which the order was initiated contradicts the newest block");
+    }
+    let (initiator, redeemer) = (to_account(order.initiator), to_account(order.redeemer));
+    let state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(question.token_text.clone());
+    Ok((HtlcState::Locked(state.with_covered(covered)), Some(block.number), Some(block.hash)))
+}
+
+/// Reads the event that says how an order ended.
+async fn ended<T: Transport>(
+    caller: Caller<'_, T>,
+    question: &Question,
+    order: &StoredOrder,
+    end: Option<u64>,
+    latest: &Block,
+) -> Result<Origin, NodeError> {
+    // Nodes limit how many blocks one question spans, so the exact block is named where it is known.
+    let (from, to) = end.map_or((order.initiated_at, latest.number), |block| (block, block));
+    let filter = json!({
+        "address": question.htlc,
+        "fromBlock": format!("{from:#x}"),
+        "toBlock": format!("{to:#x}"),
+        "topics": [[read::REDEEMED, read::REFUNDED], hex::encode_prefixed(question.id)],
+    });
+    let logs = caller
+        .rpc(&[Call::new("eth_getLogs", json!([filter]))], |results| {
+            let list = nth(results, 0)?;
+            let all = list.array()?;
+            if all.len() > MAX_LOGS {
+                return Err(list.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_LOGS} logs")).with_actual(all.len()));
+            }
+            all.map(|log| read_log(&log, question, from, to)).collect::<Result<Vec<_>, _>>()
+        })
+        .await?;
+    Ok(match logs.as_slice() {
+        [(state, block, hash)] => (state.clone(), Some(*block), Some(*hash)),
+        [] => (HtlcState::Unclear("the order has ended, and no event says how".to_owned()), None, None),
+        _ => (HtlcState::Unclear("the order has ended more than once".to_owned()), None, None),
+    })
+}
+
+fn read_log(log: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<(HtlcState, u64, B256), Refusal> {
+    let members = log.object()?;
+    let foreign = |key: &'static str| Err(members.need(key)?.refuse(Code::WrongType).with_reason("this log was not asked for"));
+    if members.need("address")?.hex_array::<20>()? != question.htlc.0.0 {
+        return foreign("address");
+    }
+    let number = quantity(&members.need("blockNumber")?)?;
+    if !(from..=to).contains(&number) {
+        return foreign("blockNumber");
+    }
+    if let Some(removed) = members.get("removed")
+        && removed.bool()?
+    {
+        return foreign("removed");
+    }
+    let topics = members.need("topics")?;
+    let topics = topics.array()?.take(MAX_TOPICS).map(|topic| hash(&topic)).collect::<Result<Vec<_>, _>>()?;
+    let data = members.need("data")?.hex_bytes(MAX_LOG_DATA)?;
+    let event = read::event(&topics, &data)
+        .map_err(|unclear| members.at().key("topics").refuse(Code::WrongType).with_reason(unclear.to_string()))?;
+    let transaction = Some(hash(&members.need("transactionHash")?)?.to_string());
+    let state = match event {
+        Some(HtlcEvent::Redeemed { order_id, secret }) if order_id.0 == question.id && SecretHash::of(&secret) == question.secret_hash => {
+            HtlcState::Redeemed { secret: Some(secret), transaction }
+        }
+        Some(HtlcEvent::Refunded { order_id }) if order_id.0 == question.id => HtlcState::Refunded { transaction },
+        _ => return foreign("topics"),
+    };
+    Ok((state, number, hash(&members.need("blockHash")?)?))
+}

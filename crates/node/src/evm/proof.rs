@@ -1,0 +1,57 @@
+//! `eth_getProof`, checked against the state root of a block: what a node says of an order must be what its chain stores.
+
+use alloy_rlp::encode;
+use alloy_trie::proof::verify_proof;
+use alloy_trie::{Nibbles, TrieAccount};
+use countersign::Refusal;
+use countersign::evm::alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use countersign::json::Node;
+
+use super::{hash, quantity};
+
+/// Most nodes of a proof: one for each digit of a key, and the root.
+const MAX_NODES: usize = 65;
+/// Most bytes of a node: a branch has 17 entries of at most 33 bytes.
+const MAX_NODE: usize = 1024;
+
+/// Returns the values that are proven to be in these slots of an account; `None` if the answer proves nothing. That is no
+/// contradiction: some chains keep their state in another kind of tree.
+pub(super) fn read(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Option<Vec<U256>> {
+    prove(node, state_root, address, slots).ok().flatten()
+}
+
+fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Result<Option<Vec<U256>>, Refusal> {
+    let members = node.object()?;
+    let account = TrieAccount {
+        nonce: quantity(&members.need("nonce")?)?,
+        balance: members.need("balance")?.hex_number()?,
+        storage_root: hash(&members.need("storageHash")?)?,
+        code_hash: hash(&members.need("codeHash")?)?,
+        ..TrieAccount::default()
+    };
+    if !is_proven(&members.need("accountProof")?, state_root, keccak256(address), Some(encode(&account)))? {
+        return Ok(None);
+    }
+    let storage = members.need("storageProof")?;
+    let storage = storage.array()?;
+    if storage.len() != slots.len() {
+        return Ok(None);
+    }
+    let mut values = Vec::new();
+    for (entry, slot) in storage.zip(slots) {
+        let entry = entry.object()?;
+        let value = entry.need("value")?.hex_number()?;
+        let stored = (!value.is_zero()).then(|| encode(value));
+        if !is_proven(&entry.need("proof")?, account.storage_root, keccak256(slot), stored)? {
+            return Ok(None);
+        }
+        values.push(value);
+    }
+    Ok(Some(values))
+}
+
+fn is_proven(node: &Node<'_, '_>, root: B256, key: B256, value: Option<Vec<u8>>) -> Result<bool, Refusal> {
+    let nodes: Vec<Bytes> =
+        node.array()?.take(MAX_NODES).map(|node| node.hex_bytes(MAX_NODE).map(Bytes::from)).collect::<Result<_, _>>()?;
+    Ok(verify_proof(root, Nibbles::unpack(key), value, &nodes).is_ok())
+}
