@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+pub mod chain;
 pub mod htlc;
 pub mod recover;
 pub mod sign;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use countersign::json::{self, Node, Value};
 use countersign::{Code, Refusal};
 use countersign_client::url::Url;
-use countersign_client::{Method, Request, Transport, is_safe};
+use countersign_client::{Method, Request, Response, Transport, is_safe};
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -175,6 +175,14 @@ impl<T: Transport> Caller<'_, T> {
         self.send(&request).await
     }
 
+    /// Posts plain text to a path below the endpoint, and returns the response whatever its status is: the body says why the text
+    /// was not taken.
+    #[cfg(feature = "bitcoin")]
+    pub(crate) async fn post_text(&self, path: &str, text: &str) -> Result<Response, NodeError> {
+        let request = self.request(Method::Post, path).with_header("content-type", "text/plain").with_body(text.as_bytes().to_vec());
+        self.exchange(&request).await
+    }
+
     /// Reads a path below the endpoint.
     #[allow(dead_code, reason = "only index servers are read by path, and a build can be without their family")]
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
@@ -195,15 +203,18 @@ impl<T: Transport> Caller<'_, T> {
     }
 
     async fn send(&self, request: &Request) -> Result<Vec<u8>, NodeError> {
-        let endpoint = || self.endpoint.host().to_owned();
-        let answer = self.transport.send(request).await;
-        let answer = answer.map_err(|error| NodeError::Transport { endpoint: endpoint(), error })?;
+        let answer = self.exchange(request).await?;
         match answer.status {
             200 => Ok(answer.body),
             // A node's own RPC answers a call that failed with a status of 500 and the error as JSON.
             500 if self.endpoint.is_rpc && answer.body.first() == Some(&b'{') => Ok(answer.body),
-            status => Err(NodeError::Status { endpoint: endpoint(), status }),
+            status => Err(NodeError::Status { endpoint: self.endpoint.host().to_owned(), status }),
         }
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Response, NodeError> {
+        let answer = self.transport.send(request).await;
+        answer.map_err(|error| NodeError::Transport { endpoint: self.endpoint.host().to_owned(), error })
     }
 
     /// What the endpoint says cannot be read, or contradicts itself.

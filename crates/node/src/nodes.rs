@@ -188,11 +188,8 @@ impl<T: Transport> Chains for Nodes<T> {
     }
 
     fn has(&self, chain: &str) -> bool {
-        self.chains.get(chain).is_some_and(|nodes| match nodes.network.family() {
-            Family::Evm => cfg!(feature = "evm"),
-            Family::Bitcoin => cfg!(feature = "bitcoin"),
-            _ => false,
-        })
+        let families = [(Family::Evm, cfg!(feature = "evm")), (Family::Bitcoin, cfg!(feature = "bitcoin"))];
+        self.chains.get(chain).is_some_and(|nodes| families.contains(&(nodes.network.family(), true)))
     }
 }
 

@@ -48,6 +48,17 @@ impl FeeRate {
         Ok(Self { units, scale })
     }
 
+    /// Returns the lowest rate at which nodes take a transaction of `vsize` in place of one that pays `fee` and has the same size:
+    /// what that one pays, and 1 sat/vB more for being relayed again (BIP-125, rules 3 and 4). `None` beyond 64 bits.
+    #[must_use]
+    pub fn replacing(fee: u64, vsize: u64) -> Option<Self> {
+        let needed = U256::from(fee.checked_add(vsize)?).checked_mul(U256::from(1_000))?;
+        if vsize == 0 {
+            return None;
+        }
+        Some(Self { units: needed.div_ceil(U256::from(vsize)), scale: 3 })
+    }
+
     /// Requires that the rate is neither zero nor above `max` sat/vB.
     ///
     /// # Errors
@@ -145,6 +156,14 @@ mod tests {
         // 250 sat/kWU are 1 sat/vB.
         assert_eq!(FeeRate::from(bitcoin::FeeRate::BROADCAST_MIN).fee(141), Some(141));
         assert_eq!(FeeRate::from(bitcoin::FeeRate::from_sat_per_kwu(625)).to_string(), "2.5");
+    }
+
+    #[test]
+    fn a_replacement_pays_for_being_relayed_again() {
+        // 141 vB at 2 sat/vB pay 282; another 141 make 3 sat/vB.
+        assert_eq!(FeeRate::replacing(282, 141).unwrap().fee(141), Some(423));
+        assert_eq!(FeeRate::replacing(283, 141).unwrap().fee(141), Some(425), "rounded up: 1 above the least, never below it");
+        assert_eq!((FeeRate::replacing(1, 0), FeeRate::replacing(u64::MAX, 1)), (None, None));
     }
 
     #[test]

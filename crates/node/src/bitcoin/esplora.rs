@@ -1,0 +1,250 @@
+//! An Esplora server: an index of addresses behind plain HTTP.
+//!
+//! <https://github.com/Blockstream/esplora/blob/master/API.md>
+
+use countersign::bitcoin::bitcoin::hashes::Hash;
+use countersign::bitcoin::bitcoin::{BlockHash, OutPoint, Script, Transaction, TxMerkleNode, Txid, block, pow::CompactTarget};
+use countersign::bitcoin::chain::{self, HtlcSpend};
+use countersign::bitcoin::htlc::Tree;
+use countersign::bitcoin::recover::Funding;
+use countersign::bitcoin::{Chain, FeeRate};
+use countersign::json::{self, Node};
+use countersign::{Code, HtlcTerms, Refusal};
+use countersign_client::Transport;
+use futures_util::future::{try_join, try_join_all, try_join3};
+
+use super::look::{self, Block, Claim, Look, Output, Spend};
+use super::read;
+use super::{MAX_COINS, Parents, Status};
+use crate::endpoint::Caller;
+use crate::error::NodeError;
+use crate::nodes::Head;
+
+/// Most entries of a list that are looked at. Servers list at most 500 unspent outputs.
+const MAX_LIST: usize = 1_000;
+
+/// Reads a hash in plain text.
+async fn block_at<T: Transport>(caller: Caller<'_, T>, height: u64) -> Result<BlockHash, NodeError> {
+    let body = caller.get(&format!("/block-height/{height}")).await?;
+    let hash = std::str::from_utf8(&body).ok().and_then(|text| text.trim().parse().ok());
+    hash.ok_or_else(|| caller.malformed(Refusal::new(Code::HexLength, "/block-height").with_expected("a block hash")))
+}
+
+pub(super) async fn genesis<T: Transport>(caller: Caller<'_, T>) -> Result<BlockHash, NodeError> {
+    block_at(caller, 0).await
+}
+
+/// Reads JSON.
+async fn read<T: Transport, R>(
+    caller: Caller<'_, T>,
+    path: &str,
+    read: impl FnOnce(&Node<'_, '_>) -> Result<R, Refusal>,
+) -> Result<R, NodeError> {
+    let body = caller.get(path).await?;
+    json::parse(&body).and_then(|value| read(&Node::root(&value, ""))).map_err(|refusal| caller.malformed(refusal))
+}
+
+fn list<'s, 'v>(node: &'s Node<'_, 'v>) -> Result<impl Iterator<Item = Node<'s, 'v>>, Refusal> {
+    let items = node.array()?;
+    if items.len() > MAX_LIST { Err(node.at().refuse(Code::JsonTooLarge)) } else { Ok(items) }
+}
+
+/// Reads the newest block. Its hash is computed from the members of its header.
+pub(super) async fn head<T: Transport>(caller: Caller<'_, T>, chain: Chain) -> Result<Head, NodeError> {
+    let newest = |node: &Node<'_, '_>| {
+        let first = list(node)?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
+        let members = first.object()?;
+        let hash = read::block_hash(&members.need("id")?)?;
+        let word = |name| read::index(&members.need(name)?);
+        let root = read::txid(&members.need("merkle_root")?)?;
+        let header = block::Header {
+            version: block::Version::from_consensus(i32::from_be_bytes(word("version")?.to_be_bytes())),
+            prev_blockhash: members.get("previousblockhash").map_or_else(|| Ok(BlockHash::all_zeros()), |node| read::block_hash(&node))?,
+            merkle_root: TxMerkleNode::from_raw_hash(root.to_raw_hash()),
+            time: word("timestamp")?,
+            bits: CompactTarget::from_consensus(word("bits")?),
+            nonce: word("nonce")?,
+        };
+        chain::check_work(&header, hash, chain)?;
+        Ok(Head::new(read::height(&members.need("height")?)?, hash.to_string(), u64::from(header.time)))
+    };
+    read(caller, "/blocks", newest).await
+}
+
+/// Reads the member `status` of a transaction.
+fn status(node: &Node<'_, '_>) -> Result<Option<Block>, Refusal> {
+    let members = node.object()?;
+    if !members.need("confirmed")?.bool()? {
+        return Ok(None);
+    }
+    Ok(Some(Block { height: read::height(&members.need("block_height")?)?, hash: read::block_hash(&members.need("block_hash")?)? }))
+}
+
+/// Lists the unspent outputs of a script, those in the mempool too. The server leaves out what the mempool spends.
+pub(super) async fn unspent<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<Vec<Claim>, NodeError> {
+    let claim = |node: Node<'_, '_>| {
+        let members = node.object()?;
+        let block = status(&members.need("status")?)?;
+        let outpoint = OutPoint { txid: read::txid(&members.need("txid")?)?, vout: read::index(&members.need("vout")?)? };
+        let funding = Funding::new(outpoint, members.need("value")?.integer()?);
+        Ok(Claim { funding, height: block.map(|block| block.height), hash: block.map(|block| block.hash), is_unspent: true })
+    };
+    let path = format!("/scripthash/{}/utxo", chain::script_hash(script));
+    read(caller, &path, |node| list(node)?.map(claim).collect()).await
+}
+
+/// Lists the outputs to a script of its newest transactions, spent or not.
+async fn history<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<Vec<Claim>, NodeError> {
+    let wanted = hex::encode(script.as_bytes());
+    let claims = |node: &Node<'_, '_>| {
+        let mut claims = Vec::new();
+        for transaction in list(node)? {
+            let members = transaction.object()?;
+            let (txid, block) = (read::txid(&members.need("txid")?)?, status(&members.need("status")?)?);
+            for (vout, output) in (0..).zip(members.need("vout")?.array()?) {
+                let output = output.object()?;
+                if output.need("scriptpubkey")?.text()? == wanted {
+                    let funding = Funding::new(OutPoint { txid, vout }, output.need("value")?.integer()?);
+                    let (height, hash) = (block.map(|block| block.height), block.map(|block| block.hash));
+                    claims.push(Claim { funding, height, hash, is_unspent: false });
+                }
+            }
+        }
+        Ok(claims)
+    };
+    read(caller, &format!("/scripthash/{}/txs", chain::script_hash(script)), claims).await
+}
+
+async fn raw<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Vec<u8>, NodeError> {
+    caller.get(&format!("/tx/{txid}/raw")).await
+}
+
+pub(super) async fn transaction<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Transaction, NodeError> {
+    chain::parse_transaction(&raw(caller, txid).await?, txid).map_err(|refusal| caller.malformed(refusal))
+}
+
+/// Returns what spends an output, the mempool included.
+pub(super) async fn outspend<T: Transport>(caller: Caller<'_, T>, outpoint: OutPoint) -> Result<Option<(Txid, Option<Block>)>, NodeError> {
+    let spend = |node: &Node<'_, '_>| {
+        let members = node.object()?;
+        if !members.need("spent")?.bool()? {
+            return Ok(None);
+        }
+        let block = members.get("status").map_or(Ok(None), |node| status(&node))?;
+        Ok(Some((read::txid(&members.need("txid")?)?, block)))
+    };
+    read(caller, &format!("/tx/{}/outspend/{}", outpoint.txid, outpoint.vout), spend).await
+}
+
+/// Requires that a transaction is in a block of the server's chain: by the block at that height, and by the Merkle proof where the
+/// server gives one.
+async fn check_block<T: Transport>(caller: Caller<'_, T>, txid: Txid, block: Option<Block>, chain: Chain) -> Result<(), NodeError> {
+    let Some(block) = block else { return Ok(()) };
+    let proof = async {
+        match caller.get(&format!("/tx/{txid}/merkleblock-proof")).await {
+            Ok(body) => Ok(Some(body)),
+            Err(NodeError::Status { status: 404 | 501, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let (canonical, proof) = try_join(block_at(caller, block.height), proof).await?;
+    let refuse = |why: &'static str| caller.malformed(Refusal::new(Code::FundingMismatch, "/block").with_reason(why));
+    if canonical != block.hash {
+        return Err(refuse("the block of the transaction is not the one at its height"));
+    }
+    let Some(proof) = proof else { return Ok(()) };
+    let bytes = proof.trim_ascii();
+    let bytes = Some(bytes).filter(|text| text.len() <= read::MAX_RAW).and_then(|text| hex::decode(text).ok());
+    let bytes = bytes.ok_or_else(|| refuse("not a Merkle proof"))?;
+    chain::check_merkle_block(&bytes, txid, block.hash, chain).map_err(|refusal| caller.malformed(refusal))?;
+    Ok(())
+}
+
+/// Looks at an HTLC in three round trips: head and lists; the output, its block and what spends it; the spender.
+pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms: &HtlcTerms, chain: Chain) -> Result<Look, NodeError> {
+    let script = tree.script_pubkey();
+    let (head, unspent, history) = try_join3(head(caller, chain), unspent(caller, &script), history(caller, &script)).await?;
+    let mut claims = unspent;
+    for claim in history {
+        if !claims.iter().any(|known| known.funding.outpoint == claim.funding.outpoint) {
+            claims.push(claim);
+        }
+    }
+    let Some(claim) = look::choose(claims, terms.amount) else { return Ok(Look { head, output: None, knows_spent: true }) };
+    let outpoint = claim.funding.outpoint;
+    let block = claim.height.zip(claim.hash).map(|(height, hash)| Block { height, hash });
+    let (transaction, spend, ()) =
+        try_join3(transaction(caller, outpoint.txid), outspend(caller, outpoint), check_block(caller, outpoint.txid, block, chain)).await?;
+    let funding = super::proven(&transaction, tree, claim.funding).map_err(|refusal| caller.malformed(refusal))?;
+    let spender = async {
+        let Some((txid, block)) = spend else { return Ok(None) };
+        let transaction = self::transaction(caller, txid).await?;
+        let how: HtlcSpend = chain::read_spend(tree, outpoint, &transaction).map_err(|refusal| caller.malformed(refusal))?;
+        Ok(Some(Spend { by: Some((txid, how)), block }))
+    };
+    let parents = Parents::of(&transaction, chain, block, &head);
+    let (spend, is_from_mweb) = try_join(spender, is_from_mweb(caller, parents)).await?;
+    Ok(Look { head, output: Some(Output { funding, block, spend, is_from_mweb }), knows_spent: true })
+}
+
+async fn is_from_mweb<T: Transport>(caller: Caller<'_, T>, parents: Parents) -> Result<bool, NodeError> {
+    match parents {
+        Parents::Irrelevant => Ok(false),
+        Parents::TooMany => Ok(true),
+        Parents::Look(txids) => {
+            let all = try_join_all(txids.iter().map(|txid| raw(caller, *txid))).await?;
+            for (txid, raw) in txids.into_iter().zip(all) {
+                if super::is_peg_out(&raw, txid).map_err(|refusal| caller.malformed(refusal))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+    }
+}
+
+/// Reads an estimate in sat/vB for a number of blocks; `None` if the server has none.
+pub(super) async fn fee_rate<T: Transport>(caller: Caller<'_, T>, blocks: u16) -> Result<Option<FeeRate>, NodeError> {
+    let closest = |node: &Node<'_, '_>| {
+        let members = node.object()?;
+        let mut best: Option<(u16, FeeRate)> = None;
+        for key in members.keys().take(MAX_COINS) {
+            let node = members.need(key)?;
+            let target: u16 = key.parse().map_err(|_| node.at().refuse(Code::DecimalDigit))?;
+            // The estimate for the next fewer blocks: never one that is too slow.
+            if target <= blocks && best.is_none_or(|(other, _)| other < target) {
+                best = Some((target, FeeRate::parse(read::number(&node)?).map_err(|error| node.refuse(error.code()))?));
+            }
+        }
+        Ok(best.map(|(_, rate)| rate))
+    };
+    read(caller, "/fee-estimates", closest).await
+}
+
+/// Reads where a transaction is; `None` if the server does not know it.
+pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Option<Status>, NodeError> {
+    let block = |node: &Node<'_, '_>| {
+        let members = node.object()?;
+        let found = read::txid(&members.need("txid")?)?;
+        if found != txid {
+            return Err(members.need("txid")?.refuse(Code::UtxoMismatch).with_expected(txid.to_string()));
+        }
+        status(&members.need("status")?)
+    };
+    match read(caller, &format!("/tx/{txid}"), block).await {
+        Ok(block) => Ok(Some(Status { block })),
+        Err(NodeError::Status { status: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sends a transaction. Returns the id that the server gives it.
+pub(super) async fn send<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Result<Txid, NodeError> {
+    let response = caller.post_text("/tx", hex).await?;
+    let text = || String::from_utf8_lossy(response.body.get(..1_024).unwrap_or(&response.body)).into_owned();
+    match response.status {
+        200 => text().trim().parse().map_err(|_| caller.malformed(Refusal::new(Code::TransactionIdMalformed, ""))),
+        400 => Err(NodeError::rpc(caller.endpoint.host(), 400, &text(), None)),
+        status => Err(NodeError::Status { endpoint: caller.endpoint.host().to_owned(), status }),
+    }
+}

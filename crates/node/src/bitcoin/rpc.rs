@@ -1,0 +1,349 @@
+//! A node's own RPC, without an index of addresses: it knows the unspent outputs of a script, and nothing of spent ones but what
+//! its newest blocks and its mempool show.
+//!
+//! A scan for unspent outputs takes a node of the main network up to minutes. Fundings in the mempool are not seen. What tells
+//! where a Litecoin payment comes from needs `-txindex=1`.
+
+use countersign::bitcoin::bitcoin::consensus::encode::deserialize_partial;
+use countersign::bitcoin::bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, block};
+use countersign::bitcoin::chain::{self, HtlcSpend};
+use countersign::bitcoin::htlc::Tree;
+use countersign::bitcoin::recover::Funding;
+use countersign::bitcoin::{Chain, FeeRate};
+use countersign::json::Node;
+use countersign::{Code, HtlcTerms, Refusal, U256, number};
+use countersign_client::Transport;
+use serde_json::json;
+
+use super::look::{self, Block, Claim, Look, Output, Spend};
+use super::read;
+use super::{MAX_COINS, Parents, Status};
+use crate::endpoint::{Call, Caller};
+use crate::error::NodeError;
+use crate::nodes::Head;
+
+/// Most transactions of a mempool that are searched where the node cannot say what spends an output.
+const MAX_MEMPOOL: usize = 500;
+
+/// How many of the newest blocks are searched for what has spent an output: more than any default rule needs to be final.
+const MAX_WALK: u64 = 8;
+
+/// What a node answers if it does not know a transaction, an output or a block.
+const UNKNOWN: i64 = -5;
+
+/// Returns one of the results.
+fn at<'s, 'p, 'v>(results: &'s [Node<'p, 'v>], index: usize) -> Result<&'s Node<'p, 'v>, Refusal> {
+    results.get(index).ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
+}
+
+async fn one<T: Transport, R>(
+    caller: Caller<'_, T>,
+    call: Call,
+    read: impl FnOnce(&Node<'_, '_>) -> Result<R, Refusal>,
+) -> Result<R, NodeError> {
+    caller.rpc(&[call], |results| read(at(results, 0)?)).await
+}
+
+pub(super) async fn genesis<T: Transport>(caller: Caller<'_, T>) -> Result<BlockHash, NodeError> {
+    one(caller, Call::new("getblockhash", json!([0])), read::block_hash).await
+}
+
+fn header_call(hash: BlockHash) -> Call {
+    Call::new("getblockheader", json!([hash.to_string(), false]))
+}
+
+/// Reads the newest block.
+pub(super) async fn head<T: Transport>(caller: Caller<'_, T>, chain: Chain) -> Result<Head, NodeError> {
+    let tip = |node: &Node<'_, '_>| {
+        let members = node.object()?;
+        Ok((read::height(&members.need("blocks")?)?, read::block_hash(&members.need("bestblockhash")?)?))
+    };
+    let (height, hash) = one(caller, Call::new("getblockchaininfo", json!([])), tip).await?;
+    let header = one(caller, header_call(hash), |node| chain::check_header(&read::raw(node)?, hash, chain)).await?;
+    Ok(Head::new(height, hash.to_string(), u64::from(header.time)))
+}
+
+/// Scans the unspent outputs of a script: those in blocks, among them what the mempool spends.
+async fn scan<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<(u64, BlockHash, Vec<Claim>), NodeError> {
+    let call = Call::new("scantxoutset", json!(["start", [{"desc": format!("raw({})", hex::encode(script.as_bytes()))}]]));
+    let claim = |node: Node<'_, '_>| {
+        let members = node.object()?;
+        let outpoint = OutPoint { txid: read::txid(&members.need("txid")?)?, vout: read::index(&members.need("vout")?)? };
+        let funding = Funding::new(outpoint, read::coins(&members.need("amount")?)?);
+        Ok(Claim { funding, height: Some(read::height(&members.need("height")?)?), hash: None, is_unspent: true })
+    };
+    let found = |node: &Node<'_, '_>| {
+        let members = node.object()?;
+        if !members.need("success")?.bool()? {
+            return Err(members.need("success")?.refuse(Code::WrongType).with_expected("a complete scan"));
+        }
+        let list = members.need("unspents")?;
+        let items = list.array()?;
+        if items.len() > MAX_COINS.saturating_mul(10) {
+            return Err(list.at().refuse(Code::JsonTooLarge));
+        }
+        let claims = items.map(claim).collect::<Result<Vec<_>, Refusal>>()?;
+        Ok((read::height(&members.need("height")?)?, read::block_hash(&members.need("bestblock")?)?, claims))
+    };
+    one(caller, call, found).await
+}
+
+/// Lists the unspent outputs of a script in blocks that the mempool does not spend either, those of the greatest value first.
+pub(super) async fn unspent<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<Vec<Claim>, NodeError> {
+    let (_, _, mut claims) = scan(caller, script).await?;
+    claims.sort_by_key(|claim| (u64::MAX.saturating_sub(claim.funding.value), claim.funding.outpoint));
+    claims.truncate(MAX_COINS);
+    if claims.is_empty() {
+        return Ok(claims);
+    }
+    let call = |claim: &Claim| {
+        let OutPoint { txid, vout } = claim.funding.outpoint;
+        [Call::new("gettxout", json!([txid.to_string(), vout, true])), Call::new("getblockhash", json!([claim.height]))]
+    };
+    let calls: Vec<Call> = claims.iter().flat_map(call).collect();
+    let unspent = |results: &[Node<'_, '_>]| {
+        let mut unspent = Vec::new();
+        for (claim, pair) in claims.iter().zip(results.chunks(2)) {
+            if !at(pair, 0)?.is_null() {
+                unspent.push(Claim { hash: Some(read::block_hash(at(pair, 1)?)?), ..*claim });
+            }
+        }
+        Ok(unspent)
+    };
+    caller.rpc(&calls, unspent).await
+}
+
+fn transaction_call(txid: Txid, block: Option<BlockHash>) -> Call {
+    let txid = txid.to_string();
+    Call::new("getrawtransaction", block.map_or_else(|| json!([txid]), |block| json!([txid, false, block.to_string()])))
+}
+
+/// Reads a transaction. Without its block a node knows those of its mempool, and others if it has an index of them.
+pub(super) async fn transaction<T: Transport>(
+    caller: Caller<'_, T>,
+    txid: Txid,
+    block: Option<BlockHash>,
+) -> Result<Transaction, NodeError> {
+    one(caller, transaction_call(txid, block), |node| chain::parse_transaction(&read::raw(node)?, txid)).await
+}
+
+/// Looks at an HTLC in three round trips: the scan; the head and the block of the output; the output, its proof and whether the
+/// mempool spends it.
+pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms: &HtlcTerms, chain: Chain) -> Result<Look, NodeError> {
+    let script = tree.script_pubkey();
+    let (height, best, claims) = scan(caller, &script).await?;
+    let claim = look::choose(claims, terms.amount);
+    let calls: Vec<Call> =
+        [header_call(best)].into_iter().chain(claim.map(|claim| Call::new("getblockhash", json!([claim.height])))).collect();
+    let blocks = |results: &[Node<'_, '_>]| {
+        let header = chain::check_header(&read::raw(at(results, 0)?)?, best, chain)?;
+        let hash = results.get(1).map(read::block_hash).transpose()?;
+        Ok((Head::new(height, best.to_string(), u64::from(header.time)), hash))
+    };
+    let (head, hash) = caller.rpc(&calls, blocks).await?;
+    let (Some(claim), Some(hash)) = (claim, hash) else {
+        let output = walk(caller, tree, height, best).await?;
+        return Ok(Look { head, output, knows_spent: false });
+    };
+    let OutPoint { txid, vout } = claim.funding.outpoint;
+    let block = claim.height.map(|height| Block { height, hash });
+    let calls = [
+        transaction_call(txid, Some(hash)),
+        Call::new("gettxoutproof", json!([[txid.to_string()], hash.to_string()])),
+        Call::new("gettxout", json!([txid.to_string(), vout, true])),
+    ];
+    let output = |results: &[Node<'_, '_>]| {
+        let transaction = chain::parse_transaction(&read::raw(at(results, 0)?)?, txid)?;
+        chain::check_merkle_block(&read::raw(at(results, 1)?)?, txid, hash, chain)?;
+        let funding = super::proven(&transaction, tree, claim.funding)?;
+        Ok((transaction, funding, at(results, 2)?.is_null()))
+    };
+    let (transaction, funding, is_spent) = caller.rpc(&calls, output).await?;
+    let spend = if is_spent { Some(spender(caller, tree, funding.outpoint).await?) } else { None };
+    let is_from_mweb = is_from_mweb(caller, Parents::of(&transaction, chain, block, &head)).await?;
+    Ok(Look { head, output: Some(Output { funding, block, spend, is_from_mweb }), knows_spent: false })
+}
+
+/// Without an index of transactions the node does not know most parents: that counts as coins of the extension block, too.
+async fn is_from_mweb<T: Transport>(caller: Caller<'_, T>, parents: Parents) -> Result<bool, NodeError> {
+    let txids = match parents {
+        Parents::Irrelevant => return Ok(false),
+        Parents::TooMany => return Ok(true),
+        Parents::Look(txids) => txids,
+    };
+    let calls: Vec<Call> = txids.iter().map(|txid| transaction_call(*txid, None)).collect();
+    let any = |results: Vec<Result<Node<'_, '_>, NodeError>>| {
+        for (txid, result) in txids.iter().zip(results) {
+            let is_peg_out = match result {
+                Ok(node) => read::raw(&node).and_then(|raw| super::is_peg_out(&raw, *txid)).map_err(|refusal| caller.malformed(refusal))?,
+                Err(NodeError::Rpc { code: UNKNOWN, .. }) => true,
+                Err(error) => return Err(error),
+            };
+            if is_peg_out {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    caller.rpc_each(&calls, any).await?
+}
+
+/// Finds what in the mempool spends an output: newer nodes say it, and a small mempool is searched.
+async fn spender<T: Transport>(caller: Caller<'_, T>, tree: &Tree, outpoint: OutPoint) -> Result<Spend, NodeError> {
+    let calls = [
+        Call::new("gettxspendingprevout", json!([[{"txid": outpoint.txid.to_string(), "vout": outpoint.vout}]])),
+        Call::new("getmempoolinfo", json!([])),
+    ];
+    let named = |results: Vec<Result<Node<'_, '_>, NodeError>>| {
+        let mut results = results.into_iter();
+        let (spending, info) = (results.next(), results.next());
+        let txid = match spending {
+            Some(Ok(list)) => {
+                let first = list.array()?.next().ok_or_else(|| list.at().refuse(Code::MissingField))?;
+                first.object()?.get("spendingtxid").map(|node| read::txid(&node)).transpose()?
+            }
+            _ => None,
+        };
+        let size = match info {
+            Some(Ok(info)) => Some(info.object()?.need("size")?.integer()?),
+            _ => None,
+        };
+        let is_small = size.is_some_and(|size| usize::try_from(size).is_ok_and(|size| size <= MAX_MEMPOOL));
+        Ok::<_, Refusal>((txid, is_small))
+    };
+    let (txid, is_small) = caller.rpc_each(&calls, named).await?.map_err(|refusal| caller.malformed(refusal))?;
+    let txids = match txid {
+        Some(txid) => vec![txid],
+        None if is_small => {
+            let list = |node: &Node<'_, '_>| node.array()?.take(MAX_MEMPOOL).map(|txid| read::txid(&txid)).collect::<Result<Vec<_>, _>>();
+            one(caller, Call::new("getrawmempool", json!([])), list).await?
+        }
+        None => Vec::new(),
+    };
+    if txids.is_empty() {
+        return Ok(Spend { by: None, block: None });
+    }
+    let calls: Vec<Call> = txids.iter().map(|txid| transaction_call(*txid, None)).collect();
+    let search = |results: Vec<Result<Node<'_, '_>, NodeError>>| {
+        for (txid, result) in txids.iter().zip(results) {
+            // One that has left the mempool since.
+            let Ok(node) = result else { continue };
+            // One that cannot be read spends something else: HTLCs are spent by ordinary transactions.
+            let Ok(transaction) = read::raw(&node).and_then(|raw| chain::parse_transaction(&raw, *txid)) else { continue };
+            if transaction.input.iter().any(|input| input.previous_output == outpoint) {
+                return Ok(Some((*txid, chain::read_spend(tree, outpoint, &transaction)?)));
+            }
+        }
+        Ok::<_, Refusal>(None)
+    };
+    let by = caller.rpc_each(&calls, search).await?.map_err(|refusal| caller.malformed(refusal))?;
+    Ok(Spend { by, block: None })
+}
+
+/// Searches the newest blocks for what has spent an output of the HTLC.
+async fn walk<T: Transport>(caller: Caller<'_, T>, tree: &Tree, height: u64, best: BlockHash) -> Result<Option<Output>, NodeError> {
+    let mut hash = best;
+    for back in 0..MAX_WALK.min(height) {
+        let raw = one(caller, Call::new("getblock", json!([hash.to_string(), 0])), read::raw).await?;
+        let (header, spend) = search_block(&raw, hash, tree).map_err(|refusal| caller.malformed(refusal))?;
+        if let Some((outpoint, txid, how)) = spend {
+            let block = Some(Block { height: height.saturating_sub(back), hash });
+            let spend = Some(Spend { by: Some((txid, how)), block });
+            return Ok(Some(Output { funding: Funding::new(outpoint, 0), block: None, spend, is_from_mweb: false }));
+        }
+        hash = header.prev_blockhash;
+    }
+    Ok(None)
+}
+
+type Found = (OutPoint, Txid, HtlcSpend);
+
+/// Searches a raw block for a transaction whose witness opens a leaf of the tree.
+fn search_block(raw: &[u8], hash: BlockHash, tree: &Tree) -> Result<(block::Header, Option<Found>), Refusal> {
+    let refuse = || Refusal::new(Code::TransactionMalformed, "/block");
+    let (header, used) = deserialize_partial::<block::Header>(raw).map_err(|_| refuse())?;
+    if header.block_hash() != hash {
+        return Err(Refusal::new(Code::FundingMismatch, "/block").with_expected(hash.to_string()));
+    }
+    let rest = raw.get(used..).ok_or_else(refuse)?;
+    let (count, used) = deserialize_partial::<countersign::bitcoin::bitcoin::VarInt>(rest).map_err(|_| refuse())?;
+    let mut rest = rest.get(used..).ok_or_else(refuse)?;
+    for _ in 0..count.0 {
+        // On Litecoin the last transaction belongs to the extension block, whose data follow.
+        if chain::is_mweb(rest) {
+            break;
+        }
+        let (transaction, used) = deserialize_partial::<Transaction>(rest).map_err(|_| refuse())?;
+        for input in &transaction.input {
+            if let Ok(how) = chain::read_spend(tree, input.previous_output, &transaction) {
+                return Ok((header, Some((input.previous_output, transaction.compute_txid(), how))));
+            }
+        }
+        rest = rest.get(used..).ok_or_else(refuse)?;
+    }
+    Ok((header, None))
+}
+
+/// Reads an estimate in sat/vB for a number of blocks; `None` if the node has none, as on a new network.
+pub(super) async fn fee_rate<T: Transport>(caller: Caller<'_, T>, blocks: u16) -> Result<Option<FeeRate>, NodeError> {
+    let rate = |node: &Node<'_, '_>| {
+        let members = node.object()?;
+        let Some(rate) = members.get("feerate") else { return Ok(None) };
+        // Coins per 1,000 vB.
+        let per_thousand = read::coins(&rate)?;
+        FeeRate::parse(&number::in_whole_units(U256::from(per_thousand), 3)).map(Some).map_err(|error| rate.refuse(error.code()))
+    };
+    one(caller, Call::new("estimatesmartfee", json!([blocks])), rate).await
+}
+
+/// Reads where a transaction is; `None` if the node does not know it.
+pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Option<Status>, NodeError> {
+    let block = |node: &Node<'_, '_>| {
+        let members = node.object()?;
+        let found = read::txid(&members.need("txid")?)?;
+        if found != txid {
+            return Err(members.need("txid")?.refuse(Code::UtxoMismatch).with_expected(txid.to_string()));
+        }
+        // In a block that was abandoned the number of confirmations is 0, or below.
+        let is_mined = members.get("confirmations").is_some_and(|node| node.integer().is_ok_and(|confirmations| confirmations > 0));
+        members.get("blockhash").filter(|_| is_mined).map(|node| read::block_hash(&node)).transpose()
+    };
+    let hash = match one(caller, Call::new("getrawtransaction", json!([txid.to_string(), true])), block).await {
+        Ok(Some(hash)) => hash,
+        Ok(None) => return Ok(Some(Status { block: None })),
+        Err(NodeError::Rpc { code: UNKNOWN, .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let height = |node: &Node<'_, '_>| read::height(&node.object()?.need("height")?);
+    let height = one(caller, Call::new("getblockheader", json!([hash.to_string(), true])), height).await?;
+    Ok(Some(Status { block: Some(Block { height, hash }) }))
+}
+
+/// Sends a transaction. Returns the id that the node gives it.
+pub(super) async fn send<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Result<Txid, NodeError> {
+    one(caller, Call::new("sendrawtransaction", json!([hex])), read::txid).await
+}
+
+/// Asks whether the node would take a transaction; returns its reason if not.
+pub(super) async fn test<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Result<Option<String>, NodeError> {
+    let reason = |node: &Node<'_, '_>| {
+        let first = node.array()?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
+        let members = first.object()?;
+        if members.need("allowed")?.bool()? {
+            return Ok(None);
+        }
+        Ok(Some(members.get("reject-reason").map_or(Ok("no reason given"), |node| node.text())?.to_owned()))
+    };
+    one(caller, Call::new("testmempoolaccept", json!([[hex]])), reason).await
+}
+
+/// Returns the value of an output; `None` if there is none. Whether the mempool spends it does not matter: it may be the very
+/// transaction that is asked about.
+pub(super) async fn value<T: Transport>(caller: Caller<'_, T>, outpoint: OutPoint) -> Result<Option<u64>, NodeError> {
+    let call = |mempool: bool| Call::new("gettxout", json!([outpoint.txid.to_string(), outpoint.vout, mempool]));
+    let value = |results: &[Node<'_, '_>]| {
+        let found = results.iter().find(|node| !node.is_null());
+        found.map(|node| read::coins(&node.object()?.need("value")?)).transpose()
+    };
+    caller.rpc(&[call(false), call(true)], value).await
+}

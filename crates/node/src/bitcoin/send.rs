@@ -1,0 +1,155 @@
+//! Preflight, broadcasting, and what has become of a transaction.
+
+use countersign::Policy;
+use countersign::bitcoin::bitcoin::Weight;
+use countersign::bitcoin::bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
+use countersign::text;
+use countersign_client::driver::KeptTransaction;
+use futures_util::future::{try_join, try_join_all};
+
+use super::{BitcoinChain, Caller, Code, Head, NodeError, OutPoint, Refusal, Status, Transaction, Transport, Txid, agree, esplora, rpc};
+
+/// Most inputs of a transaction that are looked at before it is sent.
+const MAX_INPUTS: usize = 500;
+
+/// What a node says about a transaction that it has already.
+const KNOWN: [&str; 4] = ["txn-already-in-mempool", "txn-already-known", "already in block chain", "already in utxo set"];
+
+/// Where a transaction is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TransactionStatus {
+    /// Blocks from its own to the newest, both included; 0 while it is in no block.
+    pub confirmations: u64,
+    /// The block that has it, in hex.
+    pub block_hash: Option<String>,
+}
+
+impl<'n, T: Transport> BitcoinChain<'n, T> {
+    /// Requires that the inputs of a transaction exist and are unspent, and that its fee is within the policy. A node's own RPC is
+    /// also asked whether it would take the transaction. Returns the fee in base units.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::Rejected`] for a transaction that cannot be mined, [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] for one
+    /// that pays too much, and any other [`NodeError`].
+    pub async fn preflight(&self, transaction: &Transaction, policy: &Policy) -> Result<u64, NodeError> {
+        self.connection.first(|caller| self.check(caller, transaction, policy)).await
+    }
+
+    async fn check(&self, caller: Caller<'n, T>, transaction: &Transaction, policy: &Policy) -> Result<u64, NodeError> {
+        self.identify(caller).await?;
+        let reject =
+            |why: String| NodeError::Rejected { endpoint: caller.endpoint.host().to_owned(), message: text::escape_untrusted(&why) };
+        if transaction.input.is_empty() || transaction.input.len() > MAX_INPUTS {
+            return Err(reject("it has no inputs, or too many".to_owned()));
+        }
+        let txid = transaction.compute_txid();
+        if caller.endpoint.is_rpc {
+            let refused = rpc::test(caller, &serialize_hex(transaction)).await?;
+            if let Some(why) = refused.filter(|why| !KNOWN.contains(&why.as_str())) {
+                return Err(reject(why));
+            }
+        }
+        let value = |outpoint: OutPoint| async move {
+            if caller.endpoint.is_rpc {
+                return rpc::value(caller, outpoint).await;
+            }
+            let (previous, spend) = try_join(esplora::transaction(caller, outpoint.txid), esplora::outspend(caller, outpoint)).await?;
+            let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
+            Ok(output.filter(|_| spend.is_none_or(|(by, _)| by == txid)).map(|output| output.value.to_sat()))
+        };
+        let values = try_join_all(transaction.input.iter().map(|input| value(input.previous_output))).await?;
+        let mut paid = 0_u64;
+        for (input, value) in transaction.input.iter().zip(values) {
+            let value = value.ok_or_else(|| reject(format!("the output {} does not exist, or is spent", input.previous_output)))?;
+            paid = paid.saturating_add(value);
+        }
+        let sent = transaction.output.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
+        let fee = paid.checked_sub(sent).ok_or_else(|| reject("it pays out more than its inputs hold".to_owned()))?;
+        let max = policy.bitcoin_fee_rate.saturating_mul(vsize(transaction));
+        if fee > max {
+            let expected = countersign::TypedValue::AtMost(countersign::U256::from(max));
+            return Err(Refusal::new(Code::FeeRateTooHigh, "/fee").with_expected(expected).with_actual(fee).into());
+        }
+        Ok(fee)
+    }
+
+    /// Broadcasts a signed transaction to every endpoint. One that the chain knows already counts as accepted.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::Refused`] if the payload is not the transaction that the id names, [`NodeError::Rejected`] if a quorum refuses
+    /// it and does not know it; any other [`NodeError`] if nothing tells whether it arrived.
+    pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
+        let parsed: Result<Transaction, _> = deserialize_hex(&transaction.payload);
+        let txid = parsed.map_err(|_| Refusal::new(Code::TransactionMalformed, "/payload"))?.compute_txid();
+        if !transaction.id.eq_ignore_ascii_case(&txid.to_string()) {
+            let refusal = Refusal::new(Code::TransactionMalformed, "/id").with_expected(txid.to_string()).with_actual(&transaction.id);
+            return Err(refusal.into());
+        }
+        let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, txid)).await;
+        let (mut rejected, mut failed) = (Vec::new(), None);
+        for outcome in outcomes {
+            match outcome {
+                Ok(()) => return Ok(()),
+                Err(error @ NodeError::Rejected { .. }) => rejected.push(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        let enough = u32::try_from(rejected.len()).unwrap_or(u32::MAX) >= self.connection.needed();
+        let first = rejected.into_iter().next();
+        let error = if enough { first.or(failed) } else { failed.or(first) };
+        Err(error.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
+    }
+
+    async fn send(&self, caller: Caller<'n, T>, hex: &str, txid: Txid) -> Result<(), NodeError> {
+        self.identify(caller).await?;
+        let sent = if caller.endpoint.is_rpc { rpc::send(caller, hex).await } else { esplora::send(caller, hex).await };
+        let error = match sent {
+            Ok(id) if id == txid => return Ok(()),
+            Ok(id) => {
+                let refusal = Refusal::new(Code::TransactionIdMalformed, "").with_expected(txid.to_string()).with_actual(id.to_string());
+                return Err(caller.malformed(refusal));
+            }
+            Err(error) => error,
+        };
+        let NodeError::Rpc { code, message, .. } = &error else { return Err(error) };
+        // A node does not find a mined transaction by its id unless it has an index of them.
+        if caller.endpoint.is_rpc && KNOWN.iter().any(|known| message.contains(known)) || find(caller, txid).await?.is_some() {
+            return Ok(());
+        }
+        // Malformed, with inputs that are missing or spent, or against the rules. By HTTP the status says so.
+        Err(if matches!(code, -22 | -25 | -26 | 400) { error.rejected() } else { error })
+    }
+
+    /// Reads what has become of a transaction; `None` if enough endpoints do not know it. A node's own RPC knows mined ones only
+    /// with an index of transactions.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`]; [`NodeError::Refused`] for what is not a transaction id.
+    pub async fn status(&self, txid: &str) -> Result<Option<TransactionStatus>, NodeError> {
+        let txid: Txid = txid.parse().map_err(|_| Refusal::new(Code::TransactionIdMalformed, "/txid").with_actual(txid))?;
+        let ask = |caller: Caller<'n, T>| async move {
+            let head = self.head(caller).await?;
+            Ok((head, find(caller, txid).await?))
+        };
+        let agreed = agree(self.connection.each(ask).await, self.connection.needed(), |(_, status)| *status)?;
+        let Some(Status { block }) = agreed.first().and_then(|(_, status)| *status) else { return Ok(None) };
+        let depth = |head: &Head| {
+            block.filter(|block| block.height <= head.height).map_or(0, |block| head.height.saturating_sub(block.height).saturating_add(1))
+        };
+        let confirmations = agreed.iter().map(|(head, _)| depth(head)).min().unwrap_or_default();
+        Ok(Some(TransactionStatus { confirmations, block_hash: block.map(|block| block.hash.to_string()) }))
+    }
+}
+
+async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Option<Status>, NodeError> {
+    if caller.endpoint.is_rpc { rpc::find(caller, txid).await } else { esplora::find(caller, txid).await }
+}
+
+fn vsize(transaction: &Transaction) -> u64 {
+    let weight: Weight = transaction.weight();
+    weight.to_vbytes_ceil()
+}

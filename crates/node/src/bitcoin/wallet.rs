@@ -1,0 +1,157 @@
+//! What a wallet needs to pay: its coins, a fee rate, and the outputs that it redeems or refunds.
+
+use countersign::Policy;
+use countersign::bitcoin::bitcoin::{Amount, ScriptBuf, TxOut};
+use countersign::bitcoin::htlc::Tree;
+use countersign::bitcoin::{FeeRate, Selection, Wallet};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use super::{
+    BitcoinChain, Caller, Claim, Code, Coin, Funding, MAX_COINS, NodeError, OutPoint, Refusal, Transport, Utxo, agree, esplora, rpc,
+};
+use crate::nodes::Speed;
+
+/// How many transactions an endpoint is asked for at the same time.
+const AT_ONCE: usize = 4;
+
+/// A fee rate for a transaction that is about to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FeeEstimate {
+    /// The rate.
+    pub rate: FeeRate,
+    /// Whether the endpoint has no estimate, so that this is the least that nodes relay: so it is on networks that are new or
+    /// idle, such as regtest.
+    pub is_floor: bool,
+}
+
+impl<'n, T: Transport> BitcoinChain<'n, T> {
+    /// Reads the confirmed coins of an address that nothing in the mempool spends, at most 200, those of the greatest value first.
+    ///
+    /// Each comes with the transaction that made it, but for taproot: there the signature is worth nothing if the amount is wrong.
+    /// The first endpoint that answers is asked. One that leaves coins out, or makes them up, only makes the payment fail.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`]; [`NodeError::Refused`] for what is not an address of this chain, and for an address whose script the library
+    /// does not spend.
+    pub async fn coins(&self, owner: &str) -> Result<Vec<Utxo>, NodeError> {
+        let script = self.chain.script(owner, "/owner")?;
+        self.connection.first(|caller| self.coins_of(caller, &script)).await
+    }
+
+    async fn coins_of(&self, caller: Caller<'n, T>, script: &ScriptBuf) -> Result<Vec<Utxo>, NodeError> {
+        let claims = self.unspent(caller, script).await?;
+        stream::iter(claims).map(|claim| coin(caller, script, claim)).buffered(AT_ONCE).try_collect().await
+    }
+
+    /// Adds up the confirmed coins of an address that nothing in the mempool spends, in base units. Those beyond the 200 greatest
+    /// do not count.
+    ///
+    /// # Errors
+    ///
+    /// As [`BitcoinChain::coins`].
+    pub async fn balance(&self, owner: &str) -> Result<u64, NodeError> {
+        let script = self.chain.script(owner, "/owner")?;
+        let claims = self.connection.first(|caller| self.unspent(caller, &script)).await?;
+        Ok(claims.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add))
+    }
+
+    /// Lists the confirmed unspent outputs to a script.
+    async fn unspent(&self, caller: Caller<'n, T>, script: &ScriptBuf) -> Result<Vec<Claim>, NodeError> {
+        self.identify(caller).await?;
+        let claims = if caller.endpoint.is_rpc { rpc::unspent(caller, script).await } else { esplora::unspent(caller, script).await };
+        let mut claims: Vec<Claim> = claims?.into_iter().filter(|claim| claim.height.is_some()).collect();
+        claims.sort_by_key(|claim| (u64::MAX.saturating_sub(claim.funding.value), claim.funding.outpoint));
+        claims.truncate(MAX_COINS);
+        let total = claims.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add);
+        if total > self.chain.supply() {
+            return Err(caller.malformed(Refusal::new(Code::AmountAboveSupply, "").with_actual(total)));
+        }
+        Ok(claims)
+    }
+
+    /// Lists the confirmed outputs of an HTLC that nothing spends: what a redemption or a refund takes. Enough endpoints must give
+    /// the same list.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`].
+    pub async fn fundings(&self, tree: &Tree) -> Result<Vec<Funding>, NodeError> {
+        let script = tree.script_pubkey();
+        let lists = self.connection.each(|caller| self.unspent(caller, &script)).await;
+        let fundings = |claims: &Vec<Claim>| claims.iter().map(|claim| claim.funding).collect::<Vec<_>>();
+        let agreed = agree(lists, self.connection.needed(), fundings)?;
+        Ok(agreed.first().map(fundings).unwrap_or_default())
+    }
+
+    /// Estimates a fee rate: at least 1 sat/vB, and not above the policy.
+    ///
+    /// | speed | Bitcoin, blocks | Litecoin, blocks |
+    /// |---|---|---|
+    /// | slow | 6 | 24 |
+    /// | normal | 3 | 6 |
+    /// | fast | 1 | 2 |
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] above the policy's ceiling.
+    pub async fn fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
+        let blocks = match (self.chain.coin, speed) {
+            (Coin::Bitcoin, Speed::Slow) | (Coin::Litecoin, Speed::Normal) => 6,
+            (Coin::Bitcoin, Speed::Normal) => 3,
+            (Coin::Bitcoin, Speed::Fast) => 1,
+            (Coin::Litecoin, Speed::Slow) => 24,
+            (Coin::Litecoin, Speed::Fast) => 2,
+        };
+        let ask = |caller: Caller<'n, T>| async move {
+            self.identify(caller).await?;
+            if caller.endpoint.is_rpc { rpc::fee_rate(caller, blocks).await } else { esplora::fee_rate(caller, blocks).await }
+        };
+        let floor = FeeRate::from_whole(1);
+        let estimate = self.connection.first(ask).await?;
+        // Of 1,000 vB, because rates have no order of their own.
+        let rate = estimate.filter(|rate| rate.fee(1_000).is_none_or(|fee| fee > 1_000)).unwrap_or(floor);
+        rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
+        Ok(FeeEstimate { rate, is_floor: estimate.is_none() })
+    }
+
+    /// Returns the lowest fee rate of a transaction that may replace one that paid `fee` and has `vsize` virtual bytes (BIP-125).
+    ///
+    /// # Errors
+    ///
+    /// [`Code::FeeRateTooHigh`] above the policy's ceiling.
+    pub fn replacement_rate(fee: u64, vsize: u64, policy: &Policy) -> Result<FeeRate, Refusal> {
+        let rate = FeeRate::replacing(fee, vsize).ok_or_else(|| Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(fee))?;
+        rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
+        Ok(rate)
+    }
+
+    /// Returns the context that pays a deposit from the owner's address: its coins, of which those with the lowest fee are spent, a
+    /// fee rate, and the address itself for the change.
+    ///
+    /// # Errors
+    ///
+    /// As [`BitcoinChain::coins`] and [`BitcoinChain::fee_rate`].
+    pub async fn wallet(&self, owner: &str, speed: Speed, policy: &Policy) -> Result<Wallet, NodeError> {
+        let coins = self.coins(owner).await?;
+        let estimate = self.fee_rate(speed, policy).await?;
+        Ok(Wallet::new(coins, owner, estimate.rate).with_selection(Selection::LowestFee))
+    }
+}
+
+/// Reads one coin, with the transaction that made it where the amount must be proven.
+async fn coin<T: Transport>(caller: Caller<'_, T>, script: &ScriptBuf, claim: Claim) -> Result<Utxo, NodeError> {
+    let Funding { outpoint, value, .. } = claim.funding;
+    let output = TxOut { value: Amount::from_sat(value), script_pubkey: script.clone() };
+    if script.is_p2tr() {
+        return Ok(Utxo::new(outpoint, output)?);
+    }
+    let OutPoint { txid, .. } = outpoint;
+    let previous =
+        if caller.endpoint.is_rpc { rpc::transaction(caller, txid, claim.hash).await? } else { esplora::transaction(caller, txid).await? };
+    Utxo::with_previous_tx(outpoint, output, previous).map_err(|refusal| match refusal.code() {
+        Code::UtxoMismatch => caller.malformed(refusal),
+        _ => NodeError::Refused(refusal),
+    })
+}
