@@ -140,7 +140,7 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
         let recovery = LegRecovery::new(&kept.record, Leg::Source, None, registry)?.with_default_key(key);
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, || Ok(()), json);
     }
-    args.own.signing.check_key_only()?;
+    args.own.signing.check_key_only(args.nodes.is_named()?)?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
     let state = args.state.open_existing()?;
     let kept = state.as_ref().map(|state| state.find(&id)).transpose()?.flatten();
@@ -176,7 +176,7 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
         let leaving = || if kept.order.is_some() { state.write_secret_leaving(&kept.id) } else { Ok(()) };
         return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, leaving, json);
     }
-    args.own.signing.check_key_only()?;
+    args.own.signing.check_key_only(args.nodes.is_named()?)?;
     if args.secret_file.is_some() {
         return Err(usage("--secret-file is only used with --self: the service gets nothing but the kept secret of this order"));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, text};
+use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, U256, text};
 use countersign_client::driver::KeptOrder;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, Speed};
@@ -46,6 +46,11 @@ pub(crate) struct NodeArgs {
 }
 
 impl NodeArgs {
+    /// Whether any endpoint is named.
+    pub(crate) fn is_named(&self) -> Result<bool, Failure> {
+        Ok(self.nodes.is_some() || !self.node.is_empty() || Config::read()?.nodes.is_some())
+    }
+
     /// Connects the chains that have endpoints. Nothing is sent yet.
     pub(crate) fn connect(&self, registry: &Registry) -> Result<Nodes<Http>, Failure> {
         let path = match &self.nodes {
@@ -309,11 +314,12 @@ pub(crate) fn balance(args: &BalanceArgs, json: bool) -> Result<u8, Failure> {
     let base_units = service::run(async {
         Ok(match pinned.chain.family() {
             Family::Evm => {
-                let parse = |text: &str| countersign::evm::address::parse(text).map_err(|code| Failure::Refused(Refusal::new(code, "/owner")));
+                let parse =
+                    |text: &str| countersign::evm::address::parse(text).map_err(|code| Failure::Refused(Refusal::new(code, "/owner")));
                 let token = pinned.token.as_ref().map(|token| parse(&token.text)).transpose()?;
                 nodes.evm(name)?.balance(parse(&args.owner)?, token).await?
             }
-            Family::Bitcoin => nodes.bitcoin(name)?.balance(&args.owner).await?,
+            Family::Bitcoin => U256::from(nodes.bitcoin(name)?.balance(&args.owner).await?),
             _ => return Err(NodeError::NotConnected(name.to_owned()).into()),
         })
     })?;

@@ -285,11 +285,15 @@ impl SigningArgs {
         serde_json::to_vec(&serde_json::json!({ "funding": funding, "to": to, "fee_rate": fee_rate })).map(Zeroizing::new).map_err(usage)
     }
 
-    /// Requires that nothing but a key is given: the rest is for transactions that are built offline.
-    pub(crate) fn check_key_only(&self) -> Result<(), Failure> {
+    /// Requires that nothing but a key is given, and a key only where a chain is connected: the rest is for transactions that are
+    /// built offline.
+    pub(crate) fn check_key_only(&self, is_connected: bool) -> Result<(), Failure> {
         let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some();
         if is_bitcoin || self.wallet.wallet.is_some() || !self.signatures.is_empty() {
             return Err(usage("a wallet context, a fee or a signature is only used with --self"));
+        }
+        if self.key.is_named() && !is_connected {
+            return Err(usage("a key is only used with --self, or with a connection to the chain (--node)"));
         }
         Ok(())
     }

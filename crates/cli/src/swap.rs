@@ -1,5 +1,7 @@
 //! `countersign swap`: the order lifecycle. Each step is stored before the next begins.
 
+use std::sync::Arc;
+
 use countersign::json::{self, Node};
 use countersign::wire::Quote;
 use countersign::{AssetId, Registry, U256, text};

@@ -48,9 +48,8 @@ impl<T: Transport> Nodes<T> {
             #[cfg(feature = "bitcoin")]
             Verified::Bitcoin(order) => {
                 let chain = self.bitcoin(chain)?;
-                let unsigned = order.prepare(chain.wallet(owner, speed, policy).await?)?;
-                chain.preflight(&unsigned).await?;
-                Ok(unsigned.into())
+                // The coins were just read, each with the transaction that made it: there is nothing to simulate.
+                Ok(order.prepare(chain.wallet(owner, speed, policy).await?)?.into())
             }
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
@@ -83,7 +82,7 @@ impl<T: Transport> Nodes<T> {
 
                 let chain = self.bitcoin(chain)?;
                 let (fundings, rate) = (chain.fundings(&recovery.htlc.tree).await?, chain.fee_rate(speed, policy).await?);
-                Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate)))?.into())
+                Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate.rate)))?.into())
             }
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }

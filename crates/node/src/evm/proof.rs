@@ -27,9 +27,8 @@ fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]
         balance: members.need("balance")?.hex_number()?,
         storage_root: hash(&members.need("storageHash")?)?,
         code_hash: hash(&members.need("codeHash")?)?,
-        ..TrieAccount::default()
     };
-    if !is_proven(&members.need("accountProof")?, state_root, keccak256(address), Some(encode(&account)))? {
+    if !is_proven(&members.need("accountProof")?, state_root, keccak256(address), Some(encode(account)))? {
         return Ok(None);
     }
     let storage = members.need("storageProof")?;
