@@ -1,0 +1,117 @@
+//! `countersign node check` and `countersign balance` against endpoints that answer, lie or fail.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends by panicking")]
+
+mod home;
+#[path = "../../client/tests/support/mod.rs"]
+mod support;
+
+use home::{Home, out, said};
+use serde_json::{Value, json};
+use support::{Fixture, Reply, Seen, Server};
+
+/// Nothing listens here: no command of this file calls the service.
+const NOWHERE: &str = "http://127.0.0.1:9";
+/// A hash that no block has: `node check` shows what it is told.
+const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
+
+/// A node of an EVM chain.
+fn answer(seen: &Seen, chain_id: &str, balance: &str) -> Reply {
+    let call: Value = serde_json::from_str(&seen.text()).unwrap();
+    let result = match call["method"].as_str().unwrap() {
+        "eth_chainId" => json!(chain_id),
+        "eth_getBlockByNumber" => {
+            json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", jiff::Timestamp::now().as_second() - 7)})
+        }
+        "eth_getBalance" => json!(balance),
+        other => panic!("{other}"),
+    };
+    Reply::json(200, json!({"jsonrpc": "2.0", "id": call["id"], "result": result}).to_string())
+}
+
+fn node(chain_id: &'static str, balance: &'static str) -> Server {
+    Server::start(move |seen| answer(seen, chain_id, balance))
+}
+
+struct Checked {
+    home: Home,
+    registry: String,
+}
+
+impl Checked {
+    fn new(name: &str) -> Self {
+        let home = Home::new(&format!("nodes-{name}"));
+        let registry = home.file("registry.json", &Fixture::load("evm-record-evm-v2").registry);
+        Self { home, registry }
+    }
+
+    /// Runs a command with a `nodes.json`.
+    fn run(&self, command: &[&str], nodes: &Value) -> (Option<i32>, Value, String) {
+        let nodes = self.home.file("nodes.json", &nodes.to_string());
+        let output = self.home.run(NOWHERE, &[command, &["--registry", &self.registry, "--nodes", &nodes, "--json"]].concat());
+        (output.status.code(), serde_json::from_str(&out(&output)).unwrap_or_default(), said(&output))
+    }
+}
+
+#[test]
+fn each_endpoint_shows_its_chain_and_its_newest_block() {
+    let checked = Checked::new("check");
+    let (base, other) = (node("0x2105", "0x0"), node("0x1", "0x0"));
+    let failing = Server::start(|_| Reply::json(503, "<html>busy</html>"));
+    let key = |server: &Server, key: &str| format!("{}/{key}", server.base);
+    let nodes = json!({"base": [key(&base, "private-key-1"), key(&other, "private-key-2"), key(&failing, "private-key-3")]});
+    let (code, shown, said) = checked.run(&["node", "check"], &nodes);
+    assert_eq!((code, &shown["ok"]), (Some(3), &json!(false)), "{said}");
+    let endpoints = shown["endpoints"].as_array().unwrap();
+    assert_eq!((&endpoints[0]["ok"], &endpoints[0]["height"], &endpoints[0]["hash"]), (&json!(true), &json!(16), &json!(HASH)));
+    assert!((6..60).contains(&endpoints[0]["head_age"].as_u64().unwrap()));
+    assert!(endpoints[1]["error"].as_str().unwrap().contains("another chain: 1 instead of 8453"), "{said}");
+    assert!(endpoints[2]["error"].as_str().unwrap().contains("503"), "{said}");
+    assert!(shown["warnings"][0].as_str().unwrap().contains("1 endpoints answer, and 2 must agree"), "{said}");
+    // Paths of endpoints are keys of accounts.
+    assert!(!said.contains("private-key"), "{said}");
+}
+
+#[test]
+fn one_endpoint_alone_is_a_warning() {
+    let checked = Checked::new("alone");
+    let base = node("0x2105", "0x0");
+    let (code, shown, said) = checked.run(&["node", "check"], &json!({"base": [base.base]}));
+    assert_eq!((code, &shown["ok"]), (Some(0), &json!(true)), "{said}");
+    assert!(shown["warnings"][0].as_str().unwrap().contains("nothing contradicts"), "{said}");
+}
+
+#[test]
+fn a_balance_is_what_the_chain_says() {
+    let checked = Checked::new("balance");
+    let base = node("0x2105", "0xde0b6b3a7640000");
+    let command = ["balance", "base:eth", "0x00000000000000000000000000000000000000aa"];
+    let (code, shown, said) = checked.run(&command, &json!({"base": [base.base]}));
+    assert_eq!((code, &shown["base_units"]), (Some(0), &json!("1000000000000000000")), "{said}");
+    // A node of another chain knows nothing of this one.
+    let other = node("0x1", "0xde0b6b3a7640000");
+    let (code, shown, said) = checked.run(&command, &json!({"base": [other.base]}));
+    assert_eq!((code, &shown["error"]["code"]), (Some(3), &json!("node_wrong_chain")), "{said}");
+    let (code, _, said) = checked.run(&command, &json!({}));
+    assert!(code == Some(2) && said.contains("not connected to base"), "{said}");
+}
+
+#[test]
+fn endpoints_that_are_not_safe_or_misspelt_are_refused_without_being_shown() {
+    let checked = Checked::new("refused");
+    for nodes in [
+        json!({"base": ["http://base.example/private-key"]}),
+        json!({"base": ["ftp://base.example/private-key"]}),
+        json!({"base": ["private-key"]}),
+        json!({"base": []}),
+        json!({"base": {"endpoints": ["https://base.example/private-key"], "quorum": 2}}),
+        json!({"base": {"endpoints": ["https://base.example/private-key", "https://two.example/private-key"], "quorum": 1}}),
+        json!({"base": {"endpoint": ["https://base.example/private-key"]}}),
+        json!(["https://base.example/private-key"]),
+    ] {
+        let (code, _, said) = checked.run(&["node", "check"], &nodes);
+        assert!(code == Some(2) && !said.contains("private-key"), "{nodes}: {said}");
+    }
+    // A chain that is not pinned is named, and not asked.
+    let (code, _, said) = checked.run(&["node", "check"], &json!({"bsae": ["https://base.example/private-key"]}));
+    assert!(code == Some(2) && said.contains("bsae") && !said.contains("private-key"), "{said}");
+}
