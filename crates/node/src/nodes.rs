@@ -109,6 +109,12 @@ impl<T: Transport> Nodes<T> {
         self.chains.keys().map(String::as_str)
     }
 
+    /// Returns the HTTP stack.
+    #[must_use]
+    pub const fn transport(&self) -> &T {
+        &self.transport
+    }
+
     /// Returns the number of endpoints of a chain, and how many of them must agree. Where it is one, nothing contradicts a lie.
     #[must_use]
     pub fn endpoints(&self, chain: &str) -> Option<&Endpoints> {

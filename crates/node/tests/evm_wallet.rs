@@ -1,0 +1,455 @@
+//! What a wallet signs and sends: fees within the policy, a preflight that refuses what was not verified, and transactions that
+//! are sent once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
+use countersign::evm::recover::{self, Leg};
+use countersign::evm::{Calls, Evm, Fees, UnsignedOrder, read};
+use countersign::{Code, Policy, SecretHash};
+use countersign_client::driver::KeptTransaction;
+use countersign_node::evm::Preflight;
+use countersign_node::{NodeError, Speed};
+use countersign_testkit::recover::record;
+use countersign_testkit::{registry, verified};
+use serde_json::{Value, json};
+use support::{Chain, SECRET, case, hash_of, nodes, terms};
+
+const GWEI: u128 = 1_000_000_000;
+const SENDER: Address = Address::repeat_byte(0xa1);
+
+fn chain() -> Chain {
+    Chain::funded(&terms().destination)
+}
+
+fn refused(error: &NodeError) -> (Code, String) {
+    match error {
+        NodeError::Refused(refusal) => (refusal.code(), refusal.location().to_owned()),
+        other => panic!("{other:?}"),
+    }
+}
+
+// ---- nonce and fees
+
+async fn calls(chain: Chain, count: usize, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
+    nodes(chain, count).evm("ethereum").unwrap().calls(SENDER, speed, policy).await
+}
+
+fn eip1559(max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Fees {
+    Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas }
+}
+
+#[tokio::test]
+async fn fees_follow_the_chain_and_the_speed() {
+    // The next block's base fee is 20 gwei. The tips are the middle ones of each column.
+    for (speed, fees) in [
+        (Speed::Slow, eip1559(24 * GWEI + 2, 2)),
+        (Speed::Normal, eip1559(31 * GWEI + 1, GWEI + 1)),
+        (Speed::Fast, eip1559(42 * GWEI + 1, 2 * GWEI + 1)),
+    ] {
+        let calls = calls(chain(), 2, speed, &Policy::default()).await.unwrap();
+        assert_eq!((calls.nonce, calls.fees, calls.chain_id), (42, fees, Some(1)), "{speed:?}");
+    }
+}
+
+fn without_eip1559() -> Chain {
+    let honest = chain();
+    chain().lying(move |_, method, _| match method {
+        "eth_getBlockByNumber" => {
+            let mut block = honest.block(honest.latest);
+            block.as_object_mut().unwrap().remove("baseFeePerGas");
+            Some(block)
+        }
+        "eth_feeHistory" => Some(json!({"error": {"code": -32601, "message": "no such method"}})),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn a_chain_without_a_base_fee_has_legacy_prices() {
+    for (speed, gas_price) in [(Speed::Slow, 2_000_000_000), (Speed::Normal, 2_200_000_000), (Speed::Fast, 2_600_000_000)] {
+        let calls = calls(without_eip1559(), 1, speed, &Policy::default()).await.unwrap();
+        assert_eq!(calls.fees, Fees::Legacy { gas_price });
+    }
+}
+
+#[tokio::test]
+async fn fees_above_the_policy_are_refused_and_never_lowered() {
+    let low = Policy::from_json(br#"{"evm_gas_price": 31}"#).unwrap();
+    let error = calls(chain(), 1, Speed::Normal, &low).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::GasPriceTooHigh, "/max_fee_per_gas".to_owned()));
+    assert!(calls(chain(), 1, Speed::Slow, &low).await.is_ok());
+    let none = Policy::from_json(br#"{"evm_gas_price": 2}"#).unwrap();
+    let error = calls(without_eip1559(), 1, Speed::Normal, &none).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::GasPriceTooHigh, "/gas_price".to_owned()));
+
+    let history = |member: &'static str, value: Value| {
+        chain().lying(move |_, method, _| {
+            (method == "eth_feeHistory").then(|| {
+                let mut history = json!({"baseFeePerGas": ["0x1"], "reward": [["0x1", "0x1", "0x1"]]});
+                history[member] = value.clone();
+                history
+            })
+        })
+    };
+    let most = format!("0x{}", "f".repeat(32));
+    for absurd in [history("baseFeePerGas", json!([most])), history("reward", json!([[most, most, most]]))] {
+        let error = calls(absurd, 1, Speed::Fast, &Policy::default()).await.unwrap_err();
+        assert_eq!(refused(&error).0, Code::GasPriceTooHigh);
+    }
+    for malformed in [json!([]), json!(["1"]), json!([format!("0x1{}", "0".repeat(32))]), json!("0x1"), Value::Null] {
+        let error = calls(history("baseFeePerGas", malformed.clone()), 1, Speed::Fast, &Policy::default()).await.unwrap_err();
+        assert_eq!(error.code(), "node_malformed", "{malformed}");
+    }
+    // A chain that nobody uses has no tips; nodes relay nothing without one.
+    let empty = calls(history("reward", Value::Null), 1, Speed::Slow, &Policy::default()).await.unwrap();
+    assert_eq!(empty.fees, eip1559(3, 1));
+}
+
+#[tokio::test]
+async fn endpoints_agree_on_the_nonce() {
+    let lie = |host: &str, method: &str, _: &Value| (host == "a.example" && method == "eth_getTransactionCount").then(|| json!("0xffff"));
+    assert_eq!(calls(chain().lying(lie), 2, Speed::Slow, &Policy::default()).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(calls(chain().lying(lie), 3, Speed::Slow, &Policy::default()).await.unwrap().nonce, 42);
+}
+
+#[tokio::test]
+async fn a_replacement_pays_ten_percent_more_of_both() {
+    let nodes = nodes(chain(), 1);
+    let ethereum = nodes.evm("ethereum").unwrap();
+    let policy = Policy::default();
+    for (before, after) in [
+        (eip1559(100 * GWEI + 1, 3 * GWEI + 1), eip1559(110 * GWEI + 2, 3_300_000_002)),
+        (eip1559(GWEI, 1), eip1559(24 * GWEI + 2, 2)),
+        (Fees::Legacy { gas_price: 100 * GWEI }, Fees::Legacy { gas_price: 110 * GWEI }),
+    ] {
+        let calls = Calls::new(7, before).with_gas_limit(123_456);
+        let replacement = ethereum.replacement(SENDER, &calls, Speed::Slow, &policy).await.unwrap();
+        assert_eq!((replacement.nonce, replacement.fees, replacement.gas_limit), (7, after, Some(123_456)));
+    }
+    let calls = Calls::eip1559(7, 950 * GWEI, GWEI);
+    let error = ethereum.replacement(SENDER, &calls, Speed::Slow, &policy).await.unwrap_err();
+    assert_eq!(refused(&error).0, Code::GasPriceTooHigh);
+}
+
+#[tokio::test]
+async fn balances_and_allowances_are_agreed_upon() {
+    let honest = nodes(chain(), 3);
+    let (ethereum, amount) = (honest.evm("ethereum").unwrap(), terms().destination.amount);
+    assert_eq!(ethereum.balance(SENDER, None).await.unwrap(), amount);
+    assert_eq!(ethereum.balance(SENDER, Some(SENDER)).await.unwrap(), amount);
+    assert_eq!(ethereum.allowance(SENDER, SENDER, SENDER).await.unwrap(), amount);
+    for (wrong, code) in [
+        (json!("0x"), "node_malformed"),
+        (json!(hex::encode_prefixed([0; 33])), "node_malformed"),
+        (json!({"error": {"code": 3, "message": "execution reverted"}}), "node_error"),
+    ] {
+        let nodes = nodes(chain().lying(move |_, method, _| (method == "eth_call").then(|| wrong.clone())), 1);
+        assert_eq!(nodes.evm("ethereum").unwrap().balance(SENDER, Some(SENDER)).await.unwrap_err().code(), code);
+    }
+}
+
+// ---- preflight
+
+fn unsigned(id: &str) -> UnsignedOrder {
+    verified::<Evm>(&case(id)).prepare(Calls::eip1559(1, 30 * GWEI, GWEI)).unwrap()
+}
+
+/// What a wallet of an order can see: enough of everything, and a node that simulates what was verified.
+struct Sight {
+    order: UnsignedOrder,
+    token: Address,
+    has: U256,
+    coin: U256,
+    allowance: U256,
+    logs: Vec<Value>,
+    statuses: Vec<u8>,
+    simulates: bool,
+    reverts: bool,
+}
+
+fn transfer(token: Address, from: Address, to: Address, amount: U256) -> Value {
+    json!({
+        "address": token,
+        "topics": [read::TRANSFER, from.into_word(), to.into_word()],
+        "data": hex::encode_prefixed(amount.to_be_bytes::<32>()),
+    })
+}
+
+impl Sight {
+    fn new(id: &str) -> Self {
+        let order = unsigned(id);
+        let deposit = order.verified().unwrap().deposit();
+        let (sender, htlc, amount) = (deposit.sender, deposit.initiate.to, deposit.terms.amount);
+        let token = deposit.approval.as_ref().map_or(Address::repeat_byte(0x70), |approval| approval.call.to);
+        let paid = if deposit.initiate.value.is_zero() { token } else { read::NATIVE };
+        let statuses = vec![1; order.payloads().calls.len()];
+        let logs = vec![transfer(paid, sender, htlc, amount)];
+        let coin = U256::from(10).pow(U256::from(18));
+        Self { token, has: amount, coin, allowance: amount, logs, statuses, simulates: true, reverts: false, order }
+    }
+
+    async fn preflight(self) -> Result<(Preflight, Vec<String>), NodeError> {
+        let Self { order, token, has, coin, allowance, logs, statuses, simulates, reverts } = self;
+        let lie = move |_: &str, method: &str, params: &Value| match method {
+            "eth_getBalance" => Some(json!(format!("{coin:#x}"))),
+            "eth_call" => {
+                let data = params[0]["data"].as_str().unwrap();
+                let number = |number: U256| Some(json!(hex::encode_prefixed(number.to_be_bytes::<32>())));
+                match &data[..10] {
+                    "0xfc0c546a" => number(token.into_word().into()),
+                    "0x70a08231" => number(has),
+                    "0xdd62ed3e" => number(allowance),
+                    _ if reverts => {
+                        // Error("paused"), encoded by ethers 6.17.0.
+                        let data = "0x08c379a00000000000000000000000000000000000000000000000000000000000000020\
+                                    000000000000000000000000000000000000000000000000000000000000000670617573656400000000\
+                                    00000000000000000000000000000000000000000000";
+                        Some(json!({"error": {"code": 3, "message": "execution reverted", "data": data}}))
+                    }
+                    _ => Some(json!("0x")),
+                }
+            }
+            "eth_simulateV1" if simulates => {
+                let last = statuses.len().saturating_sub(1);
+                let call = |(index, status): (usize, &u8)| {
+                    let logs = if index == last { logs.clone() } else { Vec::new() };
+                    json!({"status": format!("{status:#x}"), "gasUsed": "0x5208", "logs": logs, "returnData": "0x356b842c"})
+                };
+                Some(json!([{"calls": statuses.iter().enumerate().map(call).collect::<Vec<_>>()}]))
+            }
+            _ => None,
+        };
+        let nodes = nodes(chain().lying(lie), 1);
+        let preflight = nodes.evm("ethereum").unwrap().preflight(&order).await?;
+        let seen = nodes.transport().seen.lock().unwrap();
+        Ok((preflight, seen.iter().map(|(_, method, _)| method.clone()).collect()))
+    }
+}
+
+const WITH_APPROVAL: &str = "evm-chain-id-integer";
+const WITHOUT_APPROVAL: &str = "evm-record-evm-v1";
+const NATIVE: &str = "evm-record-native";
+
+async fn code(change: impl FnOnce(&mut Sight), id: &str) -> (Code, String) {
+    let mut sight = Sight::new(id);
+    change(&mut sight);
+    refused(&sight.preflight().await.unwrap_err())
+}
+
+#[tokio::test]
+async fn what_was_verified_passes() {
+    for (id, calls) in [(WITH_APPROVAL, 2), (WITHOUT_APPROVAL, 1), (NATIVE, 1)] {
+        let (preflight, _) = Sight::new(id).preflight().await.unwrap();
+        assert_eq!(preflight.gas_used, Some(calls * 21_000), "{id}");
+        assert!(preflight.cost > U256::ZERO && preflight.cost < preflight.balance);
+    }
+    // The approval is among the calls: the allowance may still be zero.
+    let (preflight, _) = Sight { allowance: U256::ZERO, ..Sight::new(WITH_APPROVAL) }.preflight().await.unwrap();
+    assert_eq!(preflight.gas_used, Some(42_000));
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said_before_anything_is_signed() {
+    let insufficient = |at: &str| (Code::InsufficientFunds, at.to_owned());
+    for id in [WITH_APPROVAL, WITHOUT_APPROVAL] {
+        assert_eq!(code(|sight| sight.has -= U256::ONE, id).await, insufficient("/token"));
+        assert_eq!(code(|sight| sight.coin = U256::ONE, id).await, insufficient("/balance"));
+    }
+    assert_eq!(code(|sight| sight.allowance -= U256::ONE, WITHOUT_APPROVAL).await, (Code::AllowanceTooLow, "/allowance".to_owned()));
+    // The coin must cover the amount and the gas.
+    assert_eq!(code(|sight| sight.coin = U256::from(400_000_000_000_000_000_u64), NATIVE).await, insufficient("/balance"));
+}
+
+#[tokio::test]
+async fn a_simulation_that_moves_something_else_is_refused() {
+    let differs = (Code::SimulationDiffers, "/transfers".to_owned());
+    for id in [WITH_APPROVAL, WITHOUT_APPROVAL, NATIVE] {
+        let order = unsigned(id);
+        let deposit = order.verified().unwrap().deposit();
+        let (sender, htlc, amount) = (deposit.sender, deposit.initiate.to, deposit.terms.amount);
+        let thief = Address::repeat_byte(0x66);
+        let paid: Address = Sight::new(id).logs[0]["address"].as_str().unwrap().parse().unwrap();
+        let honest = || transfer(paid, sender, htlc, amount);
+        for logs in [
+            vec![],
+            vec![transfer(paid, sender, htlc, amount - U256::ONE)],
+            vec![transfer(paid, sender, htlc, amount + U256::ONE)],
+            vec![transfer(paid, sender, thief, amount)],
+            vec![transfer(thief, sender, htlc, amount)],
+            vec![transfer(paid, thief, htlc, amount)],
+            vec![honest(), honest()],
+            vec![honest(), transfer(paid, sender, thief, U256::ONE)],
+            vec![honest(), transfer(read::NATIVE, sender, thief, U256::ONE)],
+            vec![honest(), transfer(paid, htlc, thief, U256::ONE)],
+        ] {
+            assert_eq!(code(|sight| sight.logs.clone_from(&logs), id).await, differs, "{id} {logs:?}");
+        }
+        // Logs of others do not matter, and movements of nothing.
+        let mut sight = Sight::new(id);
+        sight.logs.extend([transfer(thief, thief, htlc, amount), transfer(paid, sender, thief, U256::ZERO)]);
+        sight.preflight().await.unwrap();
+    }
+    let other = code(|sight| sight.token = Address::repeat_byte(9), WITH_APPROVAL).await;
+    assert_eq!(other, (Code::SimulationDiffers, "/token".to_owned()));
+}
+
+#[tokio::test]
+async fn a_call_that_would_fail_is_refused_with_its_reason() {
+    let mut sight = Sight::new(WITH_APPROVAL);
+    sight.statuses = vec![1, 0];
+    let error = sight.preflight().await.unwrap_err();
+    assert_eq!(refused(&error), (Code::SimulationReverted, "/initiate".to_owned()));
+    assert!(error.to_string().contains("0x356b842c"), "{error}");
+    // A node without the method runs the first call.
+    let old = Sight { simulates: false, ..Sight::new(NATIVE) };
+    assert_eq!(old.preflight().await.unwrap().0.gas_used, None);
+    let old = Sight { simulates: false, reverts: true, ..Sight::new(WITHOUT_APPROVAL) };
+    let error = old.preflight().await.unwrap_err();
+    assert_eq!(refused(&error), (Code::SimulationReverted, "/initiate".to_owned()));
+    assert!(error.to_string().contains("paused"), "{error}");
+}
+
+#[tokio::test]
+async fn a_malformed_simulation_is_unknown() {
+    let changes: [fn(&mut Sight); 3] =
+        [|sight| sight.statuses.push(1), |sight| sight.statuses.clear(), |sight| sight.logs = vec![json!({}); 65]];
+    for change in changes {
+        let mut sight = Sight::new(WITHOUT_APPROVAL);
+        change(&mut sight);
+        assert_eq!(sight.preflight().await.unwrap_err().code(), "node_malformed");
+    }
+}
+
+#[tokio::test]
+async fn a_redemption_is_never_shown_before_it_is_sent() {
+    let hash = SecretHash::of(&SECRET).to_string();
+    let mut record = record::<Evm>(WITHOUT_APPROVAL, |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
+    let refusal = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap_err();
+    record.source_swap.swap_id = refusal.expected().unwrap().to_string();
+    let redemption = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap();
+    let order = redemption.prepare(SENDER, &Calls::eip1559(1, 30 * GWEI, GWEI)).unwrap();
+    let rich = || chain().lying(|_, method, _| (method == "eth_getBalance").then(|| json!("0xde0b6b3a7640000")));
+    let nodes = nodes(rich(), 1);
+    let preflight = nodes.evm("ethereum").unwrap().preflight(&order).await.unwrap();
+    assert_eq!(preflight.gas_used, None);
+    let seen = nodes.transport().seen.lock().unwrap();
+    assert!(seen.iter().all(|(_, method, _)| method == "eth_chainId" || method == "eth_getBalance"), "{seen:?}");
+}
+
+// ---- sending
+
+fn kept() -> (KeptTransaction, B256) {
+    let case = case(WITH_APPROVAL);
+    let mut order = unsigned(WITH_APPROVAL);
+    order.sign(&countersign_testkit::key::<Evm>(&case)).unwrap();
+    let signed = order.finish().unwrap();
+    let [_, initiate] = signed.transactions().try_into().unwrap();
+    let kept = KeptTransaction {
+        chain: "ethereum".to_owned(),
+        role: "initiate".to_owned(),
+        id: initiate.id.clone(),
+        payload: hex::encode_prefixed(&initiate.bytes),
+        inputs: Vec::new(),
+    };
+    assert_eq!(keccak256(&initiate.bytes).to_string(), initiate.id);
+    let id = initiate.id.parse().unwrap();
+    (kept, id)
+}
+
+/// How an endpoint answers a broadcast, and the question whether it knows the transaction.
+async fn broadcast(answers: &'static [(&'static str, i64, bool)]) -> Result<(), NodeError> {
+    let (kept, id) = kept();
+    let lie = move |host: &str, method: &str, _: &Value| {
+        let (kind, code, knows) = answers[usize::from(host.as_bytes()[0] - b'a')];
+        match method {
+            "eth_sendRawTransaction" => Some(match kind {
+                "ok" => json!(id),
+                "other" => json!(hash_of(3)),
+                _ => json!({"error": {"code": code, "message": kind}}),
+            }),
+            "eth_getTransactionByHash" => Some(if knows { json!({"hash": id}) } else { Value::Null }),
+            _ => None,
+        }
+    };
+    nodes(chain().lying(lie), answers.len()).evm("ethereum").unwrap().broadcast(&kept).await
+}
+
+#[tokio::test]
+async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
+    assert!(broadcast(&[("ok", 0, false)]).await.is_ok());
+    assert!(broadcast(&[("insufficient funds", -32_000, false), ("ok", 0, false)]).await.is_ok());
+    assert!(broadcast(&[("already known", -32_000, true)]).await.is_ok());
+    assert!(broadcast(&[("nonce too low", -32_000, true)]).await.is_ok());
+    let error = broadcast(&[("nonce too low", -32_000, false), ("nonce too low", -32_003, false)]).await.unwrap_err();
+    assert_eq!((error.code(), error.is_transient()), ("transaction_rejected", false));
+    // What an endpoint did with it is not known: it may be on its way.
+    for answers in
+        [[("rate limit", -32_005, false), ("nonce too low", -32_000, false)], [("nonce too low", -32_000, false), ("other", 0, false)]]
+    {
+        let answers: &'static [_] = Box::leak(Box::new(answers));
+        assert!(!matches!(broadcast(answers).await, Ok(()) | Err(NodeError::Rejected { .. })));
+    }
+}
+
+#[tokio::test]
+async fn only_the_kept_transaction_is_sent() {
+    let (kept, _) = kept();
+    let nodes = nodes(chain(), 1);
+    let ethereum = nodes.evm("ethereum").unwrap();
+    for wrong in [
+        KeptTransaction { id: hash_of(1).to_string(), ..kept.clone() },
+        KeptTransaction { payload: format!("{}00", kept.payload), ..kept.clone() },
+        KeptTransaction { payload: "0x".to_owned(), ..kept.clone() },
+        KeptTransaction { payload: "zz".to_owned(), ..kept.clone() },
+    ] {
+        let error = ethereum.broadcast(&wrong).await.unwrap_err();
+        assert_eq!(refused(&error).0, Code::TransactionMismatch);
+    }
+    assert!(nodes.transport().seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn receipts_are_of_the_transaction_and_agreed_upon() {
+    let id = hash_of(77);
+    let good = json!({"transactionHash": id, "blockNumber": "0x10", "blockHash": hash_of(16), "status": "0x1"});
+    let receipt = async |answers: Vec<Value>| {
+        let count = answers.len();
+        let lie = move |host: &str, method: &str, _: &Value| {
+            (method == "eth_getTransactionReceipt").then(|| answers[usize::from(host.as_bytes()[0] - b'a')].clone())
+        };
+        nodes(chain().lying(lie), count).evm("ethereum").unwrap().receipt(id).await
+    };
+    let found = receipt(vec![good.clone(), good.clone()]).await.unwrap().unwrap();
+    assert_eq!((found.block, found.hash, found.success), (16, hash_of(16), true));
+    assert_eq!(receipt(vec![Value::Null]).await.unwrap(), None);
+    assert_eq!(receipt(vec![Value::Null, good.clone()]).await.unwrap_err().code(), "node_disagree");
+    for (member, value) in [("transactionHash", json!(hash_of(1))), ("status", json!("0x2")), ("blockNumber", Value::Null)] {
+        let mut forged = good.clone();
+        forged[member] = value;
+        assert_eq!(receipt(vec![forged]).await.unwrap_err().code(), "node_malformed");
+    }
+    let mut failed = good;
+    failed["status"] = json!("0x0");
+    assert!(!receipt(vec![failed]).await.unwrap().unwrap().success);
+}
+
+#[tokio::test]
+async fn a_contract_is_described_by_what_it_is() {
+    let code = |code: &'static str| {
+        let chain = chain().lying(move |_, method, _| (method == "eth_getCode").then(|| json!(code)));
+        async move { nodes(chain, 1).evm("ethereum").unwrap().describe_contract(SENDER).await.unwrap() }
+    };
+    let described = code("0x6001").await;
+    assert_eq!((described.code_hash, described.version, described.domain), (Some(keccak256([0x60, 1])), None, None));
+    assert_eq!(described.token, Some(chain().token));
+    assert_eq!(code("0x").await.code_hash, None);
+}
