@@ -40,12 +40,16 @@ pub(crate) fn tree() -> Tree {
     Tree::new(Htlc { internal_key, initiator, redeemer, secret_hash, timelock: TIMELOCK }).unwrap()
 }
 
-pub(crate) fn chain() -> Chain {
-    Chain::from_network(&Network::parse("bitcoin:regtest").unwrap()).unwrap()
+pub(crate) fn chain(coin: &str) -> Chain {
+    Chain::from_network(&Network::parse(&format!("{coin}:regtest")).unwrap()).unwrap()
 }
 
-/// Verified terms whose destination is the HTLC of these tests.
+/// Verified terms whose destination is the HTLC of these tests on Bitcoin.
 pub(crate) fn terms() -> VerifiedTerms {
+    terms_on("bitcoin")
+}
+
+pub(crate) fn terms_on(coin: &str) -> VerifiedTerms {
     let registry = countersign_testkit::registry();
     let verified = countersign_testkit::fixtures_of(Family::Evm).unwrap().into_iter().find_map(|case| {
         let case = case.json();
@@ -58,11 +62,11 @@ pub(crate) fn terms() -> VerifiedTerms {
     let mut terms = verified.unwrap().terms;
     let (tree, to) = (tree(), &mut terms.destination);
     let key = |key| Account::from_array(Family::Bitcoin, key);
-    to.chain = "bitcoin_regtest".to_owned();
+    to.chain = format!("{coin}_regtest");
     to.htlc = Some(key(tree.htlc.internal_key));
     (to.initiator, to.redeemer) = (key(tree.htlc.initiator), key(tree.htlc.redeemer));
     (to.amount, to.timelock, to.secret_hash) = (U256::from(AMOUNT), u64::from(TIMELOCK), SecretHash(tree.htlc.secret_hash));
-    to.swap_id = tree.address(chain());
+    to.swap_id = tree.address(chain(coin));
     terms
 }
 
@@ -273,11 +277,15 @@ impl Servers {
 
     /// Connects to every server, the key of an account in each URL.
     pub(crate) fn connect(&self, quorum: u32) -> Nodes<Self> {
+        self.connect_to("bitcoin", quorum)
+    }
+
+    pub(crate) fn connect_to(&self, coin: &str, quorum: u32) -> Nodes<Self> {
         let all = self.ledgers.keys().map(|host| Endpoint::parse(&format!("https://{host}/key/api")).unwrap()).collect();
-        let registry = json!({"chains": [{"chain": "bitcoin_regtest", "id": "bitcoin:regtest"}], "assets": []});
+        let registry = json!({"chains": [{"chain": format!("{coin}_regtest"), "id": format!("{coin}:regtest")}], "assets": []});
         let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
         let endpoints = Endpoints::new(all).unwrap().with_quorum(quorum).unwrap();
-        Nodes::new(self.clone(), NodeConfig::new().with("bitcoin_regtest", endpoints), &registry)
+        Nodes::new(self.clone(), NodeConfig::new().with(format!("{coin}_regtest"), endpoints), &registry)
     }
 }
 

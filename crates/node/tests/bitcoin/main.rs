@@ -23,7 +23,7 @@ use countersign_client::driver::KeptTransaction;
 use countersign_node::{NodeError, Speed};
 use serde_json::Value;
 
-use fake::{AMOUNT, Ledger, NOW, SECRET, Servers, TIMELOCK, funding, outpoint, pay, spend, terms};
+use fake::{AMOUNT, Ledger, NOW, SECRET, Servers, TIMELOCK, funding, outpoint, pay, spend, terms, terms_on};
 
 type Shared = Arc<Mutex<Ledger>>;
 type Answer = (u16, Vec<u8>);
@@ -336,7 +336,7 @@ async fn terms_that_give_another_address_are_refused_before_anything_is_asked() 
 #[tokio::test]
 async fn coins_come_with_the_transaction_that_made_them_and_rates_within_the_policy() {
     let script = ScriptBuf::from_bytes([&[0x00, 0x14][..], &[5; 20]].concat());
-    let owner = fake::chain().address(&script).unwrap();
+    let owner = fake::chain("bitcoin").address(&script).unwrap();
     let (ledger, _) = funded(2);
     let coin = pay(outpoint(7), &[vec![1; 64]], &[(90_000, script.clone())]);
     ledger.lock().unwrap().mempool.push(coin.clone());
@@ -417,4 +417,28 @@ async fn an_old_head_is_stale() {
     let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.unwrap();
     let hold = Funded::judge(&terms, &state, &seen, &RULE, NOW + 4 * 3_600).unwrap_err();
     assert!(matches!(hold, Hold::Stale { .. }), "{hold}");
+}
+
+#[tokio::test]
+async fn coins_that_have_just_left_litecoins_extension_block_are_not_clear() {
+    let genesis = "530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9";
+    let holds_all = ScriptBuf::from_bytes([&[0x58, 0x20][..], &[3; 32]].concat());
+    for (parent_pays, first_clear) in [(holds_all, 24), (ScriptBuf::new_op_return([3]), 1)] {
+        let mut ledger = Ledger::new();
+        let parent = pay(outpoint(4), &[vec![1; 64]], &[(600_000, parent_pays)]);
+        let from = OutPoint { txid: parent.compute_txid(), vout: 0 };
+        let funding = pay(from, &[vec![1; 64]], &[(AMOUNT, fake::tree().script_pubkey())]);
+        ledger.mempool.extend([parent, funding]);
+        ledger.mine(1);
+        let ledger = Arc::new(Mutex::new(ledger));
+        let lie = |path: &str, answer| Ok(if path == "/block-height/0" { (200, genesis.into()) } else { answer });
+        let servers = Servers::default().with("a.example", &ledger).lying("a.example", lie);
+        let nodes = servers.connect_to("litecoin", 1);
+        for depth in 1..=24 {
+            let (state, seen) = nodes.bitcoin("litecoin_regtest").unwrap().htlc(&terms_on("litecoin").destination).await.unwrap();
+            assert_eq!(seen.depth, depth);
+            assert_eq!(matches!(state, HtlcState::Locked(_)), depth >= first_clear, "{depth}: {state:?}");
+            ledger.lock().unwrap().mine(1);
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! An order from a Bitcoin-like chain whose keys and secret these tests hold, and the documents that a service would answer.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub(crate) mod esplora;
+pub(crate) mod litecoind;
+
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use countersign_bitcoin::htlc::{Htlc, Tree};

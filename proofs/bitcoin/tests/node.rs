@@ -1,0 +1,282 @@
+//! The node crate on a real Litecoin node: through the node's own RPC, through an Esplora server, and through both together.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic in a test is a failed test"
+)]
+
+mod support;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::{OutPoint, Transaction};
+use countersign_bitcoin::recover::{Fee, Funding, Payout};
+use countersign_bitcoin::{FeeRate, Wallet};
+use countersign_client::driver::KeptTransaction;
+use countersign_client::{Http, Timeouts};
+use countersign_core::{
+    Account, CreateOrder, Family, Finality, FinalityRule, Funded, HtlcState, Policy, Proposal, Registry, SecretHash, SeenAt, U256,
+    VerifiedTerms,
+};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
+use serde_json::json;
+use support::esplora::Esplora;
+use support::litecoind::{Done, Node};
+use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, signed};
+
+const CHAIN: &str = "litecoin_regtest";
+const AMOUNT: u64 = 500_000;
+
+/// Litecoin's default rule.
+const RULE: FinalityRule = FinalityRule::new(Finality::Depth(6), 6, 12);
+
+/// Connects to endpoints that must all agree.
+fn connect(urls: &[&str], chain: &str, id: &str) -> Done<Nodes<Http>> {
+    let endpoints = urls.iter().map(|url| Endpoint::parse(url)).collect::<Result<Vec<_>, _>>()?;
+    let quorum = u32::try_from(urls.len())?;
+    let registry = json!({"chains": [{"chain": chain, "id": id}], "assets": []});
+    let registry = Registry::from_json(registry.to_string().as_bytes())?;
+    let config = NodeConfig::new().with(chain, Endpoints::new(endpoints)?.with_quorum(quorum)?);
+    Ok(Nodes::new(Http::new(Timeouts::default())?, config, &registry))
+}
+
+/// Verified terms whose destination is the HTLC of a scene.
+fn terms(scene: &Scene) -> VerifiedTerms {
+    let registry = countersign_testkit::registry();
+    let verified = countersign_testkit::fixtures_of(Family::Bitcoin).expect("fixtures").into_iter().find_map(|case| {
+        let case = case.json();
+        let record = case["order"].is_object().then(|| case["order"].to_string())?;
+        let (request, response) = (CreateOrder::from_json(case["request"].to_string().as_bytes()).ok()?, case["response"].to_string());
+        let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+        let verify = |order: countersign_core::OrderContext<'_>| countersign_core::verify_record::<countersign_bitcoin::Bitcoin>(order);
+        proposal.open(registry, &Policy::default(), verify).ok()
+    });
+    let mut terms = verified.expect("a fixture with a record").terms;
+    let htlc = &scene.tree.htlc;
+    let key = |key| Account::from_array(Family::Bitcoin, key);
+    let to = &mut terms.source;
+    to.chain = CHAIN.to_owned();
+    (to.htlc, to.token) = (Some(key(htlc.internal_key)), None);
+    (to.initiator, to.redeemer) = (key(htlc.initiator), key(htlc.redeemer));
+    (to.amount, to.timelock, to.secret_hash) = (U256::from(scene.amount), u64::from(htlc.timelock), SecretHash(htlc.secret_hash));
+    (to.swap_id, to.swap_id_recomputed) = (scene.tree.address(scene.chain), true);
+    terms.destination = terms.source.clone();
+    terms
+}
+
+fn kept(transaction: &Transaction) -> KeptTransaction {
+    let id = transaction.compute_txid().to_string();
+    KeptTransaction { chain: CHAIN.to_owned(), role: "initiate".to_owned(), id, payload: serialize_hex(transaction), inputs: Vec::new() }
+}
+
+/// One HTLC on the node's chain, and the connections to it.
+struct Swap<'n> {
+    scene: Scene,
+    terms: VerifiedTerms,
+    nodes: &'n Nodes<Http>,
+}
+
+impl<'n> Swap<'n> {
+    /// The timelock tells one HTLC from another.
+    fn new(nodes: &'n Nodes<Http>, timelock: u16) -> Self {
+        let scene = Scene::new("litecoin:regtest", timelock, AMOUNT);
+        Self { terms: terms(&scene), scene, nodes }
+    }
+
+    fn chain(&self) -> countersign_node::bitcoin::BitcoinChain<'n, Http> {
+        self.nodes.bitcoin(CHAIN).expect("connected")
+    }
+
+    async fn read(&self) -> Result<(HtlcState, SeenAt), NodeError> {
+        self.chain().htlc(&self.terms.destination).await
+    }
+
+    async fn judge(&self) -> Done<Result<Funded, &'static str>> {
+        let (state, seen) = self.read().await?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        Ok(Funded::judge(&self.terms, &state, &seen, &RULE, now).map_err(|hold| hold.code()))
+    }
+
+    /// Pays the HTLC through the node crate alone: coins, fee rate, preflight, broadcast.
+    async fn fund(&self, rate: Option<u64>) -> Done<Transaction> {
+        let (chain, policy) = (self.chain(), Policy::default());
+        let mut wallet = chain.wallet(&self.scene.owner(), Speed::Normal, &policy).await?;
+        if let Some(rate) = rate {
+            wallet.fee_rate = Some(FeeRate::from_whole(rate));
+        }
+        self.send(wallet).await
+    }
+
+    async fn send(&self, wallet: Wallet) -> Done<Transaction> {
+        let transaction = signed(self.scene.unsigned(wallet), WALLET)?;
+        self.chain().preflight(&transaction, &Policy::default()).await?;
+        self.chain().broadcast(&kept(&transaction)).await?;
+        self.chain().broadcast(&kept(&transaction)).await?;
+        Ok(transaction)
+    }
+
+    async fn locked(&self, depth: u64) -> Done<SeenAt> {
+        let (state, seen) = self.read().await?;
+        let HtlcState::Locked(locked) = &state else { return Err(format!("{state:?}").into()) };
+        assert_eq!((locked.elapsed, seen.depth, locked.amount), (depth, depth, U256::from(AMOUNT)));
+        Ok(seen)
+    }
+
+    async fn payout(&self) -> Done<Payout> {
+        let fundings = self.chain().fundings(&self.scene.tree).await?;
+        Ok(Payout::new(fundings, self.scene.owner(), Fee::Deducted(FeeRate::from_whole(5))))
+    }
+}
+
+fn started() -> Done<Option<Node>> {
+    match Node::start()? {
+        Ok(node) => Ok(Some(node)),
+        Err(reason) => {
+            skip(&reason);
+            Ok(None)
+        }
+    }
+}
+
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+#[tokio::test]
+async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
+    let Some(node) = started()? else { return Ok(()) };
+    let esplora = Esplora::start(node.cli())?;
+    let rpc = node.url();
+    node.mine(110)?;
+    // A node of another chain is told by block 0.
+    for url in [rpc.as_str(), &esplora] {
+        let nodes = connect(&[url], "litecoin", "litecoin:mainnet")?;
+        let error = nodes.head("litecoin", 0).await.expect_err("another chain");
+        assert!(matches!(error, NodeError::WrongChain { .. }), "{error}");
+    }
+    for (index, urls) in [vec![rpc.as_str()], vec![esplora.as_str()], vec![rpc.as_str(), &esplora]].into_iter().enumerate() {
+        let nodes = connect(&urls, CHAIN, "litecoin:regtest")?;
+        let by_index = urls.contains(&esplora.as_str());
+        let by_rpc = urls.contains(&rpc.as_str());
+        let swap = Swap::new(&nodes, 30 + u16::try_from(index)?);
+        for _ in 0..3 {
+            node.pay(&swap.scene.owner(), "0.02")?;
+        }
+        match swap.read().await {
+            Ok((HtlcState::Absent, _)) => assert!(by_index),
+            Ok((HtlcState::Unclear(_), _)) => assert!(!by_index),
+            Err(NodeError::Disagree { .. }) => assert!(by_index && by_rpc),
+            other => panic!("{other:?}"),
+        }
+        // Funded: final at six blocks, and never before.
+        let estimate = swap.chain().fee_rate(Speed::Fast, &Policy::default()).await?;
+        assert!(estimate.is_floor, "a regtest node has no estimate");
+        swap.fund(None).await?;
+        if !by_rpc {
+            swap.locked(0).await?;
+        }
+        for depth in 1..=7 {
+            node.mine(1)?;
+            swap.locked(depth).await?;
+            assert_eq!(swap.judge().await?.is_ok(), depth >= 6, "{depth}");
+        }
+        // Redeemed: in the mempool, then in a block.
+        let redeem = signed(swap.scene.htlc().redeem(&SECRET, &swap.payout().await?)?, REDEEMER)?;
+        assert!(swap.chain().preflight(&redeem, &Policy::default()).await? > 0);
+        swap.chain().broadcast(&kept(&redeem)).await?;
+        for depth in 0..3 {
+            let (state, seen) = swap.read().await?;
+            let transaction = Some(redeem.compute_txid().to_string());
+            assert_eq!((state, seen.depth), (HtlcState::Redeemed { secret: Some(SECRET), transaction }, depth));
+            let status = swap.chain().status(&redeem.compute_txid().to_string()).await?.ok_or("status")?;
+            assert_eq!(status.confirmations, depth);
+            node.mine(1)?;
+        }
+        // Refunded: not a block too early, and as early as `elapsed` says.
+        let swap = Swap::new(&nodes, 20 + u16::try_from(index)?);
+        swap.fund(Some(3)).await?;
+        let timelock = swap.scene.tree.htlc.timelock;
+        node.mine(timelock - 1)?;
+        let refund = signed(swap.scene.htlc().refund(&swap.payout().await?)?, INITIATOR)?;
+        swap.locked(u64::from(timelock) - 1).await?;
+        let error = swap.chain().broadcast(&kept(&refund)).await.expect_err("a block too early");
+        assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("non-BIP68-final")), "{error}");
+        if by_rpc {
+            assert_eq!(swap.chain().preflight(&refund, &Policy::default()).await.expect_err("too early").code(), "transaction_rejected");
+        }
+        node.mine(1)?;
+        assert_eq!(swap.judge().await?.expect_err("no time"), "destination_no_time");
+        swap.locked(u64::from(timelock)).await?;
+        swap.chain().broadcast(&kept(&refund)).await?;
+        node.mine(1)?;
+        let (state, seen) = swap.read().await?;
+        assert_eq!((state, seen.depth), (HtlcState::Refunded { transaction: Some(refund.compute_txid().to_string()) }, 1));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
+    let Some(node) = started()? else { return Ok(()) };
+    let esplora = Esplora::start(node.cli())?;
+    node.mine(110)?;
+    let (both, only) = (connect(&[&node.url(), &esplora], CHAIN, "litecoin:regtest")?, connect(&[&esplora], CHAIN, "litecoin:regtest")?);
+    let mut swap = Swap::new(&only, 40);
+    let owner = swap.scene.owner();
+    let (previous, outpoint) = node.pay(&owner, "0.02")?;
+    let output = previous.output[usize::try_from(outpoint.vout)?].clone();
+    let wallet = |rate| {
+        Ok::<_, Box<dyn std::error::Error>>(Wallet::new(vec![support::coin(outpoint, output.clone(), &previous)], owner.as_str(), rate))
+    };
+
+    // Replaced while it waits: by the lowest rate that is taken, and by no lower one.
+    let first = swap.send(wallet(FeeRate::from_whole(2))?).await?;
+    let fee =
+        |transaction: &Transaction| output.value.to_sat() - transaction.output.iter().map(|output| output.value.to_sat()).sum::<u64>();
+    let policy = Policy::default();
+    let cheap = signed(swap.scene.unsigned(wallet(FeeRate::parse("2.5")?)?), WALLET)?;
+    assert!(matches!(swap.chain().broadcast(&kept(&cheap)).await, Err(NodeError::Rejected { .. })));
+    let vsize = first.weight().to_vbytes_ceil();
+    let rate = countersign_node::bitcoin::BitcoinChain::<Http>::replacement_rate(fee(&first), vsize, &policy)?;
+    let second = signed(swap.scene.unsigned(wallet(rate)?), WALLET)?;
+    swap.chain().broadcast(&kept(&second)).await?;
+    assert_eq!(swap.chain().status(&first.compute_txid().to_string()).await?, None);
+    swap.locked(0).await?;
+    node.mine(7)?;
+    let before = swap.locked(7).await?;
+    assert!(swap.judge().await?.is_ok());
+
+    // The block of the funding is abandoned: the funding is unconfirmed again, then in another block.
+    swap.nodes = &both;
+    assert_eq!(swap.locked(7).await?.hash, before.hash);
+    node.call("invalidateblock", &[&before.hash])?;
+    assert!(swap.judge().await.is_err(), "one sees it in the mempool, the other does not see it");
+    swap.nodes = &only;
+    assert_eq!(swap.judge().await?.expect_err("unconfirmed"), "destination_not_final");
+    node.mine(2)?;
+    swap.nodes = &both;
+    let after = swap.locked(2).await?;
+    assert_ne!(after.hash, before.hash);
+    assert_eq!(swap.judge().await?.expect_err("it starts again"), "destination_not_final");
+
+    // Abandoned again, and this time the coin is spent elsewhere.
+    node.call("invalidateblock", &[&after.hash])?;
+    let elsewhere = Swap::new(&only, 41);
+    let rival = signed(elsewhere.scene.unsigned(wallet(FeeRate::from_whole(50))?), WALLET)?;
+    elsewhere.chain().broadcast(&kept(&rival)).await?;
+    node.mine(3)?;
+    swap.nodes = &only;
+    assert_eq!(swap.read().await?.0, HtlcState::Absent);
+    assert_eq!(swap.chain().status(&second.compute_txid().to_string()).await?, None);
+    let error = swap.chain().broadcast(&kept(&second)).await.expect_err("its coin is spent");
+    assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("missingorspent")), "{error}");
+    elsewhere.locked(3).await?;
+    let listed = elsewhere.chain().fundings(&elsewhere.scene.tree).await?;
+    assert_eq!(listed, [Funding::new(OutPoint { txid: rival.compute_txid(), vout: 0 }, AMOUNT)]);
+    Ok(())
+}
