@@ -2,11 +2,13 @@
 //!
 //! An endpoint is an Esplora server, or with `rpc+` before its URL a node's own RPC. Either is believed as far as its bytes prove
 //! it: a transaction by its id, an amount by the output, an HTLC by the tree that its address proves, a block by its header, and
-//! a place in a block by a Merkle proof. That the block is of the chain with the most work, and that an output is unspent, is
-//! what the endpoints must agree on.
+//! a place in a block by a Merkle proof. How high a block is, that its chain has the most work, and that an output is unspent is
+//! what the endpoints must agree on: about these nothing contradicts the lie of an only endpoint.
 //!
 //! A node's own RPC has no index of addresses. It does not see a funding in the mempool, and it sees what has spent an output
-//! only in the mempool and for some blocks after that. Then it cannot tell, and an Esplora server beside it disagrees.
+//! only in the mempool and for eight blocks after that. Then it cannot tell, and an Esplora server beside it disagrees.
+//!
+//! Litecoin's nodes do not replace transactions in their mempool unless they are told to (`-mempoolreplacement=1`).
 
 mod esplora;
 mod look;

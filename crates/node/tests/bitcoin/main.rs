@@ -10,6 +10,7 @@
 )]
 
 mod fake;
+mod rpc;
 
 use std::sync::{Arc, Mutex};
 
@@ -275,6 +276,16 @@ async fn a_minority_changes_nothing_and_half_is_not_enough() {
     assert_eq!(judge(&all(&empty), 3).await.unwrap_err(), "node_disagree");
     let two = Servers::default().with(a, &ledger).with(b, &empty);
     assert_eq!(judge(&two, 2).await.unwrap_err(), "node_disagree");
+    // A forged depth that is consistent: the block is said to be at a lower height, everywhere.
+    let hash = ledger.lock().unwrap().hash(6).to_string();
+    let forged = move |path: &str, answer| {
+        Ok(match path.rsplit('/').next() {
+            Some("utxo") => edited(answer, |list| list[0]["status"]["block_height"] = 2.into()),
+            Some("2") => (200, hash.clone().into()),
+            _ => answer,
+        })
+    };
+    assert_eq!(judge(&Servers::default().with(a, &ledger).with(b, &ledger).lying(a, forged), 2).await.unwrap_err(), "node_disagree");
     // The lie is the majority's: nobody can tell.
     let two = Servers::default().with(a, &ledger).with(b, &empty).with(c, &empty);
     assert_eq!(judge(&two, 2).await.unwrap_err(), "destination_not_funded");

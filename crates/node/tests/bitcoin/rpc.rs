@@ -1,0 +1,158 @@
+//! A node's own RPC that lies.
+
+use std::sync::{Arc, Mutex};
+
+use countersign::bitcoin::bitcoin::consensus::encode::serialize_hex;
+use countersign::bitcoin::bitcoin::{MerkleBlock, Transaction, Txid};
+use countersign::{Policy, Registry};
+use countersign_client::{Request, Response, Transport, TransportError};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
+use serde_json::{Value, json};
+
+use super::fake::{AMOUNT, Ledger, NOW, funding, terms};
+use super::{Funded, RULE};
+
+/// Changes a result: the method, and the honest result.
+type Lie = fn(&str, Value) -> Value;
+
+struct Rpc {
+    ledger: Arc<Mutex<Ledger>>,
+    lie: Lie,
+}
+
+impl Rpc {
+    fn result(&self, method: &str, params: &Value) -> Value {
+        let ledger = self.ledger.lock().unwrap();
+        let height = |hash: &Value| ledger.blocks.iter().position(|(header, _)| *hash == header.block_hash().to_string()).unwrap();
+        let find = |txid: &Value| {
+            let all = ledger.blocks.iter().flat_map(|(_, all)| all);
+            all.chain(&ledger.mempool).find(|tx| *txid == tx.compute_txid().to_string()).unwrap().clone()
+        };
+        match method {
+            "getblockhash" => json!(ledger.hash(usize::try_from(params[0].as_u64().unwrap()).unwrap()).to_string()),
+            "getblockheader" => json!(serialize_hex(&ledger.blocks[height(&params[0])].0)),
+            "getrawtransaction" => json!(serialize_hex(&find(&params[0]))),
+            "gettxoutproof" => {
+                let (header, all) = &ledger.blocks[height(&params[1])];
+                let txids: Vec<Txid> = all.iter().map(Transaction::compute_txid).collect();
+                json!(
+                    serialize_hex(&MerkleBlock::from_header_txids_with_predicate(header, &txids, |txid| params[0][0] == txid.to_string()))
+                )
+            }
+            "gettxout" => json!({"value": 0.005}),
+            "estimatesmartfee" => json!({"feerate": 0.000_025, "blocks": 3}),
+            "scantxoutset" => {
+                let best = ledger.blocks.len() - 1;
+                let txid = funding(1, AMOUNT).compute_txid().to_string();
+                json!({"success": true, "height": best, "bestblock": ledger.hash(best).to_string(), "unspents": [
+                    {"txid": txid, "vout": 1, "amount": 0.005, "height": 6}
+                ]})
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+impl Transport for Rpc {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        assert!(request.headers.iter().any(|(name, value)| *name == "authorization" && value.starts_with("Basic ")));
+        let body: Value = serde_json::from_slice(request.body.as_ref().unwrap()).unwrap();
+        let reply = |call: &Value| {
+            let method = call["method"].as_str().unwrap();
+            json!({"result": (self.lie)(method, self.result(method, &call["params"])), "error": null, "id": call["id"]})
+        };
+        let reply = body.as_array().map_or_else(|| reply(&body), |calls| calls.iter().map(reply).collect());
+        Ok(Response { status: 200, retry_after: None, body: reply.to_string().into_bytes() })
+    }
+
+    async fn sleep(&self, _: std::time::Duration) {}
+
+    fn now(&self) -> u64 {
+        NOW
+    }
+}
+
+fn connect(lie: Lie) -> Nodes<Rpc> {
+    let mut ledger = Ledger::new();
+    ledger.mempool.push(funding(1, AMOUNT));
+    ledger.mine(3);
+    let registry = json!({"chains": [{"chain": "bitcoin_regtest", "id": "bitcoin:regtest"}], "assets": []});
+    let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
+    let endpoint = Endpoint::parse("rpc+http://user:password@127.0.0.1:1").unwrap();
+    let config = NodeConfig::new().with("bitcoin_regtest", Endpoints::new(vec![endpoint]).unwrap());
+    Nodes::new(Rpc { ledger: Arc::new(Mutex::new(ledger)), lie }, config, &registry)
+}
+
+async fn judge(lie: Lie) -> Result<Funded, String> {
+    let (nodes, terms) = (connect(lie), terms());
+    let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| {
+        assert!(!error.to_string().contains("password"), "{error}");
+        error.code().to_owned()
+    })?;
+    Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+}
+
+#[tokio::test]
+async fn no_lie_of_a_node_proves_a_funding() {
+    assert!(judge(|_, honest| honest).await.is_ok());
+    let lies: [(&str, Lie, &str); 7] = [
+        ("another chain", |method, honest| if method == "getblockhash" { json!("00".repeat(32)) } else { honest }, "node_wrong_chain"),
+        (
+            "another transaction",
+            |method, honest| if method == "getrawtransaction" { json!(serialize_hex(&funding(9, AMOUNT))) } else { honest },
+            "node_malformed",
+        ),
+        (
+            "another amount",
+            |method, mut honest| {
+                if method == "scantxoutset" {
+                    honest["unspents"][0]["amount"] = json!(0.006);
+                }
+                honest
+            },
+            "node_malformed",
+        ),
+        (
+            "an incomplete scan",
+            |method, mut honest| {
+                if method == "scantxoutset" {
+                    honest["success"] = json!(false);
+                }
+                honest
+            },
+            "node_malformed",
+        ),
+        (
+            "another height",
+            |method, mut honest| {
+                if method == "scantxoutset" {
+                    honest["unspents"][0]["height"] = json!(2);
+                }
+                honest
+            },
+            "node_malformed",
+        ),
+        (
+            "a wrong Merkle path",
+            |method, honest| {
+                if method == "gettxoutproof" {
+                    let text = honest.as_str().unwrap();
+                    return json!(format!("{}00{}", &text[..200], &text[202..]));
+                }
+                honest
+            },
+            "node_malformed",
+        ),
+        ("another header", |method, honest| if method == "getblockheader" { json!("00".repeat(80)) } else { honest }, "node_malformed"),
+    ];
+    for (name, lie, code) in lies {
+        assert_eq!(judge(lie).await.unwrap_err(), code, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_estimates_in_coins_per_thousand_bytes() {
+    let nodes = connect(|_, honest| honest);
+    let estimate = nodes.bitcoin("bitcoin_regtest").unwrap().fee_rate(Speed::Normal, &Policy::default()).await.unwrap();
+    assert_eq!((estimate.rate.to_string().as_str(), estimate.is_floor), ("2.5", false));
+}
