@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use countersign::Registry;
 use countersign::starknet::Starknet;
-use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use serde_json::Value;
 use starknet_core::types::typed_data::TypedData;
 use starknet_crypto::{Felt, poseidon_hash_many, rfc6979_generate_k, sign};
@@ -13,8 +13,6 @@ use starknet_crypto::{Felt, poseidon_hash_many, rfc6979_generate_k, sign};
 const CASES: &str = include_str!("../../fixtures/accept/starknet.jsonl");
 
 const GROUP: &str = "starknet";
-const SIGNATURE: &str = "starknet-crypto signature";
-const FLOOR: &str = "starknet-crypto, the two hashes alone";
 const PEER: &str = "peer, serde_json, general SNIP-12 and starknet-crypto hashes";
 
 fn main() {
@@ -23,7 +21,7 @@ fn main() {
     let line = case(CASES, "starknet-approval-unlimited");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path::<Starknet>(&mut group, &line, &registry);
+    steps::<Starknet>(&mut group, &line, &registry);
 
     // What wallets do today, without any verification.
     let (request, response) = (member(&line, "request"), member(&line, "response"));
@@ -34,10 +32,12 @@ fn main() {
     // No implementation on this library can take less.
     let body: Value = serde_json::from_str(&response).expect("JSON");
     let calldata = calldata(&body["result"]);
-    group.bench_function(FLOOR, |b| b.iter(|| [transaction_hash(black_box(&calldata), owner), message_hash(black_box(&calldata), owner)]));
+    group.bench_function(rows::STARK_HASHES, |b| {
+        b.iter(|| [transaction_hash(black_box(&calldata), owner), message_hash(black_box(&calldata), owner)])
+    });
 
     let (key, hash) = (Felt::from(7_u64), by_hand(&response, owner)[0]);
-    group.bench_function(SIGNATURE, |b| {
+    group.bench_function(rows::STARK, |b| {
         b.iter(|| {
             let k = rfc6979_generate_k(black_box(&hash), &key, None);
             sign(&key, &hash, &k).expect("signature")
@@ -45,7 +45,6 @@ fn main() {
     });
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[FLOOR, PEER, SIGNATURE]].concat());
 }
 
 fn felt(value: &Value) -> Felt {
