@@ -13,7 +13,7 @@ pub const ED25519: &str = "ed25519-dalek signature";
 /// A signature over the Stark curve.
 pub const STARK: &str = "starknet-crypto signature";
 /// The two hashes of a Starknet order.
-pub const STARK_HASHES: &str = "starknet-crypto, the two hashes alone";
+pub const STARK_HASHES: &str = "floor, the two hashes alone";
 /// The accounts of a Solana order that follow from its terms.
 pub const DERIVED_ACCOUNTS: &str = "floor, derived accounts";
 /// The taproot address of an HTLC.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::results::Results;
-use crate::tables::PEERS;
+use crate::tables::{PEERS, in_digits};
 
 const WIDTH: f64 = 760.0;
 /// Where the bars begin, and how long the longest is.
@@ -38,7 +38,7 @@ pub(crate) fn draw(results: &Results) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \
          aria-labelledby=\"title\">\n<title id=\"title\">How many times faster countersign signs a whole order than each chain's usual \
          SDK</title>\n<style>{STYLE}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
-         <text class=\"title\" x=\"16\" y=\"28\">A whole order, verified and signed: times faster than the usual SDK, which verifies nothing</text>\n\
+         <text class=\"title\" x=\"16\" y=\"28\">A whole order, verified and signed: times faster than the usual SDK</text>\n\
          <rect class=\"js\" x=\"16\" y=\"44\" width=\"12\" height=\"12\"/><text class=\"small\" x=\"34\" y=\"55\">JavaScript SDK</text>\n\
          <rect class=\"rust\" x=\"150\" y=\"44\" width=\"12\" height=\"12\"/><text class=\"small\" x=\"168\" y=\"55\">Rust SDK</text>\n\
          <line class=\"aim\" x1=\"256\" y1=\"42\" x2=\"256\" y2=\"58\"/><text class=\"small\" x=\"264\" y=\"55\">aim</text>\n\
@@ -56,13 +56,14 @@ pub(crate) fn draw(results: &Results) -> String {
                 svg,
                 "<text class=\"small\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>\
                  <rect class=\"{class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{:.1}\" height=\"{BAR}\"/>\
-                 <text x=\"{:.1}\" y=\"{}\">{ratio:.1}x</text>",
+                 <text x=\"{:.1}\" y=\"{}\">{}x</text>",
                 LEFT - 8.0,
                 y + 13.0,
                 x(ratio) - LEFT,
                 // Beside the bar, and beyond the mark of the aim where that is close.
                 x(if name == "js" && (ratio..ratio + longest * 0.1).contains(aim) { *aim } else { ratio }) + 6.0,
                 y + 14.0,
+                in_digits(ratio),
             );
         }
         let aim = x(*aim);

@@ -131,6 +131,8 @@ pub(crate) fn steps(results: &mut Results) -> Outcome<()> {
         &["--warm-up-time", "0.3", "--measurement-time", "1"]
     };
     say("steps, by criterion");
+    // What an earlier run left would be taken for a row of this one.
+    let _ = fs::remove_dir_all(target().join("criterion"));
     let manifest = Path::new(HERE).join("Cargo.toml");
     output(Command::new(cargo()).args(["bench", "--quiet", "--manifest-path"]).arg(manifest).args(["--", "--noplot"]).args(options))?;
     results.steps = rows::GROUPS.map(|(group, baseline)| Steps { group, baseline, median_ns: medians(group) }).into();

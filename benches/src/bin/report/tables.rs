@@ -43,7 +43,12 @@ fn peers(family: &FamilyResult) -> (&'static str, f64, Option<&'static str>) {
 }
 
 fn times(ratio: Option<Ratio>) -> String {
-    ratio.map_or("-".to_owned(), |Ratio { best, median }| format!("{best:.1} ({median:.1})"))
+    ratio.map_or("-".to_owned(), |Ratio { best, median }| format!("{} ({})", in_digits(best), in_digits(median)))
+}
+
+/// A ratio near one would say nothing with a single digit.
+pub(crate) fn in_digits(ratio: f64) -> String {
+    if ratio < 2.0 { format!("{ratio:.2}") } else { format!("{ratio:.1}") }
 }
 
 fn overview(results: &Results) -> String {
@@ -136,6 +141,9 @@ fn steps(results: &Results) -> String {
 }
 
 fn cold_start(results: &Results) -> String {
+    if results.cold_start.is_empty() {
+        return "not measured\n".to_owned();
+    }
     let mut text = "| start to end | best, ms | median, ms |\n|---|---:|---:|\n".to_owned();
     for start in &results.cold_start {
         let _ = writeln!(text, "| {} | {:.1} | {:.1} |", start.program, start.best_ms, start.median_ms);
