@@ -169,37 +169,20 @@ pub(crate) fn cold_start(families: &[Cases], javascript: bool, results: &mut Res
     let mut build = Command::new(cargo());
     build.args(["build", "--quiet", "--release", "--locked", "-p", "countersign-cli"]).current_dir(&root);
     output(build.arg("--target-dir").arg(&target))?;
-    let program = || Command::new(target.join("release/countersign"));
-
-    let version = || {
-        let mut command = program();
-        command.arg("--version");
-        command
-    };
-    let mut starts: Vec<(String, Box<dyn Fn() -> Outcome<Command>>)> =
-        vec![("`countersign --version`".to_owned(), Box::new(move || Ok(version())))];
+    let program = target.join("release/countersign");
+    let mut starts =
+        vec![Start { label: "`countersign --version`".to_owned(), program: program.clone(), args: vec!["--version".into()], input: None }];
     for cases in families {
         let file = cases.file.with_extension("first.jsonl");
         fs::write(&file, format!("{}\n", cases.lines[0]))?;
-        let (registry, input) = (root.join("fixtures/registry.json"), file.clone());
-        starts.push((
-            format!("`countersign batch`, one line, {}", cases.family),
-            Box::new(move || {
-                let mut command = program();
-                command.args(["batch", "--registry"]).arg(&registry).stdin(fs::File::open(&input)?);
-                Ok(command)
-            }),
-        ));
+        let registry = root.join("fixtures/registry.json");
+        let label = format!("`countersign batch`, one line, {}", cases.family);
+        let args = vec!["batch".into(), "--registry".into(), registry];
+        starts.push(Start { label, program: program.clone(), args, input: Some(file.clone()) });
         if javascript {
-            let family = cases.family;
-            starts.push((
-                format!("Node and the SDK, the same order, {family}"),
-                Box::new(move || {
-                    let mut command = Command::new("node");
-                    command.arg(Path::new(HERE).join("js/orders.mjs")).arg(family).arg(&file);
-                    Ok(command)
-                }),
-            ));
+            let label = format!("Node and the SDK, the same order, {}", cases.family);
+            let args = vec![Path::new(HERE).join("js/orders.mjs"), cases.family.into(), file];
+            starts.push(Start { label, program: "node".into(), args, input: None });
         }
     }
     let mut times = vec![Vec::new(); starts.len()];
@@ -207,16 +190,35 @@ pub(crate) fn cold_start(families: &[Cases], javascript: bool, results: &mut Res
         if round % 7 == 1 {
             say(&format!("cold start: round {round} of {STARTS}"));
         }
-        for ((_, command), times) in starts.iter().zip(&mut times) {
-            let mut command = command()?;
+        for (start, times) in starts.iter().zip(&mut times) {
+            let mut command = start.command()?;
             let started = Instant::now();
             output(&mut command)?;
             times.push(started.elapsed().as_secs_f64() * 1e3);
         }
     }
-    for ((program, _), mut times) in starts.into_iter().zip(times) {
+    for (start, mut times) in starts.into_iter().zip(times) {
         times.sort_by(f64::total_cmp);
-        results.cold_start.push(ColdStart { program, best_ms: times[0], median_ms: times[STARTS / 2] });
+        results.cold_start.push(ColdStart { program: start.label, best_ms: times[0], median_ms: times[STARTS / 2] });
     }
     Ok(())
+}
+
+/// A program as it is started again and again.
+struct Start {
+    label: String,
+    program: PathBuf,
+    args: Vec<PathBuf>,
+    input: Option<PathBuf>,
+}
+
+impl Start {
+    fn command(&self) -> Outcome<Command> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdin(match &self.input {
+            Some(file) => fs::File::open(file)?.into(),
+            None => Stdio::null(),
+        });
+        Ok(command)
+    }
 }
