@@ -8,14 +8,12 @@ use countersign::bitcoin::htlc::{Htlc, Tree};
 use countersign::bitcoin::{Bitcoin, FeeRate, Selection, Utxo, VerifiedOrder, Wallet};
 use countersign::chains::taproot::tweak;
 use countersign::{CreateOrder, Policy, Proposal, Registry};
-use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use secp256k1::{Scalar, Secp256k1, XOnlyPublicKey};
 
 const CASES: &str = include_str!("../../fixtures/accept/bitcoin.jsonl");
 
 const GROUP: &str = "bitcoin";
-const ADDRESS: &str = "address recomputed and compared";
-const TWEAK: &str = "k256 tweak";
 const NATIVE_TWEAK: &str = "libsecp256k1 tweak";
 const RECORD: &str = "verify with the record";
 const SEARCH: &str = "address searched, 37 blocks, second solver";
@@ -26,13 +24,13 @@ fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path::<Bitcoin>(&mut group, &case(CASES, "bitcoin-coins-without-record"), &registry);
+    steps::<Bitcoin>(&mut group, &case(CASES, "bitcoin-coins-without-record"), &registry);
 
     let with_record = verified(&case(CASES, "bitcoin-address"), &registry);
     let tree = with_record.deposit().tree.expect("recomputed");
     let (htlc, key): (Htlc, [u8; 32]) = (tree.htlc, tree.output.key);
-    group.bench_function(ADDRESS, |b| b.iter(|| Tree::new(black_box(htlc)).expect("a point").output.key == black_box(key)));
-    group.bench_function(TWEAK, |b| b.iter(|| tweak(black_box(htlc.internal_key), black_box(tree.output.merkle_root))));
+    group.bench_function(rows::ADDRESS, |b| b.iter(|| Tree::new(black_box(htlc)).expect("a point").output.key == black_box(key)));
+    group.bench_function(rows::TWEAK, |b| b.iter(|| tweak(black_box(htlc.internal_key), black_box(tree.output.merkle_root))));
     let secp = Secp256k1::new();
     let scalar = Scalar::from_be_bytes(tree.output.merkle_root).expect("below the order");
     group.bench_function(NATIVE_TWEAK, |b| {
@@ -59,7 +57,6 @@ fn main() {
     }
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, TWEAK, &[&STEPS[..], &[ADDRESS, RECORD, SEARCH, COINS, NO_MATCH, TWEAK, NATIVE_TWEAK]].concat());
 }
 
 const CHANGE: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";

@@ -88,11 +88,6 @@ fn calls(c: &mut Criterion) {
         b.iter(|| flow.verify(black_box(&swap)).now_or_never().expect("at once").expect("ok"))
     });
     group.finish();
-    countersign_benches::print_ratios(
-        "client",
-        "order record",
-        &["quote", "create an order", "order record", "gasless PATCH", "fetch the record and verify the order"],
-    );
 }
 
 /// Follows 10,000 orders for an hour of virtual time and prints what the process holds on the way.

@@ -8,13 +8,12 @@ use alloy_primitives::{Address, Bytes, TxKind, U256};
 use countersign::evm::{Evm, ExternalSignature, Key};
 use countersign::{Policy, Registry, RequestId, UnsignedOrder, json};
 use countersign_batch::{Case, prepare_json};
-use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use serde_json::Value;
 
 const CASES: &str = include_str!("../../fixtures/accept/evm.jsonl");
 
 const GROUP: &str = "evm";
-const SIGNATURE: &str = "k256 prehash signature";
 const ATTACH: &str = "attach one signature";
 const DYNAMIC: &str = "peer, alloy dynamic typed data parsed and hashed";
 const BY_HAND: &str = "peer, serde_json and two alloy transactions";
@@ -32,7 +31,7 @@ fn main() {
 
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path::<Evm>(&mut group, &line, &registry);
+    steps::<Evm>(&mut group, &line, &registry);
 
     let wallet: Value = serde_json::from_str(&member(&line, "wallet")).expect("JSON");
     let secret = wallet["secret_key"].as_str().expect("a key");
@@ -71,13 +70,12 @@ fn main() {
     let digest = by_hand(&body["result"]["initiate_transaction"]).signature_hash();
     let key_bytes = hex::decode(secret.trim_start_matches("0x")).expect("hex");
     let key = k256::ecdsa::SigningKey::from_slice(&key_bytes).expect("key");
-    group.bench_function(SIGNATURE, |b| b.iter(|| key.sign_prehash_recoverable(black_box(digest.as_slice())).expect("signature")));
+    group.bench_function(rows::K256, |b| b.iter(|| key.sign_prehash_recoverable(black_box(digest.as_slice())).expect("signature")));
     let (secp, secp_key) = (secp256k1::Secp256k1::new(), secp256k1::SecretKey::from_slice(&key_bytes).expect("key"));
     let message = secp256k1::Message::from_digest(digest.0);
     group.bench_function(LIBSECP, |b| b.iter(|| secp.sign_ecdsa_recoverable(black_box(&message), &secp_key)));
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[ATTACH, DYNAMIC, BY_HAND, SIGNATURE, LIBSECP]].concat());
 }
 
 /// A transaction as a wallet builds it from the answer, unchecked.

@@ -10,15 +10,13 @@ use countersign::Registry;
 use countersign::solana::Solana;
 use countersign::solana::address::{ASSOCIATED_TOKEN_PROGRAM, TOKEN_PROGRAM, parse};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
-use countersign_benches::{REGISTRY, STEPS, case, criterion, median, member, print_ratios, whole_path};
+use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use ed25519_dalek::Signer;
 use serde_json::Value;
 use solana_address::Address;
 
 const CASES: &str = include_str!("../../fixtures/accept/solana.jsonl");
 
-const SIGNATURE: &str = "ed25519-dalek signature";
-const FLOOR: &str = "floor, derived accounts";
 const PEER: &str = "peer, serde_json, solana-transaction, message bytes";
 
 fn main() {
@@ -27,20 +25,16 @@ fn main() {
     for (name, id) in [("solana native", "solana-native-legacy"), ("solana gasless", "solana-token-legacy")] {
         let line = case(CASES, id);
         let mut group = criterion.benchmark_group(name);
-        whole_path::<Solana>(&mut group, &line, &registry);
+        steps::<Solana>(&mut group, &line, &registry);
         // What wallets do today: read the bytes, take the message. Nothing is checked.
         let response = member(&line, "response");
         group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response))));
         let seeds = seeds(&line);
-        group.bench_function(FLOOR, |b| b.iter(|| derive(black_box(&seeds))));
+        group.bench_function(rows::DERIVED_ACCOUNTS, |b| b.iter(|| derive(black_box(&seeds))));
         let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
         let message = unverified(&response).swap_remove(0);
-        group.bench_function(SIGNATURE, |b| b.iter(|| key.sign(black_box(&message))));
+        group.bench_function(rows::ED25519, |b| b.iter(|| key.sign(black_box(&message))));
         group.finish();
-        print_ratios(name, SIGNATURE, &[&STEPS[..], &[PEER, FLOOR, SIGNATURE]].concat());
-        if let (Some(path), Some(floor), Some(signature)) = (median(name, STEPS[3]), median(name, FLOOR), median(name, SIGNATURE)) {
-            println!("\n{name}: {} beyond the floor is {:.0} % of the signature", STEPS[3], (path - floor) / signature * 100.0);
-        }
     }
     criterion.final_summary();
 }

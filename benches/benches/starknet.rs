@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use countersign::Registry;
 use countersign::starknet::Starknet;
-use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use pathfinder_crypto::MontFelt;
 use pathfinder_crypto::hash::PoseidonHasher;
 use pathfinder_crypto::signature::ecdsa_sign_k;
@@ -16,9 +16,7 @@ use starknet_crypto::{Felt, poseidon_hash_many, rfc6979_generate_k, sign};
 const CASES: &str = include_str!("../../fixtures/accept/starknet.jsonl");
 
 const GROUP: &str = "starknet";
-const SIGNATURE: &str = "starknet-crypto signature";
-const LIBRARY: &str = "pathfinder-crypto signature";
-const FLOOR: &str = "pathfinder-crypto, the two hashes alone";
+const LIBRARY: &str = "pathfinder-crypto signature, without the nonce";
 const PEER: &str = "peer, serde_json, general SNIP-12 and starknet-crypto hashes";
 
 fn main() {
@@ -27,7 +25,7 @@ fn main() {
     let line = case(CASES, "starknet-approval-unlimited");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path::<Starknet>(&mut group, &line, &registry);
+    steps::<Starknet>(&mut group, &line, &registry);
 
     // What wallets do today, without any verification.
     let (request, response) = (member(&line, "request"), member(&line, "response"));
@@ -38,12 +36,12 @@ fn main() {
     // No implementation on this library can take less.
     let body: Value = serde_json::from_str(&response).expect("JSON");
     let calldata = calldata(&body["result"]);
-    group.bench_function(FLOOR, |b| {
+    group.bench_function(rows::STARK_HASHES, |b| {
         b.iter(|| [transaction_hash(black_box(&calldata), owner, poseidon), message_hash(black_box(&calldata), owner)])
     });
 
     let (key, hash) = (Felt::from(7_u64), by_hand(&response, owner)[0]);
-    group.bench_function(SIGNATURE, |b| {
+    group.bench_function(rows::STARK, |b| {
         b.iter(|| {
             let k = rfc6979_generate_k(black_box(&hash), &key, None);
             sign(&key, &hash, &k).expect("signature")
@@ -55,7 +53,6 @@ fn main() {
     group.bench_function(LIBRARY, |b| b.iter(|| ecdsa_sign_k(black_box(key), hash, nonce).expect("signature")));
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[FLOOR, PEER, LIBRARY, SIGNATURE]].concat());
 }
 
 fn felt(value: &Value) -> Felt {

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use countersign::sui::Sui;
 use countersign::{CreateOrder, Policy, Proposal, Registry};
-use countersign_benches::{REGISTRY, STEPS, case, criterion, member, print_ratios, whole_path};
+use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use ed25519_dalek::Signer;
 use sui_sdk_types::hash::Hasher;
 use sui_sdk_types::{Address, Digest, GasPayment, ObjectReference, Transaction, TransactionExpiration, TransactionKind};
@@ -12,7 +12,6 @@ use sui_sdk_types::{Address, Digest, GasPayment, ObjectReference, Transaction, T
 const CASES: &str = include_str!("../../fixtures/accept/sui.jsonl");
 
 const GROUP: &str = "sui";
-const SIGNATURE: &str = "ed25519-dalek signature";
 const FLOOR: &str = "floor, JSON read, order opened, BCS read and written, one hash";
 const PEER: &str = "peer, serde_json, sui-sdk-types, digest";
 
@@ -21,7 +20,7 @@ fn main() {
     let line = case(CASES, "sui-native");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path::<Sui>(&mut group, &line, &registry);
+    steps::<Sui>(&mut group, &line, &registry);
     // What wallets do today: read the bytes, add the gas, hash. Nothing is checked.
     let response = member(&line, "response");
     group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response)).signing_digest()));
@@ -30,10 +29,9 @@ fn main() {
     let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
     group.bench_function(FLOOR, |b| b.iter(|| floor(black_box(&response), &request, &registry)));
     let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
-    group.bench_function(SIGNATURE, |b| b.iter(|| key.sign(black_box(&[9; 32]))));
+    group.bench_function(rows::ED25519, |b| b.iter(|| key.sign(black_box(&[9; 32]))));
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[PEER, FLOOR, SIGNATURE]].concat());
 }
 
 fn floor(response: &str, request: &CreateOrder, registry: &Registry) -> (usize, Digest) {

@@ -4,12 +4,11 @@ use std::hint::black_box;
 
 use countersign::Registry;
 use countersign::tron::Tron;
-use countersign_benches::{REGISTRY, STEPS, case, criterion, print_ratios, whole_path};
+use countersign_benches::{REGISTRY, case, criterion, rows, steps};
 
 const CASES: &str = include_str!("../../fixtures/accept/tron.jsonl");
 
 const GROUP: &str = "tron";
-const SIGNATURE: &str = "k256 prehash signature";
 
 fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
@@ -17,10 +16,9 @@ fn main() {
     let line = case(CASES, "tron-token-approval-unlimited");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
-    whole_path::<Tron>(&mut group, &line, &registry);
+    steps::<Tron>(&mut group, &line, &registry);
     let key = k256::ecdsa::SigningKey::from_slice(&[7; 32]).expect("key");
-    group.bench_function(SIGNATURE, |b| b.iter(|| key.sign_prehash_recoverable(black_box(&[9; 32])).expect("signature")));
+    group.bench_function(rows::K256, |b| b.iter(|| key.sign_prehash_recoverable(black_box(&[9; 32])).expect("signature")));
     group.finish();
     criterion.final_summary();
-    print_ratios(GROUP, SIGNATURE, &[&STEPS[..], &[SIGNATURE]].concat());
 }

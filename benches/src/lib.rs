@@ -1,19 +1,43 @@
-//! What the benches of all families share: their cases, and the table of ratios that ends a run.
+//! What the benches of all families share: their cases, the steps of an order, the paths of [`orders`] and the rows of the
+//! tables.
+
+pub mod orders;
+pub mod rows;
 
 use std::fs;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use countersign::Family;
 use countersign::family::KeyOf;
 use countersign::json::{self, Node};
 use countersign::{CreateOrder, Policy, Proposal, Registry, VerifiedOrder};
-use countersign_batch::{Case, JsonFamily};
+use countersign_batch::JsonFamily;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion};
 use serde_json::Value;
 
 /// The registry that all fixtures are judged by.
 pub const REGISTRY: &str = include_str!("../../fixtures/registry.json");
+
+/// Returns a family by its name.
+///
+/// # Panics
+///
+/// If no family has this name.
+pub fn family(name: &str) -> Family {
+    let found = countersign::FAMILIES.iter().find(|family| family.name() == name);
+    *found.unwrap_or_else(|| panic!("no family {name}"))
+}
+
+/// Reads a file of cases, one a line.
+///
+/// # Panics
+///
+/// If the file cannot be read.
+pub fn read_cases(file: &str) -> Vec<String> {
+    fs::read_to_string(file).expect("a file of cases").lines().map(str::to_owned).collect()
+}
 
 /// The input part of a fixture line, as text.
 ///
@@ -23,6 +47,15 @@ pub const REGISTRY: &str = include_str!("../../fixtures/registry.json");
 pub fn case(lines: &str, id: &str) -> String {
     let start = format!("{{\"id\":\"{id}\"");
     let line = lines.lines().find(|line| line.starts_with(&start)).unwrap_or_else(|| panic!("no case {id}"));
+    input_of(line)
+}
+
+/// The input part of a fixture line: the rest says what is expected.
+///
+/// # Panics
+///
+/// If the line is no fixture.
+pub fn input_of(line: &str) -> String {
     let (input, _) = line.split_once(",\"note\":").expect("a fixture has a note");
     format!("{input}}}")
 }
@@ -42,17 +75,13 @@ pub fn criterion() -> Criterion {
     Criterion::default().configure_from_args()
 }
 
-/// The steps that every family's path has, in the order of [`whole_path`].
-pub const STEPS: [&str; 7] =
-    ["parse", "verify", "verify and prepare", "parse, verify and prepare", "summary", "sign every payload", "whole path, signed"];
-
-/// Benches the steps from the answer's text to its signatures, as a wallet that embeds one family takes them: the registry is
+/// Benches the steps from the response's text to its signatures, as a wallet that embeds one family takes them: the registry is
 /// loaded, the request and the wallet's own nonce, fees and coins are values, the key is read.
 ///
 /// # Panics
 ///
 /// If the case is not accepted: the bench would measure a refusal.
-pub fn whole_path<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
+pub fn steps<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
     let policy = Policy::default();
     let (request, response, wallet) = (member(line, "request"), member(line, "response"), member(line, "wallet"));
     println!("{}: a response of {} bytes", member(line, "id"), response.len());
@@ -66,7 +95,7 @@ pub fn whole_path<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line:
     let verify = |proposal| -> VerifiedOrder<F> { countersign::verify_as(proposal, registry, &policy).expect("verify") };
     let proposal = || Proposal::from_parsed(request.clone(), &value, None);
     let prepare = || verify(proposal()).prepare(wallet()).expect("prepare");
-    let [parse, verified, prepared, parsed_prepared, summary, sign, whole] = STEPS;
+    let [parse, verified, prepared, parsed_prepared, summary, sign] = rows::STEPS;
     group.bench_function(parse, |b| b.iter(|| json::parse(black_box(response.as_bytes())).expect("JSON")));
     // What a step takes by value is made beforehand; that it is dropped is part of the step, as is the drop of the result.
     group.bench_function(verified, |b| b.iter_batched(proposal, |proposal| drop(verify(black_box(proposal))), BatchSize::SmallInput));
@@ -99,36 +128,32 @@ pub fn whole_path<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line:
             BatchSize::SmallInput,
         )
     });
-    group.bench_function(whole, |b| {
-        b.iter(|| {
-            let value = json::parse(black_box(line.as_bytes())).expect("JSON");
-            Case::from_value(&value).expect("case").run(registry, &policy).expect("run")
-        })
+}
+
+/// Where builds and measurements are.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from)
+}
+
+/// Returns the rows of a group that have been measured, each with its median in nanoseconds: the steps in their order, then
+/// the others from the quickest to the slowest.
+pub fn medians(group: &str) -> Vec<(String, f64)> {
+    let folders = fs::read_dir(target().join("criterion").join(group)).into_iter().flatten().flatten();
+    let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
+    let mut rows: Vec<_> = names.filter_map(|name| median(group, &name)).collect();
+    rows.sort_by(|(a, a_nanos), (b, b_nanos)| {
+        let step = |name: &str| rows::STEPS.iter().position(|step| *step == name).unwrap_or(rows::STEPS.len());
+        step(a).cmp(&step(b)).then(a_nanos.total_cmp(b_nanos))
     });
+    rows
 }
 
-/// Prints the medians of this run as a table, each beside its ratio to the family's signature.
-///
-/// # Panics
-///
-/// If criterion left no estimates, as when only a part was run.
-pub fn print_ratios(group: &str, baseline: &str, rows: &[&str]) {
-    let Some(base) = median(group, baseline) else {
-        println!("no estimates of {group}/{baseline}: run the whole bench for the table");
-        return;
+/// The full name of a row, which its folder may have cut, and its median.
+fn median(group: &str, folder: &str) -> Option<(String, f64)> {
+    let read = |file: &str| -> Option<Value> {
+        let path = target().join("criterion").join(group).join(folder).join("new").join(file);
+        serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
     };
-    println!("\n| {group} | median, us | against {baseline} |\n|---|---:|---:|");
-    for row in rows {
-        if let Some(nanos) = median(group, row) {
-            println!("| {row} | {:.2} | {:.0} % |", nanos / 1e3, nanos / base * 100.0);
-        }
-    }
-}
-
-/// The median of this run's row, nanoseconds.
-pub fn median(group: &str, name: &str) -> Option<f64> {
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/target").to_owned());
-    let path = Path::new(&target).join("criterion").join(group).join(name).join("new/estimates.json");
-    let estimates: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
-    estimates.pointer("/median/point_estimate")?.as_f64()
+    let name = read("benchmark.json")?["function_id"].as_str()?.to_owned();
+    Some((name, read("estimates.json")?.pointer("/median/point_estimate")?.as_f64()?))
 }

@@ -6,6 +6,7 @@
 //! overlooks, the comparison finds.
 
 pub mod call;
+mod ecdsa;
 pub mod funding;
 pub mod payloads;
 pub mod rules;

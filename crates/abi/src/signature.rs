@@ -6,15 +6,18 @@ use std::str::FromStr;
 use alloy_primitives::{Address, B256, Bytes, Signature};
 use countersign_core::chains::digits;
 use countersign_core::{Code, ParseError, Refusal};
-use k256::ecdsa::SigningKey;
 use zeroize::Zeroizing;
+
+use crate::ecdsa::{self, Secret};
 
 /// Most bytes that a contract wallet's signature may have: several nested signatures and their wrapping fit.
 const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;
 
 /// A secp256k1 secret key. Wiped on drop, never printed.
+///
+/// It signs in constant time, without blinding. Use an external signer where others can measure more than time.
 pub struct Key {
-    key: SigningKey,
+    secret: Secret,
     address: Address,
 }
 
@@ -42,9 +45,8 @@ impl Key {
     ///
     /// [`Code::KeyMalformed`] for zero and for a number at or above the curve order.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, ParseError> {
-        let key = SigningKey::from_slice(bytes).map_err(|_| Code::KeyMalformed)?;
-        let address = Address::from_private_key(&key);
-        Ok(Self { key, address })
+        let (secret, address) = Secret::from_bytes(bytes).ok_or(Code::KeyMalformed)?;
+        Ok(Self { secret, address })
     }
 
     /// Returns the account that this key controls.
@@ -73,7 +75,7 @@ impl Key {
     ///
     /// [`Code::Internal`] if no nonce gives a signature, which happens for no digest that can be found.
     pub fn sign(&self, digest: &B256) -> Result<Signature, Refusal> {
-        self.key.sign_prehash_recoverable(digest.as_slice()).map(Signature::from).map_err(|_| Refusal::new(Code::Internal, ""))
+        self.secret.sign(digest).ok_or_else(|| Refusal::new(Code::Internal, ""))
     }
 }
 
@@ -166,13 +168,11 @@ fn check_low_s(signature: &Signature) -> Result<(), Refusal> {
 /// [`Code::SignatureHighS`] or [`Code::SignatureMismatch`].
 pub fn prove(signature: &Signature, digest: &B256, signer: Address, format: impl Fn(Address) -> String) -> Result<(), Refusal> {
     check_low_s(signature)?;
-    match signature.recover_address_from_prehash(digest) {
-        Ok(found) if found == signer => Ok(()),
-        Ok(_) | Err(_) => {
-            let expected = format!("a signature of {} over {digest}", format(signer));
-            Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected))
-        }
+    if ecdsa::recover(signature, digest) == Some(signer) {
+        return Ok(());
     }
+    let expected = format!("a signature of {} over {digest}", format(signer));
+    Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected))
 }
 
 /// Returns the 65 bytes r‖s‖v with v 27 or 28.

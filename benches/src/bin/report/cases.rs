@@ -1,0 +1,77 @@
+//! Which orders are signed: of each family, every fixture that the SDKs can sign without changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use countersign::FAMILIES;
+use countersign_benches::{input_of, read_cases, target};
+use serde_json::Value;
+
+use crate::{HERE, Outcome, say};
+
+/// The orders of one family, in a file that every contender reads.
+pub(crate) struct Cases {
+    pub(crate) family: &'static str,
+    pub(crate) file: PathBuf,
+    pub(crate) lines: Vec<String>,
+}
+
+/// The largest integer that JavaScript's numbers hold exactly.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// Returns why an order is left out, for ours as for the peers.
+fn left_out(case: &Value) -> Option<&'static str> {
+    if case["wallet"]["secret_key"].is_null() {
+        return Some("nothing to sign");
+    }
+    if has_unsafe_integer(&case["response"]) {
+        return Some("integers that JSON.parse rounds");
+    }
+    // Our own options: no SDK has them.
+    if !case["wallet"]["order"].is_null() {
+        return Some("coins in an order of our own");
+    }
+    match case["id"].as_str() {
+        // Only a wallet that verifies sees that a slot is signed already, and keeps the blockhash.
+        Some("solana-native-slot-owner") => Some("signed already"),
+        // Their `s` is above half of the order, where sui-crypto leaves it; the chain wants the other one.
+        Some("sui-secp256r1-third" | "sui-secp256r1-fourth") => Some("signature that sui-crypto does not normalise"),
+        _ => None,
+    }
+}
+
+fn has_unsafe_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_u64().is_none_or(|number| number > MAX_SAFE_INTEGER),
+        Value::Array(items) => items.iter().any(has_unsafe_integer),
+        Value::Object(members) => members.values().any(has_unsafe_integer),
+        _ => false,
+    }
+}
+
+/// Writes the orders of each family to a file.
+pub(crate) fn select() -> Outcome<Vec<Cases>> {
+    let folder = target().join("orders");
+    fs::create_dir_all(&folder)?;
+    let mut all = Vec::new();
+    for family in FAMILIES.iter().map(|family| family.name()) {
+        let fixtures = Path::new(HERE).join("../fixtures/accept").join(format!("{family}.jsonl"));
+        let (mut lines, mut reasons) = (Vec::new(), std::collections::BTreeMap::<_, u32>::new());
+        for line in read_cases(&fixtures.display().to_string()).iter().map(|line| input_of(line)) {
+            match left_out(&serde_json::from_str(&line)?) {
+                Some(reason) => *reasons.entry(reason).or_default() += 1,
+                None => lines.push(line),
+            }
+        }
+        let file = folder.join(format!("{family}.jsonl"));
+        fs::write(&file, lines.join("\n") + "\n")?;
+        let reasons: Vec<_> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        say(&format!(
+            "{family}: {} orders; left out: {}",
+            lines.len(),
+            if reasons.is_empty() { "none".into() } else { reasons.join(", ") }
+        ));
+        all.push(Cases { family, file, lines });
+    }
+    Ok(all)
+}

@@ -1,0 +1,72 @@
+//! The whole table: `benches/run` builds this program and starts it.
+//!
+//! ```text
+//! benches/run          measures everything and writes results.json, ratios.svg and the tables of README.md
+//! benches/run --quick  measures the whole path and the steps for one or two minutes, and prints the tables
+//! benches/run --check  only compares what all contenders sign
+//! ```
+//!
+//! Whole paths are measured in a process for each contender, ours and the peers in turn, round after round: what else the
+//! machine does then meets all of them. The steps are criterion's.
+
+mod cases;
+mod chart;
+mod compare;
+mod measure;
+mod results;
+mod tables;
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use crate::results::Results;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The folder of this package.
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+fn main() -> Outcome<()> {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let (check, quick) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => (false, false),
+        ["--quick"] => (false, true),
+        ["--check"] => (true, false),
+        _ => return Err("usage: benches/run [--quick | --check]".into()),
+    };
+    let families = cases::select()?;
+    let javascript = measure::javascript()?;
+    compare::all(&families, javascript)?;
+    if check {
+        return Ok(());
+    }
+    let mut results = Results::new(quick);
+    measure::allocations(&families, &mut results)?;
+    measure::paths(&families, javascript, &mut results)?;
+    measure::steps(&mut results)?;
+    if quick {
+        println!("\n{}", tables::all(&results).into_iter().map(|(_, table)| table).collect::<Vec<_>>().join("\n"));
+        return Ok(());
+    }
+    measure::sizes(&mut results)?;
+    measure::cold_start(&families, javascript, &mut results)?;
+    write("results.json", &format!("{}\n", serde_json::to_string_pretty(&results)?))?;
+    write("ratios.svg", &chart::draw(&results))?;
+    let mut readme = fs::read_to_string(Path::new(HERE).join("README.md"))?;
+    for (name, table) in tables::all(&results) {
+        readme = tables::replace(&readme, name, &table)?;
+    }
+    write("README.md", &readme)
+}
+
+fn write(name: &str, text: &str) -> Outcome<()> {
+    fs::write(Path::new(HERE).join(name), text)?;
+    say(&format!("written: benches/{name}"));
+    Ok(())
+}
+
+/// Progress goes to standard error, so that the tables of `--quick` can be piped.
+fn say(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,152 @@
+//! The tables, as markdown.
+
+use std::fmt::Write;
+
+use countersign_benches::rows;
+
+use crate::Outcome;
+use crate::results::{FamilyResult, Ratio, Results};
+
+/// What each family is compared with: its JavaScript SDK, how many times faster `batch` shall be, its Rust SDK.
+pub(crate) const PEERS: [(&str, &str, f64, Option<&str>); 6] = [
+    ("evm", "ethers", 9.0, Some("alloy")),
+    ("tron", "TronWeb", 9.0, None),
+    ("starknet", "starknet.js", 30.0, Some("starknet-rs")),
+    ("solana", "@solana/web3.js", 8.0, Some("solana-sdk")),
+    ("sui", "@mysten/sui", 15.0, Some("sui-sdk-types")),
+    ("bitcoin", "bitcoinjs-lib", 15.0, Some("rust-bitcoin")),
+];
+
+/// Returns every table with the name of its place in the README.
+pub(crate) fn all(results: &Results) -> Vec<(&'static str, String)> {
+    vec![
+        ("machine", format!("{}\n", results.machine.describe())),
+        ("overview", overview(results)),
+        ("paths", paths(results)),
+        ("aims", aims(results)),
+        ("steps", steps(results)),
+        ("start", cold_start(results)),
+    ]
+}
+
+/// Puts a table between the two comments that mark its place.
+pub(crate) fn replace(readme: &str, name: &str, table: &str) -> Outcome<String> {
+    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
+    let place = readme.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+    let (before, after) = place.ok_or_else(|| format!("README.md has no place for {name}"))?;
+    Ok(format!("{before}{begin}{table}{end}{after}"))
+}
+
+fn peers(family: &FamilyResult) -> (&'static str, f64, Option<&'static str>) {
+    let found = PEERS.iter().find(|(name, ..)| *name == family.family);
+    found.map_or(("", 0.0, None), |(_, javascript, aim, rust)| (*javascript, *aim, *rust))
+}
+
+fn times(ratio: Option<Ratio>) -> String {
+    ratio.map_or("-".to_owned(), |Ratio { best, median }| format!("{} ({})", in_digits(best), in_digits(median)))
+}
+
+/// A ratio near one would say nothing with a single digit.
+pub(crate) fn in_digits(ratio: f64) -> String {
+    if ratio < 2.0 { format!("{ratio:.2}") } else { format!("{ratio:.1}") }
+}
+
+fn overview(results: &Results) -> String {
+    let mut text = "| family | orders | signatures an order | against JavaScript | aim | against Rust | program |\n\
+                    |---|---:|---:|---:|---:|---:|---:|\n"
+        .to_owned();
+    for family in &results.families {
+        let (_, aim, _) = peers(family);
+        let size = family.program_bytes.map_or("-".to_owned(), kibibytes);
+        let [js, peer] = ["js", "peer"].map(|name| times(family.ratios.get(name).copied()));
+        let FamilyResult { family, orders, signatures, .. } = family;
+        let _ = writeln!(text, "| {family} | {orders} | {signatures:.1} | {js} | {aim} | {peer} | {size} |");
+    }
+    if let Some(bytes) = results.empty_program_bytes {
+        let _ = writeln!(text, "| none | | | | | | {} |", kibibytes(bytes));
+    }
+    text
+}
+
+fn kibibytes(bytes: u64) -> String {
+    format!("{:.0} KiB", bytes as f64 / 1024.0)
+}
+
+fn paths(results: &Results) -> String {
+    let mut text = String::new();
+    for family in &results.families {
+        let (javascript, _, rust) = peers(family);
+        let names = [
+            ("batch", "batch"),
+            ("facade", "facade"),
+            ("peer", rust.unwrap_or_default()),
+            ("js", javascript),
+            ("signature", "one signature"),
+        ];
+        let _ = writeln!(
+            text,
+            "| {} | best, us | median, us | in signatures | allocations | batch is faster | facade is faster |",
+            family.family
+        );
+        let _ = writeln!(text, "|---|---:|---:|---:|---:|---:|---:|");
+        for (name, label) in names {
+            let Some(measured) = family.contenders.get(name) else { continue };
+            let allocations = measured.allocations.map_or("-".to_owned(), |count| format!("{count:.0}"));
+            let in_signatures = times(family.ratio(name, "signature"));
+            let faster = |than: &str| if ["peer", "js"].contains(&name) { times(family.ratio(name, than)) } else { "-".to_owned() };
+            let (best, median) = (measured.best_ns / 1e3, measured.median_ns / 1e3);
+            let (batch, facade) = (faster("batch"), faster("facade"));
+            let _ = writeln!(text, "| {label} | {best:.1} | {median:.1} | {in_signatures} | {allocations} | {batch} | {facade} |");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The aims for parsing, verifying and preparing, each as a share of one row of its group.
+fn aims(results: &Results) -> String {
+    // Group, what is measured, what is taken off it, what it is a share of, the most that it may be.
+    let aims = [
+        ("evm", rows::PREPARED, None, rows::K256, 25.0),
+        ("tron", rows::PREPARED, None, rows::K256, 25.0),
+        ("starknet", rows::PREPARED, None, rows::STARK_HASHES, 110.0),
+        ("solana native", rows::PREPARED, Some(rows::DERIVED_ACCOUNTS), rows::ED25519, 25.0),
+        ("solana gasless", rows::PREPARED, Some(rows::DERIVED_ACCOUNTS), rows::ED25519, 25.0),
+        ("sui", rows::PREPARED, None, rows::ED25519, 40.0),
+        ("bitcoin", rows::ADDRESS, None, rows::TWEAK, 110.0),
+    ];
+    let mut text = "| family | step | of | aim | measured | |\n|---|---|---|---:|---:|---|\n".to_owned();
+    for (group, step, less, of, aim) in aims {
+        let Some(steps) = results.steps_of(group) else { continue };
+        let (Some(nanos), Some(base)) = (steps.median(step), steps.median(of)) else { continue };
+        let share = (nanos - less.and_then(|row| steps.median(row)).unwrap_or_default()) / base * 100.0;
+        let beyond = less.map_or(String::new(), |row| format!(", beyond: {row}"));
+        let met = if share <= aim { "met" } else { "missed" };
+        let _ = writeln!(text, "| {group} | {step}{beyond} | {of} | {aim} % | {share:.0} % | {met} |");
+    }
+    text
+}
+
+fn steps(results: &Results) -> String {
+    let mut text = String::new();
+    for steps in &results.steps {
+        let Some(base) = steps.median(steps.baseline) else { continue };
+        let _ = writeln!(text, "| {} | median, us | against {} |\n|---|---:|---:|", steps.group, steps.baseline);
+        for (row, nanos) in &steps.median_ns {
+            let _ = writeln!(text, "| {row} | {:.2} | {:.0} % |", nanos / 1e3, nanos / base * 100.0);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn cold_start(results: &Results) -> String {
+    if results.cold_start.is_empty() {
+        return "not measured\n".to_owned();
+    }
+    let mut text = "| start to end | best, ms | median, ms |\n|---|---:|---:|\n".to_owned();
+    for start in &results.cold_start {
+        let _ = writeln!(text, "| {} | {:.1} | {:.1} |", start.program, start.best_ms, start.median_ms);
+    }
+    text
+}

@@ -1,0 +1,149 @@
+//! The two paths of this project: the typed facade, and the batch contract.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use countersign::family::{KeyOf, WalletOf};
+use countersign::{CreateOrder, Family, Policy, Proposal, Registry, UnsignedOrder, json};
+use countersign_batch::{Case, JsonArtefacts, JsonFamily, Outcome};
+use serde_json::Value;
+
+use super::{Artefacts, Contender, leaves};
+use crate::{REGISTRY, member};
+
+fn registry() -> Registry {
+    Registry::from_json(REGISTRY.as_bytes()).expect("fixture")
+}
+
+/// A batch line in, a result line out: the registry is loaded, everything else is text, the record among it.
+pub(super) struct Batch {
+    lines: Vec<String>,
+    registry: Registry,
+    policy: Policy,
+}
+
+impl Batch {
+    pub(super) fn new(lines: &[String]) -> Self {
+        Self { lines: lines.to_vec(), registry: registry(), policy: Policy::default() }
+    }
+
+    fn write(&self, line: &str, output: &mut Vec<u8>) {
+        let outcome = Outcome::from_line(black_box(line.as_bytes()), &self.registry, &self.policy);
+        serde_json::to_writer(output, &outcome).expect("memory");
+    }
+}
+
+impl Contender for Batch {
+    fn artefacts(&self) -> Vec<Artefacts> {
+        let written = self.lines.iter().map(|line| {
+            let mut output = Vec::new();
+            self.write(line, &mut output);
+            let output: Value = serde_json::from_slice(&output).expect("JSON");
+            assert_eq!(output["ok"], true, "{output}");
+            leaves(&output["artefacts"])
+        });
+        written.collect()
+    }
+
+    fn pass(&self) -> Duration {
+        let mut output = Vec::new();
+        let started = Instant::now();
+        for line in &self.lines {
+            output.clear();
+            self.write(line, &mut output);
+            black_box(&output);
+        }
+        started.elapsed()
+    }
+
+    fn signatures(&self) -> Option<usize> {
+        let requests = self.lines.iter().map(|line| {
+            let value = json::parse(line.as_bytes()).expect("JSON");
+            let prepared = Case::from_value(&value).and_then(|case| case.prepare(&self.registry, &self.policy));
+            prepared.expect("an accepted case").requests().len()
+        });
+        Some(requests.sum())
+    }
+}
+
+/// Returns the typed path of a family.
+pub(super) fn facade(family: Family, lines: &[String]) -> Box<dyn Contender> {
+    match family {
+        Family::Evm => Box::new(Facade::<countersign::evm::Evm>::new(lines)),
+        Family::Tron => Box::new(Facade::<countersign::tron::Tron>::new(lines)),
+        Family::Starknet => Box::new(Facade::<countersign::starknet::Starknet>::new(lines)),
+        Family::Solana => Box::new(Facade::<countersign::solana::Solana>::new(lines)),
+        Family::Sui => Box::new(Facade::<countersign::sui::Sui>::new(lines)),
+        Family::Bitcoin => Box::new(Facade::<countersign::bitcoin::Bitcoin>::new(lines)),
+        _ => panic!("no benches of {}", family.name()),
+    }
+}
+
+/// A wallet that embeds the library: request and wallet context are values; response, record and key are text.
+struct Facade<F> {
+    orders: Vec<Order>,
+    registry: Registry,
+    policy: Policy,
+    family: std::marker::PhantomData<F>,
+}
+
+struct Order {
+    request: CreateOrder,
+    response: String,
+    record: Option<String>,
+    wallet: String,
+    key: String,
+}
+
+impl<F: JsonFamily> Facade<F> {
+    fn new(lines: &[String]) -> Self {
+        let orders = lines.iter().map(|line| {
+            let case: Value = serde_json::from_str(line).expect("JSON");
+            Order {
+                request: CreateOrder::from_json(member(line, "request").as_bytes()).expect("a request"),
+                response: member(line, "response"),
+                record: case.get("order").map(|_| member(line, "order")),
+                wallet: member(line, "wallet"),
+                key: case["wallet"]["secret_key"].as_str().expect("a key").to_owned(),
+            }
+        });
+        Self { orders: orders.collect(), registry: registry(), policy: Policy::default(), family: std::marker::PhantomData }
+    }
+
+    fn sign(&self, order: &Order, wallet: WalletOf<F>) -> UnsignedOrder<F> {
+        let mut proposal = Proposal::new(&order.request, black_box(order.response.as_bytes()));
+        if let Some(record) = &order.record {
+            proposal = proposal.with_record(record.as_bytes());
+        }
+        let verified = countersign::verify_as::<F>(proposal, &self.registry, &self.policy).expect("verify");
+        let mut unsigned = verified.prepare(wallet).expect("prepare");
+        let key: KeyOf<F> = order.key.parse().expect("a key");
+        unsigned.sign(&key).expect("sign");
+        unsigned
+    }
+}
+
+fn read_wallet<F: JsonFamily>(order: &Order) -> WalletOf<F> {
+    let value = json::parse(order.wallet.as_bytes()).expect("JSON");
+    F::read_wallet(json::Node::root(&value, "/wallet")).expect("a wallet context")
+}
+
+impl<F: JsonFamily> Contender for Facade<F> {
+    fn artefacts(&self) -> Vec<Artefacts> {
+        let signed = self.orders.iter().map(|order| {
+            let unsigned = self.sign(order, read_wallet::<F>(order));
+            leaves(&serde_json::to_value(JsonArtefacts::<F>(unsigned.payloads())).expect("artefacts"))
+        });
+        signed.collect()
+    }
+
+    fn pass(&self) -> Duration {
+        let wallets: Vec<_> = self.orders.iter().map(read_wallet::<F>).collect();
+        let started = Instant::now();
+        for (order, wallet) in self.orders.iter().zip(wallets) {
+            // An order with a sponsor of its own stays incomplete: the owner's part is what counts.
+            let _ = black_box(self.sign(order, wallet).finish());
+        }
+        started.elapsed()
+    }
+}

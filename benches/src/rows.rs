@@ -1,0 +1,34 @@
+//! The rows that tables and aims refer to by name, and the groups of criterion's results.
+
+/// The steps that every family's path has, in their order.
+pub const STEPS: [&str; 6] = ["parse", "verify", "verify and prepare", "parse, verify and prepare", "summary", "sign every payload"];
+
+/// The step that the aims are about.
+pub const PREPARED: &str = STEPS[3];
+
+/// A signature over secp256k1.
+pub const K256: &str = "k256 prehash signature";
+/// An Ed25519 signature.
+pub const ED25519: &str = "ed25519-dalek signature";
+/// A signature over the Stark curve.
+pub const STARK: &str = "starknet-crypto signature";
+/// The two hashes of a Starknet order.
+pub const STARK_HASHES: &str = "floor, the two hashes alone";
+/// The accounts of a Solana order that follow from its terms.
+pub const DERIVED_ACCOUNTS: &str = "floor, derived accounts";
+/// The taproot address of an HTLC.
+pub const ADDRESS: &str = "address recomputed and compared";
+/// The one curve operation of such an address.
+pub const TWEAK: &str = "k256 tweak";
+
+/// Every group, with the row that its ratios refer to.
+pub const GROUPS: [(&str, &str); 8] = [
+    ("evm", K256),
+    ("tron", K256),
+    ("starknet", STARK),
+    ("solana native", ED25519),
+    ("solana gasless", ED25519),
+    ("sui", ED25519),
+    ("bitcoin", TWEAK),
+    ("client", "order record"),
+];
