@@ -194,11 +194,8 @@ impl<T: Transport> Chains for Nodes<T> {
     }
 
     fn has(&self, chain: &str) -> bool {
-        self.chains.get(chain).is_some_and(|nodes| match nodes.network.family() {
-            Family::Evm => cfg!(feature = "evm"),
-            Family::Bitcoin => cfg!(feature = "bitcoin"),
-            _ => false,
-        })
+        let is = |family| self.chains.get(chain).is_some_and(|nodes| nodes.network.family() == family);
+        cfg!(feature = "evm") && is(Family::Evm) || cfg!(feature = "bitcoin") && is(Family::Bitcoin)
     }
 }
 

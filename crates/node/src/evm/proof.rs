@@ -22,6 +22,7 @@ pub(super) fn read(node: &Node<'_, '_>, state_root: B256, address: Address, slot
 
 fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Result<Option<Vec<U256>>, Refusal> {
     let members = node.object()?;
+    #[allow(clippy::needless_update, reason = "a feature that another crate may turn on adds a member")]
     let account = TrieAccount {
         nonce: quantity(&members.need("nonce")?)?,
         balance: members.need("balance")?.hex_number()?,
@@ -29,7 +30,8 @@ fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]
         code_hash: hash(&members.need("codeHash")?)?,
         ..TrieAccount::default()
     };
-    if !is_proven(&members.need("accountProof")?, state_root, keccak256(address), Some(encode(&account)))? {
+    let storage_root = account.storage_root;
+    if !is_proven(&members.need("accountProof")?, state_root, keccak256(address), Some(encode(account)))? {
         return Ok(None);
     }
     let storage = members.need("storageProof")?;
@@ -43,8 +45,9 @@ fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]
         let value = entry.need("value")?.hex_number()?;
         let (proof, key) = (entry.need("proof")?, keccak256(slot));
         // A zero is a slot that is not there. Test engines store it all the same.
-        let is_stored = is_proven(&proof, account.storage_root, key, Some(encode(value)))?;
-        if !is_stored && !(value.is_zero() && is_proven(&proof, account.storage_root, key, None)?) {
+        let is_stored = is_proven(&proof, storage_root, key, Some(encode(value)))?;
+        let is_absent = || is_proven(&proof, storage_root, key, None);
+        if !(is_stored || value.is_zero() && is_absent()?) {
             return Ok(None);
         }
         values.push(value);
