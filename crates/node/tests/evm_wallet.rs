@@ -209,7 +209,7 @@ impl Sight {
                     "0x70a08231" => number(has),
                     "0xdd62ed3e" => number(allowance),
                     _ if reverts => {
-                        // Error("paused"), encoded by ethers 6.17.0.
+                        // Error("paused"), word by word: the selector, the offset, the length, the text.
                         let data = "0x08c379a00000000000000000000000000000000000000000000000000000000000000020\
                                     000000000000000000000000000000000000000000000000000000000000000670617573656400000000\
                                     00000000000000000000000000000000000000000000";

@@ -38,6 +38,7 @@ struct Case {
     version: String,
     /// What the contract should hold.
     entry: Entry,
+    secret_hash: B256,
     destination_data: Bytes,
     record: Option<OrderRecord>,
 }
@@ -78,6 +79,7 @@ impl Case {
         let mut unsigned = prepare_json::<Tron>(&verified, wallet)?;
         unsigned.sign(&key)?;
         let signed = unsigned.finish()?;
+        let secret_hash = terms.secret_hash;
         let entry = Entry {
             initiator: owner,
             redeemer: terms.redeemer,
@@ -87,7 +89,7 @@ impl Case {
             fulfilledAt: U256::ZERO,
         };
         let destination_data = terms.destination_data.unwrap_or_default();
-        Ok(Some(Self { id, signed, owner, chain_id, htlc, token, version, entry, destination_data, record }))
+        Ok(Some(Self { id, signed, owner, chain_id, htlc, token, version, entry, secret_hash, destination_data, record }))
     }
 
     fn all() -> Result<Vec<Self>, Box<dyn Error>> {
@@ -198,10 +200,10 @@ fn the_signature_locks_the_same_when_a_stranger_brings_it() -> TestResult {
         assert_eq!(message.hashes.domain_separator, world.read(case.htlc, &Htlc::domainSeparatorCall {})?, "{}", case.id);
         let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
         assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
-        let Entry { initiator, redeemer, timelock, amount, secretHash, .. } = case.entry.clone();
+        let (Entry { initiator, redeemer, timelock, amount, .. }, secret_hash) = (case.entry.clone(), case.secret_hash);
         let signature: Bytes = message.signature.clone().ok_or("not signed")?.into();
         let bring = |signature, timelock| {
-            let call = Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash, signature };
+            let call = Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash: secret_hash, signature };
             call.abi_encode()
         };
         let longer = world.call(relayer, case.htlc, bring(signature.clone(), timelock + U256::ONE), U256::ZERO)?;
@@ -225,12 +227,12 @@ fn the_secret_pays_the_redeemer() -> TestResult {
         let mut world = case.world()?;
         let Entry { initiator, redeemer, timelock, amount, .. } = case.entry.clone();
         let secret_hash = SecretHash::of(SECRET);
-        case.entry.secretHash = secret_hash.0.into();
+        case.secret_hash = secret_hash.0.into();
         if let Some(token) = case.token {
             let approve = Erc20::approveCall { spender: case.htlc, value: amount };
             assert!(world.call(initiator, token, approve.abi_encode(), U256::ZERO)?.is_success());
         }
-        let (hash, data) = (case.entry.secretHash, case.destination_data.clone());
+        let (hash, data) = (case.secret_hash, case.destination_data.clone());
         let call = Htlc::initiate_1Call { redeemer, timelock, amount, secretHash: hash, destinationData: data };
         let value = if case.token.is_some() { U256::ZERO } else { amount };
         let receipt = world.call(initiator, case.htlc, call.abi_encode(), value)?;

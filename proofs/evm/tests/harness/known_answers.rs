@@ -28,13 +28,14 @@ fn an_order_made_with_the_service_s_calldata_has_the_service_s_id() -> TestResul
     let receipt = world.call(INITIATOR, HTLC, initiate.to_vec(), U256::ZERO)?;
 
     let id = b256!("f511550e9629124790646668b8cdc2a42bbdc9b9333857c4fdd3f1bf514b6575");
-    assert_eq!(initiated(&receipt, HTLC).orderId, id);
+    let event = initiated(&receipt, HTLC);
+    assert_eq!(event.orderId, id);
+    assert_eq!(event.secretHash, b256!("7b32dd44045d8d6fc477615d0d72f42fc7696078e44724fe64c85b563fc8f306"));
     let order = world.order(HTLC, id)?;
     assert_eq!(order.initiator, INITIATOR);
     assert_eq!(order.redeemer, address!("661ba32eb5f86cab358ddbb7f264b10c5825e2dd"));
     assert_eq!(order.timelock, U256::from(7_200));
     assert_eq!(order.amount, U256::from(50_000));
-    assert_eq!(order.secretHash, b256!("7b32dd44045d8d6fc477615d0d72f42fc7696078e44724fe64c85b563fc8f306"));
     Ok(())
 }
 
