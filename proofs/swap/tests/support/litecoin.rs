@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
 
 use bitcoin::hashes::{Hash as _, hash160};
 use serde_json::{Value, json};
@@ -31,15 +32,32 @@ pub struct Litecoin {
     folder: PathBuf,
     pub port: u16,
     miner: String,
+    index: Mutex<Index>,
 }
 
-/// An output that is not spent.
+/// A confirmed output.
 #[derive(Debug, Clone)]
 pub struct Output {
+    pub address: String,
     pub txid: String,
     pub vout: u64,
     pub value: u64,
     pub height: u64,
+    pub spent: Option<Spend>,
+}
+
+/// What has spent an output.
+#[derive(Debug, Clone)]
+pub struct Spend {
+    pub txid: String,
+    pub witness: Vec<Vec<u8>>,
+}
+
+/// The outputs of every block before `next`.
+#[derive(Default)]
+struct Index {
+    next: u64,
+    outputs: Vec<Output>,
 }
 
 fn sats(value: &Value) -> u64 {
@@ -62,7 +80,7 @@ impl Litecoin {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("litecoind does not start here: {error}"))?;
-        let mut node = Self { child, folder, port, miner: String::new() };
+        let mut node = Self { child, folder, port, miner: String::new(), index: Mutex::default() };
         let mut ended = None;
         poll("litecoind answers", || {
             ended = node.child.try_wait().unwrap();
@@ -100,24 +118,29 @@ impl Litecoin {
         self.call("sendtoaddress", json!([address, coins])).unwrap().as_str().unwrap().to_owned()
     }
 
-    /// What is confirmed at an address.
+    /// The outputs at an address that are confirmed and not spent.
+    ///
+    /// They are found block by block: a node makes one `scantxoutset` at a time, and the program needs it.
     pub fn outputs(&self, address: &str) -> Vec<Output> {
-        let found = self.call("scantxoutset", json!(["start", [format!("addr({address})")]])).unwrap();
-        let output = |output: &Value| Output {
-            txid: output["txid"].as_str().unwrap().to_owned(),
-            vout: output["vout"].as_u64().unwrap(),
-            value: sats(&output["amount"]),
-            height: output["height"].as_u64().unwrap(),
-        };
-        found["unspents"].as_array().unwrap().iter().map(output).collect()
+        let index = self.index();
+        let unspent = index.outputs.iter().filter(|output| output.address == address && output.spent.is_none());
+        unspent.cloned().collect()
+    }
+
+    /// Reads the blocks that are new.
+    fn index(&self) -> MutexGuard<'_, Index> {
+        let mut index = self.index.lock().unwrap();
+        let height = self.call("getblockcount", json!([])).unwrap().as_u64().unwrap();
+        while index.next <= height {
+            let hash = self.call("getblockhash", json!([index.next])).unwrap();
+            let block = self.call("getblock", json!([hash, 2])).unwrap();
+            index.read(&block);
+        }
+        index
     }
 
     pub fn held(&self, address: &str) -> u64 {
         self.outputs(address).iter().map(|output| output.value).sum()
-    }
-
-    pub fn height(&self) -> u64 {
-        self.call("getblockcount", json!([])).unwrap().as_u64().unwrap()
     }
 
     pub fn mempool(&self) -> usize {
@@ -125,19 +148,37 @@ impl Litecoin {
     }
 
     /// The confirmed transaction that spends an output, and the stack of its witness.
-    pub fn spender(&self, output: &Output) -> Option<(String, Vec<Vec<u8>>)> {
-        for height in output.height..=self.height() {
-            let hash = self.call("getblockhash", json!([height])).unwrap();
-            let block = self.call("getblock", json!([hash, 2])).unwrap();
-            for transaction in block["tx"].as_array().unwrap() {
-                let spends = |input: &&Value| input["txid"] == output.txid.as_str() && input["vout"] == output.vout;
-                let Some(input) = transaction["vin"].as_array().unwrap().iter().find(spends) else { continue };
-                let items = input["txinwitness"].as_array().into_iter().flatten();
-                let witness = items.map(|item| hex::decode(item.as_str().unwrap()).unwrap()).collect();
-                return Some((transaction["txid"].as_str().unwrap().to_owned(), witness));
+    pub fn spender(&self, txid: &str, address: &str) -> Option<Spend> {
+        let index = self.index();
+        let output = index.outputs.iter().find(|output| output.txid == txid && output.address == address)?;
+        output.spent.clone()
+    }
+}
+
+impl Index {
+    fn read(&mut self, block: &Value) {
+        for transaction in block["tx"].as_array().unwrap() {
+            let txid = transaction["txid"].as_str().unwrap();
+            for input in transaction["vin"].as_array().unwrap() {
+                let is_spent = |output: &&mut Output| input["txid"] == output.txid.as_str() && input["vout"] == output.vout;
+                let Some(output) = self.outputs.iter_mut().find(is_spent) else { continue };
+                let witness = input["txinwitness"].as_array().into_iter().flatten();
+                let witness = witness.map(|item| hex::decode(item.as_str().unwrap()).unwrap()).collect();
+                output.spent = Some(Spend { txid: txid.to_owned(), witness });
+            }
+            for output in transaction["vout"].as_array().unwrap() {
+                let Some(address) = output["scriptPubKey"]["addresses"][0].as_str() else { continue };
+                self.outputs.push(Output {
+                    address: address.to_owned(),
+                    txid: txid.to_owned(),
+                    vout: output["n"].as_u64().unwrap(),
+                    value: sats(&output["value"]),
+                    height: self.next,
+                    spent: None,
+                });
             }
         }
-        None
+        self.next += 1;
     }
 }
 

@@ -122,14 +122,10 @@ impl Solver<'_> {
 
     fn litecoin_secret(&self, order: &Order) -> Option<([u8; 32], String)> {
         let swap = &order.record["destination_swap"];
-        let (txid, height) = text(swap, "initiate_tx_hash").split_once(':').unwrap();
-        let paid = self.litecoin.call("getrawtransaction", json!([txid, true])).unwrap();
-        let outputs = paid["vout"].as_array().unwrap();
-        let vout = outputs.iter().position(|output| output["scriptPubKey"]["addresses"][0] == swap["swap_id"])?;
-        let output = Output { txid: txid.to_owned(), vout: vout as u64, value: 0, height: height.parse().unwrap() };
+        let (txid, _) = text(swap, "initiate_tx_hash").split_once(':').unwrap();
         // The redemption's witness: signature, secret, script, control block.
-        let (transaction, witness) = self.litecoin.spender(&output)?;
-        Some((witness[1].clone().try_into().unwrap(), transaction))
+        let spend = self.litecoin.spender(txid, text(swap, "swap_id"))?;
+        Some((spend.witness[1].clone().try_into().unwrap(), spend.txid))
     }
 
     fn redeem_evm(&self, order: &Order, secret: &[u8; 32]) -> String {
