@@ -17,7 +17,7 @@ use serde_json::Value;
 use support::anvil::{self, Anvil};
 use support::service::{Conduct, ETH, LITECOIN, USDC};
 use support::solver::Solver;
-use support::{FEES, Stage, amount, http, poll};
+use support::{FEES, Run, Stage, amount, http, litecoin, poll};
 
 /// The secret of the swaps that must not show it, so that it can be looked for.
 const SECRET: [u8; 32] = *b"a secret that should never leave";
@@ -87,6 +87,48 @@ fn a_paid_swap_from_litecoin_completes_without_the_service() {
     completes_alone("alone-from-litecoin", LITECOIN, ETH);
 }
 
+/// The program is stopped as well, and started again without the service.
+fn resumes_alone(name: &str, from: &'static str, to: &'static str, resume: impl Fn(&Stage, &str) -> Run) {
+    let Some(stage) = Stage::open(name, from, to, Conduct::Honest) else { return };
+    let run = stage.swap(&[]);
+    let order = stage.wait_for("the payment of the source", |order| order.source_is_paid);
+    run.kill();
+    stage.service.stop();
+    stage.wait_for("the payment of the destination", |order| order.destination_is_paid);
+    resume(&stage, order.id()).ends_with(0);
+    complete(&stage, from, to);
+}
+
+#[test]
+fn a_swap_to_litecoin_is_resumed_without_the_service() {
+    resumes_alone("resume-to-litecoin", USDC, LITECOIN, Stage::resume);
+}
+
+#[test]
+fn a_swap_from_litecoin_is_resumed_without_the_service() {
+    resumes_alone("resume-from-litecoin", LITECOIN, ETH, Stage::resume);
+}
+
+/// `redeem` holds the secret until the payment is final, so it is run until it says that it has redeemed.
+fn redeem(stage: &Stage, id: &str) -> Run {
+    poll("a payment that is final", || {
+        let run = stage.start(&["redeem", id, "--poll", "300"]);
+        let (code, said) = run.ends();
+        assert!(code == Some(0) || said.contains("the secret was not released"), "{said}");
+        (code == Some(0)).then(|| stage.resume(id))
+    })
+}
+
+#[test]
+fn litecoin_is_redeemed_without_the_service() {
+    resumes_alone("redeem-litecoin", USDC, LITECOIN, redeem);
+}
+
+#[test]
+fn a_token_is_redeemed_without_the_service() {
+    resumes_alone("redeem-token", LITECOIN, USDC, redeem);
+}
+
 /// The solver never pays, service and program are stopped: `refund` gives the money back, not before the timelock.
 fn refunds_alone(name: &str, from: &'static str, to: &'static str) {
     let Some(stage) = Stage::open(name, from, to, Conduct::NeverPays) else { return };
@@ -98,7 +140,7 @@ fn refunds_alone(name: &str, from: &'static str, to: &'static str) {
     assert!(stage.holds() + amount(from) <= before);
     let refund = || stage.start(&["refund", order.id()]);
     let said = refund().ends_with(1);
-    assert!(said.contains("not_refundable") || said.contains("timelock"), "{said}");
+    assert!(said.contains("the timelock of your payment has not passed"), "{said}");
     stage.outlast_source();
     refund().ends_with(0);
     poll("the refund", || (stage.holds() + stage.fees() >= before).then_some(()));
@@ -239,4 +281,27 @@ fn one_endpoint_of_three_that_hides_the_payment_does_not_stop_a_swap() {
     stage.evm_endpoints = vec![stage.anvil.url(), liar.base(), second.base()];
     stage.swap(&[]).ends_with(0);
     complete(&stage, LITECOIN, USDC);
+}
+
+/// One Litecoin endpoint of three states the agreed amount where the solver has paid less.
+#[test]
+fn an_amount_that_one_endpoint_of_three_states_is_not_believed() {
+    let Some(mut stage) = Stage::open("quorum-amount", USDC, LITECOIN, Conduct::PaysLess) else { return };
+    let authorization = Some(litecoin::AUTHORIZATION);
+    let agreed = amount(LITECOIN) as u64;
+    let liar = http::liar(stage.litecoin.port, authorization, move |_, _, result| raise(result, agreed));
+    let second = http::liar(stage.litecoin.port, authorization, |_, _, _| {});
+    stage.litecoin_endpoints = vec![litecoin::url(liar.port()), stage.litecoin.url(), litecoin::url(second.port())];
+    loses_nothing(&stage);
+}
+
+/// Replaces the amount that is one unit too low, wherever it is: as a number of coins, and in the bytes of a transaction.
+fn raise(value: &mut Value, agreed: u64) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| raise(item, agreed)),
+        Value::Object(members) => members.values_mut().for_each(|member| raise(member, agreed)),
+        Value::Number(_) if value.is_f64() && litecoin::sats(value) == agreed - 1 => *value = Value::from(agreed as f64 / 1e8),
+        Value::String(text) => *text = text.replace(&hex::encode((agreed - 1).to_le_bytes()), &hex::encode(agreed.to_le_bytes())),
+        _ => {}
+    }
 }

@@ -24,7 +24,11 @@ pub const TOKENS: u128 = 1_000_000_000;
 /// Where anvil is installed.
 fn installed() -> Result<PathBuf, String> {
     let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/@foundry-rs");
-    let found = fs::read_dir(packages).into_iter().flatten().flatten().map(|entry| entry.path().join("bin").join(format!("anvil{}", env::consts::EXE_SUFFIX)));
+    let found = fs::read_dir(packages)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().join("bin").join(format!("anvil{}", env::consts::EXE_SUFFIX)));
     found.into_iter().find(|path| path.is_file()).ok_or_else(|| "no anvil: run npm ci in proofs/swap".to_owned())
 }
 
@@ -194,7 +198,6 @@ impl Anvil {
         let data = format!("{}{id}{}{}{}", self.selectors.redeem, word(0x40), word(32), hex::encode(secret));
         self.transact(SOLVER, htlc, 0, &data)
     }
-
 }
 
 impl Drop for Anvil {

@@ -109,6 +109,10 @@ impl Server {
         format!("http://{}", self.address)
     }
 
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Closes the listener.
     pub fn stop(&self) {
         self.is_up.store(false, Ordering::SeqCst);
@@ -138,7 +142,8 @@ fn serve(mut stream: TcpStream, is_up: &AtomicBool, all: &Mutex<Vec<Seen>>, answ
     }
     all.lock().unwrap().push(seen.clone());
     let (status, body) = answer(&seen);
-    let head = format!("HTTP/1.1 {status} Word\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 {status} Word\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
     let _ = stream.shutdown(Shutdown::Both);
 }
@@ -160,9 +165,9 @@ fn request(stream: &mut TcpStream) -> std::io::Result<(String, Vec<u8>)> {
 }
 
 /// Starts an endpoint that passes every call on to an engine, and changes results on the way back.
-pub fn liar(port: u16, authorization: Option<String>, change: impl Fn(&str, &Value, &mut Value) + Send + Sync + 'static) -> Server {
+pub fn liar(port: u16, authorization: Option<&'static str>, change: impl Fn(&str, &Value, &mut Value) + Send + Sync + 'static) -> Server {
     Server::start(move |seen| {
-        let Ok(answer) = post(port, authorization.as_deref(), &seen.text()) else { return (502, "{}".to_owned()) };
+        let Ok(answer) = post(port, authorization, &seen.text()) else { return (502, "{}".to_owned()) };
         let request: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
         let mut answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
         match (&request, &mut answer) {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::http;
 use super::{poll, project};
 
-pub const USER: &str = "countersign";
-pub const PASSWORD: &str = "regtest";
+const USER: &str = "countersign";
+const PASSWORD: &str = "regtest";
 /// The two as HTTP wants them.
 pub const AUTHORIZATION: &str = "Basic Y291bnRlcnNpZ246cmVndGVzdA==";
 
@@ -22,7 +22,10 @@ pub const AUTHORIZATION: &str = "Basic Y291bnRlcnNpZ246cmVndGVzdA==";
 fn installed() -> Result<(PathBuf, PathBuf), String> {
     let own = project().join("proofs/bitcoin/.engine");
     let daemon = [own.as_path(), Path::new("/")].map(|place| place.join("usr/lib/litecoin/litecoind"));
-    let found = daemon.into_iter().find(|path| path.is_file()).ok_or("no litecoind: run proofs/bitcoin/fetch-litecoind, or install Debian's package")?;
+    let found = daemon
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or("no litecoind: run proofs/bitcoin/fetch-litecoind, or install Debian's package")?;
     Ok((found, own.join(format!("usr/lib/{}-linux-gnu", env::consts::ARCH))))
 }
 
@@ -60,7 +63,12 @@ struct Index {
     outputs: Vec<Output>,
 }
 
-fn sats(value: &Value) -> u64 {
+/// The endpoint of a node, or of what stands between, as the program is told.
+pub fn url(port: u16) -> String {
+    format!("rpc+http://{USER}:{PASSWORD}@127.0.0.1:{port}")
+}
+
+pub fn sats(value: &Value) -> u64 {
     (value.as_f64().unwrap() * 1e8).round() as u64
 }
 
@@ -95,9 +103,8 @@ impl Litecoin {
         Ok(node)
     }
 
-    /// The endpoint, as the program is told.
     pub fn url(&self) -> String {
-        format!("rpc+http://{USER}:{PASSWORD}@127.0.0.1:{}", self.port)
+        url(self.port)
     }
 
     pub fn call(&self, method: &str, params: Value) -> Result<Value, String> {

@@ -89,8 +89,9 @@ pub struct Stage {
     to: &'static str,
     /// Where the program is told to have the destination's asset paid.
     pub payee: String,
-    /// In the place of anvil alone.
+    /// The endpoints that the program is given. Of several, more than half must agree.
     pub evm_endpoints: Vec<String>,
+    pub litecoin_endpoints: Vec<String>,
     is_over: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -115,6 +116,7 @@ impl Stage {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut stage = Self {
             evm_endpoints: vec![anvil.url()],
+            litecoin_endpoints: vec![litecoin.url()],
             anvil,
             litecoin,
             book,
@@ -128,7 +130,8 @@ impl Stage {
             workers: Vec::new(),
         };
         stage.write("registry.json", &stage.book.registry.to_string());
-        stage.write("policy.json", &json!({ "accepted_warnings": ["affiliate_fees_not_requested"] }).to_string());
+        // The honest orders have no warning.
+        stage.write("policy.json", "{}");
         stage.write("evm.key", anvil::USER_KEY);
         stage.write("litecoin.key", LITECOIN_KEY);
         stage.employ_miner();
@@ -178,18 +181,19 @@ impl Stage {
 
     /// Starts the program with the registry, the keys and the endpoints.
     pub fn start(&self, arguments: &[&str]) -> Run {
-        let nodes = json!({ "localnet": self.evm_endpoints, "litecoin_regtest": [self.litecoin.url()] });
         let (own, other) = if self.from == LITECOIN { ("litecoin.key", "evm.key") } else { ("evm.key", "litecoin.key") };
         let mut command = Command::new(&self.program);
         command.args(arguments).args(["--registry", &self.path("registry.json"), "--key-file", &self.path(own)]);
         if self.to != LITECOIN {
             command.args(["--redeem-key-file", &self.path(other)]);
         }
-        if self.evm_endpoints.len() == 1 {
-            command.args([format!("--node=localnet={}", self.evm_endpoints[0]), format!("--node=litecoin_regtest={}", self.litecoin.url())]);
-        } else {
-            command.args(["--nodes", &self.write("nodes.json", &nodes.to_string())]);
-        }
+        match (self.evm_endpoints.as_slice(), self.litecoin_endpoints.as_slice()) {
+            ([evm], [litecoin]) => command.args([format!("--node=localnet={evm}"), format!("--node=litecoin_regtest={litecoin}")]),
+            (evm, litecoin) => {
+                let nodes = json!({ "localnet": evm, "litecoin_regtest": litecoin });
+                command.args(["--nodes", &self.write("nodes.json", &nodes.to_string())])
+            }
+        };
         let log = self.home.join("log");
         let output = File::create(&log).unwrap();
         let child = command
@@ -213,6 +217,11 @@ impl Stage {
         arguments.extend(["--to-owner", &self.payee, "--at-least", &least, "--yes", "--policy", &policy, "--poll", "300"]);
         arguments.extend(more);
         self.start(&arguments)
+    }
+
+    /// Goes on with the swap in a new run.
+    pub fn resume(&self, id: &str) -> Run {
+        self.start(&["swap", "--resume", id, "--yes", "--policy", &self.path("policy.json"), "--poll", "300"])
     }
 
     /// The order once it has come as far as is asked.
@@ -283,17 +292,22 @@ impl Run {
     }
 
     /// Waits for the end, and requires an exit code.
-    pub fn ends_with(mut self, code: i32) -> String {
+    pub fn ends_with(self, code: i32) -> String {
+        let (actual, said) = self.ends();
+        assert_eq!(actual, Some(code), "{said}");
+        said
+    }
+
+    /// Waits for the end. Returns the exit code, and what was printed.
+    pub fn ends(mut self) -> (Option<i32>, String) {
         let start = Instant::now();
-        let status = loop {
+        loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
+                return (status.code(), self.said());
             }
             assert!(start.elapsed() < DEADLINE, "the program does not end:\n{}", self.said());
             sleep(Duration::from_millis(50));
-        };
-        assert_eq!(status.code(), Some(code), "{}", self.said());
-        self.said()
+        }
     }
 
     /// Requires that it is still under way.

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use bitcoin::hashes::{Hash as _, sha256};
 use countersign_bitcoin::Key;
 use countersign_bitcoin::htlc::{Htlc, Tree};
+use countersign_core::chains::Network;
 use countersign_core::chains::address;
 use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
-use countersign_core::chains::Network;
 use countersign_core::{OrderRecord, Registry, U256};
 use serde_json::{Value, json};
 
@@ -178,8 +178,10 @@ impl Book {
         };
         let pinned = |address: &str, schema: &str| json!({ "address": address, "schema": schema });
         let solver = |chain: &str, address: &str, assets: &[&str]| {
-            let assets: Vec<_> =
-                assets.iter().map(|asset| json!({ "asset": asset, "balance": "1000000000000", "virtual_balance": "1000000000000" })).collect();
+            let assets: Vec<_> = assets
+                .iter()
+                .map(|asset| json!({ "asset": asset, "balance": "1000000000000", "virtual_balance": "1000000000000" }))
+                .collect();
             json!({ "solver_id": SOLVER_ID, "chain": chain, "address": address, "assets": assets })
         };
         let registry = json!({
@@ -227,7 +229,9 @@ impl Book {
         let ok = |result: Value| (200, json!({ "status": "Ok", "result": result }).to_string());
         let missing = || (404, json!({ "status": "Error", "error": "not found" }).to_string());
         match (seen.method.as_str(), seen.path()) {
-            ("GET", "/v2/policy") => ok(json!({ "default": "open", "isolation_groups": [], "blacklist_pairs": [], "whitelist_overrides": [] })),
+            ("GET", "/v2/policy") => {
+                ok(json!({ "default": "open", "isolation_groups": [], "blacklist_pairs": [], "whitelist_overrides": [] }))
+            }
             ("GET", "/v2/quote") => ok(quote(&seen.target)),
             ("POST", "/v2/orders") => ok(self.create(&serde_json::from_slice(&seen.body).unwrap())),
             ("GET", path) => match self.order().filter(|order| path == format!("/v2/orders/{}", order.id())) {
@@ -303,9 +307,7 @@ impl Book {
     fn evm_response(&self, order_id: &str, source: &Value, hash: &str, htlc: &str) -> Value {
         let amount: u128 = text(&source["amount"]).parse().unwrap();
         let is_native = source["asset"] == ETH;
-        let transaction = |to: &str, data: String, value: u128| {
-            json!({ "chain_id": anvil::CHAIN_ID, "data": data, "gas_limit": "0x493e0", "to": to, "value": format!("{value:#x}") })
-        };
+        let transaction = |to: &str, data: String, value: u128| json!({ "chain_id": anvil::CHAIN_ID, "data": data, "gas_limit": "0x493e0", "to": to, "value": format!("{value:#x}") });
         let approve = format!("{}{}{}", self.chain.approve, anvil::padded(htlc), anvil::word(amount));
         let terms = [anvil::padded(anvil::SOLVER), anvil::word(EVM_SOURCE.into()), anvil::word(amount), hash.to_owned()];
         let initiate = format!("{}{}", self.chain.initiate, terms.concat());

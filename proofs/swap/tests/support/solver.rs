@@ -41,8 +41,7 @@ impl Solver<'_> {
             }
         } else if !order.destination_is_paid {
             if self.book.conduct.pays() {
-                let (transaction, block) =
-                    if from_litecoin { self.pay_evm(&order, self.anvil) } else { self.pay_litecoin(&order) };
+                let (transaction, block) = if from_litecoin { self.pay_evm(&order, self.anvil) } else { self.pay_litecoin(&order) };
                 self.book.change(|order| {
                     order.destination_is_paid = true;
                     order.state_payment("destination_swap", &transaction, block);
