@@ -23,7 +23,7 @@ use support::{FEES, Run, Stage, amount, http, litecoin, poll};
 const SECRET: [u8; 32] = *b"a secret that should never leave";
 
 /// How often the program must have looked at the record before it is believed to be holding still.
-const LOOKS: usize = 8;
+const LOOKS: usize = 15;
 
 /// How many times the record was fetched.
 fn looks(stage: &Stage) -> usize {
@@ -109,7 +109,7 @@ fn a_swap_from_litecoin_is_resumed_without_the_service() {
     resumes_alone("resume-from-litecoin", LITECOIN, ETH, Stage::resume);
 }
 
-/// `redeem` holds the secret until the payment is final, so it is run until it says that it has redeemed.
+/// Runs `redeem` until the payment is final: before, it keeps the secret. A resumed swap then finds the order complete.
 fn redeem(stage: &Stage, id: &str) -> Run {
     poll("a payment that is final", || {
         let run = stage.start(&["redeem", id, "--poll", "300"]);
