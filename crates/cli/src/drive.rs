@@ -449,7 +449,10 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
     if progress.acted && matches!(progress.status, Status::Refunding) {
         return Ok(());
     }
-    if let Some(trouble) = &progress.trouble {
+    // Without the service, the source chain alone says that it is too early.
+    let source_is_seen = driver.chains().has(driver.store().load(id).map_err(usage)?.swap.request().source.asset.chain());
+    let is_too_early = source_is_seen && matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
+    if let Some(trouble) = progress.trouble.as_ref().filter(|_| !is_too_early) {
         let message = format!("{}; try again, or take your funds back with: {by_self}", text::escape_untrusted(trouble));
         return Err(Failure::Network { code: "service_unavailable", message });
     }

@@ -4,6 +4,8 @@
 //! A scan for unspent outputs takes a node of the main network up to minutes. Fundings in the mempool are not seen. What tells
 //! where a Litecoin payment comes from needs `-txindex=1`.
 
+use std::time::Duration;
+
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_partial;
 use countersign::bitcoin::bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, block};
 use countersign::bitcoin::chain::{self, HtlcSpend};
@@ -30,6 +32,11 @@ const MAX_WALK: u64 = 8;
 
 /// What a node answers if it does not know a transaction, an output or a block.
 const UNKNOWN: i64 = -5;
+
+/// What a node answers while it scans for somebody else.
+const SCAN_IN_PROGRESS: (i64, &str) = (-8, "Scan already in progress");
+/// How often, and after which pause, such a node is asked again.
+const SCAN_AGAIN: (u32, Duration) = (20, Duration::from_millis(500));
 
 /// Returns one of the results.
 fn at<'s, 'p, 'v>(results: &'s [Node<'p, 'v>], index: usize) -> Result<&'s Node<'p, 'v>, Refusal> {
@@ -65,7 +72,7 @@ pub(super) async fn head<T: Transport>(caller: Caller<'_, T>, chain: Chain) -> R
 
 /// Scans the unspent outputs of a script: those in blocks, among them what the mempool spends.
 async fn scan<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<(u64, BlockHash, Vec<Claim>), NodeError> {
-    let call = Call::new("scantxoutset", json!(["start", [{"desc": format!("raw({})", hex::encode(script.as_bytes()))}]]));
+    let call = || Call::new("scantxoutset", json!(["start", [{"desc": format!("raw({})", hex::encode(script.as_bytes()))}]]));
     let claim = |node: Node<'_, '_>| {
         let members = node.object()?;
         let outpoint = OutPoint { txid: read::txid(&members.need("txid")?)?, vout: read::index(&members.need("vout")?)? };
@@ -85,7 +92,16 @@ async fn scan<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<(u
         let claims = items.map(claim).collect::<Result<Vec<_>, Refusal>>()?;
         Ok((read::height(&members.need("height")?)?, read::block_hash(&members.need("bestblock")?)?, claims))
     };
-    one(caller, call, found).await
+    // A node makes one scan at a time, for all who ask it.
+    for _ in 0..SCAN_AGAIN.0 {
+        match one(caller, call(), &found).await {
+            Err(NodeError::Rpc { code, message, .. }) if code == SCAN_IN_PROGRESS.0 && message.contains(SCAN_IN_PROGRESS.1) => {
+                caller.transport.sleep(SCAN_AGAIN.1).await;
+            }
+            answer => return answer,
+        }
+    }
+    one(caller, call(), found).await
 }
 
 /// Lists the unspent outputs of a script in blocks that the mempool does not spend either, those of the greatest value first.
