@@ -22,6 +22,8 @@ pub(crate) struct Machine {
     processor: String,
     cores: usize,
     system: &'static str,
+    /// How busy the machine was before the run: processes that wanted to run, over the last minute.
+    load: Option<String>,
     rustc: Option<String>,
     node: Option<String>,
 }
@@ -73,6 +75,7 @@ impl Results {
             processor: processor(),
             cores: std::thread::available_parallelism().map_or(1, Into::into),
             system: std::env::consts::OS,
+            load: std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| text.split(' ').next().map(str::to_owned)),
             rustc: version("rustc"),
             node: version("node"),
         };
@@ -97,7 +100,8 @@ impl Steps {
 impl Machine {
     pub(crate) fn describe(&self) -> String {
         let versions = [&self.rustc, &self.node].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ");
-        format!("{} ({} cores, {}); {versions}", self.processor, self.cores, self.system)
+        let load = self.load.as_ref().map_or(String::new(), |load| format!("; load average before the run: {load}"));
+        format!("{} ({} cores, {}); {versions}{load}", self.processor, self.cores, self.system)
     }
 }
 
