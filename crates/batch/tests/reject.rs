@@ -252,6 +252,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::SimulationReverted, "what a node says: crates/node/tests/evm_wallet.rs"),
     (Code::SimulationDiffers, "what a node says: crates/node/tests/evm_wallet.rs"),
     (Code::Internal, "no input is known that gives it; properties.rs looks for one"),
+    (Code::PaysTooLittle, "the client's driver compares the order with what its owner accepts"),
 ];
 
 #[test]
