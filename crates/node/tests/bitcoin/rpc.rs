@@ -1,5 +1,6 @@
 //! A node's own RPC that lies.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::bitcoin::consensus::encode::serialize_hex;
@@ -18,6 +19,8 @@ type Lie = fn(&str, Value) -> Value;
 struct Rpc {
     ledger: Arc<Mutex<Ledger>>,
     lie: Lie,
+    /// For how many scans the node is busy with another one.
+    busy: AtomicU32,
 }
 
 impl Rpc {
@@ -59,6 +62,11 @@ impl Transport for Rpc {
         let body: Value = serde_json::from_slice(request.body.as_ref().unwrap()).unwrap();
         let reply = |call: &Value| {
             let method = call["method"].as_str().unwrap();
+            let less = |left: u32| left.checked_sub(1);
+            if method == "scantxoutset" && self.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok() {
+                let error = json!({"code": -8, "message": "Scan already in progress, use action \"abort\" or \"status\""});
+                return json!({"result": null, "error": error, "id": call["id"]});
+            }
             json!({"result": (self.lie)(method, self.result(method, &call["params"])), "error": null, "id": call["id"]})
         };
         let reply = body.as_array().map_or_else(|| reply(&body), |calls| calls.iter().map(reply).collect());
@@ -72,7 +80,7 @@ impl Transport for Rpc {
     }
 }
 
-fn connect(lie: Lie) -> Nodes<Rpc> {
+fn connect(lie: Lie, busy: u32) -> Nodes<Rpc> {
     let mut ledger = Ledger::new();
     ledger.mempool.push(funding(1, AMOUNT));
     ledger.mine(3);
@@ -80,11 +88,15 @@ fn connect(lie: Lie) -> Nodes<Rpc> {
     let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
     let endpoint = Endpoint::parse("rpc+http://user:password@127.0.0.1:1").unwrap();
     let config = NodeConfig::new().with("bitcoin_regtest", Endpoints::new(vec![endpoint]).unwrap());
-    Nodes::new(Rpc { ledger: Arc::new(Mutex::new(ledger)), lie }, config, &registry)
+    Nodes::new(Rpc { ledger: Arc::new(Mutex::new(ledger)), lie, busy: AtomicU32::new(busy) }, config, &registry)
 }
 
 async fn judge(lie: Lie) -> Result<Funded, String> {
-    let (nodes, terms) = (connect(lie), terms());
+    judge_when(lie, 0).await
+}
+
+async fn judge_when(lie: Lie, busy: u32) -> Result<Funded, String> {
+    let (nodes, terms) = (connect(lie, busy), terms());
     let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| {
         assert!(!error.to_string().contains("password"), "{error}");
         error.code().to_owned()
@@ -152,7 +164,14 @@ async fn no_lie_of_a_node_proves_a_funding() {
 
 #[tokio::test]
 async fn a_node_estimates_in_coins_per_thousand_bytes() {
-    let nodes = connect(|_, honest| honest);
+    let nodes = connect(|_, honest| honest, 0);
     let estimate = nodes.bitcoin("bitcoin_regtest").unwrap().fee_rate(Speed::Normal, &Policy::default()).await.unwrap();
     assert_eq!((estimate.rate.to_string().as_str(), estimate.is_floor), ("2.5", false));
+}
+
+/// A node makes one scan at a time, for whoever asks.
+#[tokio::test]
+async fn a_node_that_scans_for_somebody_else_is_asked_again() {
+    assert!(judge_when(|_, honest| honest, 3).await.is_ok());
+    assert_eq!(judge_when(|_, honest| honest, u32::MAX).await.unwrap_err(), "node_error");
 }
