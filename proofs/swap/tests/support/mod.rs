@@ -97,9 +97,18 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts everything for a swap between two assets; `None`, with the reason on stderr, where an engine is missing.
+    /// Starts everything for a swap between two assets; `None`, with the reason on stderr, where an engine is missing. `run` has
+    /// looked for the engines before, so there it is a failure.
     pub fn open(name: &str, from: &'static str, to: &'static str, conduct: Conduct) -> Option<Self> {
-        Self::new(name, from, to, conduct).inspect_err(|reason| eprintln!("skipped: {reason}")).ok()
+        let is_required = env::var_os("COUNTERSIGN_PROGRAM").is_some();
+        match Self::new(name, from, to, conduct) {
+            Ok(stage) => Some(stage),
+            Err(reason) if is_required => panic!("{reason}"),
+            Err(reason) => {
+                eprintln!("skipped: {reason}");
+                None
+            }
+        }
     }
 
     fn new(name: &str, from: &'static str, to: &'static str, conduct: Conduct) -> Result<Self, String> {
