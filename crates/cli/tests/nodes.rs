@@ -1,5 +1,11 @@
 //! `countersign node check` and `countersign balance` against endpoints that answer, lie or fail.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
 
 mod home;
 #[path = "../../client/tests/support/mod.rs"]
