@@ -1,7 +1,7 @@
 //! Preparing what was verified with what its chain says that a wallet must know: nonce, fees, allowance, coins.
 
 use countersign::recover::Recovery;
-use countersign::{Policy, Refusal, Unsigned, Verified};
+use countersign::{Policy, Unsigned, Verified};
 use countersign_client::Transport;
 
 use crate::error::NodeError;
@@ -16,6 +16,7 @@ impl<T: Transport> Nodes<T> {
     ///
     /// [`NodeError::Refused`] where a fee is beyond the policy or the owner has too little; any other [`NodeError`] if the chain
     /// does not answer.
+    #[cfg_attr(not(feature = "bitcoin"), allow(unused_variables, reason = "coins have an owner"))]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
         match order {
             #[cfg(feature = "evm")]
@@ -72,7 +73,7 @@ impl<T: Transport> Nodes<T> {
         match recovery {
             #[cfg(feature = "evm")]
             Recovery::Evm(recovery) => {
-                let sender = countersign::evm::address::parse(account).map_err(|error| Refusal::new(error, "/sender"))?;
+                let sender = countersign::evm::address::parse(account).map_err(|error| countersign::Refusal::new(error, "/sender"))?;
                 let calls = self.evm(chain)?.calls(sender, speed, policy).await?;
                 Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?.into())
             }
