@@ -54,7 +54,7 @@ pub fn case(lines: &str, id: &str) -> String {
 ///
 /// # Panics
 ///
-/// If the line is no fixture.
+/// If the line is not a fixture.
 pub fn input_of(line: &str) -> String {
     let (input, _) = line.split_once(",\"note\":").expect("a fixture has a note");
     format!("{input}}}")

@@ -50,7 +50,8 @@ fn take<F: JsonFamily>(lines: &str, id: &str, times: u32) {
     let [request, response, wallet] = ["request", "response", "wallet"].map(|member| case[member].to_string());
     let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
     let wallet = json::parse(wallet.as_bytes()).expect("JSON");
-    // As many in every run, so that making them is no part of the difference. The rest is not dropped: a step drops its own.
+    // Every run makes the same number of inputs, so that the difference of two runs does not include their cost. Unused inputs are
+    // not dropped, because each step drops its own.
     let wallets: Vec<_> =
         (0..=TIMES.max(times)).map(|_| F::read_wallet(Node::root(&wallet, "/wallet")).expect("a wallet context")).collect();
     let mut wallets = wallets.into_iter();

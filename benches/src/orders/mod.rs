@@ -18,7 +18,7 @@ pub type Artefacts = BTreeMap<String, String>;
 
 /// One way to get from a response to signatures.
 pub trait Contender {
-    /// Signs every order and returns what came out of it, in the order of the cases.
+    /// Signs every order and returns its artefacts, in the order of the cases.
     fn artefacts(&self) -> Vec<Artefacts>;
 
     /// Signs every order once and returns how long that took.

@@ -275,7 +275,7 @@ impl Kept {
         Ok(Self { id, order: Some(order), restored, record: verified.record, warnings: Some(verified.warnings) })
     }
 
-    /// Returns the registry that was kept with the order, else the current one. An asset that is no longer pinned must not prevent a
+    /// Returns the registry that was kept with the order, else the current one. Removing a pin later must not prevent a
     /// refund or a redemption.
     fn registry<'r>(&'r self, current: &'r Registry) -> &'r Registry {
         self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(current, |pins| &pins.registry)

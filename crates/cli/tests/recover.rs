@@ -291,7 +291,7 @@ fn a_record_alone_is_not_called_verified() {
     assert_eq!((code, &shown["error"]["code"]), (Some(1), &json!("key_mismatch")), "the key is the source owner's: {shown}");
 }
 
-/// An asset that is no longer pinned does not keep a paid order from its refund: the pins of its own time hold.
+/// A paid order is refunded even if its asset was unpinned later: the pins that were kept with the order apply.
 #[test]
 fn an_order_is_recovered_by_the_pins_that_were_kept_with_it() {
     let kept = Kept::new("pins", Fixture::load("evm-record-evm-v1"), None);

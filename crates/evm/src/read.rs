@@ -1,4 +1,4 @@
-//! What a chain says about one HTLC: bytes in, typed answers out, no I/O.
+//! Decodes what a chain returns about one HTLC. No I/O.
 //!
 //! `orders(bytes32)` returns six words. Two layouts are known; the first word tells them apart, because no account has the address
 //! 0 or 1:
@@ -41,7 +41,7 @@ sol! {
     }
 }
 
-/// The address that stands for the chain's own coin in `token()` of a native HTLC, and in the logs of a simulation (ERC-7528).
+/// The address that denotes the native asset in `token()` of a native HTLC, and in the logs of a simulation (ERC-7528).
 pub const NATIVE: Address = Address::repeat_byte(0xee);
 
 /// Topic of the event with which an order ends in a redemption.
@@ -109,7 +109,7 @@ pub enum Progress {
     },
 }
 
-/// Decodes the answer of `orders(bytes32)`: `None` if there is no order of this id.
+/// Decodes the return data of `orders(bytes32)`. Returns `None` if the contract does not know the order.
 ///
 /// # Errors
 ///

@@ -119,7 +119,7 @@ impl Seen {
         (self.state.clone(), self.outpoint, self.block)
     }
 
-    /// Combines answers that agree: the most of the timelock that has passed, the least depth, the oldest head.
+    /// Combines results that agree: takes the longest elapsed time, the smallest depth and the oldest head.
     pub(super) fn combine(all: Vec<Self>, needed: u32) -> Option<(HtlcState, SeenAt)> {
         let agreed = u32::try_from(all.len()).unwrap_or(u32::MAX);
         let elapsed = all.iter().map(|seen| seen.elapsed).max()?;
