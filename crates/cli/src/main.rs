@@ -27,6 +27,7 @@ mod service;
 mod show;
 mod sign;
 mod state;
+mod status;
 mod swap;
 
 use std::io::{self, Write};

@@ -1,12 +1,10 @@
 //! What is kept of an order between two steps: enough for any step to be the first one after a restart.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use countersign::{Policy, Registry, SecretHash, U256};
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
 
 use crate::request::OrderId;
 use crate::secret::Secret;
@@ -389,125 +387,5 @@ impl<S: Store> Store for Arc<S> {
 
     fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
         S::orders(self)
-    }
-}
-
-/// A store in memory: for tests, and for swaps that need not survive the process.
-#[derive(Debug, Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<BTreeMap<String, Kept>>>);
-
-#[derive(Debug)]
-struct Kept {
-    swap: StoredSwap,
-    record: Option<Vec<u8>>,
-    pins: Option<Pins>,
-    secret: Option<Zeroizing<String>>,
-    index: Option<u32>,
-    at_least: Option<U256>,
-    journal: Vec<Entry>,
-    locked: bool,
-}
-
-/// Holds an order of a [`MemoryStore`].
-#[derive(Debug)]
-pub struct MemoryGuard {
-    store: MemoryStore,
-    id: String,
-}
-
-impl Drop for MemoryGuard {
-    fn drop(&mut self) {
-        if let Some(kept) = self.store.kept().get_mut(&self.id) {
-            kept.locked = false;
-        }
-    }
-}
-
-impl MemoryStore {
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn key(id: &OrderId) -> String {
-    id.as_str().to_ascii_lowercase()
-}
-
-impl Store for MemoryStore {
-    type Guard = MemoryGuard;
-
-    fn create(&self, order: &KeptOrder) -> Result<(), StoreError> {
-        let mut orders = self.kept();
-        let (id, hash) = (key(order.swap.id()), order.swap.request().secret_hash);
-        if orders.contains_key(&id) {
-            return Err(StoreError::Exists(id));
-        }
-        if let Some(other) = orders.values().find(|kept| hash.is_some() && kept.swap.request().secret_hash == hash) {
-            return Err(StoreError::SecretUsed(other.swap.id().clone()));
-        }
-        let kept = Kept {
-            swap: order.swap.clone(),
-            record: None,
-            pins: None,
-            secret: order.secret.as_ref().map(Secret::to_hex),
-            index: order.index,
-            at_least: order.at_least,
-            journal: Vec::new(),
-            locked: false,
-        };
-        orders.insert(id, kept);
-        Ok(())
-    }
-
-    fn lock(&self, id: &OrderId) -> Result<MemoryGuard, StoreError> {
-        let id = key(id);
-        match self.kept().get_mut(&id) {
-            None => Err(StoreError::Unknown(id)),
-            Some(kept) if kept.locked => Err(StoreError::Busy),
-            Some(kept) => {
-                kept.locked = true;
-                Ok(MemoryGuard { store: self.clone(), id })
-            }
-        }
-    }
-
-    fn load(&self, id: &OrderId) -> Result<KeptOrder, StoreError> {
-        let id = key(id);
-        let orders = self.kept();
-        let kept = orders.get(&id).ok_or(StoreError::Unknown(id))?;
-        let secret = kept.secret.as_ref().map(|secret| Secret::parse(secret)).transpose();
-        let secret = secret.map_err(|error| StoreError::Failed(error.to_string()))?;
-        let (record, pins, journal) = (kept.record.clone(), kept.pins.clone(), kept.journal.clone());
-        Ok(KeptOrder { swap: kept.swap.clone(), record, pins, secret, index: kept.index, at_least: kept.at_least, journal })
-    }
-
-    fn keep_record(&self, guard: &MemoryGuard, body: &[u8]) -> Result<(), StoreError> {
-        let mut orders = self.kept();
-        let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
-        match &kept.record {
-            Some(record) if record != body => Err(StoreError::Exists(guard.id.clone())),
-            _ => {
-                kept.record = Some(body.to_owned());
-                Ok(())
-            }
-        }
-    }
-
-    fn keep_pins(&self, guard: &MemoryGuard, pins: &Pins) -> Result<(), StoreError> {
-        let mut orders = self.kept();
-        let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
-        kept.pins.get_or_insert_with(|| pins.clone());
-        Ok(())
-    }
-
-    fn append(&self, guard: &MemoryGuard, entry: &Entry) -> Result<(), StoreError> {
-        let mut orders = self.kept();
-        let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
-        kept.journal.push(entry.clone());
-        Ok(())
-    }
-
-    fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
-        self.kept().values().map(|kept| Ok(kept.swap.id().clone())).collect()
     }
 }

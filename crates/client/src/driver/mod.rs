@@ -19,6 +19,7 @@ mod decide;
 #[cfg(feature = "store")]
 mod disk;
 mod kept;
+mod memory;
 mod observe;
 mod parties;
 
@@ -32,9 +33,8 @@ use serde::Serialize;
 
 pub use act::check_floor;
 pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, is_paid};
-pub use kept::{
-    Entry, Event, KeptOrder, KeptTransaction, MemoryGuard, MemoryStore, Outcome, Path, Pins, Purpose, Sendable, Store, StoreError,
-};
+pub use kept::{Entry, Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store, StoreError};
+pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
 pub use observe::{LegView, Observed, RecordView, Release};
 pub use parties::{ChainError, Chains, FundingReply, NoChains, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};

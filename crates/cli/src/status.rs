@@ -1,0 +1,64 @@
+//! What the program says about an order that is driven: for people, and as JSON.
+
+use countersign::text;
+use countersign_client::OrderId;
+use countersign_client::driver::{KeptTransaction, Progress, Status};
+use serde::Serialize;
+
+use crate::show;
+
+/// The status of an order as a JSON document. It is the result of a command, and each status event on stderr.
+#[derive(Serialize)]
+pub(crate) struct StatusReport<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) event: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ok: Option<bool>,
+    pub(crate) order_id: &'a str,
+    #[serde(flatten)]
+    pub(crate) progress: &'a Progress,
+    /// What the service states. It is shown and decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<&'a countersign_client::Status>,
+    /// What the owner has to broadcast.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) transactions: &'a [KeptTransaction],
+}
+
+impl<'a> StatusReport<'a> {
+    pub(crate) fn new(id: &'a OrderId, progress: &'a Progress) -> Self {
+        let service = progress.stated.as_ref().map(|stated| &stated.status);
+        Self { event: None, ok: None, order_id: id.as_str(), progress, service, transactions: &[] }
+    }
+}
+
+/// Reports the status on stderr.
+pub(crate) fn report_status(id: &OrderId, progress: &Progress) {
+    let report = StatusReport { event: Some("status"), ..StatusReport::new(id, progress) };
+    let mut text = format!("{}: {}", show::time(show::now()), describe(&progress.status));
+    if let Some(stated) = &progress.stated {
+        text.push_str(&format!(" (the service states: {})", stated.status.state.name()));
+    }
+    if let Some(trouble) = &progress.trouble {
+        text.push_str(&format!("; {}", text::escape_untrusted(trouble)));
+    }
+    show::event(&report, &text);
+}
+
+pub(crate) fn describe(status: &Status) -> String {
+    match status {
+        Status::Unsigned => "nothing is signed yet".to_owned(),
+        Status::Expired => "expired: nothing was signed here in time".to_owned(),
+        Status::Paying => "paying".to_owned(),
+        Status::NeedsOwner { .. } => "waits for you".to_owned(),
+        Status::Waiting { reason, .. } => format!("paid; {}", text::escape_untrusted(reason)),
+        Status::Redeeming => "redeeming".to_owned(),
+        Status::RedeemNow => "REDEEM NOW: the secret is out, and nothing has redeemed with it".to_owned(),
+        Status::AwaitingRefund { reason } => format!("waits for the refund: {}", text::escape_untrusted(reason)),
+        Status::Refunding => "refunding".to_owned(),
+        Status::Refused { refusal } => format!("the record is refused: {refusal}"),
+        Status::Lost => "LOST: the source is redeemed, and the destination refunded".to_owned(),
+        Status::Ended { outcome } => format!("{outcome:?}").to_lowercase(),
+        _ => "unknown".to_owned(),
+    }
+}
