@@ -7,8 +7,8 @@ use std::sync::Arc;
 use countersign::json::{self, Node};
 use countersign::{Code, Family, Policy, RequestedLeg, Severity, U256, Unsigned, Verified, Warnings, recover, text};
 use countersign_client::driver::{
-    Chains as _, Driver, FundingReply, KeptTransaction, Outcome, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable, Settlement,
-    SignedFunding, Status, Store as _, TrustTheService, check_floor,
+    Chains as _, DriveError, Driver, FundingReply, KeptTransaction, Outcome, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable,
+    Settlement, SignedFunding, Status, Store as _, TrustTheService, check_floor,
 };
 use countersign_client::status::State;
 use countersign_client::{Flow, Http, OrderId, Pace, StreamExt};
@@ -214,12 +214,18 @@ pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
 pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
     let again = format!("go on with: countersign swap --resume {id}");
     let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
+    let (source_is_seen, destination_is_seen) = {
+        let kept = driver.store().load(id).map_err(usage)?;
+        let request = kept.swap.request();
+        let is_seen = |leg: &RequestedLeg| driver.chains().has(leg.asset.chain());
+        (is_seen(&request.source), is_seen(&request.destination))
+    };
     let (mut is_paid, mut is_alarmed) = (false, false);
     while let Some(change) = changes.next().await {
         let progress = match change.result {
             Ok(progress) => progress,
-            // A paid order is watched until it ends, whatever fails.
-            Err(error) if is_paid && error.is_transient() => {
+            // A paid order is watched until it ends, whatever fails: a fee above the policy today may be below it in an hour.
+            Err(error) if is_paid && (error.is_transient() || matches!(error, DriveError::Owner(_))) => {
                 show::progress(&format!("{}; retrying", chain(&error)));
                 continue;
             }
@@ -234,10 +240,6 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
         if progress.acted {
             continue;
         }
-        let request = driver.store().load(id).map_err(usage)?;
-        let request = request.swap.request();
-        let is_seen = |leg: &RequestedLeg| driver.chains().has(leg.asset.chain());
-        let (source_is_seen, destination_is_seen) = (is_seen(&request.source), is_seen(&request.destination));
         // What the chains show ends the order by itself.
         if !(source_is_seen && destination_is_seen)
             && let Some(code) = stated_end(id, &progress, trusts, json)?
