@@ -85,6 +85,11 @@ impl Call {
     }
 }
 
+/// Returns one of the results; there is one for each call.
+pub(crate) fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
+    results.get(index).ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
+}
+
 /// An endpoint, and the HTTP stack that reaches it.
 pub(crate) struct Caller<'c, T> {
     pub(crate) endpoint: &'c Endpoint,

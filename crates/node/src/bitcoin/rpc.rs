@@ -20,7 +20,7 @@ use serde_json::json;
 use super::look::{self, Block, Claim, Look, Output, Spend};
 use super::read;
 use super::{MAX_COINS, Parents, Status};
-use crate::endpoint::{Call, Caller};
+use crate::endpoint::{Call, Caller, nth};
 use crate::error::NodeError;
 use crate::nodes::Head;
 
@@ -38,17 +38,12 @@ const SCAN_IN_PROGRESS: (i64, &str) = (-8, "Scan already in progress");
 /// How often, and after which pause, such a node is asked again.
 const SCAN_AGAIN: (u32, Duration) = (20, Duration::from_millis(500));
 
-/// Returns one of the results.
-fn at<'s, 'p, 'v>(results: &'s [Node<'p, 'v>], index: usize) -> Result<&'s Node<'p, 'v>, Refusal> {
-    results.get(index).ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
-}
-
 async fn one<T: Transport, R>(
     caller: Caller<'_, T>,
     call: Call,
     read: impl FnOnce(&Node<'_, '_>) -> Result<R, Refusal>,
 ) -> Result<R, NodeError> {
-    caller.rpc(&[call], |results| read(at(results, 0)?)).await
+    caller.rpc(&[call], |results| read(nth(results, 0)?)).await
 }
 
 pub(super) async fn genesis<T: Transport>(caller: Caller<'_, T>) -> Result<BlockHash, NodeError> {
@@ -120,8 +115,8 @@ pub(super) async fn unspent<T: Transport>(caller: Caller<'_, T>, script: &Script
     let unspent = |results: &[Node<'_, '_>]| {
         let mut unspent = Vec::new();
         for (claim, pair) in claims.iter().zip(results.chunks(2)) {
-            if !at(pair, 0)?.is_null() {
-                unspent.push(Claim { hash: Some(read::block_hash(at(pair, 1)?)?), ..*claim });
+            if !nth(pair, 0)?.is_null() {
+                unspent.push(Claim { hash: Some(read::block_hash(nth(pair, 1)?)?), ..*claim });
             }
         }
         Ok(unspent)
@@ -152,7 +147,7 @@ pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms
     let calls: Vec<Call> =
         [header_call(best)].into_iter().chain(claim.map(|claim| Call::new("getblockhash", json!([claim.height])))).collect();
     let blocks = |results: &[Node<'_, '_>]| {
-        let header = chain::check_header(&read::raw(at(results, 0)?)?, best, chain)?;
+        let header = chain::check_header(&read::raw(nth(results, 0)?)?, best, chain)?;
         let hash = results.get(1).map(read::block_hash).transpose()?;
         Ok((Head::new(height, best.to_string(), u64::from(header.time)), hash))
     };
@@ -169,10 +164,10 @@ pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms
         Call::new("gettxout", json!([txid.to_string(), vout, true])),
     ];
     let output = |results: &[Node<'_, '_>]| {
-        let transaction = chain::parse_transaction(&read::raw(at(results, 0)?)?, txid)?;
-        chain::check_merkle_block(&read::raw(at(results, 1)?)?, txid, hash, chain)?;
+        let transaction = chain::parse_transaction(&read::raw(nth(results, 0)?)?, txid)?;
+        chain::check_merkle_block(&read::raw(nth(results, 1)?)?, txid, hash, chain)?;
         let funding = super::proven(&transaction, tree, claim.funding)?;
-        Ok((transaction, funding, at(results, 2)?.is_null()))
+        Ok((transaction, funding, nth(results, 2)?.is_null()))
     };
     let (transaction, funding, is_spent) = caller.rpc(&calls, output).await?;
     let spend = if is_spent { Some(spender(caller, tree, funding.outpoint).await?) } else { None };

@@ -23,7 +23,7 @@ pub use contract::{ContractDescription, Domain};
 pub use preflight::Preflight;
 pub use send::Receipt;
 
-use crate::endpoint::{Call, Caller};
+use crate::endpoint::{self, Call, Caller};
 use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
 use block::{Block, LATEST};
@@ -94,7 +94,7 @@ fn first<'r, 'v>(results: &[Node<'r, 'v>]) -> Result<Node<'r, 'v>, Refusal> {
 }
 
 fn nth<'r, 'v>(results: &[Node<'r, 'v>], index: usize) -> Result<Node<'r, 'v>, Refusal> {
-    results.get(index).copied().ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
+    endpoint::nth(results, index).copied()
 }
 
 /// Reads a number of at most 64 bits.
