@@ -56,7 +56,7 @@ pub(crate) fn driver<O: Owner>(
     driver.with_pace(pace).with_relayer(trust.is_some()).with_trust(trust)
 }
 
-/// What ends an order by the owner's own transaction.
+/// The key and the account of the owner's own redemption or refund.
 pub(crate) struct Ending {
     pub(crate) key: Zeroizing<String>,
     /// Who sends the transaction; on a Bitcoin-like chain where the coins go.
@@ -67,7 +67,7 @@ pub(crate) struct Ending {
 pub(crate) struct Terminal {
     pub(crate) nodes: Arc<Nodes<Http>>,
     pub(crate) speed: Speed,
-    /// What refunds the source, and what redeems the destination.
+    /// How the source is refunded, and how the destination is redeemed, by the owner's own transactions.
     pub(crate) refund: Option<Ending>,
     pub(crate) redeem: Option<Ending>,
     /// The owner's address on the source chain.

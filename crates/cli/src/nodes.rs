@@ -40,7 +40,7 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_NODES")]
     nodes: Option<PathBuf>,
     /// An endpoint of a chain, in place of those of the file. Can be given several times. Other users of this machine see
-    /// arguments, so a URL with a key belongs into the file.
+    /// arguments, so a URL with a key belongs in the file.
     #[arg(long, value_name = "CHAIN=URL")]
     node: Vec<String>,
 }
@@ -119,7 +119,7 @@ impl From<SpeedArg> for Speed {
     }
 }
 
-/// What ends an order by the owner's own transactions.
+/// How the owner's own transactions redeem or refund an order.
 #[derive(clap::Args)]
 pub(crate) struct EndingArgs {
     /// Reads the key that sends the redemption on the destination chain. By default it is that of the configuration file, or the key
@@ -136,7 +136,7 @@ impl EndingArgs {
         self.speed.into()
     }
 
-    /// Returns what refunds the source and what redeems the destination, where there is a key for it.
+    /// Returns the key and account that refund the source, and those that redeem the destination, where there is a key.
     pub(crate) fn read(
         &self,
         kept: &KeptOrder,
@@ -220,7 +220,7 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
         for name in nodes.names() {
             let Some(endpoints) = nodes.endpoints(name) else { continue };
             if endpoints.all.len() == 1 {
-                warnings.push(format!("{name}: one endpoint, so nothing contradicts a lie of it"));
+                warnings.push(format!("{name}: a single endpoint, so a false answer would go unnoticed"));
             }
             for (index, endpoint) in endpoints.all.iter().enumerate() {
                 let start = Instant::now();

@@ -53,7 +53,7 @@ pub(crate) fn describe(status: &Status) -> String {
         Status::NeedsOwner { .. } => "waits for you".to_owned(),
         Status::Waiting { reason, .. } => format!("paid; {}", text::escape_untrusted(reason)),
         Status::Redeeming => "redeeming".to_owned(),
-        Status::RedeemNow => "REDEEM NOW: the secret is out, and nothing has redeemed with it".to_owned(),
+        Status::RedeemNow => "REDEEM NOW: the secret is known to others and the destination is not redeemed yet".to_owned(),
         Status::AwaitingRefund { reason } => format!("waits for the refund: {}", text::escape_untrusted(reason)),
         Status::Refunding => "refunding".to_owned(),
         Status::Refused { refusal } => format!("the record is refused: {refusal}"),
