@@ -115,7 +115,7 @@ impl<T: Transport> Nodes<T> {
         &self.transport
     }
 
-    /// Returns the number of endpoints of a chain, and how many of them must agree. Where it is one, nothing contradicts a lie.
+    /// Returns the endpoints of a chain, and how many of them must agree. With a single endpoint a false answer goes unnoticed.
     #[must_use]
     pub fn endpoints(&self, chain: &str) -> Option<&Endpoints> {
         self.chains.get(chain).map(|nodes| &nodes.endpoints)
