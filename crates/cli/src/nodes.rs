@@ -160,9 +160,13 @@ impl EndingArgs {
                 let key = derived_key(state, leg, kept.index, requested.delegate.as_deref())?;
                 return Ok(key.zip(requested.owner.clone()).map(|(key, account)| Ending { key, account }));
             }
-            let (Some(Family::Evm), Some(key)) = (family, key) else { return Ok(None) };
-            let account = countersign::evm::Key::parse(key).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?.address();
-            Ok(Some(Ending { key: key.clone(), account: account.to_string() }))
+            let (Some(family), Some(key)) = (family, key) else { return Ok(None) };
+            let refuse = |error| Refusal::new(error, "/wallet/secret_key");
+            let account = match family {
+                Family::Evm => countersign::evm::Key::parse(key).map_err(refuse)?.address().to_string(),
+                _ => return Ok(None),
+            };
+            Ok(Some(Ending { key: key.clone(), account }))
         };
         Ok((ending(Leg::Source, &request.source, own)?, ending(Leg::Destination, &request.destination, redeems.as_ref())?))
     }
@@ -310,19 +314,7 @@ pub(crate) fn balance(args: &BalanceArgs, json: bool) -> Result<u8, Failure> {
     let id = asset(&args.asset)?;
     let pinned = registry.asset(id.as_str()).ok_or_else(|| usage(format_args!("{id} is not pinned")))?;
     let nodes = args.nodes.connect(&registry)?;
-    let name = id.chain();
-    let base_units = service::run(async {
-        Ok(match pinned.chain.family() {
-            Family::Evm => {
-                let parse =
-                    |text: &str| countersign::evm::address::parse(text).map_err(|code| Failure::Refused(Refusal::new(code, "/owner")));
-                let token = pinned.token.as_ref().map(|token| parse(&token.text)).transpose()?;
-                nodes.evm(name)?.balance(parse(&args.owner)?, token).await?
-            }
-            Family::Bitcoin => U256::from(nodes.bitcoin(name)?.balance(&args.owner).await?),
-            _ => return Err(NodeError::NotConnected(name.to_owned()).into()),
-        })
-    })?;
+    let base_units = service::run(async { Ok(nodes.balance(pinned, &args.owner).await?) })?;
     let amount = pinned.amount(base_units).to_string();
     if json {
         show::json(&Balance { ok: true, asset: id.as_str(), owner: &args.owner, base_units: base_units.to_string(), amount })?;

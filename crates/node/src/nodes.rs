@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use countersign::chains::Network;
-use countersign::{Family, HtlcState, HtlcTerms, Registry, SeenAt};
+use countersign::{Asset, Family, HtlcState, HtlcTerms, Registry, SeenAt, U256};
 use countersign_client::Transport;
 use countersign_client::driver::{ChainError, Chains, KeptTransaction};
 use futures_util::future::join_all;
@@ -57,6 +57,26 @@ pub enum Speed {
     Normal,
     /// The next block, if possible.
     Fast,
+}
+
+/// Evaluates an expression with the connected chain, whose type is that of its family.
+macro_rules! of_family {
+    ($nodes:expr, $chain:expr, |$connected:ident| $body:expr) => {{
+        let name: &str = $chain;
+        match $nodes.connection(name)?.network.family() {
+            #[cfg(feature = "bitcoin")]
+            Family::Bitcoin => {
+                let $connected = $nodes.bitcoin(name)?;
+                $body
+            }
+            #[cfg(feature = "evm")]
+            Family::Evm => {
+                let $connected = $nodes.evm(name)?;
+                $body
+            }
+            _ => Err(NodeError::NotConnected(name.to_owned())),
+        }
+    }};
 }
 
 /// The connection to one chain. It checks first that an endpoint serves that chain.
@@ -154,35 +174,35 @@ impl<T: Transport> Nodes<T> {
     pub async fn head(&self, chain: &str, index: usize) -> Result<Head, NodeError> {
         let connection = self.connection(chain)?;
         let caller = connection.callers().nth(index).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
-        match connection.network.family() {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.evm(chain)?.head(caller).await,
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => self.bitcoin(chain)?.head(caller).await,
-            _ => Err(NodeError::NotConnected(chain.to_owned())),
-        }
+        of_family!(self, chain, |connected| connected.head(caller).await)
+    }
+
+    /// Returns what an address holds of a pinned asset, in base units.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`].
+    pub async fn balance(&self, asset: &Asset, owner: &str) -> Result<U256, NodeError> {
+        let (chain, token) = (asset.chain.record.chain.as_str(), asset.token.as_ref());
+        of_family!(self, chain, |connected| connected.balance_of(owner, token).await)
     }
 
     async fn read(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        match terms.family {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.evm(&terms.chain)?.htlc(terms).await,
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => self.bitcoin(&terms.chain)?.htlc(terms).await,
-            _ => Err(NodeError::NotConnected(terms.chain.clone())),
-        }
+        of_family!(self, &terms.chain, |connected| connected.htlc(terms).await)
     }
 
     async fn send(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        match self.connection(&transaction.chain)?.network.family() {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.evm(&transaction.chain)?.broadcast(transaction).await,
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => self.bitcoin(&transaction.chain)?.broadcast(transaction).await,
-            _ => Err(NodeError::NotConnected(transaction.chain.clone())),
-        }
+        of_family!(self, &transaction.chain, |connected| connected.broadcast(transaction).await)
     }
 }
+
+/// The families that this build reads.
+const FAMILIES: &[Family] = &[
+    #[cfg(feature = "bitcoin")]
+    Family::Bitcoin,
+    #[cfg(feature = "evm")]
+    Family::Evm,
+];
 
 impl<T: Transport> Chains for Nodes<T> {
     async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), ChainError> {
@@ -194,8 +214,7 @@ impl<T: Transport> Chains for Nodes<T> {
     }
 
     fn has(&self, chain: &str) -> bool {
-        let families = [(Family::Evm, cfg!(feature = "evm")), (Family::Bitcoin, cfg!(feature = "bitcoin"))];
-        self.chains.get(chain).is_some_and(|nodes| families.contains(&(nodes.network.family(), true)))
+        self.chains.get(chain).is_some_and(|nodes| FAMILIES.contains(&nodes.network.family()))
     }
 }
 

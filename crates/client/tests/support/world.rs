@@ -255,7 +255,7 @@ impl World {
 
     fn reply(&self, request: &Request) -> Response {
         let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
-        let whole = |status, body: String| Response { status, retry_after: None, body: body.into() };
+        let whole = |status, body: String| Response::new(status, body);
         let ok = |result: &Value| whole(200, format!(r#"{{"status":"Ok","result":{result}}}"#));
         let path = request.url.path().to_owned();
         match request.method.name() {
@@ -305,7 +305,7 @@ impl Transport for World {
         self.operation().await;
         tokio::time::sleep(Duration::from_millis(20 + self.roll(200))).await;
         let fault = self.roll(1_000) < self.faults;
-        let whole = |status, body: &str| Ok(Response { status, retry_after: None, body: body.into() });
+        let whole = |status, body: &str| Ok(Response::new(status, body));
         let kind = if fault { self.roll(10) } else { 99 };
         match kind {
             0 => return Err(TransportError::new(TransportErrorKind::Connect, "refused")),

@@ -15,6 +15,7 @@ use crate::wire::strict_json;
 
 mod diff;
 mod entries;
+mod generation;
 mod notice;
 mod pin;
 mod rules;
@@ -22,6 +23,7 @@ mod sponsors;
 
 pub use diff::Change;
 pub use entries::{Asset, Chain, Contract, Solver};
+pub use generation::{EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
 pub use notice::{Notice, ServicePins};
 pub use sponsors::Sponsor;
 

@@ -12,6 +12,7 @@
 
 mod esplora;
 mod look;
+mod prepare;
 mod read;
 mod rpc;
 mod send;

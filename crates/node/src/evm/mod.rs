@@ -7,6 +7,7 @@ mod block;
 mod contract;
 mod htlc;
 mod preflight;
+mod prepare;
 mod proof;
 mod send;
 mod wallet;

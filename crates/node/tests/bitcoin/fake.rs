@@ -300,7 +300,7 @@ impl Transport for Servers {
             Some(lie) => lie(path, honest).map_err(|kind| TransportError::new(kind, "as the test says"))?,
             None => honest,
         };
-        Ok(Response { status: answer.0, retry_after: None, body: answer.1 })
+        Ok(Response::new(answer.0, answer.1))
     }
 
     async fn sleep(&self, duration: Duration) {

@@ -209,7 +209,7 @@ impl Transport for Chain {
                 (200, reply.to_string().into_bytes())
             }
         };
-        Ok(Response { status, retry_after: None, body })
+        Ok(Response::new(status, body))
     }
 
     async fn sleep(&self, _: Duration) {}

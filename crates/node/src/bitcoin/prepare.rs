@@ -1,0 +1,34 @@
+//! Preparing an order, a redemption or a refund with what the chain says.
+
+use countersign::bitcoin::Bitcoin;
+use countersign::bitcoin::recover::{Fee, Payout, Recovery};
+use countersign::{Policy, UnsignedOrder, VerifiedOrder};
+use countersign_client::Transport;
+
+use super::BitcoinChain;
+use crate::error::NodeError;
+use crate::nodes::Speed;
+
+impl<T: Transport> BitcoinChain<'_, T> {
+    /// The coins were just read, each with the transaction that made it, so nothing is simulated.
+    pub(crate) async fn prepare(
+        &self,
+        order: &VerifiedOrder<Bitcoin>,
+        owner: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
+        Ok(order.prepare(self.wallet(owner, speed, policy).await?)?)
+    }
+
+    pub(crate) async fn prepare_recovery(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
+        let (fundings, rate) = (self.fundings(&recovery.htlc.tree).await?, self.fee_rate(speed, policy).await?);
+        Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate.rate)))?)
+    }
+}
