@@ -3,6 +3,7 @@
 use countersign::recover::Recovery;
 use countersign::{Policy, Unsigned, Verified};
 use countersign_client::Transport;
+use countersign_client::driver::KeptTransaction;
 
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
@@ -47,6 +48,35 @@ impl<T: Transport> Nodes<T> {
             #[cfg(feature = "evm")]
             Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
+        }
+    }
+    /// Prepares a redemption or a refund in place of one that was sent and is not mined: only one of the two can take effect, and
+    /// this one pays enough more for nodes to take it. `None` where the chain has no such thing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Nodes::prepare`], and [`Code::TransactionMalformed`](countersign::Code::TransactionMalformed) if what was sent is not a
+    /// transaction of the chain.
+    #[allow(unused_variables, reason = "not every family replaces transactions")]
+    pub async fn prepare_replacement(
+        &self,
+        recovery: &Recovery,
+        chain: &str,
+        account: &str,
+        sent: &KeptTransaction,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<Option<Unsigned>, NodeError> {
+        match recovery {
+            #[cfg(feature = "bitcoin")]
+            Recovery::Bitcoin(recovery) => {
+                Ok(Some(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
+            }
+            #[cfg(feature = "evm")]
+            Recovery::Evm(recovery) => {
+                Ok(Some(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
+            }
+            _ => Ok(None),
         }
     }
 }

@@ -4,6 +4,7 @@ use countersign::bitcoin::Bitcoin;
 use countersign::bitcoin::recover::{Fee, Payout, Recovery};
 use countersign::{Policy, UnsignedOrder, VerifiedOrder};
 use countersign_client::Transport;
+use countersign_client::driver::KeptTransaction;
 
 use super::BitcoinChain;
 use crate::error::NodeError;
@@ -30,5 +31,19 @@ impl<T: Transport> BitcoinChain<'_, T> {
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
         let (fundings, rate) = (self.fundings(&recovery.htlc.tree).await?, self.fee_rate(speed, policy).await?);
         Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate.rate)))?)
+    }
+
+    /// The replacement spends the same outputs of the HTLC.
+    pub(crate) async fn prepare_replacement(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        sent: &KeptTransaction,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
+        let ((fundings, least, vsize), now) = (self.replaceable(sent, policy).await?, self.fee_rate(speed, policy).await?.rate);
+        let rate = if now.fee(vsize) > least.fee(vsize) { now } else { least };
+        Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate)))?)
     }
 }

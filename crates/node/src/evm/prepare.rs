@@ -1,10 +1,12 @@
 //! Preparing an order, a redemption or a refund with what the chain says.
 
+use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_primitives::Address;
 use countersign::evm::recover::Recovery;
-use countersign::evm::{ApprovalPlan, ApprovalStep, Evm, FundingPath, address};
+use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
 use countersign::{Policy, Refusal, UnsignedOrder, VerifiedOrder};
 use countersign_client::Transport;
+use countersign_client::driver::KeptTransaction;
 
 use super::EvmChain;
 use crate::error::NodeError;
@@ -50,6 +52,25 @@ impl<T: Transport> EvmChain<'_, T> {
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let sender = parse(account, "/sender")?;
         let calls = self.calls(sender, speed, policy).await?;
+        Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?)
+    }
+
+    /// The replacement has the nonce of what was sent.
+    pub(crate) async fn prepare_replacement(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        sent: &KeptTransaction,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let (sender, (envelope, _)) = (parse(account, "/sender")?, self.decode(sent)?);
+        let fees = match envelope.max_priority_fee_per_gas() {
+            Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
+            None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },
+        };
+        let before = Calls::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
+        let calls = self.replacement(sender, &before, speed, policy).await?;
         Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?)
     }
 }
