@@ -1,6 +1,7 @@
 //! One endpoint: where requests go, and how JSON-RPC is spoken with it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base64::Engine as _;
@@ -8,11 +9,12 @@ use base64::engine::general_purpose::STANDARD;
 use countersign::json::{self, Node, Value};
 use countersign::{Code, Refusal};
 use countersign_client::url::Url;
-use countersign_client::{Method, Request, Response, Transport, is_safe};
+use countersign_client::{Method, Request, Response, Transport, TransportError, TransportErrorKind, is_safe};
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::error::NodeError;
+use crate::lane::{Admission, Lane, Shared, Waiter};
 
 /// Most bytes of a revert reason that are kept.
 const MAX_REVERT: usize = 4 * 1024;
@@ -29,6 +31,10 @@ pub struct Endpoint {
     pub(crate) is_identified: AtomicBool,
     /// The greatest height that it has shown.
     height: AtomicU64,
+    /// The requests that are under way to it.
+    lane: Lane,
+    #[cfg(feature = "evm")]
+    pub(crate) evm: crate::evm::Kept,
 }
 
 impl fmt::Debug for Endpoint {
@@ -62,7 +68,17 @@ impl Endpoint {
             (host, _) => host.unwrap_or_default().to_owned(),
         };
         let (is_identified, height) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Self { url, authorization, host, is_rpc, is_identified, height })
+        Ok(Self {
+            url,
+            authorization,
+            host,
+            is_rpc,
+            is_identified,
+            height,
+            lane: Lane::default(),
+            #[cfg(feature = "evm")]
+            evm: crate::evm::Kept::default(),
+        })
     }
 
     /// Returns the host, which is all that is shown of an endpoint.
@@ -121,17 +137,12 @@ impl<T: Transport> Caller<'_, T> {
         calls: &[Call],
         read: impl FnOnce(Vec<Result<Node<'_, '_>, NodeError>>) -> R,
     ) -> Result<R, NodeError> {
-        let body = |(id, call): (usize, &Call)| json!({"jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params});
-        // Some nodes know no batch of one.
-        let body = match calls {
-            [only] => body((0, only)),
-            _ => serde_json::Value::Array(calls.iter().enumerate().map(body).collect()),
-        };
-        let answer = self.post("", body.to_string().into_bytes()).await?;
-        let value = json::parse(&answer).map_err(|refusal| self.malformed(refusal))?;
+        let shared = self.share(calls).await?;
+        let body = shared.body?;
+        let value = json::parse(&body).map_err(|refusal| self.malformed(refusal))?;
         let mut replies: Vec<Option<&Value<'_>>> = vec![None; calls.len()];
         let all = match &value {
-            Value::Array(all) if calls.len() > 1 => all,
+            Value::Array(all) if shared.all > 1 => all,
             one => std::slice::from_ref(one),
         };
         for reply in all {
@@ -143,12 +154,73 @@ impl<T: Transport> Caller<'_, T> {
                 return Err(error);
             }
             let id = node.object().and_then(|members| members.need("id")?.integer()).map_err(|refusal| self.malformed(refusal))?;
-            match usize::try_from(id).ok().and_then(|id| replies.get_mut(id)) {
+            let unexpected = || self.malformed(Refusal::new(Code::UnexpectedField, "/id").with_actual(id));
+            let index = usize::try_from(id).ok().filter(|index| *index < shared.all).ok_or_else(unexpected)?;
+            // The replies to the calls of others are in the same response.
+            match index.checked_sub(shared.first).and_then(|own| replies.get_mut(own)) {
                 Some(slot @ None) => *slot = Some(reply),
-                _ => return Err(self.malformed(Refusal::new(Code::UnexpectedField, "/id").with_actual(id))),
+                Some(Some(_)) => return Err(unexpected()),
+                None => {}
             }
         }
         Ok(read(replies.into_iter().map(|reply| self.outcome(reply)).collect()))
+    }
+
+    /// Sends calls, with those of others if the endpoint is busy, and returns the response.
+    async fn share(&self, calls: &[Call]) -> Result<Shared, NodeError> {
+        let own: Vec<_> = calls.iter().map(|call| json!({"jsonrpc": "2.0", "method": call.method, "params": call.params})).collect();
+        loop {
+            let (permit, others) = match self.enter(&own).await? {
+                Admission::Answered(shared) => return Ok(shared),
+                Admission::Send(permit, others) => (permit, others),
+            };
+            let mut body = own.clone();
+            body.extend(others.iter().flat_map(|waiter| waiter.calls.iter().cloned()));
+            for (id, call) in body.iter_mut().enumerate() {
+                call["id"] = json!(id);
+            }
+            let all = body.len();
+            // Some nodes know no batch of one.
+            let body = match &mut body[..] {
+                [only] => only.take(),
+                _ => serde_json::Value::Array(body),
+            };
+            let request = self.request(Method::Post, "").with_header("content-type", "application/json");
+            let answer = self.send(&request.with_body(body.to_string().into_bytes())).await;
+            drop(permit);
+            if !others.is_empty() && self.is_too_much(&answer) {
+                self.endpoint.lane.share_less(all);
+                others.into_iter().for_each(Waiter::again);
+                continue;
+            }
+            let mut shared = Shared { body: answer.map(Arc::new), first: 0, all };
+            let own = shared.clone();
+            shared.first = calls.len();
+            for waiter in others {
+                let next = shared.first.saturating_add(waiter.calls.len());
+                waiter.answer(shared.clone());
+                shared.first = next;
+            }
+            return Ok(own);
+        }
+    }
+
+    /// Whether an endpoint refuses a request for the number of its calls: it says so with a status, or with one error for all.
+    fn is_too_much(&self, answer: &Result<Vec<u8>, NodeError>) -> bool {
+        match answer {
+            Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(_))),
+            Err(NodeError::Status { status, .. }) => matches!(status, 400 | 413 | 422),
+            Err(_) => false,
+        }
+    }
+
+    /// Waits until a request may be sent.
+    async fn enter(&self, calls: &[serde_json::Value]) -> Result<Admission<'_>, NodeError> {
+        let admission = self.endpoint.lane.enter(calls).await;
+        admission.map_err(|_| NodeError::Transport {
+            endpoint: self.endpoint.host().to_owned(),
+            error: TransportError::new(TransportErrorKind::Interrupted, "whoever sent the request gave up"),
+        })
     }
 
     fn outcome<'v>(&self, reply: Option<&'v Value<'v>>) -> Result<Node<'static, 'v>, NodeError> {
@@ -175,7 +247,9 @@ impl<T: Transport> Caller<'_, T> {
     }
 
     /// Posts a body to a path below the endpoint.
+    #[allow(dead_code, reason = "JSON-RPC has no paths, and a build can be without the families that have")]
     pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, NodeError> {
+        let _permit = self.enter(&[]).await?;
         let request = self.request(Method::Post, path).with_header("content-type", "application/json").with_body(body);
         self.send(&request).await
     }
@@ -184,6 +258,7 @@ impl<T: Transport> Caller<'_, T> {
     /// was not taken.
     #[cfg(feature = "bitcoin")]
     pub(crate) async fn post_text(&self, path: &str, text: &str) -> Result<Response, NodeError> {
+        let _permit = self.enter(&[]).await?;
         let request = self.request(Method::Post, path).with_header("content-type", "text/plain").with_body(text.as_bytes().to_vec());
         self.exchange(&request).await
     }
@@ -191,6 +266,7 @@ impl<T: Transport> Caller<'_, T> {
     /// Reads a path below the endpoint.
     #[allow(dead_code, reason = "only index servers are read by path, and a build can be without their family")]
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
+        let _permit = self.enter(&[]).await?;
         self.send(&self.request(Method::Get, path)).await
     }
 

@@ -5,6 +5,7 @@ pub mod bitcoin;
 mod config;
 mod endpoint;
 mod error;
+mod lane;
 #[cfg(feature = "evm")]
 pub mod evm;
 mod nodes;

@@ -9,6 +9,7 @@ use countersign_client::Transport;
 use serde_json::json;
 
 use super::block::{self, Block, FINALIZED, LATEST, SAFE};
+use super::kept::Marks;
 use super::{EvmChain, MAX_ANSWER, at, call, first, hash, nth, proof, quantity, revert};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
@@ -22,7 +23,8 @@ const MAX_LOG_DATA: usize = 1024;
 const MAX_TOPICS: usize = 4;
 
 /// Where an order is, and what it must be.
-struct Question {
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Question {
     htlc: Address,
     token: Option<Address>,
     token_text: Option<String>,
@@ -31,14 +33,16 @@ struct Question {
 }
 
 /// The blocks of one reading, all of the same endpoint.
-struct Blocks {
+#[derive(Clone)]
+pub(super) struct Blocks {
     latest: Block,
     safe: Option<Block>,
     finalized: Option<Block>,
 }
 
 /// What one endpoint says.
-struct View {
+#[derive(Clone)]
+pub(super) struct View {
     /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
     state: HtlcState,
     /// The hash of the block that made the state; `None` where there is none.
@@ -110,6 +114,16 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
         self.identify(caller).await?;
         let blocks = self.blocks(caller).await?;
+        let (kept, marks) = (&caller.endpoint.evm, blocks.marks());
+        if let Some(view) = kept.view(question, &marks) {
+            return Ok(view);
+        }
+        let view = self.read(caller, question, blocks).await?;
+        kept.keep(question, marks, &view);
+        Ok(view)
+    }
+
+    async fn read(&self, caller: Caller<'n, T>, question: &Question, blocks: Blocks) -> Result<View, NodeError> {
         match read_order(caller, question, &blocks).await? {
             Reading::Order { order, covered, is_safe, is_finalized } => {
                 let (state, number, hash) = match order.progress {
@@ -127,6 +141,16 @@ impl<'n, T: Transport> EvmChain<'n, T> {
 
     /// Reads the newest block, and the ones that the chain itself calls safe and final, if it does.
     async fn blocks(&self, caller: Caller<'n, T>) -> Result<Blocks, NodeError> {
+        let (mut kept, now) = (caller.endpoint.evm.blocks.lock().await, caller.transport.now());
+        if let Some((_, blocks)) = kept.as_ref().filter(|(at, _)| *at == now) {
+            return Ok(blocks.clone());
+        }
+        let blocks = self.newest(caller).await?;
+        *kept = Some((now, blocks.clone()));
+        Ok(blocks)
+    }
+
+    async fn newest(&self, caller: Caller<'n, T>) -> Result<Blocks, NodeError> {
         let calls = [block::by_tag(LATEST), block::by_tag(SAFE), block::by_tag(FINALIZED)];
         let [latest, safe, finalized] = caller
             .rpc_each(&calls, |outcomes| {
@@ -147,6 +171,13 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         };
         let (safe, finalized) = (marked(safe)?, marked(finalized)?);
         Ok(Blocks { latest, safe, finalized })
+    }
+}
+
+impl Blocks {
+    fn marks(&self) -> Marks {
+        let hash = |block: &Option<Block>| block.as_ref().map(|block| block.hash);
+        [Some(self.latest.hash), hash(&self.safe), hash(&self.finalized)]
     }
 }
 

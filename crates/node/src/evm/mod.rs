@@ -6,6 +6,7 @@
 mod block;
 mod contract;
 mod htlc;
+mod kept;
 mod preflight;
 mod prepare;
 mod proof;
@@ -20,6 +21,7 @@ use countersign::{Code, Refusal};
 use countersign_client::Transport;
 use serde_json::{Value, json};
 
+pub(crate) use kept::Kept;
 pub use contract::{ContractDescription, Domain};
 pub use preflight::Preflight;
 pub use send::Receipt;
