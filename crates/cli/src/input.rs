@@ -163,6 +163,16 @@ impl TrustArgs {
     }
 }
 
+impl TrustArgs {
+    /// Returns where the registry is; `None` if nothing names one.
+    pub(crate) fn registry_path(&self) -> Result<Option<PathBuf>, Failure> {
+        match &self.registry.registry {
+            Some(path) => Ok(Some(path.clone())),
+            None => Ok(Config::read()?.registry),
+        }
+    }
+}
+
 impl RegistryArgs {
     /// Reads the registry; `None` if nothing names one.
     pub(crate) fn read(&self) -> Result<Option<Registry>, Failure> {

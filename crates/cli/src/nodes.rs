@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, U256, text};
+use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, text};
 use countersign_client::driver::KeptOrder;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, Speed};

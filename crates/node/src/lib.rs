@@ -3,6 +3,7 @@
 #[cfg(feature = "bitcoin")]
 pub mod bitcoin;
 mod config;
+mod contracts;
 mod endpoint;
 mod error;
 mod lane;
@@ -13,6 +14,7 @@ mod prepare;
 mod quorum;
 
 pub use config::{Endpoints, NodeConfig};
+pub use contracts::{ContractChange, Contracts, Description};
 pub use endpoint::Endpoint;
 pub use error::NodeError;
 pub use nodes::{Head, Nodes, Speed};

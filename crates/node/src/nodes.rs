@@ -10,6 +10,7 @@ use countersign_client::driver::{ChainError, Chains, KeptTransaction};
 use futures_util::future::join_all;
 
 use crate::config::{Endpoints, NodeConfig};
+use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 
@@ -185,6 +186,16 @@ impl<T: Transport> Nodes<T> {
     pub async fn balance(&self, asset: &Asset, owner: &str) -> Result<U256, NodeError> {
         let (chain, token) = (asset.chain.record.chain.as_str(), asset.token.as_ref());
         of_family!(self, chain, |connected| connected.balance_of(owner, token).await)
+    }
+
+    /// Asks a chain what the pinned contract of an asset is: to keep it beside the registry, and to compare it later. The endpoints
+    /// must agree. On Bitcoin-like chains there is no contract, and nothing to describe.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`].
+    pub async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        of_family!(self, &asset.chain.record.chain, |connected| connected.describe(asset).await)
     }
 
     async fn read(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {

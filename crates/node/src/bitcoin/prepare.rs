@@ -2,11 +2,12 @@
 
 use countersign::bitcoin::Bitcoin;
 use countersign::bitcoin::recover::{Fee, Payout, Recovery};
-use countersign::{Policy, UnsignedOrder, VerifiedOrder};
+use countersign::{Asset, Policy, UnsignedOrder, VerifiedOrder};
 use countersign_client::Transport;
 use countersign_client::driver::KeptTransaction;
 
 use super::BitcoinChain;
+use crate::contracts::Description;
 use crate::error::NodeError;
 use crate::nodes::Speed;
 
@@ -31,6 +32,11 @@ impl<T: Transport> BitcoinChain<'_, T> {
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
         let (fundings, rate) = (self.fundings(&recovery.htlc.tree).await?, self.fee_rate(speed, policy).await?);
         Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate.rate)))?)
+    }
+
+    #[allow(clippy::unused_async, reason = "every family is asked in the same way")]
+    pub(crate) async fn describe(&self, _: &Asset) -> Result<Description, NodeError> {
+        Ok(Description::default())
     }
 
     /// The replacement spends the same outputs of the HTLC.

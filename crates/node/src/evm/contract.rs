@@ -1,5 +1,7 @@
 //! What a contract says about itself, for pinning.
 
+use countersign::Asset;
+use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256, keccak256};
 use countersign::evm::read;
 use countersign_client::Transport;
@@ -8,6 +10,7 @@ use serde_json::json;
 pub use countersign::evm::read::Domain;
 
 use super::{EvmChain, MAX_ANSWER, at, block, call, first, revert};
+use crate::contracts::Description;
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::agree;
@@ -30,6 +33,18 @@ pub struct ContractDescription {
 }
 
 impl<'n, T: Transport> EvmChain<'n, T> {
+    pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        let Some(contract) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
+        let described = self.describe_contract(contract).await?;
+        let domain = described.domain.as_ref();
+        Ok(Description::default()
+            .with("code_hash", described.code_hash)
+            .with("version", described.version)
+            .with("token", described.token)
+            .with("domain_name", domain.map(|domain| &domain.name))
+            .with("domain_version", domain.map(|domain| &domain.version)))
+    }
+
     /// Asks a contract what it is. The endpoints must agree.
     ///
     /// # Errors
