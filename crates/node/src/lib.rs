@@ -3,6 +3,7 @@
 #[cfg(feature = "bitcoin")]
 pub mod bitcoin;
 mod config;
+#[allow(dead_code, reason = "each family uses a part of it, and a build can be without some families")]
 mod endpoint;
 mod error;
 #[cfg(feature = "evm")]
@@ -10,6 +11,8 @@ pub mod evm;
 mod nodes;
 mod prepare;
 mod quorum;
+#[cfg(feature = "sui")]
+pub mod sui;
 
 pub use config::{Endpoints, NodeConfig};
 pub use endpoint::Endpoint;
