@@ -1,5 +1,7 @@
 //! Endpoints of other chains, that lag, disagree or answer something else; and what a package says about itself.
 
+use std::collections::BTreeMap;
+
 use countersign::sui::sui_sdk_types::{Address, Digest};
 use countersign::{Funded, Hold, HtlcState, U256};
 use countersign_client::driver::Chains as _;
@@ -7,9 +9,14 @@ use countersign_client::{Response, TransportErrorKind};
 use countersign_node::sui::{PackageDescription, UpgradeAuthority};
 use countersign_node::{NodeError, Nodes};
 
-use crate::fake::{Executed, FUNDED, HEAD, Ledger, MAINNET, NOW, Network, Object, digest_of, order, package, package_id, terms};
+use crate::fake::{
+    Executed, FUNDED, HEAD, Ledger, MAINNET, NOW, Network, Object, bytes, digest_of, made, order, package, package_id, terms,
+};
 use crate::proto::{Message, answer, error, frame};
 use crate::{RULE, funded, judge, one, read, read_with};
+
+/// What a reading of an order asks.
+const METHODS: [&str; 4] = ["GetServiceInfo", "BatchGetObjects", "GetTransaction", "GetCheckpoint"];
 
 /// A node whose every answer is honest but those of one method.
 fn lying(method: &'static str, body: impl Fn() -> Result<Response, TransportErrorKind> + Send + Sync + 'static) -> Network {
@@ -171,7 +178,7 @@ async fn bodies_that_are_no_answer_are_unknown() {
         ([frame(0, &message.0), error(8, "too%20much")].concat(), "node_error"),
         (error(16, "\u{1b}[31m"), "node_error"),
     ];
-    for method in ["GetServiceInfo", "BatchGetObjects", "GetTransaction", "GetCheckpoint"] {
+    for method in METHODS {
         for (body, code) in cases.clone() {
             let shown = String::from_utf8_lossy(&body).into_owned();
             assert_eq!(judge(lying(method, move || Ok(Response::new(200, body.clone())))).await.unwrap_err(), code, "{method}: {shown:?}");
@@ -184,6 +191,37 @@ async fn bodies_that_are_no_answer_are_unknown() {
         for kind in [TransportErrorKind::Timeout, TransportErrorKind::Connect, TransportErrorKind::TooLarge] {
             let judged = judge(lying(method, move || Err(kind))).await;
             assert_eq!(judged.unwrap_err(), kind.code(), "{method}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_honest_answer_with_anything_more_or_less_is_unknown() {
+    let recorded = made()["answers"].clone();
+    let judged = async |method: &'static str, change: &dyn Fn(&[u8]) -> Response| {
+        let honest = |asked: &str| bytes(recorded.get(asked).or_else(|| recorded.get(format!("{asked} Initiated"))).unwrap());
+        let answers: BTreeMap<_, _> = METHODS.map(|asked| (asked, Response::new(200, honest(asked)))).into();
+        let changed = change(&answers[method].body);
+        let network = funded().answering(move |_, asked, _| Some(Ok(if asked == method { &changed } else { &answers[asked] }.clone())));
+        judge(network).await
+    };
+    for method in METHODS {
+        assert!(judged(method, &|honest| Response::new(200, honest)).await.is_ok());
+        assert!(judged(method, &|honest| Response::new(200, honest).with_header("grpc-status", "0")).await.is_ok());
+        let differs = judged(method, &|honest| Response::new(200, honest).with_header("grpc-status", "5")).await;
+        assert_eq!(differs.unwrap_err(), "node_malformed", "{method}");
+        let more: [&dyn Fn(&[u8]) -> Vec<u8>; 4] = [
+            &|honest| [honest, &[0]].concat(),
+            &|honest| [honest, honest].concat(),
+            &|honest| [honest, &frame(0x80, b"grpc-status:0\r\n")].concat(),
+            &|honest| [frame(0x80, b"grpc-status:0\r\n"), honest.to_vec()].concat(),
+        ];
+        for change in more {
+            assert_eq!(judged(method, &|honest| Response::new(200, change(honest))).await.unwrap_err(), "node_malformed", "{method}");
+        }
+        for left in (1..200).step_by(7) {
+            let cut = judged(method, &|honest| Response::new(200, &honest[..honest.len().saturating_sub(left)])).await;
+            assert_eq!(cut.unwrap_err(), "node_malformed", "{method} without {left} bytes");
         }
     }
 }
