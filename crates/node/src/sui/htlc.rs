@@ -7,6 +7,7 @@ use countersign::sui::sui_sdk_types::{Address, Digest, TypeTag};
 use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, U256, number};
 use countersign_client::Transport;
 
+use super::grpc::NOT_FOUND;
 use super::messages::{Event, ExecutedTransaction, FieldMask, GetTransactionRequest, Object};
 use super::{Checkpoint, SuiChain, digest, missing, newest, objects, pinned};
 use crate::endpoint::Caller;
@@ -126,8 +127,10 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         let version = object.version.ok_or_else(|| missing(caller, "/object/version"))?;
         let origin = Some((version, digest(caller, object.digest, "/object/digest")?));
         let id = digest(caller, object.previous_transaction, "/object/previous_transaction")?;
-        let transaction = transaction(caller, id, &TRANSACTION).await?;
-        let Some(transaction) = transaction else { return Err(missing(caller, "/transaction")) };
+        let transaction = transaction(caller, id, &TRANSACTION).await?.ok_or_else(|| {
+            let words = "the node does not know the transaction that last changed the order, or has pruned it";
+            NodeError::rpc(caller.endpoint.host(), NOT_FOUND, words, None)
+        })?;
         let head = newest(caller).await?;
         let depth = depth(caller, &transaction, &head)?;
         let elapsed = head.time.checked_sub(order.initiated_at).ok_or_else(|| {
@@ -159,7 +162,7 @@ pub(super) async fn transaction<T: Transport>(
     let request = GetTransactionRequest { digest: Some(id.to_base58()), read_mask: FieldMask::new(members) };
     let transaction = match caller.grpc(&request).await {
         Ok(answer) => answer.transaction.ok_or_else(|| missing(caller, "/transaction"))?,
-        Err(NodeError::Rpc { code: super::NOT_FOUND, .. }) => return Ok(None),
+        Err(NodeError::Rpc { code: NOT_FOUND, .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
     check_digest(caller, &transaction, id)?;
