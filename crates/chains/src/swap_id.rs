@@ -122,8 +122,14 @@ pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
 /// network; elsewhere it is not known. `None` if the amount does not fit 64 bits.
 #[must_use]
 pub fn sui(swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {
+    sui_with_chain_word(0, swap, registry)
+}
+
+/// Sui, with a chain word of the caller's choice: the contract's publishers change it by hand before they deploy.
+#[must_use]
+pub fn sui_with_chain_word(chain_word: u8, swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {
     let mut hash = Sha256::new();
-    hash.update([0; 32]);
+    hash.update(word(&[chain_word]));
     hash.update(swap.secret_hash);
     hash.update(swap.initiator);
     hash.update(swap.redeemer);

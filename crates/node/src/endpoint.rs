@@ -246,25 +246,21 @@ impl<T: Transport> Caller<'_, T> {
         Err(NodeError::rpc(self.endpoint.host(), code, message, data))
     }
 
-    /// Posts a body to a path below the endpoint.
-    #[allow(dead_code, reason = "JSON-RPC has no paths, and a build can be without the families that have")]
+    /// Posts JSON to a path below the endpoint.
     pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, NodeError> {
         let _permit = self.enter(&[]).await?;
         let request = self.request(Method::Post, path).with_header("content-type", "application/json").with_body(body);
         self.send(&request).await
     }
 
-    /// Posts plain text to a path below the endpoint, and returns the response whatever its status is: the body says why the text
-    /// was not taken.
-    #[cfg(feature = "bitcoin")]
-    pub(crate) async fn post_text(&self, path: &str, text: &str) -> Result<Response, NodeError> {
+    /// Posts a body of another type to a path below the endpoint, and returns the response whatever its status is.
+    pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
         let _permit = self.enter(&[]).await?;
-        let request = self.request(Method::Post, path).with_header("content-type", "text/plain").with_body(text.as_bytes().to_vec());
+        let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
         self.exchange(&request).await
     }
 
     /// Reads a path below the endpoint.
-    #[allow(dead_code, reason = "only index servers are read by path, and a build can be without their family")]
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
         let _permit = self.enter(&[]).await?;
         self.send(&self.request(Method::Get, path)).await

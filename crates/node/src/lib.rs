@@ -4,14 +4,17 @@
 pub mod bitcoin;
 mod config;
 mod contracts;
+#[allow(dead_code, reason = "each family uses a part of it, and a build can be without some families")]
 mod endpoint;
 mod error;
-mod lane;
 #[cfg(feature = "evm")]
 pub mod evm;
+mod lane;
 mod nodes;
 mod prepare;
 mod quorum;
+#[cfg(feature = "sui")]
+pub mod sui;
 
 pub use config::{Endpoints, NodeConfig};
 pub use contracts::{ContractChange, Contracts, Description};

@@ -75,6 +75,11 @@ macro_rules! of_family {
                 let $connected = $nodes.evm(name)?;
                 $body
             }
+            #[cfg(feature = "sui")]
+            Family::Sui => {
+                let $connected = $nodes.sui(name)?;
+                $body
+            }
             _ => Err(NodeError::NotConnected(name.to_owned())),
         }
     }};
@@ -167,6 +172,16 @@ impl<T: Transport> Nodes<T> {
         crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
     }
 
+    /// Returns a connected Sui network.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, is of another family, or is a network whose genesis is not known.
+    #[cfg(feature = "sui")]
+    pub fn sui(&self, chain: &str) -> Result<crate::sui::SuiChain<'_, T>, NodeError> {
+        crate::sui::SuiChain::new(self.connection(chain)?)
+    }
+
     /// Returns the newest block of one endpoint of a chain, counted from 0. The endpoint must serve that chain.
     ///
     /// # Errors
@@ -213,6 +228,8 @@ const FAMILIES: &[Family] = &[
     Family::Bitcoin,
     #[cfg(feature = "evm")]
     Family::Evm,
+    #[cfg(feature = "sui")]
+    Family::Sui,
 ];
 
 impl<T: Transport> Chains for Nodes<T> {

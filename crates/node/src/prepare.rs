@@ -24,6 +24,8 @@ impl<T: Transport> Nodes<T> {
             Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Verified::Evm(order) => Ok(self.evm(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "sui")]
+            Verified::Sui(order) => Ok(self.sui(chain)?.prepare(order, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
@@ -47,6 +49,8 @@ impl<T: Transport> Nodes<T> {
             Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "sui")]
+            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
