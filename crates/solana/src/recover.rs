@@ -3,8 +3,9 @@
 //! Anyone may send these transactions and pays only their fee; the funds go to the redeemer or the initiator that the
 //! program stored. Whether a refund is due is for the caller to see on chain: the slot is above the swap's expiry slot.
 //!
-//! The SPL program gives the rent back to the sponsor of the swap, whom no record names: the owner where the owner sent the
-//! transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]).
+//! The SPL program and the audited native one give the rent back to the sponsor of the swap, whom no record names: the owner
+//! where the owner sent the transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]). The swap account
+//! names the sponsor: see [`crate::read`].
 
 use std::fmt;
 
@@ -20,7 +21,7 @@ use solana_message::{Message, VersionedMessage};
 
 use crate::UnsignedOrder;
 use crate::address::{self, Address};
-use crate::htlc::{Htlc, HtlcAccount, SPONSOR_INDEX, Token};
+use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
 use crate::transaction::{SelfFunded, Unsigned};
 use crate::verify::token_program;
 
@@ -46,8 +47,8 @@ pub struct Recovery {
     pub to: Address,
     /// Base units.
     pub amount: U256,
-    /// Whether the program gives rent back to a sponsor.
-    has_sponsor: bool,
+    /// Which account of the instruction is the sponsor, if the program gives rent back to one.
+    sponsor_index: Option<usize>,
 }
 
 impl fmt::Debug for Recovery {
@@ -60,11 +61,11 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Names who paid the rent of an SPL swap and gets it back: without this, the initiator. The native program has no
+    /// Names who paid the rent of a swap and gets it back: without this, the initiator. The client's native program has no
     /// sponsor, so there it changes nothing.
     #[must_use]
     pub fn with_sponsor(mut self, sponsor: Address) -> Self {
-        if let Some(account) = self.instruction.accounts.get_mut(SPONSOR_INDEX).filter(|_| self.has_sponsor) {
+        if let Some(account) = self.sponsor_index.and_then(|index| self.instruction.accounts.get_mut(index)) {
             account.pubkey = sponsor;
         }
         self
@@ -134,7 +135,9 @@ fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
     let Network::Solana(cluster) = &leg.asset.chain.network else { return Err(leg.refuse(Code::RecordMismatch, "chain")) };
     let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
     let id = bare_hex_array(&leg.swap.swap_id).map_err(|error| refuse().with_reason(error.to_string()))?;
-    let Some((chain, is_certain)) = formula::solana_chain_id(cluster) else { return Ok((id, false)) };
+    // The formula is that of the client generation. The audited one's is not known.
+    let known = formula::solana_chain_id(cluster).filter(|_| htlc::known(leg.asset.generation) == Some(SolanaGeneration::Client313));
+    let Some((chain, is_certain)) = known else { return Ok((id, false)) };
     let recomputed = formula::solana(chain, &leg.swap.secret_hash.0, leg.initiator.bytes());
     if is_certain && id != recomputed {
         return Err(refuse().with_expected(SecretHash(recomputed)));
@@ -156,11 +159,14 @@ fn recovery(
         }),
         None => None,
     };
-    let htlc = Htlc::new(convert(leg.htlc()?)?, token);
-    let swap = HtlcAccount::new(convert(&leg.initiator)?, convert(&leg.redeemer)?, leg.swap.secret_hash.0);
+    let generation = htlc::known(leg.asset.generation).ok_or_else(|| leg.refuse(Code::UnknownGeneration, "asset"))?;
+    let htlc = Htlc::new(convert(leg.htlc()?)?, token).with_generation(generation);
+    let amount = u64::try_from(leg.swap.amount).map_err(|_| leg.refuse(Code::NumberTooLarge, "amount"))?;
+    let (initiator, redeemer) = (convert(&leg.initiator)?, convert(&leg.redeemer)?);
+    let swap = HtlcAccount::new(initiator, redeemer, leg.swap.secret_hash.0, amount, leg.swap.timelock);
     let (swap_id, swap_id_recomputed) = recompute(leg)?;
     let (instruction, to) = build(&htlc, &swap);
-    let (Some(instruction), Some(swap_account)) = (instruction, htlc.swap_account(swap.initiator, &swap.secret_hash)) else {
+    let (Some(instruction), Some(swap_account)) = (instruction, htlc.swap_account(&swap)) else {
         return Err(leg.refuse(Code::Internal, "secret_hash").with_reason("no program-derived address for the terms"));
     };
     Ok(Recovery {
@@ -172,6 +178,6 @@ fn recovery(
         swap_id_recomputed,
         to,
         amount: leg.swap.amount,
-        has_sponsor: htlc.token.is_some(),
+        sponsor_index: htlc.sponsor_index(),
     })
 }
