@@ -10,6 +10,8 @@ pub mod evm;
 mod nodes;
 mod prepare;
 mod quorum;
+#[cfg(feature = "solana")]
+pub mod solana;
 
 pub use config::{Endpoints, NodeConfig};
 pub use endpoint::Endpoint;

@@ -74,6 +74,11 @@ macro_rules! of_family {
                 let $connected = $nodes.evm(name)?;
                 $body
             }
+            #[cfg(feature = "solana")]
+            Family::Solana => {
+                let $connected = $nodes.solana(name)?;
+                $body
+            }
             _ => Err(NodeError::NotConnected(name.to_owned())),
         }
     }};
@@ -166,6 +171,16 @@ impl<T: Transport> Nodes<T> {
         crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
     }
 
+    /// Returns a connected Solana cluster.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, is of another family, or is a cluster that this crate does not know.
+    #[cfg(feature = "solana")]
+    pub fn solana(&self, chain: &str) -> Result<crate::solana::SolanaChain<'_, T>, NodeError> {
+        crate::solana::SolanaChain::new(self.connection(chain)?)
+    }
+
     /// Returns the newest block of one endpoint of a chain, counted from 0. The endpoint must serve that chain.
     ///
     /// # Errors
@@ -202,6 +217,8 @@ const FAMILIES: &[Family] = &[
     Family::Bitcoin,
     #[cfg(feature = "evm")]
     Family::Evm,
+    #[cfg(feature = "solana")]
+    Family::Solana,
 ];
 
 impl<T: Transport> Chains for Nodes<T> {

@@ -24,6 +24,8 @@ impl<T: Transport> Nodes<T> {
             Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Verified::Evm(order) => Ok(self.evm(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "solana")]
+            Verified::Solana(order) => Ok(self.solana(chain)?.prepare(order, speed).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
@@ -47,6 +49,8 @@ impl<T: Transport> Nodes<T> {
             Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "solana")]
+            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }

@@ -82,7 +82,7 @@ impl PriorityFee {
 }
 
 /// What the wallet's own fee may be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FeeLimits {
     price: u64,
     limit: u64,

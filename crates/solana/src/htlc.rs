@@ -144,6 +144,17 @@ impl Htlc {
         self.token.is_some() || self.is_audited()
     }
 
+    /// Returns how many bytes a swap account has.
+    #[must_use]
+    pub const fn swap_account_length(&self) -> usize {
+        match (self.token, self.is_audited()) {
+            (None, false) => 120,
+            (None, true) => 161,
+            (Some(_), false) => 153,
+            (Some(_), true) => 194,
+        }
+    }
+
     /// Returns the account that holds the state of a swap, and the lamports of a native one. `None` if the seeds give no
     /// address, as in every function here that derives one.
     #[must_use]

@@ -21,6 +21,7 @@
 //! An account is closed when its swap ends, and the same account can be made again. That there is none never proves that a swap
 //! was not funded: [`TransactionRecord`] tells how it ended.
 
+mod program;
 mod token;
 mod transaction;
 
@@ -28,11 +29,13 @@ use std::fmt;
 use std::ops::Range;
 
 use countersign_core::{Code, HtlcTerms, Refusal};
+use sha2::{Digest, Sha256};
 
 use crate::address::{self, Address, TOKEN_PROGRAM};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
+pub use program::{ProgramData, program, program_data};
 pub use token::{TokenAccount, token_account};
-pub use transaction::{ChainInstruction, SwapEvent, SwapStep, TransactionRecord, event, instruction_data, transaction};
+pub use transaction::{ChainInstruction, SwapEvent, SwapStep, TransactionRecord, event, instruction_data, transaction, transaction_bytes};
 
 /// `sha256("account:SwapAccount")[..8]`
 pub const SWAP_ACCOUNT: [u8; 8] = [0x35, 0x7e, 0x09, 0x0e, 0x0e, 0xc5, 0x69, 0xb6];
@@ -230,6 +233,12 @@ pub fn swap_account(data: &[u8]) -> Result<StoredSwap, Unclear> {
         return Err(Unclear("the swap account's timelock is longer than the chain"));
     }
     Ok(stored)
+}
+
+/// Returns the SHA-256 of an account's address and data: what the account held, in 32 bytes.
+#[must_use]
+pub fn digest(account: &Address, data: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(account).chain_update(data).finalize().into()
 }
 
 /// Returns a field of a fixed length.

@@ -115,6 +115,12 @@ pub fn transaction(bytes: &[u8]) -> Option<VersionedTransaction> {
     (again == bytes).then_some(transaction)
 }
 
+/// Returns the bytes of a transaction as nodes take them, legacy or of version 0.
+#[must_use]
+pub fn transaction_bytes(transaction: &VersionedTransaction) -> Vec<u8> {
+    encoding::write(&transaction.signatures, &transaction.message.serialize())
+}
+
 /// An event of the HTLC with which a swap ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
