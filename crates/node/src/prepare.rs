@@ -77,8 +77,10 @@ impl<T: Transport> Nodes<T> {
                 Ok(Some(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
             }
             #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => {
-                Ok(Some(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
+            Recovery::Evm(recovery) => Ok(Some(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())),
+            #[cfg(feature = "solana")]
+            Recovery::Solana(recovery) => {
+                Ok(Some(self.solana(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
             }
             _ => Ok(None),
         }

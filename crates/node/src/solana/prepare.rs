@@ -2,12 +2,13 @@
 
 use countersign::json::Node;
 use countersign::solana::recover::Recovery;
-use countersign::solana::{Address, FundingPath, Gasless, Solana, UnsignedOrder, read};
+use countersign::solana::{Address, FundingPath, Gasless, PriorityFee, Solana, UnsignedOrder, read};
 use countersign::{Code, Policy, Refusal, Role, VerifiedOrder};
 use countersign_client::Transport;
+use countersign_client::driver::KeptTransaction;
 
 use super::account::{self, Account, Accounts};
-use super::{CONFIRMED, SolanaChain, nth, parse};
+use super::{CONFIRMED, SolanaChain, nth, parse, send};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::nodes::Speed;
@@ -34,6 +35,34 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder, NodeError> {
+        self.prepare_paying(recovery, account, 0, speed, policy).await
+    }
+
+    /// The replacement needs no nonce of what was sent: the first of the two that is mined closes the swap account, and the other one
+    /// fails. Its blockhash is a new one, because the old one may have expired, and its price is at least 10 % higher.
+    pub(crate) async fn prepare_replacement(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        sent: &KeptTransaction,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder, NodeError> {
+        let (sent, _) = send::decode(sent)?;
+        let before = PriorityFee::from_message(&sent.message).map_or(0, |fee| fee.compute_unit_price);
+        let least = before.saturating_add(before.div_ceil(10));
+        self.prepare_paying(recovery, account, least, speed, policy).await
+    }
+
+    /// Prepares a redemption or a refund that pays at least this price for a compute unit.
+    async fn prepare_paying(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        least: u64,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder, NodeError> {
         let payer = parse(account, "/sender")?;
         let found = self.settlement(recovery).await?;
         let mut recovery = recovery.clone().with_policy(policy);
@@ -43,7 +72,10 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         if found.needs_token_account {
             recovery = recovery.with_token_account();
         }
-        let context = self.context(&[payer, recovery.swap_account], speed).await?;
+        let mut context = self.context(&[payer, recovery.swap_account], speed).await?;
+        if context.priority_fee.map_or(0, |fee| fee.compute_unit_price) < least {
+            context = context.with_priority_fee(PriorityFee::new(least));
+        }
         let unsigned = recovery.prepare_self_funded(payer, &context)?;
         self.preflight_recovery(&unsigned, found.needs_token_account).await?;
         Ok(unsigned)

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use countersign::json::Node;
 use countersign::solana::read;
 use countersign::solana::solana_signature::Signature;
+use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::{Code, Refusal};
 use countersign_client::Transport;
 use countersign_client::driver::KeptTransaction;
@@ -43,8 +44,8 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     /// [`NodeError::Rejected`] if every endpoint refuses it and none knows it, [`NodeError::Refused`] if it is not a transaction
     /// with the id that was kept. Any other [`NodeError`] does not tell whether it arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        let (id, bytes) = decode(transaction)?;
-        let payload = STANDARD.encode(bytes);
+        let (decoded, id) = decode(transaction)?;
+        let payload = STANDARD.encode(read::transaction_bytes(&decoded));
         let outcomes = self.connection.each(|caller| self.send(caller, &payload, &id)).await;
         let (mut refusal, mut failure) = (None, None);
         for outcome in outcomes {
@@ -110,8 +111,8 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     }
 }
 
-/// Returns id and bytes of a kept transaction, and requires that the id is the one that was kept.
-fn decode(transaction: &KeptTransaction) -> Result<(String, Vec<u8>), Refusal> {
+/// Decodes a kept transaction with its id, and requires that it is the one that was kept.
+pub(super) fn decode(transaction: &KeptTransaction) -> Result<(VersionedTransaction, String), Refusal> {
     let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
     let bytes = hex::decode(&transaction.payload).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
     let decoded = read::transaction(&bytes).ok_or_else(|| refuse("/payload", "the bytes are not one transaction"))?;
@@ -119,7 +120,7 @@ fn decode(transaction: &KeptTransaction) -> Result<(String, Vec<u8>), Refusal> {
     if transaction.id != id {
         return Err(refuse("/id", "the transaction has another id").with_expected(id).with_actual(&transaction.id));
     }
-    Ok((id, bytes))
+    Ok((decoded, id))
 }
 
 fn statuses(id: &str) -> Call {

@@ -337,7 +337,7 @@ async fn each_malformed_answer_is_unknown() {
             whole("getSignaturesForAddress", json!([{"signature": "x", "slot": 1, "err": null}])),
             whole("getSignaturesForAddress", Value::Null),
             // The clock of another bank, and one that has not begun.
-            clock(FINALIZED + 1),
+            clock(FINALIZED + 151),
             clock(0),
         ];
         if !is_audited(&swap_of(&terms(form).destination).0) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use countersign::recover::{self, Recovery};
 use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account};
-use countersign::solana::{Address, Key};
+use countersign::solana::{Address, Key, PriorityFee};
 use countersign::wire::OrderRecord;
 use countersign::{Leg, Policy, SecretHash, U256, Unsigned, Verified, json as tree};
 use countersign_batch::Case as JsonCase;
@@ -428,6 +428,35 @@ async fn a_refund_waits_for_the_slot_and_is_simulated() {
         failing.simulated = Err(json!({"InstructionError": [0, {"Custom": 6003}]}));
         assert_eq!(recover_on(failing, form, &recovery(form, false)).await.unwrap_err().code(), "simulation_reverted", "{form}");
     }
+}
+
+/// A blockhash is valid for a minute or so: what was not mined is signed again, with a new one and a higher price.
+#[tokio::test]
+async fn a_recovery_that_is_not_mined_is_replaced() {
+    let form = FORMS[2];
+    let chain = |price: u64, lamports: u64| {
+        let mut chain = settled(form, lamports);
+        chain.fees = vec![price; 150];
+        chain
+    };
+    let recovery = recovery(form, true);
+    let (unsigned, _) = recover_on(chain(1_001, 1_000_000_000), form, &recovery).await.unwrap();
+    let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a recovery on Solana") };
+    unsigned.sign(&stranger()).unwrap();
+    let [sent] = KeptTransaction::all(&unsigned.finish().unwrap().into(), "solana_testnet").try_into().unwrap();
+    for (price, expected) in [(0, 1_102), (1_101, 1_102), (5_000, 5_000)] {
+        let nodes = nodes(chain(price, 1_000_000_000), 1, form);
+        let sender = stranger().address().to_string();
+        let replaced = nodes.prepare_replacement(&recovery, "solana_testnet", &sender, &sent, Speed::Normal, &Policy::default()).await;
+        let Some(Unsigned::Solana(replaced)) = replaced.unwrap() else { panic!("a recovery on Solana") };
+        let message = &replaced.payloads().transaction.as_ref().unwrap().transaction().message;
+        assert_eq!(PriorityFee::from_message(message).map(|fee| fee.compute_unit_price), Some(expected));
+    }
+    // Once the swap has ended there is nothing to replace.
+    let (htlc, swap) = swap_of(&terms(form).destination);
+    let mut ended = chain(0, 1_000_000_000);
+    ended.accounts.remove(&htlc.swap_account(&swap).unwrap());
+    assert_eq!(recover_on(ended, form, &recovery).await.unwrap_err().code(), "simulation_reverted");
 }
 
 /// A signed transaction, as it is kept.
