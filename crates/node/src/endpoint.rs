@@ -310,6 +310,14 @@ impl<T: Transport> Caller<'_, T> {
     }
 }
 
+#[cfg(feature = "solana")]
+impl<T> Caller<'_, T> {
+    /// Returns the least height that the endpoint must have, by what it has shown before.
+    pub(crate) fn least_height(&self, tolerance: u64) -> u64 {
+        self.endpoint.height.load(Ordering::Relaxed).saturating_sub(tolerance)
+    }
+}
+
 const NULL: Node<'static, 'static> = Node::root(&Value::Null, "/result");
 
 /// Returns a member of an object that is not null.

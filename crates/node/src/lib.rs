@@ -13,6 +13,8 @@ mod lane;
 mod nodes;
 mod prepare;
 mod quorum;
+#[cfg(feature = "solana")]
+pub mod solana;
 #[cfg(feature = "sui")]
 pub mod sui;
 

@@ -75,6 +75,11 @@ macro_rules! of_family {
                 let $connected = $nodes.evm(name)?;
                 $body
             }
+            #[cfg(feature = "solana")]
+            Family::Solana => {
+                let $connected = $nodes.solana(name)?;
+                $body
+            }
             #[cfg(feature = "sui")]
             Family::Sui => {
                 let $connected = $nodes.sui(name)?;
@@ -152,6 +157,16 @@ impl<T: Transport> Nodes<T> {
         Ok(Connection { transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
     }
 
+    /// Returns a connected Bitcoin-like chain.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    #[cfg(feature = "bitcoin")]
+    pub fn bitcoin(&self, chain: &str) -> Result<crate::bitcoin::BitcoinChain<'_, T>, NodeError> {
+        crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
+    }
+
     /// Returns a connected EVM chain.
     ///
     /// # Errors
@@ -162,14 +177,14 @@ impl<T: Transport> Nodes<T> {
         crate::evm::EvmChain::new(self.connection(chain)?)
     }
 
-    /// Returns a connected Bitcoin-like chain.
+    /// Returns a connected Solana cluster.
     ///
     /// # Errors
     ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
-    #[cfg(feature = "bitcoin")]
-    pub fn bitcoin(&self, chain: &str) -> Result<crate::bitcoin::BitcoinChain<'_, T>, NodeError> {
-        crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, is of another family, or is a cluster that this crate does not know.
+    #[cfg(feature = "solana")]
+    pub fn solana(&self, chain: &str) -> Result<crate::solana::SolanaChain<'_, T>, NodeError> {
+        crate::solana::SolanaChain::new(self.connection(chain)?)
     }
 
     /// Returns a connected Sui network.
@@ -228,6 +243,8 @@ const FAMILIES: &[Family] = &[
     Family::Bitcoin,
     #[cfg(feature = "evm")]
     Family::Evm,
+    #[cfg(feature = "solana")]
+    Family::Solana,
     #[cfg(feature = "sui")]
     Family::Sui,
 ];

@@ -24,6 +24,8 @@ impl<T: Transport> Nodes<T> {
             Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Verified::Evm(order) => Ok(self.evm(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "solana")]
+            Verified::Solana(order) => Ok(self.solana(chain)?.prepare(order, speed).await?.into()),
             #[cfg(feature = "sui")]
             Verified::Sui(order) => Ok(self.sui(chain)?.prepare(order, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
@@ -49,11 +51,14 @@ impl<T: Transport> Nodes<T> {
             Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "solana")]
+            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "sui")]
             Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
+
     /// Prepares a redemption or a refund in place of one that was sent and is not mined: only one of the two can take effect, and
     /// this one pays enough more for nodes to take it. `None` where the chain has no such thing.
     ///
@@ -77,8 +82,10 @@ impl<T: Transport> Nodes<T> {
                 Ok(Some(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
             }
             #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => {
-                Ok(Some(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
+            Recovery::Evm(recovery) => Ok(Some(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())),
+            #[cfg(feature = "solana")]
+            Recovery::Solana(recovery) => {
+                Ok(Some(self.solana(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
             }
             _ => Ok(None),
         }

@@ -245,16 +245,16 @@ fn transfer(
 
 /// Gives the tokens to a token account of `to`, and the rent to the sponsor.
 fn release(context: &mut InvokeContext<'_, '_>, call: &Call, state: &Swap, to: Address) -> Result<(), InstructionError> {
-    let [identity, _, vault, _, account, sponsor, token] = call.accounts()?;
+    let [identity, _, vault, account, sponsor, token] = call.accounts()?;
     let (derived, bump) = Address::find_program_address(&[], &call.program);
     require(derived == identity && state.sponsor == sponsor)?;
     {
         let current = context.transaction_context.get_current_instruction_context()?;
-        let data = current.try_borrow_instruction_account(4)?;
+        let data = current.try_borrow_instruction_account(3)?;
         require(part::<32>(data.get_data(), 32)? == to.to_bytes())?;
     }
     transfer(context, token, vault, account, identity, state.amount, &[&[&[bump]]])?;
-    close(context, 1, 5)
+    close(context, 1, 4)
 }
 
 fn move_lamports(context: &InvokeContext<'_, '_>, from: u16, to: u16, amount: u64) -> Result<(), InstructionError> {

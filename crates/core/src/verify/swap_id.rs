@@ -5,7 +5,7 @@ use countersign_chains::taproot::Htlc;
 use countersign_chains::{Account, Family, Network};
 
 use super::record::Parties;
-use crate::trust::Asset;
+use crate::trust::{Asset, Generation, SolanaGeneration};
 use crate::wire::SwapRecord;
 
 /// A swap id as the formula gives it.
@@ -47,6 +47,8 @@ pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, reco
         Network::Evm(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), true),
         Network::Tron(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), false),
         Network::Starknet(chain) => (swap_id::starknet(chain, &swap).map(hex::encode), true),
+        // The formula is that of the client generation. The audited one's is not known.
+        Network::Solana(_) if asset.generation == Some(Generation::Solana(SolanaGeneration::November2025)) => (None, false),
         Network::Solana(cluster) => match swap_id::solana_chain_id(cluster) {
             Some((chain, certain)) => (Some(hex::encode(swap_id::solana(chain, swap.secret_hash, swap.initiator))), certain),
             None => (None, false),

@@ -8,7 +8,9 @@ use countersign::text;
 use countersign_client::driver::KeptTransaction;
 use futures_util::future::{try_join, try_join_all};
 
-use super::{BitcoinChain, Caller, Code, Funding, Head, NodeError, OutPoint, Refusal, Status, Transaction, Transport, Txid, agree, esplora, rpc};
+use super::{
+    BitcoinChain, Caller, Code, Funding, Head, NodeError, OutPoint, Refusal, Status, Transaction, Transport, Txid, agree, esplora, rpc,
+};
 
 /// Most inputs of a transaction that are looked at before it is sent.
 const MAX_INPUTS: usize = 500;
@@ -68,8 +70,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
             let value = if caller.endpoint.is_rpc {
                 rpc::value(caller, outpoint).await?
             } else {
-                let (previous, spend) =
-                    try_join(esplora::transaction(caller, outpoint.txid), esplora::outspend(caller, outpoint)).await?;
+                let (previous, spend) = try_join(esplora::transaction(caller, outpoint.txid), esplora::outspend(caller, outpoint)).await?;
                 let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
                 output.filter(|_| spend.is_none_or(|(by, _)| by == txid)).map(|output| output.value.to_sat())
             };
@@ -163,8 +164,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
 
 /// Decodes a kept transaction with its id, and requires that it is the one that was kept.
 fn decode(kept: &KeptTransaction) -> Result<(Transaction, Txid), Refusal> {
-    let transaction: Transaction =
-        deserialize_hex(&kept.payload).map_err(|_| Refusal::new(Code::TransactionMalformed, "/payload"))?;
+    let transaction: Transaction = deserialize_hex(&kept.payload).map_err(|_| Refusal::new(Code::TransactionMalformed, "/payload"))?;
     let txid = transaction.compute_txid();
     if !kept.id.eq_ignore_ascii_case(&txid.to_string()) {
         return Err(Refusal::new(Code::TransactionMalformed, "/id").with_expected(txid.to_string()).with_actual(&kept.id));

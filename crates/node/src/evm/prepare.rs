@@ -13,12 +13,7 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 
 impl<T: Transport> EvmChain<'_, T> {
-    pub(crate) async fn prepare(
-        &self,
-        order: &VerifiedOrder<Evm>,
-        speed: Speed,
-        policy: &Policy,
-    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+    pub(crate) async fn prepare(&self, order: &VerifiedOrder<Evm>, speed: Speed, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
         let deposit = order.deposit();
         let mut calls = self.calls(deposit.sender, speed, policy).await?;
         if let Some(approval) = &deposit.approval {

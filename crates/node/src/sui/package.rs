@@ -1,12 +1,14 @@
 //! What a package says about itself, for pinning.
 
 use countersign::sui::sui_sdk_types::{Address, Digest, StructTag};
-use countersign::{Code, Refusal};
+use countersign::sui::address::from_account;
+use countersign::{Asset, Code, Refusal};
 use countersign_client::Transport;
 
 use super::htlc::transaction;
 use super::messages::{ListPackageVersionsRequest, Object};
 use super::{SuiChain, address, digest, missing, objects};
+use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::agree;
@@ -50,6 +52,18 @@ pub struct UpgradeAuthority {
 }
 
 impl<'n, T: Transport> SuiChain<'n, T> {
+    pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        let Some(package) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
+        let package = self.describe_package(package).await?;
+        let authority = package.upgrade_authority;
+        Ok(Description::default()
+            .with("digest", Some(package.digest))
+            .with("version", Some(package.version))
+            .with("newest_version", Some(package.newest_version))
+            .with("upgrade_capability", authority.map(|authority| authority.capability))
+            .with("upgrade_authority", authority.and_then(|authority| authority.owner)))
+    }
+
     /// Asks what a package is. The endpoints must agree.
     ///
     /// # Errors
