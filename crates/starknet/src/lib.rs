@@ -10,6 +10,7 @@ pub mod htlc;
 mod key;
 pub mod message;
 mod payloads;
+pub mod read;
 pub mod recover;
 mod signature;
 #[cfg(feature = "starknet-signer")]
