@@ -10,6 +10,8 @@ pub mod evm;
 mod nodes;
 mod prepare;
 mod quorum;
+#[cfg(feature = "starknet")]
+pub mod starknet;
 
 pub use config::{Endpoints, NodeConfig};
 pub use endpoint::Endpoint;

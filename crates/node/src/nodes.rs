@@ -74,6 +74,11 @@ macro_rules! of_family {
                 let $connected = $nodes.evm(name)?;
                 $body
             }
+            #[cfg(feature = "starknet")]
+            Family::Starknet => {
+                let $connected = $nodes.starknet(name)?;
+                $body
+            }
             _ => Err(NodeError::NotConnected(name.to_owned())),
         }
     }};
@@ -166,6 +171,16 @@ impl<T: Transport> Nodes<T> {
         crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
     }
 
+    /// Returns a connected Starknet chain.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    #[cfg(feature = "starknet")]
+    pub fn starknet(&self, chain: &str) -> Result<crate::starknet::StarknetChain<'_, T>, NodeError> {
+        crate::starknet::StarknetChain::new(self.connection(chain)?)
+    }
+
     /// Returns the newest block of one endpoint of a chain, counted from 0. The endpoint must serve that chain.
     ///
     /// # Errors
@@ -202,6 +217,8 @@ const FAMILIES: &[Family] = &[
     Family::Bitcoin,
     #[cfg(feature = "evm")]
     Family::Evm,
+    #[cfg(feature = "starknet")]
+    Family::Starknet,
 ];
 
 impl<T: Transport> Chains for Nodes<T> {

@@ -23,6 +23,8 @@ impl<T: Transport> Nodes<T> {
             Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Verified::Evm(order) => Ok(self.evm(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "starknet")]
+            Verified::Starknet(order) => Ok(self.starknet(chain)?.prepare(order, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
@@ -46,6 +48,8 @@ impl<T: Transport> Nodes<T> {
             Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
             Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "starknet")]
+            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }

@@ -46,6 +46,8 @@ pub struct Policy {
     pub evm_gas_price: u64,
     /// Highest Tron fee limit of one call, sun.
     pub tron_fee_limit: u64,
+    /// Highest fee of one Starknet transaction, in 10^9 FRI: what its resource bounds allow in all.
+    pub starknet_fee: u64,
     /// Highest Bitcoin or Litecoin fee rate, sat/vB.
     pub bitcoin_fee_rate: u64,
     /// Highest price that a Solana transaction may set, micro-lamports per compute unit; `None` refuses the instruction.
@@ -71,7 +73,7 @@ pub struct Policy {
 }
 
 /// The fields of a policy file.
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "evm_timelock",
     "tron_timelock",
     "starknet_timelock",
@@ -81,6 +83,7 @@ const FIELDS: [&str; 19] = [
     "evm_gas_limit",
     "evm_gas_price",
     "tron_fee_limit",
+    "starknet_fee",
     "bitcoin_fee_rate",
     "solana_compute_unit_price",
     "solana_compute_unit_limit",
@@ -105,6 +108,7 @@ impl Default for Policy {
             evm_gas_limit: 30_000_000,
             evm_gas_price: 1_000,
             tron_fee_limit: 15_000_000_000,
+            starknet_fee: 10_000_000_000,
             bitcoin_fee_rate: 1_000,
             solana_compute_unit_price: None,
             solana_compute_unit_limit: None,
@@ -145,6 +149,7 @@ impl Policy {
         number(&members, "evm_gas_limit", &mut policy.evm_gas_limit)?;
         number(&members, "evm_gas_price", &mut policy.evm_gas_price)?;
         number(&members, "tron_fee_limit", &mut policy.tron_fee_limit)?;
+        number(&members, "starknet_fee", &mut policy.starknet_fee)?;
         number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
         let allowed = |key| members.get(key).map(|node| node.integer()).transpose();
         policy.solana_compute_unit_price = allowed("solana_compute_unit_price")?;
@@ -259,7 +264,7 @@ impl Serialize for Policy {
         };
         let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
         let names = |codes: &BTreeSet<Code>| codes.iter().map(|code| code.name()).collect::<Vec<_>>();
-        let mut map = serializer.serialize_struct("Policy", 19)?;
+        let mut map = serializer.serialize_struct("Policy", 20)?;
         map.serialize_field("evm_timelock", &self.evm_timelock)?;
         map.serialize_field("tron_timelock", &self.tron_timelock)?;
         map.serialize_field("starknet_timelock", &self.starknet_timelock)?;
@@ -269,6 +274,7 @@ impl Serialize for Policy {
         map.serialize_field("evm_gas_limit", &self.evm_gas_limit)?;
         map.serialize_field("evm_gas_price", &self.evm_gas_price)?;
         map.serialize_field("tron_fee_limit", &self.tron_fee_limit)?;
+        map.serialize_field("starknet_fee", &self.starknet_fee)?;
         map.serialize_field("bitcoin_fee_rate", &self.bitcoin_fee_rate)?;
         map.serialize_field("solana_compute_unit_price", &self.solana_compute_unit_price)?;
         map.serialize_field("solana_compute_unit_limit", &self.solana_compute_unit_limit)?;
