@@ -27,8 +27,8 @@ nodes.json has a member for each chain, named as in asset ids: an array of URLs,
 of endpoints that must give the same answer (more than half of them).
   {\"base\": [\"https://one.example/key\", \"https://two.example\", \"https://three.example\"],
    \"litecoin\": {\"endpoints\": [\"https://litecoin.example/api\", \"rpc+http://user:password@127.0.0.1:9332\"], \"quorum\": 2}}
-EVM and Solana endpoints speak JSON-RPC, Sui endpoints gRPC-web. Bitcoin-like chains are read through an Esplora server, or with `rpc+`
-through a node's own RPC.";
+EVM, Solana and Starknet endpoints speak JSON-RPC (Starknet's in version 0.9 or 0.10), Sui endpoints gRPC-web. Bitcoin-like chains are
+read through an Esplora server, or with `rpc+` through a node's own RPC.";
 
 pub(crate) const BALANCE_EXAMPLES: &str = "Examples:
   countersign balance base:usdc 0x... --registry registry.json --nodes nodes.json
@@ -164,6 +164,11 @@ impl EndingArgs {
             let (Some(family), Some(key)) = (family, key) else { return Ok(None) };
             let refuse = |error| Refusal::new(error, "/wallet/secret_key");
             let account = match family {
+                // The key does not show its account.
+                Family::Starknet => match &requested.owner {
+                    Some(owner) => owner.clone(),
+                    None => return Ok(None),
+                },
                 Family::Evm => countersign::evm::Key::parse(key).map_err(refuse)?.address().to_string(),
                 Family::Sui => countersign::sui::Key::parse(key).map_err(refuse)?.address().to_string(),
                 Family::Solana => countersign::solana::Key::parse(key).map_err(refuse)?.address().to_string(),

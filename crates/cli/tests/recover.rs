@@ -195,7 +195,7 @@ fn redeem_self_needs_no_service() {
     let cases = [
         ("evm-record-evm-v1", "evm"),
         ("evm-record-tron", "tron"),
-        ("evm-record-starknet-sepolia", "starknet"),
+        ("starknet-to-2025-11", "starknet"),
         ("evm-record-solana-testnet", "solana"),
         ("evm-record-sui-testnet", "sui"),
         ("evm-record-bitcoin-testnet", "bitcoin"),

@@ -1,8 +1,12 @@
 //! One endpoint: where requests go, and how JSON-RPC is spoken with it.
 
+#[cfg(feature = "starknet")]
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+#[cfg(feature = "starknet")]
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -35,7 +39,14 @@ pub struct Endpoint {
     lane: Lane,
     #[cfg(feature = "evm")]
     pub(crate) evm: crate::evm::Kept,
+    /// The code that it has shown of each contract.
+    #[cfg(feature = "starknet")]
+    code: Mutex<BTreeMap<Contract, [u8; 32]>>,
 }
+
+/// A contract's address, and what it is taken for.
+#[cfg(feature = "starknet")]
+type Contract = ([u8; 32], &'static str);
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,6 +89,8 @@ impl Endpoint {
             lane: Lane::default(),
             #[cfg(feature = "evm")]
             evm: crate::evm::Kept::default(),
+            #[cfg(feature = "starknet")]
+            code: Mutex::default(),
         })
     }
 
@@ -242,8 +255,13 @@ impl<T: Transport> Caller<'_, T> {
             (Some(Value::String(text)), _) | (None, Value::String(text)) => text.as_ref(),
             _ => "an error without a message",
         };
-        let data = member(error, "data").and_then(|data| Node::root(data, "").hex_bytes(MAX_REVERT).ok());
-        Err(NodeError::rpc(self.endpoint.host(), code, message, data))
+        let data = member(error, "data");
+        let message = match data.and_then(reason) {
+            Some(reason) => format!("{message}: {reason}"),
+            None => message.to_owned(),
+        };
+        let data = data.and_then(|data| Node::root(data, "").hex_bytes(MAX_REVERT).ok());
+        Err(NodeError::rpc(self.endpoint.host(), code, &message, data))
     }
 
     /// Posts JSON to a path below the endpoint.
@@ -307,6 +325,30 @@ impl<T: Transport> Caller<'_, T> {
             return Err(NodeError::WentBack { endpoint: self.endpoint.host().to_owned(), before, now });
         }
         Ok(())
+    }
+
+    /// Returns whether the endpoint has shown the code of a contract that is taken for one of a kind before.
+    #[cfg(feature = "starknet")]
+    pub(crate) fn has_code(&self, contract: [u8; 32], kind: &'static str) -> bool {
+        self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(contract, kind))
+    }
+
+    /// Returns whether such a contract has the code that the endpoint has shown before. The first time it is remembered.
+    #[cfg(feature = "starknet")]
+    pub(crate) fn is_same_code(&self, contract: [u8; 32], kind: &'static str, code: [u8; 32]) -> bool {
+        *self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).entry((contract, kind)).or_insert(code) == code
+    }
+}
+
+/// Returns why a call failed, where the node names the calls on the way there: `{"execution_error": {.., "error": {.., "error": ".."}}}`.
+fn reason<'v>(data: &'v Value<'v>) -> Option<&'v str> {
+    let mut inner = ["execution_error", "revert_error"].into_iter().find_map(|name| member(data, name))?;
+    while let Some(error) = member(inner, "error") {
+        inner = error;
+    }
+    match inner {
+        Value::String(text) => Some(text),
+        _ => None,
     }
 }
 

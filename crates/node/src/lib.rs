@@ -15,6 +15,8 @@ mod prepare;
 mod quorum;
 #[cfg(feature = "solana")]
 pub mod solana;
+#[cfg(feature = "starknet")]
+pub mod starknet;
 #[cfg(feature = "sui")]
 pub mod sui;
 

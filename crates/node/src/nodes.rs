@@ -80,6 +80,11 @@ macro_rules! of_family {
                 let $connected = $nodes.solana(name)?;
                 $body
             }
+            #[cfg(feature = "starknet")]
+            Family::Starknet => {
+                let $connected = $nodes.starknet(name)?;
+                $body
+            }
             #[cfg(feature = "sui")]
             Family::Sui => {
                 let $connected = $nodes.sui(name)?;
@@ -187,6 +192,16 @@ impl<T: Transport> Nodes<T> {
         crate::solana::SolanaChain::new(self.connection(chain)?)
     }
 
+    /// Returns a connected Starknet network.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    #[cfg(feature = "starknet")]
+    pub fn starknet(&self, chain: &str) -> Result<crate::starknet::StarknetChain<'_, T>, NodeError> {
+        crate::starknet::StarknetChain::new(self.connection(chain)?)
+    }
+
     /// Returns a connected Sui network.
     ///
     /// # Errors
@@ -245,6 +260,8 @@ const FAMILIES: &[Family] = &[
     Family::Evm,
     #[cfg(feature = "solana")]
     Family::Solana,
+    #[cfg(feature = "starknet")]
+    Family::Starknet,
     #[cfg(feature = "sui")]
     Family::Sui,
 ];

@@ -26,6 +26,8 @@ impl<T: Transport> Nodes<T> {
             Verified::Evm(order) => Ok(self.evm(chain)?.prepare(order, speed, policy).await?.into()),
             #[cfg(feature = "solana")]
             Verified::Solana(order) => Ok(self.solana(chain)?.prepare(order, speed).await?.into()),
+            #[cfg(feature = "starknet")]
+            Verified::Starknet(order) => Ok(self.starknet(chain)?.prepare(order, speed, policy).await?.into()),
             #[cfg(feature = "sui")]
             Verified::Sui(order) => Ok(self.sui(chain)?.prepare(order, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
@@ -53,6 +55,8 @@ impl<T: Transport> Nodes<T> {
             Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "solana")]
             Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "starknet")]
+            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "sui")]
             Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),

@@ -4,16 +4,17 @@ use countersign_core::chains::Network;
 use countersign_core::json::Node;
 use countersign_core::report::settled_by_approval;
 use countersign_core::{
-    ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, Summary, SwapTerms, U256, Warnings, family,
+    ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, StarknetGeneration, Summary, SwapTerms, U256, Warnings,
+    family,
 };
 use starknet_types_core::felt::Felt;
 
 use crate::funding::FundingPath;
 use crate::htlc::{self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate};
-use crate::message::{Domain, Message};
+use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
-use crate::{address, felt};
+use crate::{address, felt, generation};
 
 /// The members of a call; it may have no others.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -170,6 +171,7 @@ impl family::Deposit for Deposit {
 /// What the wallet knows already.
 struct Pins {
     chain_id: Felt,
+    generation: StarknetGeneration,
     htlc: Felt,
     token: Option<Felt>,
     owner: Felt,
@@ -187,7 +189,8 @@ impl Pins {
         let convert = address::from_account;
         let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
         let delegate = order.delegate.as_ref().and_then(convert);
-        Ok(Self { chain_id, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
+        let generation = StarknetGeneration::expected(order.source.generation);
+        Ok(Self { chain_id, generation, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
     }
 }
 
@@ -213,8 +216,8 @@ fn check_initiate(order: &OrderContext<'_>, pins: &Pins, node: Node<'_, '_>, war
     check_target(&node, (pins.htlc, Code::UnknownContract), selector)?;
     let members = node.object()?;
     let calldata = members.need("calldata")?;
-    let arguments = Arguments::read(&calldata, htlc::argument_count(pins.on_behalf))?;
-    let terms = Initiate::decode(&arguments, pins.on_behalf)?;
+    let arguments = Arguments::of_initiate(&calldata, pins.generation, pins.on_behalf)?;
+    let terms = Initiate::decode(&arguments, pins.generation, pins.on_behalf)?;
     let timelock = check_terms(order, &terms, &arguments, warnings)?;
     Ok((terms, timelock))
 }
@@ -231,7 +234,8 @@ fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments
     let wrong_half = first_difference(felt::split(terms.amount), felt::split(order.request.source.amount));
     order.check_amount(terms.amount, &place(wrong_half.saturating_add(2)))?;
     let requested = order.request.secret_hash.unwrap_or(terms.secret_hash);
-    let wrong_word = first_difference(terms.secret_hash.0, requested.0) / 4;
+    let wrong_byte = first_difference(terms.secret_hash.0, requested.0);
+    let wrong_word = wrong_byte.checked_div(generation::word_size(terms.generation)).unwrap_or_default();
     order.check_secret_hash(terms.secret_hash, &place(wrong_word.saturating_add(4)))?;
     Ok(timelock)
 }
@@ -276,11 +280,12 @@ fn check_typed_data(
     }
     let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref());
     let domain = match pinned {
-        Some(domain) => Domain::from_pins(domain, pins.chain_id).map_err(|code| {
+        Some(domain) => Domain::from_pins(domain, pins.generation, pins.chain_id).map_err(|code| {
             let reason = format!("the pinned domain of the HTLC is not a Starknet domain: {}", code.meaning());
             Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(reason)
         })?,
-        None => Domain::deployed(pins.chain_id),
+        None => Domain::deployed(pins.generation, pins.chain_id),
     };
-    Message::read(order.source, node, domain, pinned.is_some(), pins.htlc, terms).map(Some)
+    let form = MessageForm { domain, is_domain_pinned: pinned.is_some(), is_generation_pinned: order.source.generation.is_some() };
+    Message::read(order.source, node, &form, pins.htlc, terms).map(Some)
 }

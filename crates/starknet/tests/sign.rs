@@ -358,6 +358,6 @@ fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
     let mut line = case.json();
     name_contract(&mut line["response"]["result"]);
     let refusal = outcome::<Starknet>(&case.with_input(line.to_string())).expect_err("not pinned");
-    assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataTypes, "/response/result/typed_data/types/Initiate"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/response/result/typed_data/types/Initiate"));
     Ok(())
 }

@@ -14,6 +14,7 @@
 #![allow(missing_docs, missing_debug_implementations, reason = "only the project's own tests call it, and they sit next to it")]
 
 pub mod accept;
+pub mod cairo;
 pub mod fixed;
 pub mod hostile;
 pub mod lines;

@@ -48,6 +48,8 @@ pub struct Policy {
     pub tron_fee_limit: u64,
     /// Highest gas budget of one Sui transaction, MIST: the most that it may cost.
     pub sui_gas_budget: u64,
+    /// Highest fee of one Starknet transaction, in 10^9 FRI: what its resource bounds allow in all.
+    pub starknet_fee: u64,
     /// Highest Bitcoin or Litecoin fee rate, sat/vB.
     pub bitcoin_fee_rate: u64,
     /// Highest price that a Solana transaction may set, micro-lamports per compute unit; `None` refuses the instruction.
@@ -73,7 +75,7 @@ pub struct Policy {
 }
 
 /// The fields of a policy file.
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 21] = [
     "evm_timelock",
     "tron_timelock",
     "starknet_timelock",
@@ -84,6 +86,7 @@ const FIELDS: [&str; 20] = [
     "evm_gas_price",
     "tron_fee_limit",
     "sui_gas_budget",
+    "starknet_fee",
     "bitcoin_fee_rate",
     "solana_compute_unit_price",
     "solana_compute_unit_limit",
@@ -109,6 +112,7 @@ impl Default for Policy {
             evm_gas_price: 1_000,
             tron_fee_limit: 15_000_000_000,
             sui_gas_budget: 100_000_000,
+            starknet_fee: 10_000_000_000,
             bitcoin_fee_rate: 1_000,
             solana_compute_unit_price: None,
             solana_compute_unit_limit: None,
@@ -150,6 +154,7 @@ impl Policy {
         number(&members, "evm_gas_price", &mut policy.evm_gas_price)?;
         number(&members, "tron_fee_limit", &mut policy.tron_fee_limit)?;
         number(&members, "sui_gas_budget", &mut policy.sui_gas_budget)?;
+        number(&members, "starknet_fee", &mut policy.starknet_fee)?;
         number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
         let allowed = |key| members.get(key).map(|node| node.integer()).transpose();
         policy.solana_compute_unit_price = allowed("solana_compute_unit_price")?;
@@ -275,6 +280,7 @@ impl Serialize for Policy {
         map.serialize_field("evm_gas_price", &self.evm_gas_price)?;
         map.serialize_field("tron_fee_limit", &self.tron_fee_limit)?;
         map.serialize_field("sui_gas_budget", &self.sui_gas_budget)?;
+        map.serialize_field("starknet_fee", &self.starknet_fee)?;
         map.serialize_field("bitcoin_fee_rate", &self.bitcoin_fee_rate)?;
         map.serialize_field("solana_compute_unit_price", &self.solana_compute_unit_price)?;
         map.serialize_field("solana_compute_unit_limit", &self.solana_compute_unit_limit)?;

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use countersign_chains::Family;
+use countersign_chains::swap_id::StarknetFormula;
 
 /// The generation of a pinned HTLC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,6 +84,28 @@ generations! {
         Client313 = "client_3_1_3",
         /// November 2025, the audited one.
         November2025 = "audited_2025_11",
+    }
+}
+
+impl StarknetGeneration {
+    /// Returns the generation that is expected of a contract: the pinned one, or that of July 2025 where none is pinned.
+    #[must_use]
+    pub const fn expected(pinned: Option<Generation>) -> Self {
+        match pinned {
+            Some(Generation::Starknet(generation)) => generation,
+            _ => Self::July2025,
+        }
+    }
+
+    /// Returns the formula of the contract's swap ids; `None` where it is not known.
+    #[must_use]
+    pub const fn swap_id_formula(self) -> Option<StarknetFormula> {
+        match self {
+            Self::February2025 => Some(StarknetFormula::Initiator),
+            Self::July2025 => Some(StarknetFormula::Terms),
+            Self::November2025 => Some(StarknetFormula::TermsAndContract),
+            Self::Client313 => None,
+        }
     }
 }
 
