@@ -17,6 +17,8 @@ mod quorum;
 pub mod solana;
 #[cfg(feature = "sui")]
 pub mod sui;
+#[cfg(feature = "tron")]
+pub mod tron;
 
 pub use config::{Endpoints, NodeConfig};
 pub use contracts::{ContractChange, Contracts, Description};

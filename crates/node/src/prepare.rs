@@ -28,6 +28,8 @@ impl<T: Transport> Nodes<T> {
             Verified::Solana(order) => Ok(self.solana(chain)?.prepare(order, speed).await?.into()),
             #[cfg(feature = "sui")]
             Verified::Sui(order) => Ok(self.sui(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "tron")]
+            Verified::Tron(order) => Ok(self.tron(chain)?.prepare(order).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
@@ -55,6 +57,8 @@ impl<T: Transport> Nodes<T> {
             Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "sui")]
             Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "tron")]
+            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
