@@ -8,7 +8,8 @@
 //! | `initiateWithSignature`, which the gasless path needs | yes | no | yes | no |
 //! | version of the domain | any but 3: an argument of its constructor | the same | 3 | 3 |
 //!
-//! `Initiate` has four members in both: destination data is not part of any message.
+//! `Initiate` has four members in both: destination data is not part of any message. `redeem` and `refund` are the same in both.
+//! Secrets have 32 bytes everywhere in this library: `v3` takes no others, `old` takes any length.
 
 use countersign_abi::call::Initiate;
 use countersign_abi::typed_data::Message;

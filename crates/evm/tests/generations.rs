@@ -125,6 +125,12 @@ fn recovery_follows_the_pin() -> TestResult {
         let refusal = recover::refund(&record::<Evm>(id, |_| {})?, Leg::Source, &pinned(asset, generation)).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/order/version"), "{id}");
     }
+    // So is an id by the formula of the other generation.
+    let by_v1 = record::<Evm>("evm-v3", |order| {
+        order["source_swap"]["swap_id"] = "7ed859b63e573231e4787cd87e9b276d6a85f69d7876af5e65577bcdf085502e".into();
+    })?;
+    let refusal = recover::refund(&by_v1, Leg::Source, registry()).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/order/source_swap/swap_id"));
     // Where the formula is not known the id still has 32 bytes.
     let order = record::<Evm>("evm-record-evm-v2", |order| order["source_swap"]["swap_id"] = "12".into())?;
     let refusal = recover::refund(&order, Leg::Source, &pinned("base:eth", EvmGeneration::Old)).unwrap_err();

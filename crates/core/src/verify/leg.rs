@@ -126,7 +126,8 @@ impl<'r> RecordedLeg<'r> {
     ///
     /// # Errors
     ///
-    /// [`Code::RecordSwapId`] if the record's id is not the one that the formula gives, or not 64 hex digits.
+    /// [`Code::RecordSwapId`] if the record's id is not the one that the formula gives, or not 64 hex digits, and
+    /// [`Code::GenerationMismatch`] if it is the one of another generation than the pinned one.
     pub fn hash_swap_id(&self) -> Result<([u8; 32], bool), Refusal> {
         let parties = Parties { initiator: self.initiator.clone(), redeemer: self.redeemer.clone() };
         let recomputed = swap_id::recompute(self.asset, self.version, &parties, self.swap);
@@ -134,6 +135,10 @@ impl<'r> RecordedLeg<'r> {
         let refuse = || self.refuse(Code::RecordSwapId, "swap_id").with_actual(recorded);
         let is_equal = recomputed.equals(recorded);
         if recomputed.is_certain && !is_equal {
+            if let Some((expected, actual)) = swap_id::other_generation(self.asset, &parties, self.swap) {
+                let refusal = self.refuse(Code::GenerationMismatch, "swap_id").with_expected(expected.name());
+                return Err(refusal.with_actual(actual.name()));
+            }
             return Err(match recomputed.id {
                 Some(id) => refuse().with_expected(id),
                 None => refuse(),

@@ -316,6 +316,11 @@ impl Check<'_, '_> {
             return Ok(());
         }
         if recomputed.is_certain {
+            if let Some((expected, actual)) = swap_id::other_generation(self.asset(leg), parties, swap) {
+                let refusal = self.refuse_leg(Code::GenerationMismatch, leg, "swap_id").with_expected(expected.name());
+                let reason = "the swap id is that of a contract of another generation than the pinned one";
+                return Err(refusal.with_reason(reason).with_actual(actual.name()));
+            }
             let refusal = self.refuse_leg(Code::RecordSwapId, leg, "swap_id").with_actual(&swap.swap_id);
             return Err(match recomputed.id {
                 Some(id) => refusal.with_expected(id),

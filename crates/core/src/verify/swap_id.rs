@@ -22,8 +22,6 @@ use crate::wire::SwapRecord;
 pub(super) struct Recomputed {
     /// The id; `None` where the fields give none.
     pub(super) id: Option<String>,
-    /// The id by a second formula of the same generation, which only the contract's source shows.
-    by_source: Option<String>,
     /// Whether the formula is known to be the chain's own. Where it is not, another id is only a warning.
     pub(super) is_certain: bool,
     family: Family,
@@ -32,7 +30,8 @@ pub(super) struct Recomputed {
 impl Recomputed {
     /// Returns whether this is the id that a record has, whatever spelling it uses.
     pub(super) fn equals(&self, recorded: &str) -> bool {
-        [&self.id, &self.by_source].into_iter().flatten().any(|id| match self.family {
+        let Some(id) = &self.id else { return false };
+        match self.family {
             // A Starknet id is a felt: leading zeros mean nothing.
             Family::Starknet => id.trim_start_matches('0').eq_ignore_ascii_case(recorded.trim_start_matches('0')),
             // Bech32 is all lower or all upper case.
@@ -40,7 +39,7 @@ impl Recomputed {
                 id == recorded || (id.eq_ignore_ascii_case(recorded) && !recorded.bytes().any(|byte| byte.is_ascii_lowercase()))
             }
             _ => id.eq_ignore_ascii_case(recorded),
-        })
+        }
     }
 }
 
@@ -69,19 +68,10 @@ pub(super) fn check_version(asset: &Asset, version: Version, location: &str) -> 
 
 /// Recomputes the id of a swap record on its asset's chain.
 pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, record: &SwapRecord) -> Recomputed {
-    let swap = SwapIdInput {
-        secret_hash: &record.secret_hash.0,
-        initiator: parties.initiator.bytes(),
-        redeemer: parties.redeemer.bytes(),
-        timelock: record.timelock,
-        amount: record.amount,
-    };
+    let swap = input(parties, record);
     let htlc = asset.htlc.as_ref().map(Account::bytes).unwrap_or_default();
-    let is_old = evm_generation(asset) == Some(EvmGeneration::Old);
-    let by_source = (is_old && asset.token.is_some()).then(|| hex::encode(swap_id::evm_2024(swap.secret_hash, swap.initiator)));
     let (id, is_certain) = match &asset.chain.network {
-        Network::Evm(_) if is_old && asset.token.is_none() => (None, false),
-        Network::Evm(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), true),
+        Network::Evm(chain) => evm(asset, version, *chain, &swap, &record.swap_id),
         Network::Tron(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), false),
         Network::Starknet(chain) => (swap_id::starknet(chain, &swap).map(hex::encode), true),
         // The formula is that of the client generation. The audited one's is not known.
@@ -97,7 +87,45 @@ pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, reco
         Network::Bitcoin(coin, net) => (taproot(asset, parties, record).and_then(|htlc| htlc.address(*coin, *net)), true),
         _ => (None, false),
     };
-    Recomputed { id, by_source, is_certain, family: asset.chain.family() }
+    Recomputed { id, is_certain, family: asset.chain.family() }
+}
+
+/// Returns the recorded id if a contract of the pinned generation can give the swap that one, else the one by the record's version,
+/// and whether the formula is known.
+fn evm(asset: &Asset, version: Version, chain: u64, swap: &SwapIdInput<'_>, recorded: &str) -> (Option<String>, bool) {
+    let is_old = evm_generation(asset) == Some(EvmGeneration::Old);
+    if is_old && asset.token.is_none() {
+        return (None, false);
+    }
+    let by_source = is_old.then(|| hex::encode(swap_id::evm_2024(swap.secret_hash, swap.initiator)));
+    let by_version = || hex::encode(swap_id::evm(version, chain, swap, asset.htlc.as_ref().map(Account::bytes).unwrap_or_default()));
+    (Some(by_source.filter(|id| id.eq_ignore_ascii_case(recorded)).unwrap_or_else(by_version)), true)
+}
+
+/// Returns the pinned generation and the other one whose formula gives the recorded id, for an asset of a chain whose formulas differ
+/// so.
+pub(super) fn other_generation(asset: &Asset, parties: &Parties, record: &SwapRecord) -> Option<(EvmGeneration, EvmGeneration)> {
+    let (Network::Evm(chain), Some(pinned)) = (&asset.chain.network, evm_generation(asset)) else { return None };
+    let (swap, htlc) = (input(parties, record), asset.htlc.as_ref().map(Account::bytes).unwrap_or_default());
+    let by_version = |version| swap_id::evm(version, *chain, &swap, htlc);
+    let (actual, ids) = match pinned {
+        EvmGeneration::Old => (EvmGeneration::V3, vec![by_version(Version::V3)]),
+        EvmGeneration::V3 => {
+            let by_source = swap_id::evm_2024(swap.secret_hash, swap.initiator);
+            (EvmGeneration::Old, vec![by_version(Version::V1), by_version(Version::V2), by_source])
+        }
+    };
+    ids.iter().any(|id| hex::encode(id).eq_ignore_ascii_case(&record.swap_id)).then_some((pinned, actual))
+}
+
+fn input<'r>(parties: &'r Parties, record: &'r SwapRecord) -> SwapIdInput<'r> {
+    SwapIdInput {
+        secret_hash: &record.secret_hash.0,
+        initiator: parties.initiator.bytes(),
+        redeemer: parties.redeemer.bytes(),
+        timelock: record.timelock,
+        amount: record.amount,
+    }
 }
 
 /// Returns the HTLC of a Bitcoin-like swap record; `None` where its fields cannot make one.
