@@ -17,7 +17,7 @@ impl<T: Transport> Nodes<T> {
     ///
     /// [`NodeError::Refused`] where a fee is beyond the policy or the owner has too little; any other [`NodeError`] if the chain
     /// does not answer.
-    #[cfg_attr(not(feature = "bitcoin"), allow(unused_variables, reason = "coins have an owner"))]
+    #[allow(unused_variables, reason = "not every family has a speed, or coins with an owner")]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
         match order {
             #[cfg(feature = "bitcoin")]
@@ -40,6 +40,7 @@ impl<T: Transport> Nodes<T> {
     /// # Errors
     ///
     /// As [`Nodes::prepare`].
+    #[allow(unused_variables, reason = "not every family has a speed")]
     pub async fn prepare_recovery(
         &self,
         recovery: &Recovery,
