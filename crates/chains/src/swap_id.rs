@@ -139,6 +139,15 @@ pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 3
     hash.finalize().into()
 }
 
+/// The EVM contract's public source of June 2024: SHA-256 of secret hash and initiator. Binds no other term, not even the chain.
+#[must_use]
+pub fn evm_2024(secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(secret_hash);
+    hash.update(word(initiator));
+    hash.finalize().into()
+}
+
 /// The number of a Solana cluster in a swap id, and whether a live record has confirmed it.
 #[must_use]
 pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {

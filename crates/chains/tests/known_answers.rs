@@ -167,3 +167,23 @@ fn every_sui_record_gives_its_swap_id() {
         assert_eq!(hex::encode(id.unwrap()), case["swap_id"].as_str().unwrap());
     }
 }
+
+/// One swap by each formula of EVM contracts. The values were computed by ethers 6.17.0.
+#[test]
+fn one_evm_swap_has_an_id_by_each_formula() {
+    let [initiator, redeemer, htlc] = [
+        "4cd3fb4a504cc978f316a81dc5165d2c5b30592d",
+        "661ba32eb5f86cab358ddbb7f264b10c5825e2dd",
+        "d1e0ba2b165726b3a6051b765d4564d030fdcf50",
+    ]
+    .map(|digits| hex::decode(digits).unwrap());
+    let secret_hash = bytes(&"630dcd2966c4336691125448bbb25b4ff412a49c732db2c8abc1b8581bd710dd".into());
+    let swap =
+        SwapIdInput { secret_hash: &secret_hash, initiator: &initiator, redeemer: &redeemer, timelock: 7_200, amount: U256::from(50_000) };
+    let by_version = |version| hex::encode(swap_id::evm(version, 11_155_111, &swap, &htlc));
+    assert_eq!(by_version(Version::V1), "1b0b11da7256ef8b3c2a9dc85c1345eb10c71a223623fd1739a99b1f91b85d7e");
+    assert_eq!(by_version(Version::V2), "96e95421a866093b68228d2f1b5dae9eb383ff2d6a5653f2074c38eed9f7e2bf");
+    assert_eq!(by_version(Version::V3), "fadfb5a04c28b5da2a59a2a1496a13697e2ee29032d80ceee30ea75f3f642274");
+    let by_source = hex::encode(swap_id::evm_2024(&secret_hash, &initiator));
+    assert_eq!(by_source, "a7ecf125c13d33361869ab79f036c33e6543923ae6862284ece1f52be492dee6");
+}

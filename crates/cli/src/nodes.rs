@@ -27,8 +27,8 @@ nodes.json has a member for each chain, named as in asset ids: an array of URLs,
 of endpoints that must give the same answer (more than half of them).
   {\"base\": [\"https://one.example/key\", \"https://two.example\", \"https://three.example\"],
    \"litecoin\": {\"endpoints\": [\"https://litecoin.example/api\", \"rpc+http://user:password@127.0.0.1:9332\"], \"quorum\": 2}}
-EVM, Solana and Starknet endpoints speak JSON-RPC (Starknet's in version 0.9 or 0.10), Sui endpoints gRPC-web. Bitcoin-like chains are
-read through an Esplora server, or with `rpc+` through a node's own RPC.";
+EVM, Solana and Starknet endpoints speak JSON-RPC (Starknet's in version 0.9 or 0.10), Sui endpoints gRPC-web, Tron endpoints the HTTP
+interface of its nodes. Bitcoin-like chains are read through an Esplora server, or with `rpc+` through a node's own RPC.";
 
 pub(crate) const BALANCE_EXAMPLES: &str = "Examples:
   countersign balance base:usdc 0x... --registry registry.json --nodes nodes.json
@@ -172,6 +172,10 @@ impl EndingArgs {
                 Family::Evm => countersign::evm::Key::parse(key).map_err(refuse)?.address().to_string(),
                 Family::Sui => countersign::sui::Key::parse(key).map_err(refuse)?.address().to_string(),
                 Family::Solana => countersign::solana::Key::parse(key).map_err(refuse)?.address().to_string(),
+                Family::Tron => {
+                    let address = countersign::tron::Key::parse(key).map_err(refuse)?.address();
+                    countersign::tron::Address::from(address).to_string()
+                }
                 _ => return Ok(None),
             };
             Ok(Some(Ending { key: key.clone(), account }))

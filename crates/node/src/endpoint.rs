@@ -102,6 +102,7 @@ impl Endpoint {
 }
 
 /// One call of JSON-RPC.
+#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
 pub(crate) struct Call {
     method: &'static str,
     /// The parameters, as JSON.
@@ -109,12 +110,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
     pub(crate) const fn new(method: &'static str, params: serde_json::Value) -> Self {
         Self { method, params }
     }
 }
 
 /// Returns one of the results; there is one for each call.
+#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
 pub(crate) fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
     results.get(index).ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
 }
@@ -136,6 +139,7 @@ impl<T> Copy for Caller<'_, T> {}
 impl<T: Transport> Caller<'_, T> {
     /// Calls several methods in one request, and reads the results in the order of the calls. A node that fails one of them fails
     /// all: what was not read is unknown.
+    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
     pub(crate) async fn rpc<R>(&self, calls: &[Call], read: impl FnOnce(&[Node<'_, '_>]) -> Result<R, Refusal>) -> Result<R, NodeError> {
         let read = |answers: Vec<Result<Node<'_, '_>, NodeError>>| {
             let results = answers.into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -19,6 +19,8 @@ pub mod solana;
 pub mod starknet;
 #[cfg(feature = "sui")]
 pub mod sui;
+#[cfg(feature = "tron")]
+pub mod tron;
 
 pub use config::{Endpoints, NodeConfig};
 pub use contracts::{ContractChange, Contracts, Description};

@@ -90,6 +90,11 @@ macro_rules! of_family {
                 let $connected = $nodes.sui(name)?;
                 $body
             }
+            #[cfg(feature = "tron")]
+            Family::Tron => {
+                let $connected = $nodes.tron(name)?;
+                $body
+            }
             _ => Err(NodeError::NotConnected(name.to_owned())),
         }
     }};
@@ -212,6 +217,16 @@ impl<T: Transport> Nodes<T> {
         crate::sui::SuiChain::new(self.connection(chain)?)
     }
 
+    /// Returns a connected Tron network.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    #[cfg(feature = "tron")]
+    pub fn tron(&self, chain: &str) -> Result<crate::tron::TronChain<'_, T>, NodeError> {
+        crate::tron::TronChain::new(self.connection(chain)?)
+    }
+
     /// Returns the newest block of one endpoint of a chain, counted from 0. The endpoint must serve that chain.
     ///
     /// # Errors
@@ -264,6 +279,8 @@ const FAMILIES: &[Family] = &[
     Family::Starknet,
     #[cfg(feature = "sui")]
     Family::Sui,
+    #[cfg(feature = "tron")]
+    Family::Tron,
 ];
 
 impl<T: Transport> Chains for Nodes<T> {

@@ -17,7 +17,7 @@ impl<T: Transport> Nodes<T> {
     ///
     /// [`NodeError::Refused`] where a fee is beyond the policy or the owner has too little; any other [`NodeError`] if the chain
     /// does not answer.
-    #[cfg_attr(not(feature = "bitcoin"), allow(unused_variables, reason = "coins have an owner"))]
+    #[allow(unused_variables, reason = "not every family has a speed, or coins with an owner")]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
         match order {
             #[cfg(feature = "bitcoin")]
@@ -30,6 +30,8 @@ impl<T: Transport> Nodes<T> {
             Verified::Starknet(order) => Ok(self.starknet(chain)?.prepare(order, speed, policy).await?.into()),
             #[cfg(feature = "sui")]
             Verified::Sui(order) => Ok(self.sui(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "tron")]
+            Verified::Tron(order) => Ok(self.tron(chain)?.prepare(order).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
@@ -40,6 +42,7 @@ impl<T: Transport> Nodes<T> {
     /// # Errors
     ///
     /// As [`Nodes::prepare`].
+    #[allow(unused_variables, reason = "not every family has a speed")]
     pub async fn prepare_recovery(
         &self,
         recovery: &Recovery,
@@ -59,6 +62,8 @@ impl<T: Transport> Nodes<T> {
             Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "sui")]
             Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "tron")]
+            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, policy).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }

@@ -16,7 +16,7 @@ use std::task::Poll;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read;
-use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, SeenAt, VerifiedTerms};
+use countersign::{EvmGeneration, FinalityRule, Funded, Generation, Hold, HtlcState, HtlcTerms, SeenAt, VerifiedTerms};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;
@@ -242,6 +242,61 @@ async fn an_order_of_the_older_layout_is_read_too() {
     ended.order = Some([U256::ONE, initiator, redeemer, initiated, timelock, amount]);
     let (state, _) = read_with(ended, 1, &terms).await.unwrap();
     assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{state:?}");
+}
+
+#[tokio::test]
+async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
+    let [initiator, redeemer, initiated, timelock, amount, _] = chain().order.unwrap();
+    let older = Some([U256::ZERO, initiator, redeemer, initiated, timelock, amount]);
+    for (generation, order, is_pinned) in [
+        (EvmGeneration::V3, chain().order, true),
+        (EvmGeneration::V3, older, false),
+        (EvmGeneration::Old, chain().order, false),
+        (EvmGeneration::Old, older, true),
+        (EvmGeneration::V3, None, true),
+        (EvmGeneration::Old, None, true),
+    ] {
+        let mut terms = terms();
+        terms.destination.generation = Some(Generation::Evm(generation));
+        let (state, _) = read_with(Chain { order, ..chain() }, 1, &terms).await.unwrap();
+        match (&state, is_pinned) {
+            (HtlcState::Unclear(why), false) => assert!(why.contains("`old`") && why.contains("`v3`"), "{why}"),
+            (HtlcState::Locked(_), true) => assert!(order.is_some()),
+            (HtlcState::Absent, true) => assert_eq!(order, None),
+            _ => panic!("{generation}: {state:?}"),
+        }
+    }
+}
+
+/// Where no formula of the id is known the event of the funding shows the secret hash, or nothing does.
+#[tokio::test]
+async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
+    let mut terms = terms();
+    terms.destination.swap_id_recomputed = false;
+    let destination = terms.destination.clone();
+    let (htlc, id, amount) = (chain().htlc, id(&destination), B256::from(destination.amount));
+    let judge = async |logs: Vec<Value>| {
+        let (state, seen) = read_with(Chain { logs, ..chain() }, 1, &terms).await.map_err(|error| error.code().to_owned())?;
+        Funded::judge(&terms, &state, &seen, &RULE, NOW).map(|_| ()).map_err(|hold| hold.code().to_owned())
+    };
+    let hash = B256::from(destination.secret_hash.0);
+    let good = log(htlc, &[read::INITIATED, id, hash, amount], &[], INITIATED);
+    assert_eq!(judge(vec![good.clone()]).await, Ok(()));
+    let older = log(htlc, &[read::INITIATED, id, hash], amount.as_slice(), INITIATED);
+    assert_eq!(judge(vec![older]).await, Ok(()));
+    assert_eq!(judge(Vec::new()).await.unwrap_err(), "destination_unclear");
+    assert_eq!(judge(vec![good.clone(), good]).await.unwrap_err(), "destination_unclear");
+    let other = log(htlc, &[read::INITIATED, id, B256::ZERO, amount], &[], INITIATED);
+    assert_eq!(judge(vec![other]).await.unwrap_err(), "destination_differs");
+    for foreign in [
+        log(htlc, &[read::INITIATED, B256::ZERO, hash, amount], &[], INITIATED),
+        log(htlc, &[read::INITIATED, id, hash, B256::ZERO], &[], INITIATED),
+        log(htlc, &[read::INITIATED, id, hash, amount], &[], INITIATED + 1),
+        log(Address::ZERO, &[read::INITIATED, id, hash, amount], &[], INITIATED),
+        log(htlc, &[read::REFUNDED, id], &[], INITIATED),
+    ] {
+        assert_eq!(judge(vec![foreign]).await.unwrap_err(), "node_malformed");
+    }
 }
 
 #[tokio::test]

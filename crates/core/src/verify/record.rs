@@ -310,6 +310,7 @@ impl Check<'_, '_> {
         let swap = self.swap(leg);
         let version = Version::parse(&self.record.version)
             .ok_or_else(|| self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version))?;
+        swap_id::check_version(self.asset(leg), version, &format!("{}/version", self.order.record_at))?;
         let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap);
         if recomputed.equals(&swap.swap_id) {
             return Ok(());

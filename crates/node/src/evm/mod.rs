@@ -123,18 +123,9 @@ fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>
 fn revert(error: &NodeError) -> Option<String> {
     match error {
         NodeError::Rpc { code, message, data, .. } if *code == 3 || data.is_some() || message.contains("revert") => {
-            let reason = data.as_deref().and_then(revert_reason);
+            let reason = data.as_deref().and_then(read::revert_reason);
             Some(reason.unwrap_or_else(|| message.clone()))
         }
         _ => None,
-    }
-}
-
-/// Returns the text of `Error(string)`, or the data of a contract's own error.
-fn revert_reason(data: &[u8]) -> Option<String> {
-    let (selector, arguments) = data.split_first_chunk::<4>()?;
-    match (selector, read::text(arguments)) {
-        ([0x08, 0xc3, 0x79, 0xa0], Ok(text)) => Some(countersign::text::escape_untrusted(&text)),
-        _ => Some(format!("error {}", hex::encode_prefixed(selector))),
     }
 }
