@@ -85,6 +85,19 @@ impl Recovery {
         self
     }
 
+    /// Returns a redemption with a secret that the contract refuses, as it refuses any but the right one. A node may see it: if
+    /// simulating it fails for another reason, so will the redemption. A refund is returned as it is.
+    #[must_use]
+    pub fn rehearsal(mut self) -> Self {
+        if self.role == Role::Redeem
+            && let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind)
+            && let Some(secret) = transaction.inputs.last_mut()
+        {
+            *secret = Input::Pure(byte_vector(&[0; 32]));
+        }
+        self
+    }
+
     /// Makes the call a transaction of `sender`, who need not be a party of the swap.
     ///
     /// A swap id that does not follow from the record is a warning of the result ([`Code::SwapIdUnchecked`]).

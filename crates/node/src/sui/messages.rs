@@ -5,39 +5,6 @@
 
 use prost::Message;
 
-use super::grpc::Method;
-
-/// Names the path and the answer of each method.
-macro_rules! methods {
-    ($($service:literal { $($method:literal $request:ident -> $answer:ident,)* })*) => {
-        $($(impl Method for $request {
-            const PATH: &'static str = concat!("/sui.rpc.v2.", $service, "/", $method);
-            type Answer = $answer;
-        })*)*
-    };
-}
-
-methods! {
-    "LedgerService" {
-        "GetServiceInfo" GetServiceInfoRequest -> GetServiceInfoResponse,
-        "GetCheckpoint" GetCheckpointRequest -> GetCheckpointResponse,
-        "BatchGetObjects" BatchGetObjectsRequest -> BatchGetObjectsResponse,
-        "GetTransaction" GetTransactionRequest -> GetTransactionResponse,
-        "GetEpoch" GetEpochRequest -> GetEpochResponse,
-    }
-    "TransactionExecutionService" {
-        "ExecuteTransaction" ExecuteTransactionRequest -> ExecuteTransactionResponse,
-        "SimulateTransaction" SimulateTransactionRequest -> SimulateTransactionResponse,
-    }
-    "StateService" {
-        "ListOwnedObjects" ListOwnedObjectsRequest -> ListOwnedObjectsResponse,
-        "GetBalance" GetBalanceRequest -> GetBalanceResponse,
-    }
-    "MovePackageService" {
-        "ListPackageVersions" ListPackageVersionsRequest -> ListPackageVersionsResponse,
-    }
-}
-
 impl FieldMask {
     /// Asks for these members.
     pub(super) fn new(paths: &[&str]) -> Option<Self> {
@@ -306,6 +273,24 @@ pub(super) struct ExecutionStatus {
 pub(super) struct ExecutionError {
     #[prost(string, optional, tag = "1")]
     pub(super) description: Option<String>,
+    #[prost(message, optional, tag = "4")]
+    pub(super) abort: Option<MoveAbort>,
+}
+
+/// Where and with which of its codes a contract gave up.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct MoveAbort {
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) abort_code: Option<u64>,
+    #[prost(message, optional, tag = "2")]
+    pub(super) location: Option<MoveLocation>,
+}
+
+/// A place in a contract.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct MoveLocation {
+    #[prost(string, optional, tag = "2")]
+    pub(super) module: Option<String>,
 }
 
 /// What a transaction cost, in MIST.

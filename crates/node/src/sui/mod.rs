@@ -7,6 +7,7 @@
 mod grpc;
 mod htlc;
 mod messages;
+mod methods;
 mod package;
 mod preflight;
 mod prepare;

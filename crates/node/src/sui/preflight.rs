@@ -19,6 +19,9 @@ const SIMULATION: [&str; 2] = ["transaction.effects", "transaction.balance_chang
 /// Most balance changes that are read: an order makes a handful.
 const MAX_CHANGES: usize = 64;
 
+/// The contract's codes for an order that is not in the registry, and for one that has ended. It looks at the secret after that.
+const NO_OPEN_ORDER: [u64; 2] = [5, 14];
+
 /// What a node expects of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -71,7 +74,7 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     /// Says before anything is signed whether there is enough of SUI and of the coin, and simulates the transaction.
     ///
     /// The simulation must take exactly the verified amount and the gas from the accounts that pay them, and change nobody
-    /// else's balance; a refund may pay out. A redemption is not simulated at all, because that would show the secret to the node.
+    /// else's balance; a refund may pay out. A redemption is not simulated, because that would show the secret to the node.
     ///
     /// The endpoints are asked one after another until one answers: a simulation protects from mistakes, not from the node.
     ///
@@ -82,6 +85,21 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order);
         self.connection.first(|caller| self.check(caller, &plan)).await
+    }
+
+    /// Simulates a redemption with a secret that the contract refuses: a redemption that failed on chain would have shown the real one.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SimulationReverted`] if it fails before the contract has looked at the secret, or because there is no such open order;
+    /// [`Code::SimulationDiffers`] if it succeeds.
+    pub(super) async fn rehearse(&self, rehearsal: &UnsignedOrder) -> Result<(), NodeError> {
+        let plan = Plan::new(rehearsal);
+        let ask = async |caller: Caller<'n, T>| {
+            self.identify(caller).await?;
+            rehearse(caller, &plan).await
+        };
+        self.connection.first(ask).await
     }
 
     async fn check(&self, caller: Caller<'n, T>, plan: &Plan) -> Result<Preflight, NodeError> {
@@ -110,16 +128,37 @@ fn short(at: &'static str, what: &str, needed: u64, has: u64) -> Refusal {
     Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(has).with_reason(reason)
 }
 
-/// Runs the transaction on top of the newest state. Returns what it spends on gas, before rebates.
-async fn simulate<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<u64, NodeError> {
+/// Runs the transaction on top of the newest state.
+async fn run<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<ExecutedTransaction, NodeError> {
     let transaction = Some(Transaction { bcs: Bcs::new(plan.bytes.clone()) });
     let request = SimulateTransactionRequest { transaction, read_mask: FieldMask::new(&SIMULATION) };
-    let executed = match caller.grpc(&request).await {
-        Ok(answer) => answer.transaction.ok_or_else(|| missing(caller, "/transaction"))?,
+    match caller.grpc(&request).await {
+        Ok(answer) => answer.transaction.ok_or_else(|| missing(caller, "/transaction")),
         // What the chain refuses before it executes anything: coins that are spent already, or a price below the reference price.
-        Err(NodeError::Rpc { code: INVALID_ARGUMENT | FAILED_PRECONDITION, message, .. }) => return Err(reverted(plan, &message).into()),
-        Err(error) => return Err(error),
+        Err(NodeError::Rpc { code: INVALID_ARGUMENT | FAILED_PRECONDITION, message, .. }) => Err(reverted(plan, &message).into()),
+        Err(error) => Err(error),
+    }
+}
+
+async fn rehearse<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<(), NodeError> {
+    let executed = run(caller, plan).await?;
+    let Some(reason) = failure(caller, &executed)? else {
+        let refusal = Refusal::new(Code::SimulationDiffers, format!("/{}", plan.role));
+        return Err(refusal.with_reason("the contract takes a secret that is not the right one").into());
     };
+    let error = executed.effects.and_then(|effects| effects.status).and_then(|status| status.error);
+    let abort = error.and_then(|error| error.abort).unwrap_or_default();
+    let module = abort.location.and_then(|location| location.module);
+    let is_about_the_secret = abort.abort_code.is_some_and(|code| !NO_OPEN_ORDER.contains(&code));
+    if module.as_deref() != Some(htlc::MODULE) || !is_about_the_secret {
+        return Err(reverted(plan, &reason).into());
+    }
+    Ok(())
+}
+
+/// Simulates the transaction. Returns what it spends on gas, before rebates.
+async fn simulate<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<u64, NodeError> {
+    let executed = run(caller, plan).await?;
     if let Some(reason) = failure(caller, &executed)? {
         return Err(reverted(plan, &reason).into());
     }

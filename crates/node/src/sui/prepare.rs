@@ -45,7 +45,9 @@ impl<T: Transport> SuiChain<'_, T> {
         if recovery.role == Role::Redeem {
             let budget = purse.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
             check(budget, policy)?;
-            return Ok(recovery.prepare(sender, &purse.gas(0, budget)?)?);
+            let gas = purse.gas(0, budget)?;
+            self.rehearse(&recovery.clone().rehearsal().prepare(sender, &gas)?).await?;
+            return Ok(recovery.prepare(sender, &gas)?);
         }
         self.simulated(&purse, 0, policy, |gas| recovery.prepare(sender, &gas)).await
     }

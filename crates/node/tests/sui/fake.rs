@@ -84,6 +84,8 @@ pub(crate) struct Executed {
     pub(crate) digest: String,
     pub(crate) success: bool,
     pub(crate) reason: Option<&'static str>,
+    /// The module that gave up, and its code.
+    pub(crate) abort: Option<(&'static str, u64)>,
     pub(crate) checkpoint: Option<u64>,
     /// Type and contents.
     pub(crate) events: Vec<(String, Vec<u8>)>,
@@ -98,11 +100,12 @@ pub(crate) struct Executed {
 impl Executed {
     pub(crate) fn new(digest: String) -> Self {
         let (gas, checkpoint) = ([1_000_000, 5_000_000, 2_000_000], Some(FUNDED));
-        Self { digest, success: true, reason: None, checkpoint, events: vec![], gas, changes: vec![], changed: vec![] }
+        Self { digest, success: true, reason: None, abort: None, checkpoint, events: vec![], gas, changes: vec![], changed: vec![] }
     }
 
     pub(crate) fn message(&self) -> Message {
-        let error = self.reason.map(|reason| Message::default().text(1, reason));
+        let abort = self.abort.map(|(module, code)| Message::default().number(1, code).message(2, &Message::default().text(2, module)));
+        let error = self.reason.map(|reason| Message::default().text(1, reason).optional(4, abort.as_ref()));
         let status = Message::default().number(1, u64::from(self.success)).optional(2, error.as_ref());
         let [computation, storage, rebate] = self.gas;
         let gas = Message::default().number(1, computation).number(2, storage).number(3, rebate);

@@ -265,20 +265,28 @@ async fn recovered(nodes: &Nodes<Network>, role: Role, policy: &Policy) -> Resul
     }
 }
 
+/// A node on which a redemption with a wrong secret ends like this.
+fn rehearsing(abort: Option<(&'static str, u64)>, reason: Option<&'static str>) -> Nodes<Network> {
+    let simulated = Ok(Executed { success: reason.is_none(), reason, abort, ..Executed::new(digest_of(7)) });
+    Network::new(&[Ledger { simulated, ..rich() }]).connect()
+}
+
 #[tokio::test]
 async fn a_redemption_is_never_shown_before_it_is_sent() {
-    let nodes = Network::new(&[rich()]).connect();
+    let nodes = rehearsing(Some(("AtomicSwap", 8)), Some("a wrong secret"));
     let unsigned = recovered(&nodes, Role::Redeem, &Policy::default()).await.unwrap();
     let payload = unsigned.payloads();
     assert_eq!((payload.gas_payment.price, payload.gas_payment.budget), (602, 25_000_000 + 5_000 * 602));
     let preflight = nodes.sui("sui_testnet").unwrap().preflight(&unsigned).await.unwrap();
     assert_eq!((preflight.gas_used, preflight.cost), (None, payload.gas_payment.budget));
-    assert_eq!(
-        nodes.transport().methods("a.example"),
-        ["GetServiceInfo", "GetEpoch", "ListOwnedObjects", "ListOwnedObjects", "GetBalance"]
-    );
+    let asked = ["GetServiceInfo", "GetEpoch", "ListOwnedObjects", "ListOwnedObjects", "SimulateTransaction", "GetBalance"];
+    assert_eq!(nodes.transport().methods("a.example"), asked);
+    // What was simulated is the redemption but for the secret.
     let (_, secret) = recovery(Role::Redeem);
-    assert!(payload.bytes.windows(32).any(|window| window == secret));
+    let at = payload.bytes.windows(32).position(|window| window == secret).unwrap();
+    let mut rehearsal = payload.bytes.clone();
+    rehearsal[at..at + 32].fill(0);
+    assert_eq!(simulated(&nodes), [rehearsal]);
     let bodies: Vec<u8> = nodes.transport().seen.lock().unwrap().iter().flat_map(|(_, _, body)| body.clone()).collect();
     assert!(!bodies.windows(32).any(|window| window == secret));
 
@@ -287,6 +295,28 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     let redemption = Recovery::Sui(recovery(Role::Redeem).0);
     let misspelt = nodes.prepare_recovery(&redemption, "sui_testnet", "0xno", Speed::Normal, &Policy::default()).await.unwrap_err();
     assert_eq!(refused(&misspelt), (Code::AddressMalformed, "/sender"));
+}
+
+#[tokio::test]
+async fn a_redemption_that_would_fail_for_another_reason_is_not_signed() {
+    for (abort, reason) in [
+        (None, "FunctionNotFound"),
+        (None, "InsufficientGas"),
+        (Some(("AtomicSwap", 5)), "no such order"),
+        (Some(("AtomicSwap", 14)), "it has ended"),
+        (Some(("balance", 8)), "another module's code"),
+    ] {
+        let nodes = rehearsing(abort, Some(reason));
+        let error = recovered(&nodes, Role::Redeem, &Policy::default()).await.unwrap_err();
+        assert_eq!(refused(&error), (Code::SimulationReverted, "/redeem"), "{reason}");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    let any = rehearsing(None, None);
+    assert_eq!(refused(&recovered(&any, Role::Redeem, &Policy::default()).await.unwrap_err()), (Code::SimulationDiffers, "/redeem"));
+    let spent = Network::new(&[Ledger { simulated: Err((3, "coins%20are gone")), ..rich() }]).connect();
+    assert_eq!(refused(&recovered(&spent, Role::Redeem, &Policy::default()).await.unwrap_err()), (Code::SimulationReverted, "/redeem"));
+    let busy = Network::new(&[Ledger { simulated: Err((14, "busy")), ..rich() }]).connect();
+    assert_eq!(recovered(&busy, Role::Redeem, &Policy::default()).await.unwrap_err().code(), "node_error");
 }
 
 #[tokio::test]
