@@ -429,6 +429,22 @@ async fn the_quorum_speaks_and_not_one_liar() {
     assert_eq!(judge(silent, 3, form).await.unwrap_err(), "node_disagree");
 }
 
+/// The clock's own slot counts, where an endpoint names one that is a little ahead of its accounts.
+#[tokio::test]
+async fn the_clock_says_which_slot_the_accounts_are_of() {
+    let form = FORMS[3];
+    let ahead = chain(form).lying(move |host, method, params| {
+        let honest = Chain::funded(&terms(form).destination);
+        (method == "getMultipleAccounts").then(|| {
+            let mut reply = honest.reply_to(host, &json!({"id": 0, "method": method, "params": params}))["result"].clone();
+            reply["context"]["slot"] = json!(FINALIZED + 3);
+            reply
+        })
+    });
+    let (_, seen) = read_with(ahead, 1, form, &terms(form)).await.unwrap();
+    assert_eq!(seen.height, FINALIZED);
+}
+
 /// Endpoints are never at the same slot. The least depth and the longest elapsed time count.
 #[tokio::test]
 async fn endpoints_at_different_slots_agree() {
