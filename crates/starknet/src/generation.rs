@@ -7,6 +7,7 @@
 //! | version of the domain | `1` | `1` | `1` | `2` |
 //! | `verifyingContract` in `Initiate` | no | no | yes | yes |
 //! | felts of `redeem` | 10 | not known | 10 | 9 |
+//! | `instantRefund` names its contract | no | not known | yes | not known |
 //! | an order is read from | storage | not known | `get_order` | `get_order` |
 //! | swap id | of the initiator | of the terms | of terms and contract | not known |
 
@@ -56,6 +57,15 @@ pub(crate) const fn secret_form(generation: Generation) -> Option<SecretForm> {
     match generation {
         Generation::February2025 | Generation::November2025 => Some(SecretForm::Array),
         Generation::Client313 => Some(SecretForm::Words),
+        _ => None,
+    }
+}
+
+/// Returns whether the message of an instant refund names its contract; `None` where that message is not known.
+pub(crate) const fn instant_refund_names_contract(generation: Generation) -> Option<bool> {
+    match generation {
+        Generation::February2025 => Some(false),
+        Generation::November2025 => Some(true),
         _ => None,
     }
 }

@@ -281,6 +281,12 @@ pub fn refund(swap_id: Felt) -> Vec<Felt> {
     vec![swap_id]
 }
 
+/// Returns the calldata of `instant_refund`: the swap id, and the redeemer's signature as an array.
+#[must_use]
+pub fn instant_refund(swap_id: Felt, signature: &[Felt]) -> Vec<Felt> {
+    [swap_id, Felt::from(signature.len())].into_iter().chain(signature.iter().copied()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use starknet_core::utils::get_selector_from_name;

@@ -26,6 +26,11 @@ const INITIATE_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1eb8412028a1738d6d3
 const INITIATE_FOR_CONTRACT_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1a3e1bc7621475162167ff5bf6709b3f0287414d84d408fcc16f5c8fa452328");
 /// Hash of `"u256"("low":"u128","high":"u128")`
 const U256_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x3b143be38b811560b45593fb2a071ec4ddd0a020e10782be62ffe6f39e0e82c");
+/// Hash of `"instantRefund"("orderID":"felt")`
+const INSTANT_REFUND_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x30a54f3d1548368bc45cab0ba298f4c88e1847fd5ae128d03477ef46d0426a3");
+/// The same with `"verifyingContract":"ContractAddress"` as second member.
+const INSTANT_REFUND_FOR_CONTRACT_TYPE_HASH: Felt =
+    Felt::from_hex_unchecked("0x31f36f5842b3037a0895734cc18bfe518c9159047a6415cf39239dccba9b8ea");
 /// `StarkNet Message`, the prefix of everything that is signed off chain.
 const PREFIX: Felt = Felt::from_hex_unchecked("0x537461726b4e6574204d657373616765");
 
@@ -54,7 +59,7 @@ impl Domain {
     /// # Errors
     ///
     /// The code of a member that is not a short string.
-    pub(crate) fn from_pins(pins: &BTreeMap<String, String>, generation: StarknetGeneration, chain_id: Felt) -> Result<Self, Code> {
+    fn from_pins(pins: &BTreeMap<String, String>, generation: StarknetGeneration, chain_id: Felt) -> Result<Self, Code> {
         let mut domain = Self::deployed(generation, chain_id);
         for (member, felt) in [("name", &mut domain.name), ("version", &mut domain.version), ("chainId", &mut domain.chain_id)] {
             if let Some(text) = pins.get(member) {
@@ -66,6 +71,32 @@ impl Domain {
             Some(revision) if revision != Felt::ONE => Err(Code::TypedDataRevision),
             _ => Ok(domain),
         }
+    }
+
+    fn to_json(self) -> Json {
+        let name = felt::to_short_string(&self.name).filter(|name| is_only_text(name));
+        json!({
+            "name": name.unwrap_or_else(|| hex(self.name)),
+            "version": hex(self.version),
+            "chainId": hex(self.chain_id),
+            "revision": "1",
+        })
+    }
+
+    /// Returns the domain of an asset's contract: the pinned one, or that of its generation.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::RegistryMalformed`] if the pinned one is not a domain of Starknet.
+    pub(crate) fn of_asset(asset: &Asset, chain_id: Felt, refuse: impl FnOnce(Code) -> Refusal) -> Result<Self, Refusal> {
+        let generation = StarknetGeneration::expected(asset.generation);
+        let Some(pins) = asset.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()) else {
+            return Ok(Self::deployed(generation, chain_id));
+        };
+        Self::from_pins(pins, generation, chain_id).map_err(|code| {
+            let reason = format!("the pinned domain of the HTLC is not a Starknet domain: {}", code.meaning());
+            refuse(Code::RegistryMalformed).with_reason(reason)
+        })
     }
 
     /// Returns the Poseidon hash of type hash, name, version, chain id and revision 1.
@@ -148,9 +179,6 @@ impl Message {
     /// number, version and chain id as hex.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let types =
-            |members: &[(&str, &str)]| -> Vec<_> { members.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect() };
-        let hex = |felt: Felt| format!("{felt:#x}");
         let Initiate { redeemer, timelock, amount, .. } = &self.terms;
         let [low, high] = felt::split(*amount).map(|half| half.to_string());
         let words: Vec<_> = self.terms.hash_words().map(hex).collect();
@@ -165,16 +193,10 @@ impl Message {
             initiate.extend(types(&[CONTRACT_MEMBER]));
             members.insert(CONTRACT_MEMBER.0.to_owned(), hex(contract).into());
         }
-        let name = felt::to_short_string(&self.domain.name).filter(|name| is_only_text(name));
         json!({
             "types": { "StarknetDomain": types(&DOMAIN_TYPE), "Initiate": initiate },
             "primaryType": "Initiate",
-            "domain": {
-                "name": name.unwrap_or_else(|| hex(self.domain.name)),
-                "version": hex(self.domain.version),
-                "chainId": hex(self.domain.chain_id),
-                "revision": "1",
-            },
+            "domain": self.domain.to_json(),
             "message": message,
         })
     }
@@ -217,6 +239,56 @@ impl Message {
         let domain_hash = Felt::from_bytes_be(&asset.domain_separator("", || domain.hash().to_bytes_be()));
         Ok(Self { domain, terms: Initiate { initiator: None, ..*call }, contract: names_contract.then_some(htlc), domain_hash })
     }
+}
+
+/// The message with which a redeemer allows a refund before the timelock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstantRefundMessage {
+    /// The contract's domain.
+    pub domain: Domain,
+    /// The swap.
+    pub swap_id: Felt,
+    /// The contract, where the message names it.
+    pub contract: Option<Felt>,
+}
+
+impl InstantRefundMessage {
+    /// Returns the hashes of the message where `redeemer` signs it.
+    #[must_use]
+    pub fn hashes(&self, redeemer: Felt) -> Hashes {
+        let members = match self.contract {
+            None => poseidon(&[INSTANT_REFUND_TYPE_HASH, self.swap_id]),
+            Some(contract) => poseidon(&[INSTANT_REFUND_FOR_CONTRACT_TYPE_HASH, self.swap_id, contract]),
+        };
+        Hashes::new(redeemer, self.domain.hash(), members)
+    }
+
+    /// Returns the message as wallets take it (`account.signMessage`, `wallet_signTypedData`).
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let mut kinds = types(&[("orderID", "felt")]);
+        let mut message = json!({ "orderID": hex(self.swap_id) });
+        if let (Some(contract), Some(members)) = (self.contract, message.as_object_mut()) {
+            kinds.extend(types(&[CONTRACT_MEMBER]));
+            members.insert(CONTRACT_MEMBER.0.to_owned(), hex(contract).into());
+        }
+        json!({
+            "types": { "StarknetDomain": types(&DOMAIN_TYPE), "instantRefund": kinds },
+            "primaryType": "instantRefund",
+            "domain": self.domain.to_json(),
+            "message": message,
+        })
+    }
+}
+
+/// Returns the members of a type as typed data declares them.
+fn types(members: &[(&str, &str)]) -> Vec<Json> {
+    members.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect()
+}
+
+fn hex(felt: Felt) -> String {
+    format!("{felt:#x}")
 }
 
 /// What is known of a contract's messages before one is read.
@@ -365,6 +437,8 @@ mod tests {
             (domain, DOMAIN_TYPE_HASH),
             (&initiate, INITIATE_TYPE_HASH),
             (&for_contract, INITIATE_FOR_CONTRACT_TYPE_HASH),
+            (r#""instantRefund"("orderID":"felt")"#, INSTANT_REFUND_TYPE_HASH),
+            (r#""instantRefund"("orderID":"felt","verifyingContract":"ContractAddress")"#, INSTANT_REFUND_FOR_CONTRACT_TYPE_HASH),
         ] {
             assert_eq!(starknet_keccak(text.as_bytes()), hash, "{text}");
         }

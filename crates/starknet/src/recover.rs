@@ -1,4 +1,5 @@
-//! Recovery from an order record alone: redeem with the secret, refund after the timelock.
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock, refund before it with the redeemer's
+//! signature.
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller must
 //! check on chain whether a refund is due: `initiated at + timelock < block number`.
@@ -13,9 +14,11 @@ use countersign_core::{
 use starknet_types_core::felt::Felt;
 
 use crate::funding::Execution;
+use crate::message::{Domain, Hashes, InstantRefundMessage};
 use crate::payloads::Unsigned;
+use crate::signature::ExternalSignature;
 use crate::transaction::Call;
-use crate::{UnsignedOrder, address, felt, htlc};
+use crate::{UnsignedOrder, address, felt, generation, htlc};
 
 /// A recovery call, ready to be given a sender, a nonce and fees.
 #[derive(Clone, PartialEq, Eq)]
@@ -86,15 +89,15 @@ pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<(F
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, [`Code::RedeemFormUnknown`] if it is not known how contracts of the
+/// [`Code::SecretWrong`] if the secret is not that of the hash, [`Code::CallFormUnknown`] if it is not known how contracts of the
 /// generation take it, and as [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
     leg.check_secret(secret)?;
     let id = recompute(&leg)?;
-    let generation = generation(&leg);
-    let calldata = htlc::redeem(generation, id.0, secret)
-        .ok_or_else(|| leg.refuse(Code::RedeemFormUnknown, "asset").with_actual(generation.name()))?;
+    let generation = generation_of(&leg);
+    let calldata =
+        htlc::redeem(generation, id.0, secret).ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name()))?;
     recovery(record, &leg, (Role::Redeem, htlc::REDEEM), calldata, id)
 }
 
@@ -109,7 +112,55 @@ pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Rec
     recovery(record, &leg, (Role::Refund, htlc::REFUND), htlc::refund(id.0), id)
 }
 
-const fn generation(leg: &RecordedLeg<'_>) -> StarknetGeneration {
+/// A refund before the timelock, which the redeemer allows with a signature.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct InstantRefund {
+    /// Who has to sign.
+    pub redeemer: Felt,
+    /// What the redeemer signs.
+    pub message: InstantRefundMessage,
+    refund: Recovery,
+}
+
+impl InstantRefund {
+    /// Returns the hashes of the message: the redeemer's account verifies the signature of the last one.
+    #[must_use]
+    pub fn hashes(&self) -> Hashes {
+        self.message.hashes(self.redeemer)
+    }
+
+    /// Returns the call with the redeemer's signature, which anyone may send. Only the redeemer's account can verify the signature.
+    #[must_use]
+    pub fn with_signature(self, signature: &ExternalSignature) -> Recovery {
+        let calldata = htlc::instant_refund(self.refund.swap_id, signature.felts());
+        let call = Call::new(self.refund.call.to, htlc::INSTANT_REFUND, calldata);
+        Recovery { call, ..self.refund }
+    }
+}
+
+/// Returns the refund of a leg before its timelock, with what the redeemer has to sign for it.
+///
+/// # Errors
+///
+/// [`Code::CallFormUnknown`] if it is not known what redeemers of the contract's generation sign, [`Code::RegistryMalformed`] for a
+/// pinned domain that is none, and as [`fn@swap_id`].
+pub fn instant_refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<InstantRefund, Refusal> {
+    let refund = refund(record, leg, registry)?;
+    let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
+    let generation = generation_of(&leg);
+    let names_contract = generation::instant_refund_names_contract(generation)
+        .ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name()))?;
+    let redeemer = address::from_account(&leg.redeemer).ok_or_else(|| leg.refuse(Code::RecordMismatch, "redeemer"))?;
+    let message = InstantRefundMessage {
+        domain: Domain::of_asset(leg.asset, refund.chain_id, |code| leg.refuse(code, "asset"))?,
+        swap_id: refund.swap_id,
+        contract: names_contract.then_some(refund.call.to),
+    };
+    Ok(InstantRefund { redeemer, message, refund })
+}
+
+const fn generation_of(leg: &RecordedLeg<'_>) -> StarknetGeneration {
     StarknetGeneration::expected(leg.asset.generation)
 }
 
@@ -124,7 +175,7 @@ fn chain<'l>(leg: &'l RecordedLeg<'_>) -> Result<&'l str, Refusal> {
 fn recompute(leg: &RecordedLeg<'_>) -> Result<(Felt, bool), Refusal> {
     let recorded = felt::parse(&format!("0x{}", leg.swap.swap_id));
     let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
-    let Some(formula) = generation(leg).swap_id_formula() else {
+    let Some(formula) = generation_of(leg).swap_id_formula() else {
         let id = recorded.map_err(|error| refuse().with_reason(error.to_string()))?;
         return Ok((id, false));
     };

@@ -278,14 +278,8 @@ fn check_typed_data(
     if pins.on_behalf {
         return Err(node.at().refuse(Code::TypedDataWithDelegate));
     }
-    let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref());
-    let domain = match pinned {
-        Some(domain) => Domain::from_pins(domain, pins.generation, pins.chain_id).map_err(|code| {
-            let reason = format!("the pinned domain of the HTLC is not a Starknet domain: {}", code.meaning());
-            Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(reason)
-        })?,
-        None => Domain::deployed(pins.generation, pins.chain_id),
-    };
-    let form = MessageForm { domain, is_domain_pinned: pinned.is_some(), is_generation_pinned: order.source.generation.is_some() };
+    let domain = Domain::of_asset(order.source, pins.chain_id, |code| Refusal::new(code, "/request/source/asset"))?;
+    let is_domain_pinned = order.source.record.htlc.as_ref().is_some_and(|htlc| htlc.domain.is_some());
+    let form = MessageForm { domain, is_domain_pinned, is_generation_pinned: order.source.generation.is_some() };
     Message::read(order.source, node, &form, pins.htlc, terms).map(Some)
 }

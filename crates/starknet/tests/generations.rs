@@ -10,7 +10,7 @@
 )]
 
 use StarknetGeneration::{Client313, February2025, July2025, November2025};
-use countersign_core::{Code, OrderRecord, Policy, Refusal, Registry, StarknetGeneration};
+use countersign_core::{Code, OrderRecord, Policy, Refusal, Registry, Role, StarknetGeneration};
 use countersign_starknet::recover::{self, Leg};
 use countersign_starknet::{Execution, Felt, Gasless, ResourceBounds, Starknet, felt, htlc};
 use countersign_testkit::recover::{read_record, record};
@@ -258,7 +258,7 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
         let expected = match known.generation {
             July2025 => {
                 let refusal = redeem.expect_err("it is not known how this contract takes the secret");
-                assert_eq!((refusal.code(), refusal.location()), (Code::RedeemFormUnknown, "/order/source_swap/asset"));
+                assert_eq!((refusal.code(), refusal.location()), (Code::CallFormUnknown, "/order/source_swap/asset"));
                 assert_eq!(refusal.actual().map(ToString::to_string).as_deref(), Some("captured_2025_07"));
                 continue;
             }
@@ -270,6 +270,35 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
         let unsigned = redeem.prepare(Felt::ONE, &Execution::new(Felt::ZERO, ResourceBounds::default()))?;
         let warned = unsigned.warnings().list().iter().any(|warning| warning.code == Code::SwapIdUnchecked);
         assert_eq!(warned, known.generation == Client313);
+    }
+    Ok(())
+}
+
+/// What a redeemer signs to let the funds go back before the timelock. The hashes were computed with starknet.js.
+#[test]
+fn an_instant_refund_is_signed_as_its_contract_hashes_it() -> TestResult {
+    for known in KNOWN {
+        let refund = recover::instant_refund(&known_record(&known)?, Leg::Source, known_registry(known.generation));
+        let (expected, names_contract) = match known.generation {
+            February2025 => ("0x4b207da459fa02b7d0b74c855e353242b1740fce80d759ff64683634e88f1e6", false),
+            November2025 => ("0x1b3a12216fe06adc3fb123822f3ab99bc3ebb449d2ced6f7f52715271cca9b5", true),
+            _ => {
+                let refusal = refund.expect_err("it is not known what this contract hashes");
+                assert_eq!((refusal.code(), refusal.location()), (Code::CallFormUnknown, "/order/source_swap/asset"));
+                continue;
+            }
+        };
+        let refund = refund?;
+        let id = felt::parse(&format!("0x{}", known.swap_id)).map_err(|error| error.to_string())?;
+        assert_eq!(format!("{:#x}", refund.hashes().message_hash), expected);
+        assert_eq!((refund.redeemer, refund.message.contract.is_some()), (felt::parse(SOLVER).expect("a felt"), names_contract));
+        let general: starknet_core::types::typed_data::TypedData = serde_json::from_value(refund.message.to_json())?;
+        assert_eq!(general.message_hash(refund.redeemer)?, refund.hashes().message_hash);
+
+        let recovery = refund.with_signature(&[Felt::from(7), Felt::from(8)].into());
+        assert_eq!(recovery.call.selector, htlc::INSTANT_REFUND);
+        assert_eq!(recovery.call.calldata, [id, Felt::TWO, Felt::from(7), Felt::from(8)]);
+        assert_eq!((recovery.role, format!("{:#066x}", recovery.to)), (Role::Refund, OWNER.to_owned()));
     }
     Ok(())
 }

@@ -199,7 +199,7 @@ codes! {
 
     // ---- Starknet
     FeltOutOfRange = "felt_out_of_range", "the number is not below Starknet's field prime, so libraries would reduce it to another one", "do not sign; report the service";
-    RedeemFormUnknown = "redeem_form_unknown", "it is not known how contracts of this generation take the secret", "do not show the secret to anybody; read the interface of the contract's class, and pin the generation that it shows";
+    CallFormUnknown = "call_form_unknown", "it is not known how contracts of this generation take this call", "do not guess, and show the secret to nobody; read the interface of the contract's class, and pin the generation that it shows";
     TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
 
     // ---- Bitcoin and Litecoin
@@ -311,7 +311,7 @@ impl Code {
             | Self::RecordVersion
             | Self::MessageVersion
             | Self::UnknownGeneration
-            | Self::RedeemFormUnknown
+            | Self::CallFormUnknown
             | Self::UtxoUnsupported => Some(Blame::Unsupported),
             Self::ServiceError | Self::StatusNotOk | Self::ErrorBesideOk => Some(Blame::Service),
             Self::RecordFunded

@@ -133,6 +133,6 @@ fn read_status(node: &Node<'_, '_>) -> Result<Option<TransactionStatus>, Refusal
 
 /// Returns whether an error is about the transaction itself. Other codes are about the node: its limits, its faults.
 const fn is_refusal(code: i64) -> bool {
-    // Nonce, resources, balance, validation, version, replacement underpriced, fee below the minimum.
-    matches!(code, 52..=55 | 61 | 64 | 65)
+    // Nonce, resources, balance, validation, no account, version, replacement underpriced, fee below the minimum.
+    matches!(code, 52..=55 | 58 | 61 | 64 | 65)
 }

@@ -168,6 +168,10 @@ impl Chain {
             "l1_gas_price": price(1_000),
             "l2_gas_price": price(3_000),
             "l1_data_gas_price": price(7),
+            "new_root": "0x3",
+            "sequencer_address": "0x4",
+            "l1_da_mode": "BLOB",
+            "starknet_version": "0.14.0",
             "transactions": ["0x1", "0x2"],
         })
     }
@@ -225,7 +229,10 @@ impl Chain {
                 "l1_gas_consumed": "0x0", "l1_gas_price": "0x1", "l2_gas_consumed": "0xf4240", "l2_gas_price": "0x1",
                 "l1_data_gas_consumed": "0x101", "l1_data_gas_price": "0x1", "overall_fee": "0x1", "unit": "FRI",
             }]),
-            "starknet_simulateTransactions" => json!([{"transaction_trace": self.trace, "fee_estimation": {}}]),
+            "starknet_simulateTransactions" => {
+                let estimate = self.result("starknet_estimateFee", &Value::Null)[0].clone();
+                json!([{"transaction_trace": self.trace, "fee_estimation": estimate}])
+            }
             "starknet_getTransactionStatus" => match self.statuses.get(params["transaction_hash"].as_str().unwrap()) {
                 Some(status) => status.clone(),
                 None => error(29, "Transaction hash not found"),

@@ -14,6 +14,7 @@
 )]
 
 mod fake;
+mod shapes;
 mod wallet;
 
 use countersign::starknet::{Felt, StarknetGeneration, felt, read};

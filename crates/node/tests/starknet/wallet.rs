@@ -19,7 +19,7 @@ fn order() -> VerifiedOrder<Starknet> {
 }
 
 /// The chain on which the order is paid, with what an honest simulation of it shows.
-fn chain() -> Chain {
+pub fn chain() -> Chain {
     let mut chain = Chain { order: None, ..Chain::funded(&crate::fake::terms(ID).source) };
     let order = order();
     let deposit = order.deposit();
@@ -27,19 +27,43 @@ fn chain() -> Chain {
     chain
 }
 
+/// A call in a trace.
+fn invocation(contract: Felt, events: Vec<Value>, calls: Vec<Value>) -> Value {
+    json!({
+        "contract_address": hex(contract),
+        "entry_point_selector": "0x1",
+        "calldata": [],
+        "caller_address": "0x2",
+        "class_hash": "0x3",
+        "entry_point_type": "EXTERNAL",
+        "call_type": "CALL",
+        "result": [],
+        "events": events,
+        "calls": calls,
+        "messages": [],
+        "execution_resources": {"l1_gas": 0, "l2_gas": 1},
+        "is_reverted": false,
+    })
+}
+
 /// A call of a token that moves some of it.
 fn transfer(token: Felt, from: Felt, to: Felt, amount: U256) -> Value {
     let event = json!({"order": 0, "keys": [hex(read::TRANSFER), hex(from), hex(to)], "data": halves(amount)});
-    json!({"contract_address": hex(token), "events": [event], "calls": [], "messages": []})
+    invocation(token, vec![event], Vec::new())
 }
 
 fn trace(calls: Vec<Value>) -> Value {
-    let inner = json!({"contract_address": "0x77", "events": [], "calls": calls});
-    json!({"type": "INVOKE", "execute_invocation": {"contract_address": "0x78", "events": [], "calls": [inner]}})
+    let run = invocation(Felt::from(0x78), Vec::new(), vec![invocation(Felt::from(0x77), Vec::new(), calls)]);
+    let resources = json!({"l1_gas": 0, "l1_data_gas": 0, "l2_gas": 1});
+    json!({"type": "INVOKE", "execute_invocation": run, "execution_resources": resources})
+}
+
+pub fn verified_order() -> Verified {
+    Verified::Starknet(order())
 }
 
 async fn prepare(chain: Chain, policy: &Policy) -> Result<Unsigned, NodeError> {
-    nodes(chain, 1).prepare(&Verified::Starknet(order()), "starknet", "", Speed::Normal, policy).await
+    nodes(chain, 1).prepare(&verified_order(), "starknet", "", Speed::Normal, policy).await
 }
 
 fn native(unsigned: &Unsigned) -> &countersign::starknet::UnsignedOrder {
@@ -223,7 +247,7 @@ async fn a_refund_that_would_fail_is_not_signed() {
 }
 
 /// A signed transaction as it is kept.
-fn kept() -> KeptTransaction {
+pub fn kept() -> KeptTransaction {
     let case = case("starknet-public-key");
     let execution = countersign::starknet::Execution::new(Felt::ONE, Default::default());
     let mut unsigned = verified::<Starknet>(&case).prepare(execution).unwrap();
