@@ -9,7 +9,7 @@ use countersign::solana::read::{self, CLOCK, Clock, TokenAccount};
 use countersign::{Code, Refusal};
 use serde_json::json;
 
-use super::key;
+use super::{MAX_STEP_BACK, key};
 use crate::endpoint::Call;
 
 /// Most bytes of an account's data. Swap accounts, token accounts and the clock have some hundred; programs are larger.
