@@ -1,6 +1,5 @@
 //! The state of one swap, as every endpoint tells it.
 
-use countersign::json::Node;
 use countersign::solana::address::to_account;
 use countersign::solana::read::{self, CLOCK, Clock, StoredSwap, SwapLocation, SwapStep};
 use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, U256};
@@ -9,7 +8,7 @@ use serde_json::json;
 
 use super::account::{self, Account, Accounts};
 use super::history::{self, MAX_READ, Seen, Signatures};
-use super::{CONFIRMED, FINALIZED, MAX_STEP_BACK, SolanaChain, nth};
+use super::{CONFIRMED, FINALIZED, MAX_STEP_BACK, SolanaChain};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::agree;
@@ -39,7 +38,8 @@ struct Reading {
     newest: u64,
     swap: Option<Account>,
     vault: Option<Account>,
-    signatures: Signatures,
+    /// Some endpoints keep no list of them. An open swap that says everything itself needs none.
+    signatures: Result<Signatures, NodeError>,
 }
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
@@ -87,7 +87,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         caller.check_height(reading.clock.slot, MAX_STEP_BACK)?;
         let (state, origin) = match reading.swap.as_ref().filter(|swap| !swap.is_unused()) {
             Some(swap) => open(caller, question, swap, &reading).await?,
-            None => closed(caller, question, &reading.signatures).await?,
+            None => closed(caller, question, &reading.signatures?).await?,
         };
         let data = reading.swap.as_ref().map(|swap| swap.data.as_slice()).unwrap_or_default();
         let digest = read::digest(&question.location.swap_account, data);
@@ -103,17 +103,23 @@ async fn read<T: Transport>(caller: Caller<'_, T>, location: &SwapLocation) -> R
         Call::new("getSlot", json!([{"commitment": CONFIRMED}])),
         history::signatures(location.swap_account),
     ];
-    let parse = |results: &[Node<'_, '_>]| {
-        let accounts = Accounts::read(nth(results, 0)?, keys.len())?;
-        Ok(Reading {
-            clock: accounts.clock()?,
-            newest: nth(results, 1)?.integer()?,
-            swap: accounts.get(1).cloned(),
-            vault: accounts.get(2).cloned(),
-            signatures: Signatures::read(nth(results, 2)?)?,
+    caller
+        .rpc_each(&calls, |outcomes| {
+            let Ok([accounts, newest, signatures]) = <[_; 3]>::try_from(outcomes) else {
+                return Err(caller.malformed(Refusal::new(Code::MissingField, "/result")));
+            };
+            let (accounts, newest) = (accounts?, newest?);
+            let malformed = |refusal| caller.malformed(refusal);
+            let accounts = Accounts::read(&accounts, keys.len()).map_err(malformed)?;
+            Ok(Reading {
+                clock: accounts.clock().map_err(malformed)?,
+                newest: newest.integer().map_err(malformed)?,
+                swap: accounts.get(1).cloned(),
+                vault: accounts.get(2).cloned(),
+                signatures: signatures.and_then(|node| Signatures::read(&node).map_err(malformed)),
+            })
         })
-    };
-    caller.rpc(&calls, parse).await
+        .await?
 }
 
 type State = (HtlcState, Option<u64>);
@@ -144,7 +150,7 @@ async fn open<T: Transport>(
     let (timelock, mint) = match stored.timelock {
         Some(timelock) => (timelock, stored.mint),
         // The client generation stores neither.
-        None => match initiated(caller, location, &stored, &reading.signatures).await? {
+        None => match initiated(caller, location, &stored, &reading.signatures.clone()?).await? {
             Some(initiated) => initiated,
             None => return Ok(unclear("no transaction shows how the swap was initiated")),
         },

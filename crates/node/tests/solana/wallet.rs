@@ -594,6 +594,16 @@ async fn a_program_is_described_for_pinning() {
     assert_ne!(one.code_hash, other.code_hash);
     assert_eq!(described(vec![3, 0, 0, 0]).await.unwrap_err().code(), "node_disagree");
 
+    // What is kept beside the registry.
+    let mut chain = Chain::funded(&destination);
+    chain.accounts.insert(htlc.program, Account { lamports: RENT, owner: loader, data: [&[2, 0, 0, 0], code.as_ref()].concat() });
+    let data = [&[3, 0, 0, 0], slot.as_slice(), &[1], authority.as_ref(), b"code"].concat();
+    chain.accounts.insert(code, Account { lamports: RENT, owner: loader, data });
+    let description = nodes(chain, 2, form).describe(case(form).registry.asset("solana_testnet:usdc").unwrap()).await.unwrap();
+    let facts: BTreeMap<_, _> = description.facts().collect();
+    assert_eq!((facts["deploy_slot"], facts["upgrade_authority"]), ("77", authority.to_string().as_str()));
+    assert_eq!(facts["code_hash"], hex::encode(one.code_hash.unwrap()));
+
     let none = nodes(Chain::empty(&destination), 1, form);
     let none = none.solana("solana_testnet").unwrap().describe_program(htlc.program, None).await.unwrap();
     assert_eq!((none.code_hash, none.generation), (None, None));
