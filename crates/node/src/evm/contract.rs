@@ -1,10 +1,10 @@
 //! What a contract says about itself, for pinning.
 
 use countersign::evm::address::from_account;
-use countersign::{Asset, EvmGeneration};
 use countersign::evm::alloy_primitives::{Address, B256, keccak256};
 use countersign::evm::message::DOMAIN_NAME;
 use countersign::evm::read::{self, Layout};
+use countersign::{Asset, EvmGeneration, Generation};
 use countersign_client::Transport;
 use serde_json::json;
 
@@ -55,13 +55,14 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
         let Some(contract) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
         let described = self.describe_contract(contract).await?;
-        let domain = described.domain.as_ref();
+        let (domain, generation) = (described.domain.as_ref(), described.generation(None).map(Generation::Evm));
         Ok(Description::default()
             .with("code_hash", described.code_hash)
             .with("version", described.version)
             .with("token", described.token)
             .with("domain_name", domain.map(|domain| &domain.name))
-            .with("domain_version", domain.map(|domain| &domain.version)))
+            .with("domain_version", domain.map(|domain| &domain.version))
+            .with_generation(generation))
     }
 
     /// Asks a contract what it is. The endpoints must agree.

@@ -21,8 +21,8 @@ use countersign::{Code, Refusal};
 use countersign_client::Transport;
 use serde_json::{Value, json};
 
-pub(crate) use kept::Kept;
 pub use contract::{ContractDescription, Domain};
+pub(crate) use kept::Kept;
 pub use preflight::Preflight;
 pub use send::Receipt;
 

@@ -1,7 +1,7 @@
 //! What a package says about itself, for pinning.
 
-use countersign::sui::sui_sdk_types::{Address, Digest, StructTag};
 use countersign::sui::address::from_account;
+use countersign::sui::sui_sdk_types::{Address, Digest, StructTag};
 use countersign::{Asset, Code, Refusal};
 use countersign_client::Transport;
 

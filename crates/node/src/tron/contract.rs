@@ -1,5 +1,6 @@
 //! What a contract says about itself, for pinning.
 
+use countersign::Asset;
 use countersign::json::Node;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, keccak256};
 use countersign::tron::{Address, read};
@@ -9,6 +10,7 @@ use serde_json::json;
 
 use super::call::{self, Call};
 use super::{NEWEST, TronChain, ask, bytes, written};
+use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::agree;
@@ -29,6 +31,12 @@ pub struct ContractDescription {
 }
 
 impl<'n, T: Transport> TronChain<'n, T> {
+    pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        let Some(contract) = asset.htlc.as_ref().and_then(Address::from_account) else { return Ok(Description::default()) };
+        let described = self.describe_contract(contract).await?;
+        Ok(Description::default().with("code_hash", described.code_hash).with("version", described.version).with("token", described.token))
+    }
+
     /// Asks a contract what it is. The endpoints must agree.
     ///
     /// # Errors

@@ -14,8 +14,8 @@
 )]
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{LazyLock, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use countersign::evm::alloy_primitives::{Address, B256, Bloom, U256, hex, keccak256};
