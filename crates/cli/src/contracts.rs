@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use countersign::{Registry, RequestedLeg};
-use countersign_client::driver::Chains as _;
 use countersign_client::Http;
+use countersign_client::driver::Chains as _;
 use countersign_node::{Contracts, Nodes};
 
 use crate::files::{self, Access};

@@ -55,14 +55,14 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
         let Some(contract) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
         let described = self.describe_contract(contract).await?;
-        let (domain, generation) = (described.domain.as_ref(), described.generation(None));
+        let (domain, generation) = (described.domain.as_ref(), described.generation(None).map(Generation::Evm));
         Ok(Description::default()
             .with("code_hash", described.code_hash)
             .with("version", described.version)
             .with("token", described.token)
             .with("domain_name", domain.map(|domain| &domain.name))
             .with("domain_version", domain.map(|domain| &domain.version))
-            .with_generation(generation.map(Generation::Evm)))
+            .with_generation(generation))
     }
 
     /// Asks a contract what it is. The endpoints must agree.

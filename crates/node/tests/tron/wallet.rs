@@ -400,6 +400,11 @@ async fn a_contract_is_described_by_what_it_is() {
     let described = describe(tron(WITHOUT_APPROVAL)).await;
     assert_eq!(described.code_hash, Some(countersign::tron::alloy_primitives::keccak256([0x60, 1])));
     assert_eq!((described.version, described.token), (None, Some(Address::from([0x77; 20]))));
+    // Beside the registry it is kept as text.
+    let nodes = nodes(tron(WITHOUT_APPROVAL), 1);
+    let kept = nodes.describe(registry().asset("tron:usdt").unwrap()).await.unwrap();
+    let names: Vec<_> = kept.facts().map(|(name, _)| name).collect();
+    assert_eq!((names, kept.generation()), (vec!["code_hash", "token"], None));
     let gone = describe(tron(NATIVE).lying(|_, path, _| (path == "/wallet/getcontractinfo").then(|| json!({})))).await;
     assert_eq!(gone.code_hash, None);
 }
