@@ -53,6 +53,7 @@ impl Description {
 
     /// Sets which generation the contract was recognised as.
     #[must_use]
+    #[allow(dead_code, reason = "a build can be without the families whose contracts have generations")]
     pub(crate) const fn with_generation(mut self, generation: Option<Generation>) -> Self {
         self.generation = generation;
         self
