@@ -1,7 +1,7 @@
 //! Swap ids: how each chain's HTLC names a swap.
 //!
 //! An id that recomputes proves only that an order record is coherent with itself; several formulas leave fields unbound
-//!. Every field is compared with the request all the same.
+//! (`docs/spec/swap_ids.md`). Every field is compared with the request all the same.
 
 use ruint::aliases::U256;
 use sha2::{Digest, Sha256};

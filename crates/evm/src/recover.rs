@@ -2,6 +2,8 @@
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < block number`.
+//!
+//! Specification: `docs/spec/evm.md#redeem-and-refund`.
 
 use std::fmt;
 

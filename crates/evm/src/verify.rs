@@ -1,4 +1,6 @@
 //! The only file that accepts or refuses: each rule on an EVM result.
+//!
+//! Specification: `docs/spec/evm.md#payload`.
 
 use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, Bytes, U256};

@@ -11,6 +11,8 @@
 //! | who is named beside the owner | | rent sponsor | sponsor | rent sponsor |
 //! | who gets the rent back | initiator | rent sponsor | sponsor | rent sponsor |
 //! | identity account in `initiate` | | | writable | read-only |
+//!
+//! Specification: `docs/spec/solana.md#functions`.
 
 mod initiate;
 

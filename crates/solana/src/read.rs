@@ -20,6 +20,8 @@
 //!
 //! An account is closed when its swap ends, and the same account can be made again. That there is none never proves that a swap
 //! was not funded: [`TransactionRecord`] tells how it ended.
+//!
+//! Specification: `docs/spec/solana.md#reading-an-order`.
 
 mod program;
 mod token;
@@ -58,7 +60,7 @@ impl std::error::Error for Unclear {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SwapLocation {
-    /// The program. Terms do not say which token program a mint is of, so the classic one stands for it: it is no seed of the
+    /// The program. Terms do not say which token program a mint is of, so the classic one is taken: it is not a seed of the
     /// addresses below.
     pub htlc: Htlc,
     /// The terms that decide the swap account.

@@ -6,6 +6,8 @@
 //! The SPL program and the audited native one give the rent back to the sponsor of the swap, whom no record names: the owner
 //! where the owner sent the transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]). The swap account
 //! names the sponsor: see [`crate::read`].
+//!
+//! Specification: `docs/spec/solana.md#redeem-and-refund`.
 
 use std::fmt;
 

@@ -1,5 +1,7 @@
 //! The rules on a Solana result, called in the order in which they are checked. [`signers`] has the rules on who signs and
 //! pays, [`instructions`] those on what the instructions do.
+//!
+//! Specification: `docs/spec/solana.md#payload`.
 
 mod instructions;
 mod signers;

@@ -1,4 +1,4 @@
-//! Answers that the live service gave, with their order records, and what it computed itself.
+//! Responses of the live service, with their order records, and what it computed itself.
 
 #![allow(
     clippy::arithmetic_side_effects,

@@ -159,7 +159,7 @@ fn every_argument_of_the_audited_form_is_an_order_term() {
 }
 
 #[test]
-fn the_twins_of_the_audited_form_agree() {
+fn the_payloads_of_the_audited_form_agree() {
     for id in ["solana-audited-native-gasless", "solana-audited-token-legacy"] {
         let case = fixture::<Solana>(id);
         let data = data_of(&case, GASLESS);

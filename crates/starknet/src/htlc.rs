@@ -1,6 +1,8 @@
 //! The functions of the swap contract and the token's `approve`: selectors, arguments, strict decoding.
 //!
 //! A selector is the Keccak-256 hash of the function's name, cut to 250 bits; the tests recompute each.
+//!
+//! Specification: `docs/spec/starknet.md#functions`.
 
 use countersign_core::json::{At, Node};
 use countersign_core::{ByteCoverage, Code, Refusal, SecretHash, StarknetGeneration, Topic, U256};

@@ -18,6 +18,8 @@
 //! An order does not say how it ended, nor which secret hash locks it; the events do. The id of an event is its second key.
 //!
 //! Storage addresses: <https://docs.starknet.io/architecture/smart-contracts/contract-storage/>
+//!
+//! Specification: `docs/spec/starknet.md#reading-an-order`.
 
 mod class;
 

@@ -3,6 +3,8 @@
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller must
 //! check on chain whether a refund is due: `initiated at + timelock < block number`.
+//!
+//! Specification: `docs/spec/starknet.md#redeem-and-refund`.
 
 use std::fmt;
 

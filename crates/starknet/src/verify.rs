@@ -1,4 +1,6 @@
 //! The only file that accepts or refuses: each rule on a Starknet result.
+//!
+//! Specification: `docs/spec/starknet.md#payload`.
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;

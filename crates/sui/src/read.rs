@@ -23,6 +23,8 @@
 //! Everything else is [`Unclear`]: another type, another length, a value that the contract never stores.
 //!
 //! Source: `sui/sources/main.move` of the contract's public audit, commit 229a6d6a; `sui-framework`, `dynamic_field.move`.
+//!
+//! Specification: `docs/spec/sui.md#reading-an-order`.
 
 use std::fmt;
 

@@ -24,7 +24,7 @@ pub enum ApprovalPolicy {
     RefuseInexact,
 }
 
-/// Limits of what a wallet signs. [`Policy::default`] is the batch contract's.
+/// Limits of what a wallet signs. [`Policy::default`] has the values of `docs/spec/batch.md#policy-file`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {

@@ -2,6 +2,8 @@
 //!
 //! An endpoint is asked for its chain id before anything else. Reads of an order are made at the hash of one block, so that all
 //! parts of an answer belong together, and take three requests.
+//!
+//! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod block;
 mod contract;

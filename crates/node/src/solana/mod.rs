@@ -3,6 +3,8 @@
 //! An endpoint is asked for the hash of its genesis block before anything else. A swap is read at the newest finalized slot: its
 //! account, the vault and the clock come in one answer of one bank, so that they belong together. Timelocks are counted in slots,
 //! up to the newest confirmed one.
+//!
+//! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod account;
 mod history;

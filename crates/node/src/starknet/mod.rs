@@ -4,6 +4,8 @@
 //! hash of one block, so that all parts of an answer belong together, and take three requests.
 //!
 //! Specification: <https://github.com/starkware-libs/starknet-specs/tree/v0.9.0/api>
+//!
+//! Specification: `docs/spec/starknet.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod block;
 mod contract;

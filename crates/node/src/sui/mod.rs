@@ -3,6 +3,8 @@
 //! Every full node serves gRPC-web under the same address as gRPC itself. An endpoint is asked for the digest of its genesis
 //! checkpoint before anything else. A reading of an order takes three requests: the objects that may hold it, with the pinned
 //! package; the transaction that last changed the order; and the newest checkpoint, whose time is the clock.
+//!
+//! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod grpc;
 mod htlc;

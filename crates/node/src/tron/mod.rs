@@ -7,6 +7,8 @@
 //! contract: what was read is the state of a block between the two. Of both, the one counts that leaves less time and less depth.
 //!
 //! Nothing that a node builds is signed, and no method is called that takes a private key.
+//!
+//! Specification: `docs/spec/tron.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod block;
 mod call;

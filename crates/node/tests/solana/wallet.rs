@@ -503,7 +503,7 @@ async fn rejected_and_unknown_are_told_apart() {
     let refuses = |code: i64| empty().lying(move |_, method, _| (method == "sendTransaction").then(|| error(code)));
     assert_eq!(send(refuses(-32_003), 2, &transaction).await.unwrap_err().code(), "transaction_rejected");
     assert_eq!(send(refuses(-32_005), 2, &transaction).await.unwrap_err().code(), "node_error");
-    // One that is on chain already is no refusal, whatever the node calls it.
+    // A node that complains about a transaction that is on chain already does not refuse it.
     let known = empty().lying(move |_, method, _| match method {
         "sendTransaction" => Some(error(-32_002)),
         "getSignatureStatuses" => Some(landed(Value::Null)),

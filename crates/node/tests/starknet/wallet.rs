@@ -316,7 +316,7 @@ async fn a_refusal_is_told_from_a_failure() {
     let mut chain_ = failing(52);
     chain_.statuses.insert(kept.id.clone(), json!({"finality_status": "REJECTED"}));
     assert!(nodes(chain_, 1).broadcast(&kept).await.is_err());
-    // Another hash than the transaction's is no acceptance.
+    // A node that answers with another hash has not accepted the transaction.
     let lying = chain().lying(|_, method, _| (method == "starknet_addInvokeTransaction").then(|| json!({"transaction_hash": "0x1"})));
     assert_eq!(nodes(lying, 1).starknet("starknet").unwrap().broadcast(&kept).await.unwrap_err().code(), "node_malformed");
     // An endpoint that failed may have passed it on.

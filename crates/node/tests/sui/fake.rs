@@ -211,7 +211,7 @@ impl Ledger {
         ledger
     }
 
-    /// Answers a call with a message, or with an error.
+    /// Returns the response to a call: a message, or an error.
     fn answer(&self, method: &str, request: &[u8]) -> Result<Message, (u32, String)> {
         let empty = Message::default();
         let own = |(code, words): (u32, &str)| (code, words.to_owned());
