@@ -6,6 +6,7 @@
 //! | felts of `initiate` | 12 | 12 | 12 | 6 |
 //! | version of the domain | `1` | `1` | `1` | `2` |
 //! | `verifyingContract` in `Initiate` | no | no | yes | yes |
+//! | functions with destination data | no | not known | yes | yes |
 //! | felts of `redeem` | 10 | not known | 10 | 9 |
 //! | `instantRefund` names its contract | no | not known | yes | not known |
 //! | an order is read from | storage | not known | `get_order` | `get_order` |
@@ -41,6 +42,11 @@ pub(crate) const fn word_size(generation: Generation) -> usize {
 
 /// Returns whether the gasless message names its contract.
 pub(crate) const fn names_contract(generation: Generation) -> bool {
+    matches!(generation, Generation::November2025 | Generation::Client313)
+}
+
+/// Returns whether the contract takes destination data, which it only logs.
+pub(crate) const fn takes_destination_data(generation: Generation) -> bool {
     matches!(generation, Generation::November2025 | Generation::Client313)
 }
 

@@ -29,6 +29,8 @@ selectors! {
     APPROVE = "approve", "0x219209e083275171774dab1df80982e9df2096516f06319c5c6d71ae0a8480c";
     /// `initiate_with_destination_data(redeemer, timelock, amount, secret_hash, destination_data)`
     INITIATE_WITH_DESTINATION_DATA = "initiate_with_destination_data", "0x17b05a3e4676a9b5e9a2ebc97868bf0b2e3bae5d56e87b6aece1829f95af6a1";
+    /// `initiate_on_behalf_with_destination_data(initiator, redeemer, timelock, amount, secret_hash, destination_data)`
+    INITIATE_ON_BEHALF_WITH_DESTINATION_DATA = "initiate_on_behalf_with_destination_data", "0x38be2e69dffbff70d906cec52796399d1b9309076c4d7ae7dc29ca350a2a5cf";
     /// `redeem(order_id, secret)`
     REDEEM = "redeem", "0x2ef0a97332ad048ac544d8dfacdd43e128b9816d599fdd0310960904fa18609";
     /// `refund(order_id)`
@@ -88,6 +90,9 @@ pub struct Initiate {
     pub secret_hash: SecretHash,
 }
 
+/// Most felts of destination data: 1 KiB, of which a felt holds 31 bytes.
+pub const MAX_DESTINATION_DATA: usize = 1024_usize.div_ceil(31);
+
 /// How many felts the arguments of `initiate` are before the secret hash.
 const BEFORE_HASH: usize = 4;
 
@@ -129,6 +134,18 @@ impl Initiate {
         if self.initiator.is_some() { INITIATE_ON_BEHALF } else { INITIATE }
     }
 
+    /// Returns selector and arguments of the function that takes destination data as well, if there is any: an array of felts after the
+    /// other arguments.
+    pub(crate) fn call_with(&self, destination_data: Option<&[Felt]>) -> (Felt, Vec<Felt>) {
+        let Some(data) = destination_data else { return (self.selector(), self.encode()) };
+        let on_behalf = self.initiator.is_some();
+        let selector = if on_behalf { INITIATE_ON_BEHALF_WITH_DESTINATION_DATA } else { INITIATE_WITH_DESTINATION_DATA };
+        let mut felts = self.encode();
+        felts.push(Felt::from(data.len()));
+        felts.extend(data);
+        (selector, felts)
+    }
+
     /// Returns the arguments as felts.
     #[must_use]
     pub fn encode(&self) -> Vec<Felt> {
@@ -146,7 +163,7 @@ impl Initiate {
     }
 
     /// Returns what each argument of the call at `at` says.
-    pub(crate) fn coverage(&self, at: &str) -> Vec<ByteCoverage> {
+    pub(crate) fn coverage(&self, at: &str, destination_data: Option<&[Felt]>) -> Vec<ByteCoverage> {
         let mut arguments = Vec::new();
         if self.initiator.is_some() {
             arguments.push((Topic::Owner, "initiator"));
@@ -158,6 +175,10 @@ impl Initiate {
             (Topic::Send, "high half of the amount"),
         ]);
         arguments.extend(vec![(Topic::SecretHash, "word of the secret hash"); generation::hash_words(self.generation)]);
+        if let Some(data) = destination_data {
+            arguments.push((Topic::DestinationData, "length of the destination data"));
+            arguments.extend(vec![(Topic::DestinationData, "destination data"); data.len()]);
+        }
         coverage(at, (Topic::Contract, "contract"), (Topic::Contract, "selector of the initiate function"), arguments)
     }
 }
@@ -254,6 +275,37 @@ impl<'n, 'v> Arguments<'n, 'v> {
             }
         }
         Self::read(node, expected)
+    }
+
+    /// Reads the felts of a function with destination data, and takes the data off their end.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::DestinationDataTooLong`], or as [`Arguments::of_initiate`].
+    pub(crate) fn with_data(node: &'n Node<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<(Self, Vec<Felt>), Refusal> {
+        let mut arguments = Self { at: node.at(), nodes: node.array()?.collect() };
+        let count = argument_count(generation, on_behalf);
+        let has_form = |other| {
+            let mut rest = arguments.nodes.iter().skip(argument_count(other, on_behalf));
+            let length = rest.next().and_then(|length| felt::read_u128(*length).ok()).and_then(|length| usize::try_from(length).ok());
+            generation::takes_destination_data(other) && length == Some(rest.len())
+        };
+        if !has_form(generation)
+            && let Some(refusal) = generation::mismatch(generation, has_form, |code| node.at().refuse(code))
+        {
+            return Err(refusal);
+        }
+        let mut rest = arguments.nodes.split_off(count.min(arguments.nodes.len())).into_iter();
+        let length = rest.next().ok_or_else(|| arguments.wrong_length(count.saturating_add(1)))?;
+        if rest.len() > MAX_DESTINATION_DATA {
+            let refusal = length.at().refuse(Code::DestinationDataTooLong).with_expected(format!("at most {MAX_DESTINATION_DATA} felts"));
+            return Err(refusal.with_actual(format!("{} felts", rest.len())));
+        }
+        if felt::read(length)? != Felt::from(rest.len()) {
+            return Err(length.refuse(Code::CalldataLength).with_expected(format!("{:#x}, the number of felts that follow", rest.len())));
+        }
+        let data = rest.map(|felt| felt::read(felt)).collect::<Result<_, _>>()?;
+        Ok((arguments, data))
     }
 
     fn wrong_length(&self, count: usize) -> Refusal {

@@ -12,7 +12,10 @@ use countersign_core::{
 use starknet_types_core::felt::Felt;
 
 use crate::funding::FundingPath;
-use crate::htlc::{self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate};
+use crate::htlc::{
+    self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, INITIATE_ON_BEHALF_WITH_DESTINATION_DATA,
+    INITIATE_WITH_DESTINATION_DATA, Initiate,
+};
 use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
@@ -35,6 +38,8 @@ pub struct Deposit {
     pub initiate: Call,
     /// What the call says.
     pub terms: Initiate,
+    /// What goes on to the destination; `None` for the functions without it. The contract logs it and does nothing else with it.
+    pub destination_data: Option<Vec<Felt>>,
     /// The gasless message, `None` where the order offers none.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
@@ -94,7 +99,7 @@ impl family::Deposit for Deposit {
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
         let pins = Pins::from_order(order)?;
         let payloads = CallPayloads::read(&order.result.object()?, true)?;
-        let (call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
+        let (call, destination_data, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
         let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call)?;
         let terms = SwapTerms {
@@ -103,12 +108,14 @@ impl family::Deposit for Deposit {
             timelock,
             secret_hash: call.secret_hash,
         };
+        let (selector, calldata) = call.call_with(destination_data.as_deref());
         let deposit = Self {
             chain_id: pins.chain_id,
             sender: pins.sender,
             approval,
-            initiate: Call::new(pins.htlc, call.selector(), call.encode()),
+            initiate: Call::new(pins.htlc, selector, calldata),
             terms: call,
+            destination_data,
             typed_data,
             initiate_key: payloads.initiate_key,
         };
@@ -196,8 +203,8 @@ impl Pins {
     }
 }
 
-/// Checks contract and function of a call.
-fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selector: (Felt, &str)) -> Result<(), Refusal> {
+/// Checks contract and function of a call, and returns the function's selector.
+fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Result<Felt, Refusal> {
     let members = node.object()?;
     members.only(&CALL_KEYS)?;
     let contract = members.need("to")?;
@@ -206,22 +213,39 @@ fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selector: (Felt, &str)) -
     }
     let function = members.need("selector")?;
     let actual = felt::read(function)?;
-    if actual != selector.0 {
+    if !selectors.contains(&actual) {
         let refusal = function.at().refuse(Code::UnexpectedSelector);
-        return Err(refusal.with_expected(format!("{:#x} {}", selector.0, selector.1)).with_actual(htlc::describe_selector(actual)));
+        let expected: Vec<_> = selectors.iter().copied().map(htlc::describe_selector).collect();
+        return Err(refusal.with_expected(expected.join(" or ")).with_actual(htlc::describe_selector(actual)));
     }
-    Ok(())
+    Ok(actual)
 }
 
-fn check_initiate(order: &OrderContext<'_>, pins: &Pins, node: Node<'_, '_>, warnings: &mut Warnings) -> Result<(Initiate, u64), Refusal> {
-    let selector = if pins.on_behalf { (INITIATE_ON_BEHALF, "initiate_on_behalf") } else { (INITIATE, "initiate") };
-    check_target(&node, (pins.htlc, Code::UnknownContract), selector)?;
+/// Returns the terms, the destination data, and the timelock in blocks.
+fn check_initiate(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: Node<'_, '_>,
+    warnings: &mut Warnings,
+) -> Result<(Initiate, Option<Vec<Felt>>, u64), Refusal> {
+    let (plain, with_data) = match pins.on_behalf {
+        true => (INITIATE_ON_BEHALF, INITIATE_ON_BEHALF_WITH_DESTINATION_DATA),
+        false => (INITIATE, INITIATE_WITH_DESTINATION_DATA),
+    };
+    let selectors = [plain, with_data];
+    let selectors = if generation::takes_destination_data(pins.generation) { &selectors[..] } else { &selectors[..1] };
+    let selector = check_target(&node, (pins.htlc, Code::UnknownContract), selectors)?;
     let members = node.object()?;
     let calldata = members.need("calldata")?;
-    let arguments = Arguments::of_initiate(&calldata, pins.generation, pins.on_behalf)?;
+    let (arguments, destination_data) = if selector == with_data {
+        let (arguments, data) = Arguments::with_data(&calldata, pins.generation, pins.on_behalf)?;
+        (arguments, Some(data))
+    } else {
+        (Arguments::of_initiate(&calldata, pins.generation, pins.on_behalf)?, None)
+    };
     let terms = Initiate::decode(&arguments, pins.generation, pins.on_behalf)?;
     let timelock = check_terms(order, &terms, &arguments, warnings)?;
-    Ok((terms, timelock))
+    Ok((terms, destination_data, timelock))
 }
 
 /// Checks each argument against the request, the registry or the policy, at its own felt, and returns the timelock in blocks.
@@ -255,7 +279,7 @@ fn check_approval(
 ) -> Result<Option<Approval>, Refusal> {
     let Some(node) = node else { return Ok(None) };
     let Some(token) = pins.token else { return Err(node.at().refuse(Code::UnexpectedApproval)) };
-    check_target(&node, (token, Code::UnknownToken), (APPROVE, "approve"))?;
+    check_target(&node, (token, Code::UnknownToken), &[APPROVE])?;
     let members = node.object()?;
     let calldata = members.need("calldata")?;
     let arguments = Arguments::read(&calldata, Approve::ARGUMENTS)?;

@@ -19,7 +19,7 @@ use countersign_testkit::{Case, attach, fixture, outcome, verified, wallet};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-const EVERY_KIND: [&str; 10] = [
+const EVERY_KIND: [&str; 12] = [
     "starknet-approval-unlimited",
     "starknet-older-shape",
     "starknet-delegate",
@@ -30,6 +30,8 @@ const EVERY_KIND: [&str; 10] = [
     "starknet-2025-11",
     "starknet-client-3-1-3",
     "starknet-client-3-1-3-delegate",
+    "starknet-2025-11-destination-data",
+    "starknet-client-3-1-3-destination-data",
 ];
 
 #[test]
