@@ -34,10 +34,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
         let Some(contract) = asset.htlc.as_ref().and_then(Address::from_account) else { return Ok(Description::default()) };
         let described = self.describe_contract(contract).await?;
-        Ok(Description::default()
-            .with("code_hash", described.code_hash)
-            .with("version", described.version)
-            .with("token", described.token))
+        Ok(Description::default().with("code_hash", described.code_hash).with("version", described.version).with("token", described.token))
     }
 
     /// Asks a contract what it is. The endpoints must agree.
