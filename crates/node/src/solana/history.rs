@@ -69,6 +69,12 @@ impl Signatures {
         if there.is_empty() { self.newest() } else { there }
     }
 
+    /// Returns the oldest transactions beyond the newest ones.
+    pub(super) fn oldest(&self) -> Vec<Signature> {
+        let older = self.successful.get(MAX_READ..).unwrap_or_default();
+        older.iter().rev().take(MAX_READ).cloned().collect()
+    }
+
     /// Returns the newest transactions.
     pub(super) fn newest(&self) -> Vec<Signature> {
         self.successful.iter().take(MAX_READ).cloned().collect()

@@ -231,7 +231,18 @@ async fn closed<T: Transport>(caller: Caller<'_, T>, question: &Question<'_>, si
         return Ok((state, Some(signature.slot)));
     }
     if signatures.is_cut || signatures.successful.len() > MAX_READ {
-        return Ok(unclear("the swap has ended, or many transactions name its account, and none of the newest says how"));
+        // Anybody can name the account, and bury how the swap ended. A redemption among the oldest transactions made the secret public,
+        // whatever followed. A refund there may be that of an earlier swap at the same account.
+        let seen = history::read(caller, signatures.oldest(), &question.location).await?;
+        let redeemed =
+            |step: &SwapStep| matches!(step, SwapStep::Redeemed { secret } if SecretHash::of(secret) == question.terms.secret_hash);
+        for Seen { signature, steps } in seen {
+            if let Some(SwapStep::Redeemed { secret }) = steps.unwrap_or_default().into_iter().find(redeemed) {
+                let state = HtlcState::Redeemed { secret: Some(secret), transaction: Some(signature.text) };
+                return Ok((state, Some(signature.slot)));
+            }
+        }
+        return Ok(unclear("many transactions name the swap account, and none of those that were read says how the swap ended"));
     }
     // Somebody named the account, but no transaction ever funded a swap there.
     Ok((HtlcState::Absent, None))

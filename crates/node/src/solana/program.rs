@@ -1,11 +1,11 @@
 //! What a program says about itself, for pinning.
 
-use countersign::Asset;
 use countersign::json::Node;
 use countersign::solana::Address;
 use countersign::solana::address::from_account;
 use countersign::solana::htlc::SolanaGeneration;
 use countersign::solana::read;
+use countersign::{Asset, Generation};
 use countersign_client::Transport;
 
 use super::account::{self, Account, Accounts};
@@ -36,7 +36,8 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         Ok(Description::default()
             .with("code_hash", program.code_hash.map(hex::encode))
             .with("deploy_slot", program.deploy_slot)
-            .with("upgrade_authority", program.upgrade_authority))
+            .with("upgrade_authority", program.upgrade_authority)
+            .with_generation(program.generation.map(Generation::Solana)))
     }
 
     /// Asks what a program is. Nothing in a program itself names its generation: the account of an open swap does, if there is one.

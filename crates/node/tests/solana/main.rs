@@ -246,6 +246,11 @@ async fn a_redemption_shows_the_secret() {
         revived.mined.extend((50..60).map(|slot| dust(INITIATED + slot, address)));
         assert!(matches!(state(revived, form).await, HtlcState::Redeemed { .. }), "{form}");
 
+        // Nor do many of them.
+        let mut buried = Chain::ended(&terms.destination, &redeem);
+        buried.mined.extend((50..90).map(|slot| dust(INITIATED + slot, address)));
+        assert!(matches!(state(buried, form).await, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}");
+
         let wrong = htlc.redeem(&swap, Address::from(SPONSOR), &[1; 32]).unwrap();
         let error = read_with(Chain::ended(&terms.destination, &wrong), 1, form, &terms).await.unwrap_err();
         assert!(matches!(error, NodeError::Malformed { .. }), "{form}: {error}");
