@@ -13,6 +13,7 @@
 )]
 
 mod fake;
+mod send;
 mod wallet;
 
 use countersign::solana::Address;
