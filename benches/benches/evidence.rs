@@ -65,9 +65,7 @@ struct Node {
 
 impl Node {
     fn result(&self, call: &Value) -> Value {
-        let block = |number: u64| {
-            json_value!({"number": format!("{number:#x}"), "hash": format!("{number:#066x}"), "timestamp": format!("{NOW:#x}")})
-        };
+        let block = |number: u64| json_value!({"number": format!("{number:#x}"), "hash": format!("{number:#066x}"), "timestamp": format!("{NOW:#x}")});
         match call["method"].as_str().expect("a method") {
             "eth_chainId" => json_value!("0x1"),
             "eth_getBlockByNumber" => match call["params"][0].as_str().expect("a tag") {

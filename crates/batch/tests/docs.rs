@@ -119,13 +119,15 @@ fn every_citation_of_the_specification_resolves() {
     each_file(&root(), &mut |path, text| {
         for citation in text.split("docs/spec/").skip(1) {
             let end = citation.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_-.#".contains(letter))).unwrap_or(citation.len());
-            let (file, anchor) = citation[..end].trim_end_matches('.').split_once('#').unwrap_or((citation[..end].trim_end_matches('.'), ""));
+            let (file, anchor) =
+                citation[..end].trim_end_matches('.').split_once('#').unwrap_or((citation[..end].trim_end_matches('.'), ""));
             if !file.ends_with(".md") {
                 continue;
             }
             cited += 1;
             let headings = fs::read_to_string(root().join("docs/spec").join(file)).unwrap_or_default();
-            let mut anchors = headings.lines().filter_map(|line| line.strip_prefix('#')).map(|line| slug(line.trim_start_matches('#').trim()));
+            let mut anchors =
+                headings.lines().filter_map(|line| line.strip_prefix('#')).map(|line| slug(line.trim_start_matches('#').trim()));
             if headings.is_empty() || !(anchor.is_empty() || anchors.any(|known| known == anchor)) {
                 dead.push(format!("{}: docs/spec/{file}#{anchor}", path.display()));
             }

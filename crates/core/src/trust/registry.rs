@@ -102,7 +102,8 @@ impl Registry {
     pub fn with_generation(mut self, asset: &str, generation: Option<Generation>) -> Self {
         let Some(pinned) = self.assets.get(asset) else { return self };
         let mut changed = pinned.as_ref().clone();
-        let is_of_family = generation.is_none_or(|generation| Generation::parse(changed.chain.family(), generation.name()) == Some(generation));
+        let is_of_family =
+            generation.is_none_or(|generation| Generation::parse(changed.chain.family(), generation.name()) == Some(generation));
         let Some(htlc) = changed.record.htlc.as_mut().filter(|_| is_of_family) else { return self };
         htlc.generation = generation.map(|generation| generation.name().to_owned());
         (changed.generation, changed.domain, changed.program_addresses) = (generation, OnceLock::new(), OnceLock::new());
