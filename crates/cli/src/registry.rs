@@ -23,7 +23,7 @@ pub(crate) enum Command {
     },
     /// Pins what the service lists, and shows what would change before an older pin is replaced.
     #[command(after_help = PIN_EXAMPLES)]
-    Pin(PinArgs),
+    Pin(Box<PinArgs>),
     /// Shows what differs between two registries. The exit code is 1 if anything does.
     Diff {
         /// What is pinned.
