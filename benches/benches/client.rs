@@ -48,7 +48,7 @@ impl Transport for Memory {
             // The record of whatever order is asked for.
             _ => self.record.replace(&self.id, path.rsplit('/').next().unwrap_or_default()).into_bytes(),
         };
-        Ok(Response { status: 200, retry_after: None, body })
+        Ok(Response::new(200, body))
     }
 
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> {

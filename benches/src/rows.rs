@@ -22,7 +22,7 @@ pub const ADDRESS: &str = "address recomputed and compared";
 pub const TWEAK: &str = "k256 tweak";
 
 /// Every group, with the row that its ratios refer to.
-pub const GROUPS: [(&str, &str); 8] = [
+pub const GROUPS: [(&str, &str); 9] = [
     ("evm", K256),
     ("tron", K256),
     ("starknet", STARK),
@@ -31,4 +31,5 @@ pub const GROUPS: [(&str, &str); 8] = [
     ("sui", ED25519),
     ("bitcoin", TWEAK),
     ("client", "order record"),
+    ("evidence", "judged"),
 ];

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use countersign::Family;
 use serde_json::Value;
 
-/// Signatures and transactions as text, by their JSON pointer in the artefacts of the batch contract.
+/// Signatures and transactions as text, by their JSON pointer in the artefacts (`docs/spec/batch.md#artefacts`).
 pub type Artefacts = BTreeMap<String, String>;
 
 /// One way to get from a response to signatures.

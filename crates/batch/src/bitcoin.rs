@@ -34,7 +34,7 @@ impl JsonFamily for Bitcoin {
         }
         context.selection = if choice(&members, "selection", &["all", "lowest_fee"])? == 0 { Selection::All } else { Selection::LowestFee };
         context.ordering = read_ordering(&members)?;
-        // The contract fixes every byte of a payment with all coins.
+        // The contract fixes every byte of a payment with all coins (docs/spec/batch.md#bitcoin-fee-and-change).
         if context.selection == Selection::All {
             context.change_rule = ChangeRule::BatchContract;
         }

@@ -57,7 +57,7 @@ pub fn attach(order: &mut Unsigned, signatures: Node<'_, '_>) -> Result<(), Refu
     each_family!(order, Unsigned => |order| attach_json(order, signatures), identity)
 }
 
-/// The artefacts of an order with the signatures so far, serialized as the contract defines them.
+/// The artefacts of an order with the signatures so far, serialized by `docs/spec/batch.md#artefacts`.
 #[derive(Debug, Clone, Copy)]
 pub struct Artefacts<'a>(pub &'a Unsigned);
 

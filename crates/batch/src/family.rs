@@ -112,7 +112,7 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: N
     Ok(())
 }
 
-/// The artefacts of one family's order with the signatures so far, serialized as the contract defines them.
+/// The artefacts of one family's order with the signatures so far, serialized by `docs/spec/batch.md#artefacts`.
 pub struct JsonArtefacts<'a, F: JsonFamily>(pub &'a UnsignedOf<F>);
 
 impl<F: JsonFamily> std::fmt::Debug for JsonArtefacts<'_, F> {

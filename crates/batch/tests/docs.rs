@@ -87,3 +87,74 @@ fn has_case(fixtures: &str, pattern: &str) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || pattern.ends_with('*'))
     })
 }
+
+/// Phrases of the private dialect that this project once had, with what to write instead.
+const PHRASES: [(&str, &str); 8] = [
+    ("thousandths of a second", "milliseconds"),
+    ("answers what", "returns"),
+    ("stands twice", "duplicate"),
+    (" twins", "payloads"),
+    ("way out", "recovery"),
+    ("wrong use", "usage error"),
+    ("is no number", "not a number"),
+    ("are no hex", "invalid hex"),
+];
+
+#[test]
+fn the_private_dialect_stays_out() {
+    let mut found = Vec::new();
+    each_file(&root(), &mut |path, text| {
+        // Labels that fixtures are derived from stay as they are.
+        let own = path.ends_with("crates/batch/tests/docs.rs") || path.extension().is_some_and(|extension| extension == "mjs");
+        for (phrase, instead) in PHRASES.iter().filter(|(phrase, _)| !own && text.contains(phrase)) {
+            found.push(format!("{}: \"{phrase}\", write \"{instead}\"", path.display()));
+        }
+    });
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn every_citation_of_the_specification_resolves() {
+    let (mut cited, mut dead) = (0, Vec::new());
+    each_file(&root(), &mut |path, text| {
+        for citation in text.split("docs/spec/").skip(1) {
+            let end = citation.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_-.#".contains(letter))).unwrap_or(citation.len());
+            let (file, anchor) =
+                citation[..end].trim_end_matches('.').split_once('#').unwrap_or((citation[..end].trim_end_matches('.'), ""));
+            if !file.ends_with(".md") {
+                continue;
+            }
+            cited += 1;
+            let headings = fs::read_to_string(root().join("docs/spec").join(file)).unwrap_or_default();
+            let mut anchors =
+                headings.lines().filter_map(|line| line.strip_prefix('#')).map(|line| slug(line.trim_start_matches('#').trim()));
+            if headings.is_empty() || !(anchor.is_empty() || anchors.any(|known| known == anchor)) {
+                dead.push(format!("{}: docs/spec/{file}#{anchor}", path.display()));
+            }
+        }
+    });
+    assert!(dead.is_empty(), "{dead:#?}");
+    assert!(cited > 40, "{cited}");
+}
+
+/// Returns the anchor that renderers give a heading.
+fn slug(heading: &str) -> String {
+    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// Visits every source and document of the project, but not what tools have put there.
+fn each_file(folder: &Path, visit: &mut impl FnMut(&Path, &str)) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            let is_made = matches!(name.as_str(), "target" | "node_modules" | "corpus" | "artifacts") || name.starts_with('.');
+            if !is_made {
+                each_file(&path, visit);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md" || extension == "mjs") {
+            visit(&path, &fs::read_to_string(&path).unwrap());
+        }
+    }
+}

@@ -226,6 +226,8 @@ fn refusals_can_be_shown() {
 const ELSEWHERE: &[(Code, &str)] = &[
     (Code::JsonNotUtf8, "a JSON file of cases cannot hold it: refuses_bytes_that_are_not_utf_8"),
     (Code::JsonTooLarge, "16 MiB do not belong into a file of cases: refuses_a_line_above_16_mib"),
+    (Code::UnknownGeneration, "makes the whole registry unreadable: crates/evm/tests/generations.rs"),
+    (Code::CallFormUnknown, "recovery: crates/starknet/tests/generations.rs"),
     (Code::UnsupportedFamily, "depends on which families are built: crates/countersign/tests/api.rs"),
     (Code::SignatureMalformed, "external signatures: crates/evm/tests/sign.rs"),
     (Code::SignatureHighS, "external signatures: crates/evm/tests/sign.rs"),

@@ -6,6 +6,8 @@
 //! What bytes cannot prove is that a block is of the chain with the most work. On Bitcoin a header must carry the work that it
 //! claims. Litecoin's blocks are named by double SHA-256 too, so a header and a Merkle proof are checked against the block's
 //! hash, but their work is measured by scrypt, which is not computed here.
+//!
+//! Specification: `docs/spec/bitcoin.md#reading-an-order`.
 
 use bitcoin::consensus::encode::{self, deserialize};
 use bitcoin::hashes::{Hash, sha256};

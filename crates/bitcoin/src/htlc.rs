@@ -2,6 +2,8 @@
 //!
 //! The tree is `[redeem, [refund, instant refund]]` under the pinned internal key, which has no known secret key. Script
 //! bytes, hashes and the tweak come from `countersign_chains::taproot`, which recomputes swap ids for every family.
+//!
+//! Specification: `docs/spec/bitcoin.md#functions`.
 
 use bitcoin::ScriptBuf;
 use bitcoin::taproot::{LeafVersion, TapLeafHash};

@@ -3,6 +3,8 @@
 //! Unlike on account chains the coins go where the transaction says, so each recovery names its destination, and only the
 //! holder of the key can take them. A refund is valid once the funding output has as many confirmations as the timelock has
 //! blocks (BIP-68). The caller must check that on chain.
+//!
+//! Specification: `docs/spec/bitcoin.md#redeem-and-refund`.
 
 mod funding;
 mod instant;

@@ -1,4 +1,6 @@
 //! The only file that accepts or refuses: each rule on a Bitcoin or Litecoin result.
+//!
+//! Specification: `docs/spec/bitcoin.md#payload`.
 
 use bitcoin::psbt::{Psbt, PsbtSighashType};
 use bitcoin::{ScriptBuf, TapSighashType, Transaction, XOnlyPublicKey};

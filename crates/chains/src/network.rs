@@ -269,7 +269,7 @@ pub fn is_test_network(name: &str, id: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word) || id.contains(word))
 }
 
-/// Nominal seconds per timelock unit, in thousandths: what a timelock means in time is only ever an approximation. An EVM
+/// Returns the nominal milliseconds per timelock unit: what a timelock means in time is only ever an approximation. An EVM
 /// chain without a nominal value of its own has the listed one, else two seconds.
 #[must_use]
 pub fn nominal_unit_millis(name: &str, network: &Network, listed: Option<u64>) -> u64 {

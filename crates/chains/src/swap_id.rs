@@ -1,7 +1,7 @@
 //! Swap ids: how each chain's HTLC names a swap.
 //!
 //! An id that recomputes proves only that an order record is coherent with itself; several formulas leave fields unbound
-//!. Every field is compared with the request all the same.
+//! (`docs/spec/swap_ids.md`). Every field is compared with the request all the same.
 
 use ruint::aliases::U256;
 use sha2::{Digest, Sha256};
@@ -75,26 +75,58 @@ pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8])
     hash.finalize().into()
 }
 
-/// Starknet: Poseidon over 14 felts, the chain id as a short string first.
+/// Which felts a Starknet swap id is the hash of: it differs between the generations of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StarknetFormula {
+    /// Chain, secret hash, initiator: the contract of February 2025.
+    Initiator,
+    /// Chain, initiator, redeemer, timelock, amount, secret hash: the contract of July 2025.
+    Terms,
+    /// Chain, secret hash, initiator, redeemer, timelock, amount, contract: the contract of November 2025.
+    TermsAndContract,
+}
+
+/// The chain that the source of February 2025 has as a constant, whatever chain it is deployed on.
+const STARKNET_CONSTANT: &str = "SN_SEPOLIA";
+
+/// Starknet: Poseidon over felts, the chain id as a short string first, the secret hash as eight words.
 ///
-/// `None` if the chain id is not a short string (1 to 31 ASCII characters).
+/// Returns every id that a contract can give the swap. There is more than one where the source names a chain of its own, which
+/// whoever deploys it may have corrected or not. There is none if the chain id is not a short string (1 to 31 ASCII characters).
 #[must_use]
-pub fn starknet(chain_id: &str, swap: &SwapIdInput<'_>) -> Option<[u8; 32]> {
-    if chain_id.is_empty() || chain_id.len() > 31 || !chain_id.is_ascii() {
-        return None;
+pub fn starknet(formula: StarknetFormula, chain_id: &str, swap: &SwapIdInput<'_>, htlc: &[u8]) -> Vec<[u8; 32]> {
+    let mut chains = vec![chain_id];
+    if formula == StarknetFormula::Initiator && chain_id != STARKNET_CONSTANT {
+        chains.push(STARKNET_CONSTANT);
     }
+    let is_short = |chain: &&str| (1..=31).contains(&chain.len()) && chain.is_ascii();
+    chains.into_iter().take_while(is_short).map(|chain| starknet_on(formula, chain, swap, htlc)).collect()
+}
+
+fn starknet_on(formula: StarknetFormula, chain_id: &str, swap: &SwapIdInput<'_>, htlc: &[u8]) -> [u8; 32] {
+    let felt = |bytes: &[u8]| Felt::from_bytes_be(&word(bytes));
     let limbs = swap.amount.to_be_bytes::<32>();
     let (high, low) = limbs.split_at(16);
-    let mut felts = vec![
-        Felt::from_bytes_be(&word(chain_id.as_bytes())),
-        Felt::from_bytes_be(&word(swap.initiator)),
-        Felt::from_bytes_be(&word(swap.redeemer)),
-        Felt::from(swap.timelock),
-        Felt::from_bytes_be(&word(low)),
-        Felt::from_bytes_be(&word(high)),
-    ];
-    felts.extend(swap.secret_hash.chunks(4).map(|chunk| Felt::from_bytes_be(&word(chunk))));
-    Some(Poseidon::hash_array(&felts).to_bytes_be())
+    let words = swap.secret_hash.chunks(4).map(felt);
+    let terms = [felt(swap.initiator), felt(swap.redeemer), Felt::from(swap.timelock), felt(low), felt(high)];
+    let mut felts = vec![felt(chain_id.as_bytes())];
+    match formula {
+        StarknetFormula::Initiator => {
+            felts.extend(words);
+            felts.push(felt(swap.initiator));
+        }
+        StarknetFormula::Terms => {
+            felts.extend(terms);
+            felts.extend(words);
+        }
+        StarknetFormula::TermsAndContract => {
+            felts.extend(words);
+            felts.extend(terms);
+            felts.push(felt(htlc));
+        }
+    }
+    Poseidon::hash_array(&felts).to_bytes_be()
 }
 
 /// Solana: SHA-256 of chain id, secret hash and initiator. Binds neither amount nor redeemer.
@@ -104,6 +136,15 @@ pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 3
     hash.update(word(&chain_id.to_be_bytes()));
     hash.update(secret_hash);
     hash.update(initiator);
+    hash.finalize().into()
+}
+
+/// The EVM contract's public source of June 2024: SHA-256 of secret hash and initiator. Binds no other term, not even the chain.
+#[must_use]
+pub fn evm_2024(secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(secret_hash);
+    hash.update(word(initiator));
     hash.finalize().into()
 }
 
@@ -122,8 +163,14 @@ pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
 /// network; elsewhere it is not known. `None` if the amount does not fit 64 bits.
 #[must_use]
 pub fn sui(swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {
+    sui_with_chain_word(0, swap, registry)
+}
+
+/// Sui, with a chain word of the caller's choice: the contract's publishers change it by hand before they deploy.
+#[must_use]
+pub fn sui_with_chain_word(chain_word: u8, swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {
     let mut hash = Sha256::new();
-    hash.update([0; 32]);
+    hash.update(word(&[chain_word]));
     hash.update(swap.secret_hash);
     hash.update(swap.initiator);
     hash.update(swap.redeemer);

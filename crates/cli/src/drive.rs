@@ -164,7 +164,14 @@ impl Terminal {
             None => recover::refund(record, *leg, registry)?,
         };
         let chain = &leg.of(record).chain;
-        let mut unsigned = self.nodes.prepare_recovery(&recovery, chain, &ending.account, self.speed, &self.policy).await?;
+        let unsigned = match task.replaces {
+            [] => Some(self.nodes.prepare_recovery(&recovery, chain, &ending.account, self.speed, &self.policy).await?),
+            // What pays too little is replaced by what should be mined at once.
+            [sent] => self.nodes.prepare_replacement(&recovery, chain, &ending.account, sent, Speed::Fast, &self.policy).await?,
+            // A recovery is one transaction.
+            _ => None,
+        };
+        let Some(mut unsigned) = unsigned else { return Ok(Vec::new()) };
         unsigned.sign(&ending.key)?;
         Ok(KeptTransaction::all(&unsigned.finish().map_err(usage)?, chain))
     }

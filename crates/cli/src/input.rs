@@ -163,6 +163,16 @@ impl TrustArgs {
     }
 }
 
+impl TrustArgs {
+    /// Returns where the registry is; `None` if nothing names one.
+    pub(crate) fn registry_path(&self) -> Result<Option<PathBuf>, Failure> {
+        match &self.registry.registry {
+            Some(path) => Ok(Some(path.clone())),
+            None => Ok(Config::read()?.registry),
+        }
+    }
+}
+
 impl RegistryArgs {
     /// Reads the registry; `None` if nothing names one.
     pub(crate) fn read(&self) -> Result<Option<Registry>, Failure> {
@@ -180,7 +190,7 @@ pub(crate) fn registry(path: &Path) -> Result<Registry, Failure> {
 /// The documents of one order, in one file or in several.
 #[derive(Args)]
 pub(crate) struct CaseArgs {
-    /// A case as in the batch contract: request, response, order and wallet in one object; `-` is stdin.
+    /// A case, as `countersign batch` reads it: request, response, order and wallet in one object; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "response"], required_unless_present_all = ["request", "response"])]
     case: Option<PathBuf>,
     /// The create-order request that the wallet sent.

@@ -7,6 +7,7 @@ mod attach;
 mod backup;
 mod batch;
 mod config;
+mod contracts;
 mod demo;
 mod drive;
 mod explain;

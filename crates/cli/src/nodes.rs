@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, U256, text};
+use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, text};
 use countersign_client::driver::KeptOrder;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, Speed};
@@ -27,7 +27,8 @@ nodes.json has a member for each chain, named as in asset ids: an array of URLs,
 of endpoints that must give the same answer (more than half of them).
   {\"base\": [\"https://one.example/key\", \"https://two.example\", \"https://three.example\"],
    \"litecoin\": {\"endpoints\": [\"https://litecoin.example/api\", \"rpc+http://user:password@127.0.0.1:9332\"], \"quorum\": 2}}
-EVM endpoints speak JSON-RPC. Bitcoin-like chains are read through an Esplora server, or with `rpc+` through a node's own RPC.";
+EVM, Solana and Starknet endpoints speak JSON-RPC (Starknet's in version 0.9 or 0.10), Sui endpoints gRPC-web, Tron endpoints the HTTP
+interface of its nodes. Bitcoin-like chains are read through an Esplora server, or with `rpc+` through a node's own RPC.";
 
 pub(crate) const BALANCE_EXAMPLES: &str = "Examples:
   countersign balance base:usdc 0x... --registry registry.json --nodes nodes.json
@@ -160,9 +161,24 @@ impl EndingArgs {
                 let key = derived_key(state, leg, kept.index, requested.delegate.as_deref())?;
                 return Ok(key.zip(requested.owner.clone()).map(|(key, account)| Ending { key, account }));
             }
-            let (Some(Family::Evm), Some(key)) = (family, key) else { return Ok(None) };
-            let account = countersign::evm::Key::parse(key).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?.address();
-            Ok(Some(Ending { key: key.clone(), account: account.to_string() }))
+            let (Some(family), Some(key)) = (family, key) else { return Ok(None) };
+            let refuse = |error| Refusal::new(error, "/wallet/secret_key");
+            let account = match family {
+                // The key does not show its account.
+                Family::Starknet => match &requested.owner {
+                    Some(owner) => owner.clone(),
+                    None => return Ok(None),
+                },
+                Family::Evm => countersign::evm::Key::parse(key).map_err(refuse)?.address().to_string(),
+                Family::Sui => countersign::sui::Key::parse(key).map_err(refuse)?.address().to_string(),
+                Family::Solana => countersign::solana::Key::parse(key).map_err(refuse)?.address().to_string(),
+                Family::Tron => {
+                    let address = countersign::tron::Key::parse(key).map_err(refuse)?.address();
+                    countersign::tron::Address::from(address).to_string()
+                }
+                _ => return Ok(None),
+            };
+            Ok(Some(Ending { key: key.clone(), account }))
         };
         Ok((ending(Leg::Source, &request.source, own)?, ending(Leg::Destination, &request.destination, redeems.as_ref())?))
     }
@@ -310,19 +326,7 @@ pub(crate) fn balance(args: &BalanceArgs, json: bool) -> Result<u8, Failure> {
     let id = asset(&args.asset)?;
     let pinned = registry.asset(id.as_str()).ok_or_else(|| usage(format_args!("{id} is not pinned")))?;
     let nodes = args.nodes.connect(&registry)?;
-    let name = id.chain();
-    let base_units = service::run(async {
-        Ok(match pinned.chain.family() {
-            Family::Evm => {
-                let parse =
-                    |text: &str| countersign::evm::address::parse(text).map_err(|code| Failure::Refused(Refusal::new(code, "/owner")));
-                let token = pinned.token.as_ref().map(|token| parse(&token.text)).transpose()?;
-                nodes.evm(name)?.balance(parse(&args.owner)?, token).await?
-            }
-            Family::Bitcoin => U256::from(nodes.bitcoin(name)?.balance(&args.owner).await?),
-            _ => return Err(NodeError::NotConnected(name.to_owned()).into()),
-        })
-    })?;
+    let base_units = service::run(async { Ok(nodes.balance(pinned, &args.owner).await?) })?;
     let amount = pinned.amount(base_units).to_string();
     if json {
         show::json(&Balance { ok: true, asset: id.as_str(), owner: &args.owner, base_units: base_units.to_string(), amount })?;

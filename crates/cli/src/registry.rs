@@ -3,11 +3,15 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use countersign::{Change, Registry, ServicePins, text};
+use countersign::{Asset, Change, Registry, ServicePins, text};
+use countersign_client::driver::Chains as _;
+use countersign_node::Contracts;
 use serde::Serialize;
 
+use crate::contracts;
 use crate::files::{self, Access};
 use crate::input::{self, Failure, usage};
+use crate::nodes::NodeArgs;
 use crate::{OK, REFUSED, service, show};
 
 #[derive(clap::Subcommand)]
@@ -19,7 +23,7 @@ pub(crate) enum Command {
     },
     /// Pins what the service lists, and shows what would change before an older pin is replaced.
     #[command(after_help = PIN_EXAMPLES)]
-    Pin(PinArgs),
+    Pin(Box<PinArgs>),
     /// Shows what differs between two registries. The exit code is 1 if anything does.
     Diff {
         /// What is pinned.
@@ -32,7 +36,11 @@ pub(crate) enum Command {
 const PIN_EXAMPLES: &str = "Examples:
   countersign registry pin --chains chains.json --assets assets.json --liquidity liquidity.json --out registry.json
   countersign registry pin --from-service --out registry.json
-  countersign registry pin --from newer.json --out registry.json --accept";
+  countersign registry pin --from newer.json --out registry.json --accept
+  countersign registry pin --from-service --out registry.json --nodes nodes.json
+
+With nodes, every pinned contract on their chains is described in a file beside the registry, registry.contracts.json, so that a change
+is noticed later. The generation of a contract is pinned where the chain shows it.";
 
 #[derive(clap::Args)]
 pub(crate) struct PinArgs {
@@ -59,6 +67,8 @@ pub(crate) struct PinArgs {
     /// Replaces older pins even if something changes.
     #[arg(long)]
     accept: bool,
+    #[command(flatten)]
+    nodes: NodeArgs,
 }
 
 pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
@@ -131,7 +141,11 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
     }
     let older = args.out.as_deref().filter(|out| out.try_exists().unwrap_or(true)).map(input::registry).transpose()?;
     if let (Some(older), None) = (&older, &args.from) {
-        registry = registry.with_sponsors_of(older);
+        registry = registry.with_sponsors_of(older).with_generations_of(older);
+    }
+    let mut contracts = Contracts::default();
+    if args.nodes.is_named()? {
+        (registry, contracts) = describe(registry, &args.nodes)?;
     }
     let bytes = registry.to_file();
     let Some(out) = &args.out else {
@@ -147,8 +161,38 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         }
     }
     files::replace(out, &bytes, Access::Shared)?;
+    contracts::keep(out, contracts)?;
     show_pinned(&registry, is_first);
     Ok(OK)
+}
+
+/// Asks the connected chains what the pinned contracts are, and pins the generations that can be recognised.
+fn describe(mut registry: Registry, nodes: &NodeArgs) -> Result<(Registry, Contracts), Failure> {
+    let (connected, mut contracts) = (nodes.connect(&registry)?, Contracts::default());
+    let assets: Vec<Asset> = registry.assets().into_iter().filter(|asset| asset.htlc.is_some()).cloned().collect();
+    service::run(async {
+        for asset in assets.iter().filter(|asset| connected.has(&asset.chain.record.chain)) {
+            let id = asset.record.id.as_str();
+            match connected.describe(asset).await {
+                Ok(description) => {
+                    match (asset.generation, description.generation()) {
+                        (Some(pinned), Some(found)) if pinned != found => {
+                            return Err(usage(format_args!("{id}: generation {pinned} is pinned, and the chain has {found}")));
+                        }
+                        (None, Some(found)) => {
+                            show::progress(&format!("{id}: generation {found}"));
+                            registry = std::mem::take(&mut registry).with_generation(id, Some(found));
+                        }
+                        _ => {}
+                    }
+                    contracts.insert(asset, description);
+                }
+                Err(error) => show::progress(&format!("{id}: its contract cannot be described: {error}")),
+            }
+        }
+        Ok(())
+    })?;
+    Ok((registry, contracts))
 }
 
 /// Reports what was pinned, with the digest that can be compared with other wallets' pins.

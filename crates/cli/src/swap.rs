@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::accepted::Accepted;
 use crate::amount::units;
+use crate::contracts;
 use crate::drive::{self, Program, Terminal, TrustFlags};
 use crate::input::{Failure, KeyArgs, TrustArgs, WalletArgs, chain, configured_key, usage};
 use crate::nodes::{EndingArgs, NodeArgs};
@@ -114,6 +115,12 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let kept = state.load(&id)?;
         let at_least = args.at_least(&kept.swap.request().destination.asset, flow.registry())?;
         show::progress(&format!("order {id}"));
+        if let Some(path) = args.trust.registry_path()?
+            && !kept.may_be_sent(Sendable::Funding)
+        {
+            let request = kept.swap.request();
+            contracts::check(&nodes, &path, flow.registry(), [&request.source, &request.destination], !args.yes).await?;
+        }
         // Without the secret nothing is paid: nobody could redeem.
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {
             return Err(usage(drive::SECRET_MISSING));

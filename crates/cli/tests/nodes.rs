@@ -101,6 +101,27 @@ fn a_balance_is_what_the_chain_says() {
     assert!(code == Some(2) && said.contains("not connected to base"), "{said}");
 }
 
+/// A node of Tron that shows its genesis block and the balance of every account.
+#[test]
+fn a_balance_on_tron_is_what_the_chain_says() {
+    let checked = Checked::new("tron");
+    let node = |genesis: &'static str| {
+        Server::start(move |seen| {
+            let body = match seen.path() {
+                "/wallet/getblockbynum" => format!(r#"{{"blockID":"{}{genesis}","block_header":{{"raw_data":{{}}}}}}"#, "0".repeat(56)),
+                _ => r#"{"balance":2500001}"#.to_owned(),
+            };
+            Reply::json(200, body)
+        })
+    };
+    let command = ["balance", "tron:trx", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"];
+    let (tron, other) = (node("2b6653dc"), node("cd8690dc"));
+    let (code, shown, said) = checked.run(&command, &json!({"tron": [tron.base]}));
+    assert_eq!((code, &shown["base_units"]), (Some(0), &json!("2500001")), "{said}");
+    let (code, shown, said) = checked.run(&command, &json!({"tron": [other.base]}));
+    assert_eq!((code, &shown["error"]["code"]), (Some(3), &json!("node_wrong_chain")), "{said}");
+}
+
 #[test]
 fn endpoints_that_are_not_safe_or_misspelt_are_refused_without_being_shown() {
     let checked = Checked::new("refused");

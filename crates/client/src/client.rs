@@ -133,7 +133,8 @@ impl<T: Transport> Client<T> {
 
     /// Fetches page after page, from the filter's on, until one is empty or the last: `GET /v2/orders`.
     ///
-    /// Whether the service counts pages from 0 or 1 is not documented: the first response tells.
+    /// Whether the service counts pages from 0 or 1 is not documented: the first response tells
+    /// (`docs/spec/service.md#listing-orders`).
     pub fn orders(&self, filter: OrderFilter) -> impl Stream<Item = Result<Answer<Page<OrderRecord>>, Error>> {
         stream::unfold((Some(filter), 0_u64), move |(filter, seen)| async move {
             let mut filter = filter?;

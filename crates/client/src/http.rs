@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use reqwest::header::{CONTENT_ENCODING, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_ENCODING, HeaderValue};
 use zeroize::Zeroizing;
 
 use crate::error::{TransportError, TransportErrorKind};
@@ -104,16 +104,19 @@ impl Transport for Http {
         if answer.headers().get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
             return Err(TransportError::new(TransportErrorKind::Encoded, "the request asked for no compression"));
         }
-        let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
-        let (status, retry_after) = (answer.status().as_u16(), answer.headers().get(RETRY_AFTER).and_then(text));
-        let mut body = Vec::new();
+        let mut response = Response::new(answer.status().as_u16(), Vec::new());
+        for name in ["retry-after", "grpc-status"] {
+            if let Some(value) = answer.headers().get(name).and_then(|value| value.to_str().ok()) {
+                response = response.with_header(name, value);
+            }
+        }
         while let Some(chunk) = answer.chunk().await.map_err(failure)? {
-            if chunk.len() > self.max_body.saturating_sub(body.len()) {
+            if chunk.len() > self.max_body.saturating_sub(response.body.len()) {
                 return Err(TransportError::new(TransportErrorKind::TooLarge, &format!("more than {} bytes", self.max_body)));
             }
-            body.extend_from_slice(&chunk);
+            response.body.extend_from_slice(&chunk);
         }
-        Ok(Response { status, retry_after, body })
+        Ok(response)
     }
 
     async fn sleep(&self, duration: Duration) {

@@ -66,7 +66,7 @@ pub(crate) fn read_text(response: Response) -> Result<Answer<Option<String>>, Er
 
 /// Returns the body of a 2xx response.
 fn ok(response: Response) -> Result<Vec<u8>, Error> {
-    let Response { status, retry_after, body } = response;
+    let Response { status, retry_after, body, .. } = response;
     if (200..300).contains(&status) {
         return Ok(body);
     }

@@ -1,7 +1,7 @@
 //! Which routes the service accepts (`GET /v2/policy`).
 //!
 //! Rules are `A -> B` or `A <-> B`. A and B have the form `chain:symbol`, in upper or lower case; a part that is `*` or empty
-//! matches anything. Two interpretations of the same rules are known, and they differ:
+//! matches anything (`docs/spec/service.md#routes`). Two interpretations of the same rules are known, and they differ:
 //!
 //! | step | documentation | published client |
 //! |---|---|---|

@@ -130,7 +130,7 @@ impl Status {
     }
 }
 
-/// Returns whether the swap is complete, by the service's own rule.
+/// Returns whether the swap is complete, by the service's own rule (`docs/spec/service.md#status`).
 #[must_use]
 pub fn is_complete(record: &OrderRecord) -> bool {
     !record.destination_swap.redeem_tx_hash.is_empty()

@@ -247,14 +247,35 @@ pub fn is_safe(url: &Url) -> bool {
 
 /// A response of the HTTP stack.
 #[derive(Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "every transport makes one")]
+#[non_exhaustive]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The header `retry-after`, if there is one.
     pub retry_after: Option<String>,
+    /// The header `grpc-status`, if there is one: gRPC-web has it where a response has no body.
+    pub grpc_status: Option<String>,
     /// The body, not compressed.
     pub body: Vec<u8>,
+}
+
+impl Response {
+    /// Creates a response without the headers that a transport passes on.
+    #[must_use]
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, retry_after: None, grpc_status: None, body: body.into() }
+    }
+
+    /// Sets one of the headers that a transport passes on, and leaves out any other; its name in lower case.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        match name {
+            "retry-after" => self.retry_after = Some(value.to_owned()),
+            "grpc-status" => self.grpc_status = Some(value.to_owned()),
+            _ => {}
+        }
+        self
+    }
 }
 
 impl fmt::Debug for Response {

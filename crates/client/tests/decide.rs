@@ -283,7 +283,7 @@ fn complete_needs_proof() {
     let secret = *Secret::parse(SECRET).unwrap().expose();
     let mut world = World::paid();
     world.observed.destination = LegView::Stated(redeemed(false));
-    assert_ne!(world.action(), Some(Action::End(Outcome::Complete)), "0xdead is no proof");
+    assert_ne!(world.action(), Some(Action::End(Outcome::Complete)), "0xdead proves nothing");
     // The right secret proves nothing if the service was given it.
     world.observed.public_secret = Some(secret);
     world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
@@ -381,7 +381,7 @@ fn an_order_past_its_deadline_is_not_paid() {
     // What the owner was handed to broadcast may be on its way, whatever is connected later.
     world.wrote([Event::Sending { what: Sendable::Funding }]);
     assert_eq!(world.decide(), (Status::Paying, None));
-    // That the service has received nothing is no proof that nothing was paid.
+    // That the service has received nothing does not prove that nothing was paid.
     let mut world = World::new();
     world.observed.source = LegView::Stated(HtlcState::Absent);
     world.observed.now = DEADLINE;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use countersign_client::countersign::{Code, Finality, FinalityRule, Policy, Registry, U256};
 use countersign_client::driver::{
-    DriveError, KeptOrder, MemoryStore, NewOrder, Outcome, OwnerTask, Status, Store, StoreError, TrustTheService,
+    DriveError, Entry, Event, KeptOrder, MemoryStore, NewOrder, Outcome, OwnerTask, Purpose, Status, Store, StoreError, TrustTheService,
 };
 use countersign_client::{Driver, OrderId, Pace, Secret, StoredSwap, StreamExt};
 use countersign_store::testing::MemoryDisk;
@@ -35,6 +35,7 @@ const HONEST: Malice = Malice {
     owner_is_slow: false,
     transactions_expire: false,
     source_hangs: false,
+    fees_rise: false,
 };
 
 /// Creates an order, however often the service fails.
@@ -334,6 +335,23 @@ async fn a_redemption_that_expires_is_signed_anew_and_lands() {
     let begin = world.time();
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
     assert!(world.end(&id) == (1, true, false) && world.time() - begin < 600, "{} s", world.time() - begin);
+}
+
+/// A redemption or a refund that nobody mines is replaced by one that pays more, and then not replaced again.
+#[tokio::test(start_paused = true)]
+async fn what_pays_too_little_is_replaced() {
+    for (malice, outcome) in [(HONEST, Outcome::Complete), (Malice { never_pays: true, ..HONEST }, Outcome::Refunded)] {
+        let world = World::new(0, Malice { fees_rise: true, ..malice });
+        let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
+        let driver = world.driver(MemoryStore::default()).with_pace(pace);
+        let id = create(&driver, &world, 1).await;
+        assert_eq!(run(&driver).await, [(id.clone(), outcome)]);
+        let kept = driver.store().load(&id).unwrap();
+        let purpose = if outcome == Outcome::Complete { Purpose::Redemption } else { Purpose::Refund };
+        let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose: signed, .. } if *signed == purpose);
+        let signed: Vec<u64> = kept.journal.iter().filter(is_signed).map(|entry| entry.at).collect();
+        assert!(signed.len() == 2 && signed[1] - signed[0] >= 60, "{signed:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

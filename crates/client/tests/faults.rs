@@ -198,7 +198,7 @@ async fn health_says_whether_the_service_is_healthy() {
     }
 }
 
-/// Answers of the wrong shape name the member; what only grows is taken.
+/// A response of the wrong shape is refused at its member; additional members are accepted.
 #[tokio::test]
 async fn shapes_of_records() {
     let record = Fixture::load("evm-record-evm-v3").order;

@@ -86,7 +86,7 @@ fn each_endpoint_has_its_method_path_and_query() {
 #[test]
 fn each_action_has_its_body() {
     let (api, id) = (api(), OrderId::parse(ID).unwrap());
-    // The captured secret of a finished order .
+    // The captured secret of a finished order.
     let secret = Secret::parse("8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40").unwrap();
     let signatures = ["ab".repeat(65), "cd".repeat(65)];
     let submission = GaslessSubmission::new("0x\"1b".to_owned());

@@ -32,7 +32,8 @@ pub use state::{
     VerifiedOrder, verify, verify_context, verify_record,
 };
 pub use trust::{
-    ApprovalPolicy, Asset, Chain, Change, Contract, Finality, FinalityRule, Notice, Policy, Registry, ServicePins, Solver, Sponsor,
+    ApprovalPolicy, Asset, Chain, Change, Contract, EvmGeneration, Finality, FinalityRule, Generation, Notice, Policy, Registry,
+    ServicePins, SolanaGeneration, Solver, Sponsor, StarknetGeneration,
 };
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

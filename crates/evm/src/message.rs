@@ -4,7 +4,7 @@
 //! replay.
 
 use alloy_dyn_abi::eip712::TypedData;
-pub use countersign_abi::typed_data::{Hashes, Message};
+pub use countersign_abi::typed_data::{DOMAIN_NAME, Hashes, Message};
 use countersign_abi::typed_data::{MessageRules, Struct};
 
 use crate::address::CODEC;

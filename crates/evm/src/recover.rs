@@ -2,12 +2,14 @@
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < block number`.
+//!
+//! Specification: `docs/spec/evm.md#redeem-and-refund`.
 
 use std::fmt;
 
 use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
-use countersign_core::chains::{Network, swap_id as formula};
+use countersign_core::chains::Network;
 use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings};
 
 use crate::transaction::{Calls, EvmTransaction, Unsigned};
@@ -32,6 +34,10 @@ pub struct Recovery {
     pub call: Call,
     /// The swap that it ends.
     pub swap_id: [u8; 32],
+    /// Whether the record's other fields and the pinned contract give that id. Where the formula of the pinned generation is not
+    /// known, as for the older contract of the chain's own coin, it is the record's. Then simulate a refund first, and do not
+    /// redeem before the contract has shown an order of this id: a redemption that fails has shown the secret all the same.
+    pub swap_id_recomputed: bool,
     /// Who gets the funds.
     pub to: Address,
     /// Base units.
@@ -60,6 +66,8 @@ impl Recovery {
     /// Makes the call a transaction of `sender`, who need not be a party of the swap. A gas limit in `calls` replaces
     /// [`GAS_LIMIT`].
     ///
+    /// A swap id that was not recomputed is a warning of the result ([`Code::SwapIdUnchecked`]).
+    ///
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
@@ -74,18 +82,23 @@ impl Recovery {
         let mut summary = Summary::default();
         let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let mut warnings = Warnings::default();
+        if !self.swap_id_recomputed {
+            warnings.warn(Code::SwapIdUnchecked);
+        }
         let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default()))
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
     }
 }
 
-/// Returns the swap id of an EVM leg of a record, recomputed from its fields and the pinned contract.
+/// Returns the swap id of an EVM leg of a record, recomputed from its fields and the pinned contract. Where the formula of the
+/// pinned generation is not known it is the record's: [`Recovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
 /// [`Code::RecordSwapId`] if the record's id is another, and what [`RecordedLeg::new`] refuses.
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u8; 32], Refusal> {
-    recompute(&RecordedLeg::new(record, leg, registry, Family::Evm)?)
+    Ok(RecordedLeg::new(record, leg, registry, Family::Evm)?.hash_swap_id()?.0)
 }
 
 /// Returns the call that redeems a leg with the secret.
@@ -96,8 +109,8 @@ pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Evm)?;
     leg.check_secret(secret)?;
-    let swap_id = recompute(&leg)?;
-    recovery(record, &leg, Role::Redeem, htlc::redeem(swap_id, secret), swap_id)
+    let id = leg.hash_swap_id()?;
+    recovery(record, &leg, Role::Redeem, htlc::redeem(id.0, secret), id)
 }
 
 /// Returns the call that refunds a leg after its timelock.
@@ -107,8 +120,8 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 /// As [`swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Evm)?;
-    let swap_id = recompute(&leg)?;
-    recovery(record, &leg, Role::Refund, htlc::refund(swap_id), swap_id)
+    let id = leg.hash_swap_id()?;
+    recovery(record, &leg, Role::Refund, htlc::refund(id.0), id)
 }
 
 fn chain_id(leg: &RecordedLeg<'_>) -> Result<u64, Refusal> {
@@ -118,20 +131,12 @@ fn chain_id(leg: &RecordedLeg<'_>) -> Result<u64, Refusal> {
     }
 }
 
-fn recompute(leg: &RecordedLeg<'_>) -> Result<[u8; 32], Refusal> {
-    let id = formula::evm(leg.version, chain_id(leg)?, &leg.terms(), leg.htlc()?.bytes());
-    let text = hex::encode(id);
-    if text.eq_ignore_ascii_case(&leg.swap.swap_id) {
-        return Ok(id);
-    }
-    Err(leg.refuse(Code::RecordSwapId, "swap_id").with_expected(text).with_actual(&leg.swap.swap_id))
-}
-
-fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u8>, swap_id: [u8; 32]) -> Result<Recovery, Refusal> {
+fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u8>, id: ([u8; 32], bool)) -> Result<Recovery, Refusal> {
     let address = |account: &Account| address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call { to: address(leg.htlc()?)?, value: U256::ZERO, gas_limit: GAS_LIMIT, data: data.into() };
     let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
     let max_gas_limit = Policy::default().evm_gas_limit;
-    Ok(Recovery { order_id, role, chain_id: chain_id(leg)?, call, swap_id, to, amount, max_gas_limit })
+    let (swap_id, swap_id_recomputed) = id;
+    Ok(Recovery { order_id, role, chain_id: chain_id(leg)?, call, swap_id, swap_id_recomputed, to, amount, max_gas_limit })
 }

@@ -1,4 +1,6 @@
 //! The only file that accepts or refuses: each rule on an EVM result.
+//!
+//! Specification: `docs/spec/evm.md#payload`.
 
 use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, Bytes, U256};
@@ -13,6 +15,7 @@ use countersign_core::{
 };
 
 use crate::address::{self, CODEC};
+use crate::generation;
 use crate::message::RULES;
 use crate::transaction::{self, Calls, Unsigned};
 
@@ -194,6 +197,7 @@ fn check_initiate(
     let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), value)?;
     let at = node.at().key("data");
     let terms = Initiate::decode(&call.data, pins.on_behalf, InitiateAbi::All, &at)?;
+    generation::check_call(order, &terms, &at)?;
     let timelock = rules::check_arguments(order, &terms, CODEC, &at, warnings)?;
     Ok((call, terms, timelock))
 }
@@ -229,6 +233,7 @@ fn check_typed_data(
     }
     let message = Message::read(order, node, pins.chain_id, pins.htlc, call, RULES)?;
     rules::check_pinned_version(order, &node, &message)?;
+    generation::check_message(order, &node, &message)?;
     if message.terms.destination_data.is_some() {
         warnings.warn(Code::GaslessFormUnproven);
     }

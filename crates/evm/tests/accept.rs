@@ -17,7 +17,7 @@ fn prepared(case: &Case) -> UnsignedOrder {
 
 #[test]
 fn fixtures_give_their_artefacts() -> TestResult {
-    accept::fixtures_give_their_artefacts::<Evm>(103)
+    accept::fixtures_give_their_artefacts::<Evm>(112)
 }
 
 #[test]

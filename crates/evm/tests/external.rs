@@ -145,7 +145,7 @@ fn any_other_approval_is_refused() {
         let paid = TxEip1559 { value: U256::from(1), ..transaction(&order, &honest) };
         assert_eq!(refused(&order, &sign(paid, &key)), "/value");
     }
-    // Where the policy rewrote the approval, the proposed one is no part of the order.
+    // Where the policy rewrote the approval, the proposed one does not belong to the order.
     let exact = Policy::from_json(br#"{"approvals":"exact"}"#).unwrap();
     let rewritten = verified_under::<Evm>(&case, case.registry, &exact).unwrap();
     assert_eq!(refused(&rewritten, &sign(transaction(&rewritten, &approval(&rewritten, U256::MAX)), &key)), "/input");

@@ -10,7 +10,7 @@
     reason = "a test fails by panicking, and one that checks nothing says so"
 )]
 
-use countersign_core::SecretHash;
+use countersign_core::{EvmGeneration, SecretHash};
 use countersign_evm::alloy_primitives::{Address, B256, U256, address, b256, hex};
 use countersign_evm::read::{self, HtlcEvent, Layout, Progress};
 use countersign_testkit::shared;
@@ -58,6 +58,19 @@ fn reads_both_layouts() {
         assert_eq!((order.initiated_at, order.timelock, order.amount), (9_000_000, 7_200, number(50_000)));
     }
     assert_eq!(read::order(&[0; 192]), Ok(None));
+}
+
+#[test]
+fn an_order_of_another_generation_than_the_pinned_one_is_unclear() {
+    let read = |answer: [U256; 6]| read::order(&words(answer)).unwrap().expect("an order");
+    for (order, generation, other) in
+        [(read(v3(0)), EvmGeneration::V3, EvmGeneration::Old), (read(older(0)), EvmGeneration::Old, EvmGeneration::V3)]
+    {
+        assert_eq!(order.layout.generation(), generation);
+        assert_eq!((order.check_generation(None), order.check_generation(Some(generation))), (Ok(()), Ok(())));
+        let unclear = order.check_generation(Some(other)).unwrap_err().to_string();
+        assert!(unclear.contains("`old`") && unclear.contains("`v3`"), "{unclear}");
+    }
 }
 
 #[test]
@@ -165,17 +178,26 @@ fn hash(value: &Value) -> B256 {
 }
 
 #[test]
-fn reads_the_worked_example() {
+fn reads_the_worked_examples() {
     let text = match shared("abis/examples.json") {
         Ok(text) => text,
         Err(reason) => return eprintln!("skipped: {reason}"),
     };
-    let example = serde_json::from_slice::<Value>(&text).unwrap()["evm"]["evm_v3_token"].take();
+    let mut examples = serde_json::from_slice::<Value>(&text).unwrap()["evm"].take();
+    let mut read_one = |name: &str, layout: Layout| read_example(&examples[name].take(), layout);
+    let token = read_one("evm_v3_token", Layout::V3);
+    assert_eq!(read::slots(hash(&token["order_id"]).0, false)[0], hash(&token["storage"]["first_slot_of_order"]));
+    read_one("evm_v3_native", Layout::V3);
+    read_one("evm_old_token_source_2024", Layout::Older);
+    read_one("evm_old_native", Layout::Older);
+}
+
+fn read_example(example: &Value, layout: Layout) -> Value {
     let (id, inputs) = (hash(&example["order_id"]), &example["inputs"]);
     let secret_hash = SecretHash(hash(&inputs["secret_hash"]).0);
 
     let order = read::order(&bytes(&example["orders_return"])).unwrap().expect("an order");
-    assert_eq!((order.layout, order.progress), (Layout::V3, Progress::Open));
+    assert_eq!((order.layout, order.progress), (layout, Progress::Open));
     assert_eq!(order.initiator.to_string(), inputs["initiator"]);
     assert_eq!(order.redeemer.to_string(), inputs["redeemer"]);
     assert_eq!(order.timelock, inputs["timelock"]);
@@ -191,7 +213,7 @@ fn reads_the_worked_example() {
     assert_eq!(event("Redeemed"), HtlcEvent::Redeemed { order_id: id, secret });
     assert_eq!(event("Refunded"), HtlcEvent::Refunded { order_id: id });
     assert_eq!(read::orders_call(id.0), bytes(&example["calldata"]["orders"]));
-    assert_eq!(read::slots(id.0, false)[0], hash(&example["storage"]["first_slot_of_order"]));
+    example.clone()
 }
 
 proptest! {

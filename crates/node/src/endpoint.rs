@@ -1,18 +1,24 @@
 //! One endpoint: where requests go, and how JSON-RPC is spoken with it.
 
+#[cfg(feature = "starknet")]
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+#[cfg(feature = "starknet")]
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign::json::{self, Node, Value};
 use countersign::{Code, Refusal};
 use countersign_client::url::Url;
-use countersign_client::{Method, Request, Response, Transport, is_safe};
+use countersign_client::{Method, Request, Response, Transport, TransportError, TransportErrorKind, is_safe};
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::error::NodeError;
+use crate::lane::{Admission, Lane, Shared, Waiter};
 
 /// Most bytes of a revert reason that are kept.
 const MAX_REVERT: usize = 4 * 1024;
@@ -29,7 +35,18 @@ pub struct Endpoint {
     pub(crate) is_identified: AtomicBool,
     /// The greatest height that it has shown.
     height: AtomicU64,
+    /// The requests that are under way to it.
+    lane: Lane,
+    #[cfg(feature = "evm")]
+    pub(crate) evm: crate::evm::Kept,
+    /// The code that it has shown of each contract.
+    #[cfg(feature = "starknet")]
+    code: Mutex<BTreeMap<Contract, [u8; 32]>>,
 }
+
+/// A contract's address, and what it is taken for.
+#[cfg(feature = "starknet")]
+type Contract = ([u8; 32], &'static str);
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +79,19 @@ impl Endpoint {
             (host, _) => host.unwrap_or_default().to_owned(),
         };
         let (is_identified, height) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Self { url, authorization, host, is_rpc, is_identified, height })
+        Ok(Self {
+            url,
+            authorization,
+            host,
+            is_rpc,
+            is_identified,
+            height,
+            lane: Lane::default(),
+            #[cfg(feature = "evm")]
+            evm: crate::evm::Kept::default(),
+            #[cfg(feature = "starknet")]
+            code: Mutex::default(),
+        })
     }
 
     /// Returns the host, which is all that is shown of an endpoint.
@@ -73,6 +102,7 @@ impl Endpoint {
 }
 
 /// One call of JSON-RPC.
+#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
 pub(crate) struct Call {
     method: &'static str,
     /// The parameters, as JSON.
@@ -80,12 +110,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
     pub(crate) const fn new(method: &'static str, params: serde_json::Value) -> Self {
         Self { method, params }
     }
 }
 
 /// Returns one of the results; there is one for each call.
+#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
 pub(crate) fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
     results.get(index).ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
 }
@@ -107,6 +139,7 @@ impl<T> Copy for Caller<'_, T> {}
 impl<T: Transport> Caller<'_, T> {
     /// Calls several methods in one request, and reads the results in the order of the calls. A node that fails one of them fails
     /// all: what was not read is unknown.
+    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
     pub(crate) async fn rpc<R>(&self, calls: &[Call], read: impl FnOnce(&[Node<'_, '_>]) -> Result<R, Refusal>) -> Result<R, NodeError> {
         let read = |answers: Vec<Result<Node<'_, '_>, NodeError>>| {
             let results = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -121,17 +154,12 @@ impl<T: Transport> Caller<'_, T> {
         calls: &[Call],
         read: impl FnOnce(Vec<Result<Node<'_, '_>, NodeError>>) -> R,
     ) -> Result<R, NodeError> {
-        let body = |(id, call): (usize, &Call)| json!({"jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params});
-        // Some nodes know no batch of one.
-        let body = match calls {
-            [only] => body((0, only)),
-            _ => serde_json::Value::Array(calls.iter().enumerate().map(body).collect()),
-        };
-        let answer = self.post("", body.to_string().into_bytes()).await?;
-        let value = json::parse(&answer).map_err(|refusal| self.malformed(refusal))?;
+        let shared = self.share(calls).await?;
+        let body = shared.body?;
+        let value = json::parse(&body).map_err(|refusal| self.malformed(refusal))?;
         let mut replies: Vec<Option<&Value<'_>>> = vec![None; calls.len()];
         let all = match &value {
-            Value::Array(all) if calls.len() > 1 => all,
+            Value::Array(all) if shared.all > 1 => all,
             one => std::slice::from_ref(one),
         };
         for reply in all {
@@ -143,12 +171,73 @@ impl<T: Transport> Caller<'_, T> {
                 return Err(error);
             }
             let id = node.object().and_then(|members| members.need("id")?.integer()).map_err(|refusal| self.malformed(refusal))?;
-            match usize::try_from(id).ok().and_then(|id| replies.get_mut(id)) {
+            let unexpected = || self.malformed(Refusal::new(Code::UnexpectedField, "/id").with_actual(id));
+            let index = usize::try_from(id).ok().filter(|index| *index < shared.all).ok_or_else(unexpected)?;
+            // The replies to the calls of others are in the same response.
+            match index.checked_sub(shared.first).and_then(|own| replies.get_mut(own)) {
                 Some(slot @ None) => *slot = Some(reply),
-                _ => return Err(self.malformed(Refusal::new(Code::UnexpectedField, "/id").with_actual(id))),
+                Some(Some(_)) => return Err(unexpected()),
+                None => {}
             }
         }
         Ok(read(replies.into_iter().map(|reply| self.outcome(reply)).collect()))
+    }
+
+    /// Sends calls, with those of others if the endpoint is busy, and returns the response.
+    async fn share(&self, calls: &[Call]) -> Result<Shared, NodeError> {
+        let own: Vec<_> = calls.iter().map(|call| json!({"jsonrpc": "2.0", "method": call.method, "params": call.params})).collect();
+        loop {
+            let (permit, others) = match self.enter(&own).await? {
+                Admission::Answered(shared) => return Ok(shared),
+                Admission::Send(permit, others) => (permit, others),
+            };
+            let mut body = own.clone();
+            body.extend(others.iter().flat_map(|waiter| waiter.calls.iter().cloned()));
+            for (id, call) in body.iter_mut().enumerate() {
+                call["id"] = json!(id);
+            }
+            let all = body.len();
+            // Some nodes know no batch of one.
+            let body = match &mut body[..] {
+                [only] => only.take(),
+                _ => serde_json::Value::Array(body),
+            };
+            let request = self.request(Method::Post, "").with_header("content-type", "application/json");
+            let answer = self.send(&request.with_body(body.to_string().into_bytes())).await;
+            drop(permit);
+            if !others.is_empty() && self.is_too_much(&answer) {
+                self.endpoint.lane.share_less(all);
+                others.into_iter().for_each(Waiter::again);
+                continue;
+            }
+            let mut shared = Shared { body: answer.map(Arc::new), first: 0, all };
+            let own = shared.clone();
+            shared.first = calls.len();
+            for waiter in others {
+                let next = shared.first.saturating_add(waiter.calls.len());
+                waiter.answer(shared.clone());
+                shared.first = next;
+            }
+            return Ok(own);
+        }
+    }
+
+    /// Whether an endpoint refuses a request for the number of its calls: it says so with a status, or with one error for all.
+    fn is_too_much(&self, answer: &Result<Vec<u8>, NodeError>) -> bool {
+        match answer {
+            Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(_))),
+            Err(NodeError::Status { status, .. }) => matches!(status, 400 | 413 | 422),
+            Err(_) => false,
+        }
+    }
+
+    /// Waits until a request may be sent.
+    async fn enter(&self, calls: &[serde_json::Value]) -> Result<Admission<'_>, NodeError> {
+        let admission = self.endpoint.lane.enter(calls).await;
+        admission.map_err(|_| NodeError::Transport {
+            endpoint: self.endpoint.host().to_owned(),
+            error: TransportError::new(TransportErrorKind::Interrupted, "whoever sent the request gave up"),
+        })
     }
 
     fn outcome<'v>(&self, reply: Option<&'v Value<'v>>) -> Result<Node<'static, 'v>, NodeError> {
@@ -170,27 +259,32 @@ impl<T: Transport> Caller<'_, T> {
             (Some(Value::String(text)), _) | (None, Value::String(text)) => text.as_ref(),
             _ => "an error without a message",
         };
-        let data = member(error, "data").and_then(|data| Node::root(data, "").hex_bytes(MAX_REVERT).ok());
-        Err(NodeError::rpc(self.endpoint.host(), code, message, data))
+        let data = member(error, "data");
+        let message = match data.and_then(reason) {
+            Some(reason) => format!("{message}: {reason}"),
+            None => message.to_owned(),
+        };
+        let data = data.and_then(|data| Node::root(data, "").hex_bytes(MAX_REVERT).ok());
+        Err(NodeError::rpc(self.endpoint.host(), code, &message, data))
     }
 
-    /// Posts a body to a path below the endpoint.
+    /// Posts JSON to a path below the endpoint.
     pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, NodeError> {
+        let _permit = self.enter(&[]).await?;
         let request = self.request(Method::Post, path).with_header("content-type", "application/json").with_body(body);
         self.send(&request).await
     }
 
-    /// Posts plain text to a path below the endpoint, and returns the response whatever its status is: the body says why the text
-    /// was not taken.
-    #[cfg(feature = "bitcoin")]
-    pub(crate) async fn post_text(&self, path: &str, text: &str) -> Result<Response, NodeError> {
-        let request = self.request(Method::Post, path).with_header("content-type", "text/plain").with_body(text.as_bytes().to_vec());
+    /// Posts a body of another type to a path below the endpoint, and returns the response whatever its status is.
+    pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
+        let _permit = self.enter(&[]).await?;
+        let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
         self.exchange(&request).await
     }
 
     /// Reads a path below the endpoint.
-    #[allow(dead_code, reason = "only index servers are read by path, and a build can be without their family")]
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
+        let _permit = self.enter(&[]).await?;
         self.send(&self.request(Method::Get, path)).await
     }
 
@@ -235,6 +329,38 @@ impl<T: Transport> Caller<'_, T> {
             return Err(NodeError::WentBack { endpoint: self.endpoint.host().to_owned(), before, now });
         }
         Ok(())
+    }
+
+    /// Returns whether the endpoint has shown the code of a contract that is taken for one of a kind before.
+    #[cfg(feature = "starknet")]
+    pub(crate) fn has_code(&self, contract: [u8; 32], kind: &'static str) -> bool {
+        self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(contract, kind))
+    }
+
+    /// Returns whether such a contract has the code that the endpoint has shown before. The first time it is remembered.
+    #[cfg(feature = "starknet")]
+    pub(crate) fn is_same_code(&self, contract: [u8; 32], kind: &'static str, code: [u8; 32]) -> bool {
+        *self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).entry((contract, kind)).or_insert(code) == code
+    }
+}
+
+/// Returns why a call failed, where the node names the calls on the way there: `{"execution_error": {.., "error": {.., "error": ".."}}}`.
+fn reason<'v>(data: &'v Value<'v>) -> Option<&'v str> {
+    let mut inner = ["execution_error", "revert_error"].into_iter().find_map(|name| member(data, name))?;
+    while let Some(error) = member(inner, "error") {
+        inner = error;
+    }
+    match inner {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(feature = "solana")]
+impl<T> Caller<'_, T> {
+    /// Returns the least height that the endpoint must have, by what it has shown before.
+    pub(crate) fn least_height(&self, tolerance: u64) -> u64 {
+        self.endpoint.height.load(Ordering::Relaxed).saturating_sub(tolerance)
     }
 }
 

@@ -3,15 +3,27 @@
 #[cfg(feature = "bitcoin")]
 pub mod bitcoin;
 mod config;
+mod contracts;
+#[allow(dead_code, reason = "each family uses a part of it, and a build can be without some families")]
 mod endpoint;
 mod error;
 #[cfg(feature = "evm")]
 pub mod evm;
+mod lane;
 mod nodes;
 mod prepare;
 mod quorum;
+#[cfg(feature = "solana")]
+pub mod solana;
+#[cfg(feature = "starknet")]
+pub mod starknet;
+#[cfg(feature = "sui")]
+pub mod sui;
+#[cfg(feature = "tron")]
+pub mod tron;
 
 pub use config::{Endpoints, NodeConfig};
+pub use contracts::{ContractChange, Contracts, Description};
 pub use endpoint::Endpoint;
 pub use error::NodeError;
 pub use nodes::{Head, Nodes, Speed};

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use countersign::chains::Network;
-use countersign::{Family, HtlcState, HtlcTerms, Registry, SeenAt};
+use countersign::{Asset, Family, HtlcState, HtlcTerms, Registry, SeenAt, U256};
 use countersign_client::Transport;
 use countersign_client::driver::{ChainError, Chains, KeptTransaction};
 use futures_util::future::join_all;
 
 use crate::config::{Endpoints, NodeConfig};
+use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 
@@ -57,6 +58,46 @@ pub enum Speed {
     Normal,
     /// The next block, if possible.
     Fast,
+}
+
+/// Evaluates an expression with the connected chain, whose type is that of its family.
+macro_rules! of_family {
+    ($nodes:expr, $chain:expr, |$connected:ident| $body:expr) => {{
+        let name: &str = $chain;
+        match $nodes.connection(name)?.network.family() {
+            #[cfg(feature = "bitcoin")]
+            Family::Bitcoin => {
+                let $connected = $nodes.bitcoin(name)?;
+                $body
+            }
+            #[cfg(feature = "evm")]
+            Family::Evm => {
+                let $connected = $nodes.evm(name)?;
+                $body
+            }
+            #[cfg(feature = "solana")]
+            Family::Solana => {
+                let $connected = $nodes.solana(name)?;
+                $body
+            }
+            #[cfg(feature = "starknet")]
+            Family::Starknet => {
+                let $connected = $nodes.starknet(name)?;
+                $body
+            }
+            #[cfg(feature = "sui")]
+            Family::Sui => {
+                let $connected = $nodes.sui(name)?;
+                $body
+            }
+            #[cfg(feature = "tron")]
+            Family::Tron => {
+                let $connected = $nodes.tron(name)?;
+                $body
+            }
+            _ => Err(NodeError::NotConnected(name.to_owned())),
+        }
+    }};
 }
 
 /// The connection to one chain. It checks first that an endpoint serves that chain.
@@ -126,16 +167,6 @@ impl<T: Transport> Nodes<T> {
         Ok(Connection { transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
     }
 
-    /// Returns a connected EVM chain.
-    ///
-    /// # Errors
-    ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
-    #[cfg(feature = "evm")]
-    pub fn evm(&self, chain: &str) -> Result<crate::evm::EvmChain<'_, T>, NodeError> {
-        crate::evm::EvmChain::new(self.connection(chain)?)
-    }
-
     /// Returns a connected Bitcoin-like chain.
     ///
     /// # Errors
@@ -146,6 +177,56 @@ impl<T: Transport> Nodes<T> {
         crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
     }
 
+    /// Returns a connected EVM chain.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    #[cfg(feature = "evm")]
+    pub fn evm(&self, chain: &str) -> Result<crate::evm::EvmChain<'_, T>, NodeError> {
+        crate::evm::EvmChain::new(self.connection(chain)?)
+    }
+
+    /// Returns a connected Solana cluster.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, is of another family, or is a cluster that this crate does not know.
+    #[cfg(feature = "solana")]
+    pub fn solana(&self, chain: &str) -> Result<crate::solana::SolanaChain<'_, T>, NodeError> {
+        crate::solana::SolanaChain::new(self.connection(chain)?)
+    }
+
+    /// Returns a connected Starknet network.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    #[cfg(feature = "starknet")]
+    pub fn starknet(&self, chain: &str) -> Result<crate::starknet::StarknetChain<'_, T>, NodeError> {
+        crate::starknet::StarknetChain::new(self.connection(chain)?)
+    }
+
+    /// Returns a connected Sui network.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, is of another family, or is a network whose genesis is not known.
+    #[cfg(feature = "sui")]
+    pub fn sui(&self, chain: &str) -> Result<crate::sui::SuiChain<'_, T>, NodeError> {
+        crate::sui::SuiChain::new(self.connection(chain)?)
+    }
+
+    /// Returns a connected Tron network.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    #[cfg(feature = "tron")]
+    pub fn tron(&self, chain: &str) -> Result<crate::tron::TronChain<'_, T>, NodeError> {
+        crate::tron::TronChain::new(self.connection(chain)?)
+    }
+
     /// Returns the newest block of one endpoint of a chain, counted from 0. The endpoint must serve that chain.
     ///
     /// # Errors
@@ -154,35 +235,53 @@ impl<T: Transport> Nodes<T> {
     pub async fn head(&self, chain: &str, index: usize) -> Result<Head, NodeError> {
         let connection = self.connection(chain)?;
         let caller = connection.callers().nth(index).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
-        match connection.network.family() {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.evm(chain)?.head(caller).await,
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => self.bitcoin(chain)?.head(caller).await,
-            _ => Err(NodeError::NotConnected(chain.to_owned())),
-        }
+        of_family!(self, chain, |connected| connected.head(caller).await)
+    }
+
+    /// Returns what an address holds of a pinned asset, in base units.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`].
+    pub async fn balance(&self, asset: &Asset, owner: &str) -> Result<U256, NodeError> {
+        let (chain, token) = (asset.chain.record.chain.as_str(), asset.token.as_ref());
+        of_family!(self, chain, |connected| connected.balance_of(owner, token).await)
+    }
+
+    /// Asks a chain what the pinned contract of an asset is: to keep it beside the registry, and to compare it later. The endpoints
+    /// must agree. On Bitcoin-like chains there is no contract, and nothing to describe.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`].
+    pub async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        of_family!(self, &asset.chain.record.chain, |connected| connected.describe(asset).await)
     }
 
     async fn read(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        match terms.family {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.evm(&terms.chain)?.htlc(terms).await,
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => self.bitcoin(&terms.chain)?.htlc(terms).await,
-            _ => Err(NodeError::NotConnected(terms.chain.clone())),
-        }
+        of_family!(self, &terms.chain, |connected| connected.htlc(terms).await)
     }
 
     async fn send(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        match self.connection(&transaction.chain)?.network.family() {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.evm(&transaction.chain)?.broadcast(transaction).await,
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => self.bitcoin(&transaction.chain)?.broadcast(transaction).await,
-            _ => Err(NodeError::NotConnected(transaction.chain.clone())),
-        }
+        of_family!(self, &transaction.chain, |connected| connected.broadcast(transaction).await)
     }
 }
+
+/// The families that this build reads.
+const FAMILIES: &[Family] = &[
+    #[cfg(feature = "bitcoin")]
+    Family::Bitcoin,
+    #[cfg(feature = "evm")]
+    Family::Evm,
+    #[cfg(feature = "solana")]
+    Family::Solana,
+    #[cfg(feature = "starknet")]
+    Family::Starknet,
+    #[cfg(feature = "sui")]
+    Family::Sui,
+    #[cfg(feature = "tron")]
+    Family::Tron,
+];
 
 impl<T: Transport> Chains for Nodes<T> {
     async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), ChainError> {
@@ -194,8 +293,7 @@ impl<T: Transport> Chains for Nodes<T> {
     }
 
     fn has(&self, chain: &str) -> bool {
-        let families = [(Family::Evm, cfg!(feature = "evm")), (Family::Bitcoin, cfg!(feature = "bitcoin"))];
-        self.chains.get(chain).is_some_and(|nodes| families.contains(&(nodes.network.family(), true)))
+        self.chains.get(chain).is_some_and(|nodes| FAMILIES.contains(&nodes.network.family()))
     }
 }
 

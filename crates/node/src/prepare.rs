@@ -3,55 +3,35 @@
 use countersign::recover::Recovery;
 use countersign::{Policy, Unsigned, Verified};
 use countersign_client::Transport;
+use countersign_client::driver::KeptTransaction;
 
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
 
 impl<T: Transport> Nodes<T> {
-    /// Prepares an order to be paid by its owner: `owner` is the address whose coins pay on a Bitcoin-like chain. On EVM chains an
-    /// order that offers a gasless path is prepared for it, with the approval that it still needs; else for the owner's own
+    /// Prepares an order to be paid by its owner: `owner` is the address whose coins pay on a Bitcoin-like chain. Where an
+    /// order offers a gasless path it is prepared for it, with the approval that it still needs; else for the owner's own
     /// transactions.
     ///
     /// # Errors
     ///
     /// [`NodeError::Refused`] where a fee is beyond the policy or the owner has too little; any other [`NodeError`] if the chain
     /// does not answer.
-    #[cfg_attr(not(feature = "bitcoin"), allow(unused_variables, reason = "coins have an owner"))]
+    #[allow(unused_variables, reason = "not every family has a speed, or coins with an owner")]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
         match order {
-            #[cfg(feature = "evm")]
-            Verified::Evm(order) => {
-                use countersign::evm::{ApprovalPlan, ApprovalStep, FundingPath};
-
-                let (chain, deposit) = (self.evm(chain)?, order.deposit());
-                let mut calls = chain.calls(deposit.sender, speed, policy).await?;
-                if let Some(approval) = &deposit.approval {
-                    let allowance = chain.allowance(approval.call.to, deposit.sender, approval.signed.spender).await?;
-                    calls.approvals = if allowance >= deposit.terms.amount {
-                        ApprovalStep::AlreadyApproved.into()
-                    } else if allowance.is_zero() {
-                        ApprovalStep::AsVerified.into()
-                    } else {
-                        // Some tokens take a new allowance only where the old one is zero.
-                        ApprovalPlan::new(ApprovalStep::AsVerified).with_reset()
-                    };
-                }
-                let is_approved = deposit.approval.is_none() || calls.approvals.step == ApprovalStep::AlreadyApproved;
-                let path = match &deposit.typed_data {
-                    Some(_) if is_approved => FundingPath::Gasless,
-                    Some(_) => FundingPath::Both(calls),
-                    None => FundingPath::SelfFunded(calls),
-                };
-                let unsigned = order.prepare(path)?;
-                chain.preflight(&unsigned).await?;
-                Ok(unsigned.into())
-            }
             #[cfg(feature = "bitcoin")]
-            Verified::Bitcoin(order) => {
-                let chain = self.bitcoin(chain)?;
-                // The coins were just read, each with the transaction that made it: there is nothing to simulate.
-                Ok(order.prepare(chain.wallet(owner, speed, policy).await?)?.into())
-            }
+            Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),
+            #[cfg(feature = "evm")]
+            Verified::Evm(order) => Ok(self.evm(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "solana")]
+            Verified::Solana(order) => Ok(self.solana(chain)?.prepare(order, speed).await?.into()),
+            #[cfg(feature = "starknet")]
+            Verified::Starknet(order) => Ok(self.starknet(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "sui")]
+            Verified::Sui(order) => Ok(self.sui(chain)?.prepare(order, speed, policy).await?.into()),
+            #[cfg(feature = "tron")]
+            Verified::Tron(order) => Ok(self.tron(chain)?.prepare(order).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
@@ -62,6 +42,7 @@ impl<T: Transport> Nodes<T> {
     /// # Errors
     ///
     /// As [`Nodes::prepare`].
+    #[allow(unused_variables, reason = "not every family has a speed")]
     pub async fn prepare_recovery(
         &self,
         recovery: &Recovery,
@@ -71,21 +52,51 @@ impl<T: Transport> Nodes<T> {
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
         match recovery {
+            #[cfg(feature = "bitcoin")]
+            Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
             #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => {
-                let sender = countersign::evm::address::parse(account).map_err(|error| countersign::Refusal::new(error, "/sender"))?;
-                let calls = self.evm(chain)?.calls(sender, speed, policy).await?;
-                Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?.into())
-            }
+            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "solana")]
+            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "starknet")]
+            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "sui")]
+            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            #[cfg(feature = "tron")]
+            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, policy).await?.into()),
+            _ => Err(NodeError::NotConnected(chain.to_owned())),
+        }
+    }
+
+    /// Prepares a redemption or a refund in place of one that was sent and is not mined: only one of the two can take effect, and
+    /// this one pays enough more for nodes to take it. `None` where the chain has no such thing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Nodes::prepare`], and [`Code::TransactionMalformed`](countersign::Code::TransactionMalformed) if what was sent is not a
+    /// transaction of the chain.
+    #[allow(unused_variables, reason = "not every family replaces transactions")]
+    pub async fn prepare_replacement(
+        &self,
+        recovery: &Recovery,
+        chain: &str,
+        account: &str,
+        sent: &KeptTransaction,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<Option<Unsigned>, NodeError> {
+        match recovery {
             #[cfg(feature = "bitcoin")]
             Recovery::Bitcoin(recovery) => {
-                use countersign::bitcoin::recover::{Fee, Payout};
-
-                let chain = self.bitcoin(chain)?;
-                let (fundings, rate) = (chain.fundings(&recovery.htlc.tree).await?, chain.fee_rate(speed, policy).await?);
-                Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate.rate)))?.into())
+                Ok(Some(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
             }
-            _ => Err(NodeError::NotConnected(chain.to_owned())),
+            #[cfg(feature = "evm")]
+            Recovery::Evm(recovery) => Ok(Some(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())),
+            #[cfg(feature = "solana")]
+            Recovery::Solana(recovery) => {
+                Ok(Some(self.solana(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
+            }
+            _ => Ok(None),
         }
     }
 }

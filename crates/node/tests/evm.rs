@@ -10,12 +10,17 @@
 
 mod support;
 
+use std::future::poll_fn;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read;
-use countersign::{FinalityRule, Funded, Hold, HtlcState, SeenAt, VerifiedTerms};
+use countersign::{EvmGeneration, FinalityRule, Funded, Generation, Hold, HtlcState, HtlcTerms, SeenAt, VerifiedTerms};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use support::{Chain, INITIATED, LATEST, NOW, SECRET, hash_of, id, log, nodes, redeemed_data, terms};
 
@@ -62,14 +67,81 @@ async fn three_round_trips_per_endpoint_and_one_for_its_identity() {
     let nodes = nodes(chain(), 1);
     let terms = terms();
     let ethereum = nodes.evm("ethereum").unwrap();
-    ethereum.htlc(&terms.destination).await.unwrap();
-    ethereum.htlc(&terms.destination).await.unwrap();
+    let first = ethereum.htlc(&terms.destination).await.unwrap();
     let chain = nodes.transport();
-    assert_eq!(chain.requests.lock().unwrap()["a.example"], 1 + 3 + 3);
+    let requests = || chain.requests.lock().unwrap()["a.example"];
+    assert_eq!(requests(), 1 + 3);
+    // In the same second nothing is asked again, and later only for the newest blocks as long as these are the same.
+    assert_eq!(ethereum.htlc(&terms.destination).await.unwrap(), first);
+    assert_eq!(requests(), 1 + 3);
+    chain.clock.fetch_add(1, Ordering::SeqCst);
+    assert_eq!(ethereum.htlc(&terms.destination).await.unwrap(), first);
+    assert_eq!(requests(), 1 + 3 + 1);
     let seen = chain.seen.lock().unwrap();
     assert_eq!(seen[0].1, "eth_chainId");
     let reads: Vec<_> = seen.iter().filter(|(_, method, _)| method == "eth_call" || method == "eth_getProof").collect();
     assert!(reads.iter().all(|(_, _, params)| params.as_array().unwrap().last().unwrap()["requireCanonical"] == true));
+}
+
+fn numbered(terms: &HtlcTerms, number: u32) -> HtlcTerms {
+    let mut terms = terms.clone();
+    terms.swap_id = format!("{number:064x}");
+    terms
+}
+
+/// Orders that are looked at together share requests, of which few are under way at the same time.
+#[tokio::test]
+async fn a_thousand_orders_take_few_requests() {
+    let terms = terms().destination;
+    let order = |number| numbered(&terms, number);
+    let orders: Vec<_> = (1..=1_000).map(order).collect();
+    // The second endpoint takes twenty calls at a time.
+    let picky = |host: &str, body: &[u8]| {
+        let calls: Value = serde_json::from_slice(body).unwrap();
+        let is_too_much = calls.as_array().is_some_and(|calls| calls.len() > 20);
+        (host == "b.example" && is_too_much).then(|| Ok((413, b"too large".to_vec())))
+    };
+    let nodes = nodes(chain().answering(picky), 3);
+    let ethereum = nodes.evm("ethereum").unwrap();
+    let all = join_all(orders.iter().map(|terms| ethereum.htlc(terms))).await;
+    for state in all {
+        let (state, seen) = state.unwrap();
+        assert!(matches!(&state, HtlcState::Locked(locked) if locked.amount == terms.amount) && seen.agreed == 3);
+    }
+    let chain = nodes.transport();
+    let requests = chain.requests.lock().unwrap().clone();
+    assert!(requests["a.example"] < 150 && requests["b.example"] < 700, "{requests:?}");
+    assert!(chain.under_way.lock().unwrap().1 <= 3 * 4);
+}
+
+/// Whoever gives up takes nobody's answer along: the others ask once more or are told that they have none.
+#[tokio::test]
+async fn one_that_gives_up_keeps_nobody_waiting() {
+    let terms = terms().destination;
+    let order = |number| numbered(&terms, number);
+    let orders: Vec<_> = (1..=200).map(order).collect();
+    let nodes = nodes(chain(), 1);
+    let ethereum = nodes.evm("ethereum").unwrap();
+    let read = |(index, terms)| async move {
+        // Every third one is dropped after a few steps, some of them while they send for others.
+        let mut reading = Box::pin(ethereum.htlc(terms));
+        for _ in 0..(index % 17) {
+            if let Poll::Ready(state) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+                return Some(state);
+            }
+            tokio::task::yield_now().await;
+        }
+        if index % 3 == 0 { None } else { Some(reading.await) }
+    };
+    let all = join_all(orders.iter().enumerate().map(read)).await;
+    let answered = all.iter().flatten().filter(|state| state.is_ok()).count();
+    assert!(answered > 30, "{answered}");
+    for state in all.into_iter().flatten() {
+        let code = state.map_or_else(|error| error.code(), |_| "read");
+        assert!(["read", "transport_interrupted"].contains(&code), "{code}");
+    }
+    // The endpoint is free again.
+    assert!(ethereum.htlc(&order(1_000)).await.is_ok());
 }
 
 #[tokio::test]
@@ -170,6 +242,61 @@ async fn an_order_of_the_older_layout_is_read_too() {
     ended.order = Some([U256::ONE, initiator, redeemer, initiated, timelock, amount]);
     let (state, _) = read_with(ended, 1, &terms).await.unwrap();
     assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{state:?}");
+}
+
+#[tokio::test]
+async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
+    let [initiator, redeemer, initiated, timelock, amount, _] = chain().order.unwrap();
+    let older = Some([U256::ZERO, initiator, redeemer, initiated, timelock, amount]);
+    for (generation, order, is_pinned) in [
+        (EvmGeneration::V3, chain().order, true),
+        (EvmGeneration::V3, older, false),
+        (EvmGeneration::Old, chain().order, false),
+        (EvmGeneration::Old, older, true),
+        (EvmGeneration::V3, None, true),
+        (EvmGeneration::Old, None, true),
+    ] {
+        let mut terms = terms();
+        terms.destination.generation = Some(Generation::Evm(generation));
+        let (state, _) = read_with(Chain { order, ..chain() }, 1, &terms).await.unwrap();
+        match (&state, is_pinned) {
+            (HtlcState::Unclear(why), false) => assert!(why.contains("`old`") && why.contains("`v3`"), "{why}"),
+            (HtlcState::Locked(_), true) => assert!(order.is_some()),
+            (HtlcState::Absent, true) => assert_eq!(order, None),
+            _ => panic!("{generation}: {state:?}"),
+        }
+    }
+}
+
+/// Where no formula of the id is known the event of the funding shows the secret hash, or nothing does.
+#[tokio::test]
+async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
+    let mut terms = terms();
+    terms.destination.swap_id_recomputed = false;
+    let destination = terms.destination.clone();
+    let (htlc, id, amount) = (chain().htlc, id(&destination), B256::from(destination.amount));
+    let judge = async |logs: Vec<Value>| {
+        let (state, seen) = read_with(Chain { logs, ..chain() }, 1, &terms).await.map_err(|error| error.code().to_owned())?;
+        Funded::judge(&terms, &state, &seen, &RULE, NOW).map(|_| ()).map_err(|hold| hold.code().to_owned())
+    };
+    let hash = B256::from(destination.secret_hash.0);
+    let good = log(htlc, &[read::INITIATED, id, hash, amount], &[], INITIATED);
+    assert_eq!(judge(vec![good.clone()]).await, Ok(()));
+    let older = log(htlc, &[read::INITIATED, id, hash], amount.as_slice(), INITIATED);
+    assert_eq!(judge(vec![older]).await, Ok(()));
+    assert_eq!(judge(Vec::new()).await.unwrap_err(), "destination_unclear");
+    assert_eq!(judge(vec![good.clone(), good]).await.unwrap_err(), "destination_unclear");
+    let other = log(htlc, &[read::INITIATED, id, B256::ZERO, amount], &[], INITIATED);
+    assert_eq!(judge(vec![other]).await.unwrap_err(), "destination_differs");
+    for foreign in [
+        log(htlc, &[read::INITIATED, B256::ZERO, hash, amount], &[], INITIATED),
+        log(htlc, &[read::INITIATED, id, hash, B256::ZERO], &[], INITIATED),
+        log(htlc, &[read::INITIATED, id, hash, amount], &[], INITIATED + 1),
+        log(Address::ZERO, &[read::INITIATED, id, hash, amount], &[], INITIATED),
+        log(htlc, &[read::REFUNDED, id], &[], INITIATED),
+    ] {
+        assert_eq!(judge(vec![foreign]).await.unwrap_err(), "node_malformed");
+    }
 }
 
 #[tokio::test]
@@ -337,8 +464,10 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     });
     let nodes = nodes(shrinking, 1);
     let (chain, terms) = (nodes.evm("ethereum").unwrap(), terms());
-    chain.htlc(&terms.destination).await.unwrap();
-    chain.htlc(&terms.destination).await.unwrap();
+    for _ in 0..2 {
+        chain.htlc(&terms.destination).await.unwrap();
+        nodes.transport().clock.fetch_add(1, Ordering::SeqCst);
+    }
     let error = chain.htlc(&terms.destination).await.unwrap_err();
     assert_eq!(error.code(), "node_went_back");
 }

@@ -49,6 +49,13 @@ impl PriorityFee {
         self
     }
 
+    /// Returns the fee that a message's instructions set; `None` if they set no price.
+    #[must_use]
+    pub fn from_message(message: &VersionedMessage) -> Option<Self> {
+        let budget = ComputeBudget::from_message(message);
+        budget.price.map(|compute_unit_price| Self { compute_unit_price, compute_unit_limit: budget.limit })
+    }
+
     /// Sets the fee in a message of any version that has its fee in instructions.
     ///
     /// Instructions that set one already are changed in place, others come first.
@@ -82,7 +89,7 @@ impl PriorityFee {
 }
 
 /// What the wallet's own fee may be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FeeLimits {
     price: u64,
     limit: u64,

@@ -7,6 +7,7 @@ mod external;
 mod fees;
 pub mod htlc;
 pub mod message;
+pub mod read;
 pub mod recover;
 mod sign;
 #[cfg(feature = "solana-signer")]

@@ -3,8 +3,11 @@
 //! Anyone may send these transactions and pays only their fee; the funds go to the redeemer or the initiator that the
 //! program stored. Whether a refund is due is for the caller to see on chain: the slot is above the swap's expiry slot.
 //!
-//! The SPL program gives the rent back to the sponsor of the swap, whom no record names: the owner where the owner sent the
-//! transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]).
+//! The SPL program and the audited native one give the rent back to the sponsor of the swap, whom no record names: the owner
+//! where the owner sent the transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]). The swap account
+//! names the sponsor: see [`crate::read`].
+//!
+//! Specification: `docs/spec/solana.md#redeem-and-refund`.
 
 use std::fmt;
 
@@ -12,15 +15,16 @@ pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings,
 };
 use solana_hash::Hash;
-use solana_instruction::Instruction;
+use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
 
 use crate::UnsignedOrder;
-use crate::address::{self, Address};
-use crate::htlc::{Htlc, HtlcAccount, SPONSOR_INDEX, Token};
+use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
+use crate::fees::FeeLimits;
+use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
 use crate::transaction::{SelfFunded, Unsigned};
 use crate::verify::token_program;
 
@@ -46,8 +50,11 @@ pub struct Recovery {
     pub to: Address,
     /// Base units.
     pub amount: U256,
-    /// Whether the program gives rent back to a sponsor.
-    has_sponsor: bool,
+    /// The program and its token.
+    htlc: Htlc,
+    /// Whether the token account that is paid is created first.
+    creates_token_account: bool,
+    fee_limits: FeeLimits,
 }
 
 impl fmt::Debug for Recovery {
@@ -60,20 +67,88 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Names who paid the rent of an SPL swap and gets it back: without this, the initiator. The native program has no
+    /// Names who paid the rent of a swap and gets it back: without this, the initiator. The client's native program has no
     /// sponsor, so there it changes nothing.
     #[must_use]
     pub fn with_sponsor(mut self, sponsor: Address) -> Self {
-        if let Some(account) = self.instruction.accounts.get_mut(SPONSOR_INDEX).filter(|_| self.has_sponsor) {
+        if let Some(account) = self.htlc.sponsor_index().and_then(|index| self.instruction.accounts.get_mut(index)) {
             account.pubkey = sponsor;
         }
         self
     }
 
+    /// Sets the policy whose limits hold for a priority fee. Without it, the default policy's do.
+    #[must_use]
+    pub fn with_policy(mut self, policy: &Policy) -> Self {
+        self.fee_limits = FeeLimits::from_policy(policy);
+        self
+    }
+
+    /// Creates the token account that is paid, if there is none, at the expense of the fee payer. The program pays only one that
+    /// exists. For SOL this changes nothing.
+    #[must_use]
+    pub const fn with_token_account(mut self) -> Self {
+        self.creates_token_account = self.htlc.token.is_some();
+        self
+    }
+
+    /// Returns the token account that is paid; `None` for SOL.
+    #[must_use]
+    pub fn token_account(&self) -> Option<Address> {
+        let token = self.htlc.token?;
+        address::associated_token_account(self.to, token.mint, token.program)
+    }
+
+    /// Returns the pinned program and its token.
+    #[must_use]
+    pub const fn htlc(&self) -> &Htlc {
+        &self.htlc
+    }
+
+    /// Returns the instructions of a transaction that `fee_payer` pays for.
+    fn instructions(&self, fee_payer: Address) -> Vec<Instruction> {
+        let create = self.token_account().zip(self.htlc.token).filter(|_| self.creates_token_account).map(|(account, token)| Instruction {
+            program_id: ASSOCIATED_TOKEN_PROGRAM,
+            accounts: vec![
+                AccountMeta::new(fee_payer, true),
+                AccountMeta::new(account, false),
+                AccountMeta::new_readonly(self.to, false),
+                AccountMeta::new_readonly(token.mint, false),
+                AccountMeta::new_readonly(SYSTEM_PROGRAM, false),
+                AccountMeta::new_readonly(token.program, false),
+            ],
+            // CreateIdempotent
+            data: vec![1],
+        });
+        create.into_iter().chain([self.instruction.clone()]).collect()
+    }
+
     /// Makes the instruction a transaction of `fee_payer`, who need not be a party of the swap. Its message is legacy, which
     /// every wallet can sign.
     pub fn prepare(&self, fee_payer: Address, recent_blockhash: Hash) -> UnsignedOrder {
-        let message = Message::new_with_blockhash(std::slice::from_ref(&self.instruction), Some(&fee_payer), &recent_blockhash);
+        let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &recent_blockhash);
+        self.unsigned(fee_payer, VersionedMessage::Legacy(message), SelfFunded::new().with_blockhash(recent_blockhash))
+    }
+
+    /// Makes the instruction a transaction of `fee_payer`, with the blockhash and the priority fee of the context that funds orders.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], or [`Code::GasLimitTooHigh`] for a fee above the
+    /// policy's.
+    pub fn prepare_self_funded(&self, fee_payer: Address, path: &SelfFunded) -> Result<UnsignedOrder, Refusal> {
+        path.check()?;
+        let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
+        let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &blockhash);
+        let mut message = VersionedMessage::Legacy(message);
+        if let Some(fee) = path.priority_fee {
+            self.fee_limits.check_own(fee)?;
+            fee.set(&mut message).ok_or_else(|| Refusal::new(Code::TransactionTooLarge, "/priority_fee"))?;
+        }
+        Ok(self.unsigned(fee_payer, message, path.clone()))
+    }
+
+    fn unsigned(&self, fee_payer: Address, message: VersionedMessage, chosen: SelfFunded) -> UnsignedOrder {
         let swap_id = SecretHash(self.swap_id).to_string();
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
@@ -82,19 +157,12 @@ impl Recovery {
         let mut summary = Summary::default();
         let text = format!("{} of swap {swap_id} pays {} base units to {}", self.role, self.amount, self.to);
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
-        let unsigned = Unsigned::recovery(self.role, fee_payer, VersionedMessage::Legacy(message));
+        if let Some(account) = self.token_account().filter(|_| self.creates_token_account) {
+            let text = format!("creates the token account {account} if there is none, at the expense of {fee_payer}");
+            summary.add_values(Topic::Token, text, [account, fee_payer].map(|address| address::to_account(address).into()));
+        }
+        let unsigned = Unsigned::recovery(self.role, fee_payer, message, chosen);
         UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings)
-    }
-
-    /// Makes the instruction a transaction of `fee_payer`, with the blockhash of the context that funds orders.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::MissingField`] without a blockhash, or [`Code::BlockhashExpired`].
-    pub fn prepare_self_funded(&self, fee_payer: Address, path: &SelfFunded) -> Result<UnsignedOrder, Refusal> {
-        path.check()?;
-        let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
-        Ok(self.prepare(fee_payer, blockhash))
     }
 }
 
@@ -134,7 +202,9 @@ fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
     let Network::Solana(cluster) = &leg.asset.chain.network else { return Err(leg.refuse(Code::RecordMismatch, "chain")) };
     let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
     let id = bare_hex_array(&leg.swap.swap_id).map_err(|error| refuse().with_reason(error.to_string()))?;
-    let Some((chain, is_certain)) = formula::solana_chain_id(cluster) else { return Ok((id, false)) };
+    // The formula is that of the client generation. The audited one's is not known.
+    let known = formula::solana_chain_id(cluster).filter(|_| htlc::known(leg.asset.generation) == Some(SolanaGeneration::Client313));
+    let Some((chain, is_certain)) = known else { return Ok((id, false)) };
     let recomputed = formula::solana(chain, &leg.swap.secret_hash.0, leg.initiator.bytes());
     if is_certain && id != recomputed {
         return Err(refuse().with_expected(SecretHash(recomputed)));
@@ -156,11 +226,14 @@ fn recovery(
         }),
         None => None,
     };
-    let htlc = Htlc::new(convert(leg.htlc()?)?, token);
-    let swap = HtlcAccount::new(convert(&leg.initiator)?, convert(&leg.redeemer)?, leg.swap.secret_hash.0);
+    let generation = htlc::known(leg.asset.generation).ok_or_else(|| leg.refuse(Code::UnknownGeneration, "asset"))?;
+    let htlc = Htlc::new(convert(leg.htlc()?)?, token).with_generation(generation);
+    let amount = u64::try_from(leg.swap.amount).map_err(|_| leg.refuse(Code::NumberTooLarge, "amount"))?;
+    let (initiator, redeemer) = (convert(&leg.initiator)?, convert(&leg.redeemer)?);
+    let swap = HtlcAccount::new(initiator, redeemer, leg.swap.secret_hash.0, amount, leg.swap.timelock);
     let (swap_id, swap_id_recomputed) = recompute(leg)?;
     let (instruction, to) = build(&htlc, &swap);
-    let (Some(instruction), Some(swap_account)) = (instruction, htlc.swap_account(swap.initiator, &swap.secret_hash)) else {
+    let (Some(instruction), Some(swap_account)) = (instruction, htlc.swap_account(&swap)) else {
         return Err(leg.refuse(Code::Internal, "secret_hash").with_reason("no program-derived address for the terms"));
     };
     Ok(Recovery {
@@ -172,6 +245,8 @@ fn recovery(
         swap_id_recomputed,
         to,
         amount: leg.swap.amount,
-        has_sponsor: htlc.token.is_some(),
+        htlc,
+        creates_token_account: false,
+        fee_limits: FeeLimits::from_policy(&Policy::default()),
     })
 }

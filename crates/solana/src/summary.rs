@@ -78,7 +78,12 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     let tokens = vault.map(|vault| format!(", tokens in the vault {vault}")).unwrap_or_default();
     let values = [deposit.swap_account].into_iter().chain(vault).map(value);
     summary.add_values(Topic::Contract, format!("swap account {}{tokens}", deposit.swap_account), values);
-    if deposit.htlc.token.is_some() {
+    if let Some(refundee) = deposit.terms.refundee {
+        let generation = deposit.htlc.generation;
+        let text = format!("generation {generation}: refunds go to {refundee}, rent goes back to who pays it");
+        summary.add_values(Topic::Contract, text, [value(refundee)]);
+    }
+    if deposit.htlc.takes_destination_data() {
         match &deposit.terms.destination_data {
             None => summary.add(Topic::DestinationData, "none"),
             Some(data) => {
@@ -218,12 +223,13 @@ impl Coverage {
         let fields = Fields::new(&deposit.htlc);
         let discriminator = place.field(&(0..8));
         self.up_to(Topic::Contract, discriminator.end, "instruction: program, accounts, initiate");
-        let mut parts = [
+        let mut parts = vec![
             (Topic::Send, fields.amount, "amount"),
             (Topic::Timelock, fields.timelock, "timelock"),
             (Topic::Redeemer, fields.redeemer, "redeemer"),
             (Topic::SecretHash, fields.secret_hash, "secret hash"),
         ];
+        parts.extend(fields.refundee.map(|refundee| (Topic::Owner, refundee, "refundee")));
         parts.sort_by_key(|(_, range, _)| range.start);
         for (topic, range, what) in parts {
             self.up_to(topic, place.field(&range).end, what);

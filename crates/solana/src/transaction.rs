@@ -10,10 +10,13 @@ use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::Address;
 use crate::encoding;
-use crate::fees::PriorityFee;
+use crate::fees::{ComputeBudget, PriorityFee};
 use crate::message::Decoded;
 use crate::verify::{Deposit, ProposedTransaction};
 use crate::wire::MAX_BYTES;
+
+/// What the network takes for each signature.
+const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 
 /// What the transaction that the owner sends needs from the wallet: nothing, unless the wallet has something of its own.
 ///
@@ -135,6 +138,15 @@ impl TransactionPayload {
         Hash::new_from_array(Sha256::digest(self.message()).into())
     }
 
+    /// Returns the most lamports that the fee payer pays to the network: 5,000 for each signature, and the priority fee. Rent is not
+    /// among them.
+    #[must_use]
+    pub fn max_fee(&self) -> u64 {
+        let signatures = u64::from(self.transaction().message.header().num_required_signatures).saturating_mul(LAMPORTS_PER_SIGNATURE);
+        let priority_fee = ComputeBudget::from_message(&self.transaction().message).priority_fee();
+        signatures.saturating_add(u64::try_from(priority_fee).unwrap_or(u64::MAX))
+    }
+
     /// Returns the signatures with the signer's among them; `None` while it is missing.
     fn signatures(&self) -> Option<Vec<Signature>> {
         let own = self.signature?;
@@ -180,9 +192,8 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// Takes a transaction that recovers funds. The wallet has chosen its blockhash.
-    pub(crate) fn recovery(role: Role, signer: Address, message: solana_message::VersionedMessage) -> Self {
-        let chosen = SelfFunded::new().with_blockhash(*message.recent_blockhash());
+    /// Takes a transaction that recovers funds, with what the wallet has chosen for it.
+    pub(crate) fn recovery(role: Role, signer: Address, message: solana_message::VersionedMessage, chosen: SelfFunded) -> Self {
         let signatures = vec![Signature::default(); usize::from(message.header().num_required_signatures)];
         let decoded = Decoded { message: message.serialize(), transaction: VersionedTransaction { signatures, message } };
         // The fee payer is the first key, and nobody else signs.

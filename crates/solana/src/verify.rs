@@ -1,5 +1,7 @@
 //! The rules on a Solana result, called in the order in which they are checked. [`signers`] has the rules on who signs and
 //! pays, [`instructions`] those on what the instructions do.
+//!
+//! Specification: `docs/spec/solana.md#payload`.
 
 mod instructions;
 mod signers;
@@ -17,7 +19,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 use crate::allowed::AllowedInstruction;
 use crate::fees::FeeLimits;
-use crate::htlc::{Htlc, Initiate, InitiateAccounts, Token};
+use crate::htlc::{self, Htlc, Initiate, InitiateAccounts, Token};
 use crate::message::{self, Decoded, Layout, refuse};
 use crate::transaction::{self, SelfFunded, TransactionPayload, Unsigned};
 use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
@@ -122,7 +124,7 @@ impl family::Deposit for Deposit {
         let (node, gasless) = (result.need(TRANSACTION)?, result.get(GASLESS));
         let own = check_transaction(order, &pins, &node, Path::SelfFunded, warnings)?;
         let gasless = match gasless {
-            Some(node) if pins.htlc.token.is_none() => return Err(node.at().refuse(Code::GaslessNative)),
+            Some(node) if !pins.htlc.has_sponsor() => return Err(node.at().refuse(Code::GaslessNative)),
             Some(node) => Some(check_transaction(order, &pins, &node, Path::Gasless { own: &own }, warnings)?.0),
             None => None,
         };
@@ -178,7 +180,9 @@ impl Pins {
         let convert = address::from_account;
         let program = order.pinned_htlc(convert)?;
         let token = order.pinned_token(convert)?.map(|mint| Token { mint, program: token_program(order.source) });
-        Ok(Self { htlc: Htlc { program, token }, owner: order.owner_as(convert)? })
+        let unknown = || Refusal::new(Code::UnknownGeneration, "/request/source/asset");
+        let generation = htlc::known(order.source.generation).ok_or_else(unknown)?;
+        Ok(Self { htlc: Htlc { program, token, generation }, owner: order.owner_as(convert)? })
     }
 }
 

@@ -9,6 +9,11 @@ fn fixtures_give_their_artefacts() -> TestResult {
 }
 
 #[test]
+fn fixtures_of_the_audited_generation_give_their_artefacts() -> TestResult {
+    accept::fixtures_of_a_generation_give_their_artefacts::<Solana>("audited_2025_11", 10)
+}
+
+#[test]
 fn shared_vectors_give_their_artefacts() -> TestResult {
     accept::shared_vectors_give_their_artefacts::<Solana>()
 }

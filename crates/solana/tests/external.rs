@@ -264,7 +264,7 @@ fn every_byte_but_the_blockhash_is_the_orders() -> TestResult {
             for flip in [0x01, 0x02, 0x40, 0x80] {
                 let mut other = bytes.clone();
                 other[index] ^= flip;
-                // What is no transaction, or one that the wallet's account does not sign, no wallet returns.
+                // No wallet returns what is not a transaction, or one that its account does not sign.
                 let Ok(mut other) = wincode::deserialize_exact::<VersionedTransaction>(&other) else { continue };
                 let key = keypair(&case).pubkey();
                 let Some(slot) = other.message.static_account_keys().iter().position(|account| *account == key) else { continue };

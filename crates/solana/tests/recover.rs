@@ -67,8 +67,8 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     let redeemer = key(&record.source_swap.redeemer);
     let mint = registry().asset("solana:usdc").and_then(|asset| asset.token.as_ref()).map(|token| key(&token.text)).ok_or("no token")?;
     let accounts = &recovery.instruction.accounts;
-    assert_eq!(Some(accounts[4].pubkey), address::associated_token_account(redeemer, mint, TOKEN_PROGRAM));
-    assert_eq!((accounts[1].pubkey, accounts[5].pubkey, accounts[6].pubkey), (recovery.swap_account, sponsor, TOKEN_PROGRAM));
+    assert_eq!(Some(accounts[3].pubkey), address::associated_token_account(redeemer, mint, TOKEN_PROGRAM));
+    assert_eq!((accounts[1].pubkey, accounts[4].pubkey, accounts[5].pubkey), (recovery.swap_account, sponsor, TOKEN_PROGRAM));
     assert!(accounts.iter().all(|meta| !meta.is_signer));
     assert_eq!(recovery.instruction.data, [htlc::REDEEM.as_slice(), &secret].concat());
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");

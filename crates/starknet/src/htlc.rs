@@ -1,12 +1,15 @@
 //! The functions of the swap contract and the token's `approve`: selectors, arguments, strict decoding.
 //!
 //! A selector is the Keccak-256 hash of the function's name, cut to 250 bits; the tests recompute each.
+//!
+//! Specification: `docs/spec/starknet.md#functions`.
 
 use countersign_core::json::{At, Node};
-use countersign_core::{ByteCoverage, Code, Refusal, SecretHash, Topic, U256};
+use countersign_core::{ByteCoverage, Code, Refusal, SecretHash, StarknetGeneration, Topic, U256};
 use starknet_types_core::felt::Felt;
 
 use crate::felt;
+use crate::generation::{self, SecretForm};
 
 macro_rules! selectors {
     ($($(#[$doc:meta])* $constant:ident = $name:literal, $felt:literal;)*) => {
@@ -24,6 +27,10 @@ selectors! {
     INITIATE_ON_BEHALF = "initiate_on_behalf", "0x956733def9e3752de1404e5ae4ad7812408463fc642c2441862123ebb25be0";
     /// `approve(spender, amount)` of the token
     APPROVE = "approve", "0x219209e083275171774dab1df80982e9df2096516f06319c5c6d71ae0a8480c";
+    /// `initiate_with_destination_data(redeemer, timelock, amount, secret_hash, destination_data)`
+    INITIATE_WITH_DESTINATION_DATA = "initiate_with_destination_data", "0x17b05a3e4676a9b5e9a2ebc97868bf0b2e3bae5d56e87b6aece1829f95af6a1";
+    /// `initiate_on_behalf_with_destination_data(initiator, redeemer, timelock, amount, secret_hash, destination_data)`
+    INITIATE_ON_BEHALF_WITH_DESTINATION_DATA = "initiate_on_behalf_with_destination_data", "0x38be2e69dffbff70d906cec52796399d1b9309076c4d7ae7dc29ca350a2a5cf";
     /// `redeem(order_id, secret)`
     REDEEM = "redeem", "0x2ef0a97332ad048ac544d8dfacdd43e128b9816d599fdd0310960904fa18609";
     /// `refund(order_id)`
@@ -63,10 +70,14 @@ pub(crate) fn name(selector: Felt) -> Option<&'static str> {
 /// | 1 | redeemer | address |
 /// | 1 | timelock | blocks |
 /// | 2 | amount, low and high 128 bits | base units of the token |
-/// | 8 | secret hash, 32 bits each, the most significant first | |
+/// | 8 or 2 | secret hash, 32 or 128 bits each, the most significant first | |
+///
+/// Contracts of the generation `client_3_1_3` take two words of the secret hash, all others eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Initiate {
+    /// The generation of the contract that is called.
+    pub generation: StarknetGeneration,
     /// Who gets refunds, where another account sends.
     pub initiator: Option<Felt>,
     /// Who redeems with the secret.
@@ -79,8 +90,11 @@ pub struct Initiate {
     pub secret_hash: SecretHash,
 }
 
-/// How many felts the arguments of `initiate` are.
-const ARGUMENTS: usize = 12;
+/// Most felts of destination data: 1 KiB, of which a felt holds 31 bytes.
+pub const MAX_DESTINATION_DATA: usize = 1024_usize.div_ceil(31);
+
+/// How many felts the arguments of `initiate` are before the secret hash.
+const BEFORE_HASH: usize = 4;
 
 impl Initiate {
     /// Decodes the arguments. Each felt must be canonical: encoding gives the same felts again.
@@ -88,22 +102,30 @@ impl Initiate {
     /// # Errors
     ///
     /// [`Code::CalldataLength`], [`Code::NumberTooLarge`] for a felt wider than its argument, or a felt's own codes.
-    pub(crate) fn decode(calldata: &Arguments<'_, '_>, on_behalf: bool) -> Result<Self, Refusal> {
+    pub(crate) fn decode(calldata: &Arguments<'_, '_>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
+        let wrong_length = || calldata.wrong_length(argument_count(generation, on_behalf));
         let (initiator, arguments) = match calldata.nodes.as_slice() {
             [initiator, arguments @ ..] if on_behalf => (Some(felt::read(*initiator)?), arguments),
             arguments => (None, arguments),
         };
-        let [redeemer, timelock, low, high, words @ ..] = arguments else { return Err(calldata.wrong_length(ARGUMENTS)) };
-        let words: &[Node<'_, '_>; 8] = words.try_into().map_err(|_| calldata.wrong_length(argument_count(on_behalf)))?;
+        let [redeemer, timelock, low, high, words @ ..] = arguments else { return Err(wrong_length()) };
+        let count = generation::hash_words(generation);
+        if words.len() != count {
+            return Err(wrong_length());
+        }
         let redeemer = felt::read(*redeemer)?;
         let timelock = felt::read_u128(*timelock)?;
         let amount = felt::join(felt::read_u128(*low)?, felt::read_u128(*high)?);
         let mut secret_hash = [0; 32];
-        for (bytes, word) in secret_hash.chunks_exact_mut(4).zip(words) {
-            let word = u32::try_from(felt::read_u128(*word)?).map_err(|_| word.refuse(Code::NumberTooLarge).with_expected("32 bits"))?;
-            bytes.copy_from_slice(&word.to_be_bytes());
+        for (bytes, word) in secret_hash.chunks_exact_mut(generation::word_size(generation)).zip(words) {
+            let value = felt::read_u128(*word)?.to_be_bytes();
+            let (zeros, value) = value.split_at(value.len().saturating_sub(bytes.len()));
+            if zeros.iter().any(|byte| *byte != 0) {
+                return Err(word.refuse(Code::NumberTooLarge).with_expected("32 bits"));
+            }
+            bytes.copy_from_slice(value);
         }
-        Ok(Self { initiator, redeemer, timelock, amount, secret_hash: SecretHash(secret_hash) })
+        Ok(Self { generation, initiator, redeemer, timelock, amount, secret_hash: SecretHash(secret_hash) })
     }
 
     /// Returns the function's selector.
@@ -112,19 +134,36 @@ impl Initiate {
         if self.initiator.is_some() { INITIATE_ON_BEHALF } else { INITIATE }
     }
 
+    /// Returns selector and arguments of the function that takes destination data as well, if there is any: an array of felts after the
+    /// other arguments.
+    pub(crate) fn call_with(&self, destination_data: Option<&[Felt]>) -> (Felt, Vec<Felt>) {
+        let Some(data) = destination_data else { return (self.selector(), self.encode()) };
+        let on_behalf = self.initiator.is_some();
+        let selector = if on_behalf { INITIATE_ON_BEHALF_WITH_DESTINATION_DATA } else { INITIATE_WITH_DESTINATION_DATA };
+        let mut felts = self.encode();
+        felts.push(Felt::from(data.len()));
+        felts.extend(data);
+        (selector, felts)
+    }
+
     /// Returns the arguments as felts.
     #[must_use]
     pub fn encode(&self) -> Vec<Felt> {
-        let mut felts = Vec::with_capacity(argument_count(true));
+        let mut felts = Vec::with_capacity(argument_count(self.generation, true));
         felts.extend(self.initiator);
         felts.extend([self.redeemer, Felt::from(self.timelock)]);
         felts.extend(felt::halves(self.amount));
-        felts.extend(words(&self.secret_hash.0));
+        felts.extend(self.hash_words());
         felts
     }
 
+    /// Returns the words of the secret hash, as many as the contract's generation takes.
+    pub(crate) fn hash_words(&self) -> impl Iterator<Item = Felt> {
+        self.secret_hash.0.chunks(generation::word_size(self.generation)).map(Felt::from_bytes_be_slice)
+    }
+
     /// Returns what each argument of the call at `at` says.
-    pub(crate) fn coverage(&self, at: &str) -> Vec<ByteCoverage> {
+    pub(crate) fn coverage(&self, at: &str, destination_data: Option<&[Felt]>) -> Vec<ByteCoverage> {
         let mut arguments = Vec::new();
         if self.initiator.is_some() {
             arguments.push((Topic::Owner, "initiator"));
@@ -135,14 +174,19 @@ impl Initiate {
             (Topic::Send, "low half of the amount"),
             (Topic::Send, "high half of the amount"),
         ]);
-        arguments.extend([(Topic::SecretHash, "word of the secret hash"); 8]);
+        arguments.extend(vec![(Topic::SecretHash, "word of the secret hash"); generation::hash_words(self.generation)]);
+        if let Some(data) = destination_data {
+            arguments.push((Topic::DestinationData, "length of the destination data"));
+            arguments.extend(vec![(Topic::DestinationData, "destination data"); data.len()]);
+        }
         coverage(at, (Topic::Contract, "contract"), (Topic::Contract, "selector of the initiate function"), arguments)
     }
 }
 
 /// Returns how many felts the arguments of `initiate` or `initiate_on_behalf` are.
-pub(crate) const fn argument_count(on_behalf: bool) -> usize {
-    if on_behalf { ARGUMENTS.saturating_add(1) } else { ARGUMENTS }
+pub(crate) const fn argument_count(generation: StarknetGeneration, on_behalf: bool) -> usize {
+    let count = BEFORE_HASH.saturating_add(generation::hash_words(generation));
+    if on_behalf { count.saturating_add(1) } else { count }
 }
 
 /// Returns 32 bytes as eight numbers of 32 bits, the most significant first.
@@ -217,6 +261,53 @@ impl<'n, 'v> Arguments<'n, 'v> {
         if arguments.nodes.len() == count { Ok(arguments) } else { Err(arguments.wrong_length(count)) }
     }
 
+    /// Reads the felts of `initiate` or `initiate_on_behalf` of a contract.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::GenerationMismatch`] if a contract of another generation takes as many, else as [`Arguments::read`].
+    pub(crate) fn of_initiate(node: &'n Node<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
+        let (actual, expected) = (node.array()?.len(), argument_count(generation, on_behalf));
+        if actual != expected {
+            let takes = |other| argument_count(other, on_behalf) == actual;
+            if let Some(refusal) = generation::mismatch(generation, takes, |code| node.at().refuse(code)) {
+                return Err(refusal);
+            }
+        }
+        Self::read(node, expected)
+    }
+
+    /// Reads the felts of a function with destination data, and takes the data off their end.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::DestinationDataTooLong`], or as [`Arguments::of_initiate`].
+    pub(crate) fn with_data(node: &'n Node<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<(Self, Vec<Felt>), Refusal> {
+        let mut arguments = Self { at: node.at(), nodes: node.array()?.collect() };
+        let count = argument_count(generation, on_behalf);
+        let has_form = |other| {
+            let mut rest = arguments.nodes.iter().skip(argument_count(other, on_behalf));
+            let length = rest.next().and_then(|length| felt::read_u128(*length).ok()).and_then(|length| usize::try_from(length).ok());
+            generation::takes_destination_data(other) && length == Some(rest.len())
+        };
+        if !has_form(generation)
+            && let Some(refusal) = generation::mismatch(generation, has_form, |code| node.at().refuse(code))
+        {
+            return Err(refusal);
+        }
+        let mut rest = arguments.nodes.split_off(count.min(arguments.nodes.len())).into_iter();
+        let length = rest.next().ok_or_else(|| arguments.wrong_length(count.saturating_add(1)))?;
+        if rest.len() > MAX_DESTINATION_DATA {
+            let refusal = length.at().refuse(Code::DestinationDataTooLong).with_expected(format!("at most {MAX_DESTINATION_DATA} felts"));
+            return Err(refusal.with_actual(format!("{} felts", rest.len())));
+        }
+        if felt::read(length)? != Felt::from(rest.len()) {
+            return Err(length.refuse(Code::CalldataLength).with_expected(format!("{:#x}, the number of felts that follow", rest.len())));
+        }
+        let data = rest.map(|felt| felt::read(felt)).collect::<Result<_, _>>()?;
+        Ok((arguments, data))
+    }
+
     fn wrong_length(&self, count: usize) -> Refusal {
         self.at.refuse(Code::CalldataLength).with_expected(format!("{count} felts")).with_actual(format!("{} felts", self.nodes.len()))
     }
@@ -227,16 +318,27 @@ impl<'n, 'v> Arguments<'n, 'v> {
     }
 }
 
-/// Returns the calldata of `redeem`: the swap id and the secret as an array of eight words.
+/// Returns the calldata of `redeem`: the swap id and the secret as eight words, which follow their number where the contract takes
+/// an array. Returns `None` for a generation whose function is not known.
 #[must_use]
-pub fn redeem(swap_id: Felt, secret: &[u8; 32]) -> Vec<Felt> {
-    [swap_id, Felt::from(8)].into_iter().chain(words(secret)).collect()
+pub fn redeem(generation: StarknetGeneration, swap_id: Felt, secret: &[u8; 32]) -> Option<Vec<Felt>> {
+    let length = match generation::secret_form(generation)? {
+        SecretForm::Array => Some(Felt::from(8)),
+        SecretForm::Words => None,
+    };
+    Some([swap_id].into_iter().chain(length).chain(words(secret)).collect())
 }
 
 /// Returns the calldata of `refund`: the swap id.
 #[must_use]
 pub fn refund(swap_id: Felt) -> Vec<Felt> {
     vec![swap_id]
+}
+
+/// Returns the calldata of `instant_refund`: the swap id, and the redeemer's signature as an array.
+#[must_use]
+pub fn instant_refund(swap_id: Felt, signature: &[Felt]) -> Vec<Felt> {
+    [swap_id, Felt::from(signature.len())].into_iter().chain(signature.iter().copied()).collect()
 }
 
 #[cfg(test)]

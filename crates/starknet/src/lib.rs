@@ -5,10 +5,12 @@ mod curve;
 pub mod external;
 pub mod felt;
 mod funding;
+mod generation;
 pub mod htlc;
 mod key;
 pub mod message;
 mod payloads;
+pub mod read;
 pub mod recover;
 mod signature;
 #[cfg(feature = "starknet-signer")]
@@ -19,7 +21,7 @@ mod summary;
 pub mod transaction;
 mod verify;
 
-pub use countersign_core::ApprovalStep;
+pub use countersign_core::{ApprovalStep, StarknetGeneration};
 pub use funding::{Execution, FundingPath, Gasless};
 pub use key::Key;
 pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsigned};

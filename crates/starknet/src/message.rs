@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use countersign_core::json::{At, Node};
-use countersign_core::{Asset, Code, Refusal, check_declared_type};
+use countersign_core::{Asset, Code, Refusal, StarknetGeneration, check_declared_type};
 use serde_json::{Value as Json, json};
 use starknet_types_core::felt::Felt;
 
 use crate::curve::poseidon;
-use crate::felt;
-use crate::htlc::{self, Initiate};
+use crate::htlc::Initiate;
+use crate::{felt, generation};
 
 /// Hash of `"StarknetDomain"("name":"shortstring","version":"shortstring","chainId":"shortstring","revision":"shortstring")`
 const DOMAIN_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1ff2f602e42168014d405a94f75e8a93d640751d71d16311266e140d8b0a210");
@@ -26,6 +26,11 @@ const INITIATE_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1eb8412028a1738d6d3
 const INITIATE_FOR_CONTRACT_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1a3e1bc7621475162167ff5bf6709b3f0287414d84d408fcc16f5c8fa452328");
 /// Hash of `"u256"("low":"u128","high":"u128")`
 const U256_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x3b143be38b811560b45593fb2a071ec4ddd0a020e10782be62ffe6f39e0e82c");
+/// Hash of `"instantRefund"("orderID":"felt")`
+const INSTANT_REFUND_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x30a54f3d1548368bc45cab0ba298f4c88e1847fd5ae128d03477ef46d0426a3");
+/// The same with `"verifyingContract":"ContractAddress"` as second member.
+const INSTANT_REFUND_FOR_CONTRACT_TYPE_HASH: Felt =
+    Felt::from_hex_unchecked("0x31f36f5842b3037a0895734cc18bfe518c9159047a6415cf39239dccba9b8ea");
 /// `StarkNet Message`, the prefix of everything that is signed off chain.
 const PREFIX: Felt = Felt::from_hex_unchecked("0x537461726b4e6574204d657373616765");
 
@@ -42,20 +47,20 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Returns the domain of the deployed contracts: name `HTLC`, version `1` as a short string.
+    /// Returns the domain of the contracts of a generation: name `HTLC`, and a version of one character.
     #[must_use]
-    pub const fn deployed(chain_id: Felt) -> Self {
-        Self { name: Felt::from_hex_unchecked("0x48544c43"), version: Felt::from_hex_unchecked("0x31"), chain_id }
+    pub const fn deployed(generation: StarknetGeneration, chain_id: Felt) -> Self {
+        Self { name: Felt::from_hex_unchecked("0x48544c43"), version: generation::domain_version(generation), chain_id }
     }
 
     /// Returns the domain that the wallet has pinned for a contract, in the spellings of typed data. Members that are not pinned
-    /// are those of the deployed contracts.
+    /// are those of the contract's generation.
     ///
     /// # Errors
     ///
     /// The code of a member that is not a short string.
-    pub(crate) fn from_pins(pins: &BTreeMap<String, String>, chain_id: Felt) -> Result<Self, Code> {
-        let mut domain = Self::deployed(chain_id);
+    fn from_pins(pins: &BTreeMap<String, String>, generation: StarknetGeneration, chain_id: Felt) -> Result<Self, Code> {
+        let mut domain = Self::deployed(generation, chain_id);
         for (member, felt) in [("name", &mut domain.name), ("version", &mut domain.version), ("chainId", &mut domain.chain_id)] {
             if let Some(text) = pins.get(member) {
                 *felt = felt::parse_short_string(text)?;
@@ -66,6 +71,32 @@ impl Domain {
             Some(revision) if revision != Felt::ONE => Err(Code::TypedDataRevision),
             _ => Ok(domain),
         }
+    }
+
+    fn to_json(self) -> Json {
+        let name = felt::to_short_string(&self.name).filter(|name| is_only_text(name));
+        json!({
+            "name": name.unwrap_or_else(|| hex(self.name)),
+            "version": hex(self.version),
+            "chainId": hex(self.chain_id),
+            "revision": "1",
+        })
+    }
+
+    /// Returns the domain of an asset's contract: the pinned one, or that of its generation.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::RegistryMalformed`] if the pinned one is not a domain of Starknet.
+    pub(crate) fn of_asset(asset: &Asset, chain_id: Felt, refuse: impl FnOnce(Code) -> Refusal) -> Result<Self, Refusal> {
+        let generation = StarknetGeneration::expected(asset.generation);
+        let Some(pins) = asset.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()) else {
+            return Ok(Self::deployed(generation, chain_id));
+        };
+        Self::from_pins(pins, generation, chain_id).map_err(|code| {
+            let reason = format!("the pinned domain of the HTLC is not a Starknet domain: {}", code.meaning());
+            refuse(Code::RegistryMalformed).with_reason(reason)
+        })
     }
 
     /// Returns the Poseidon hash of type hash, name, version, chain id and revision 1.
@@ -148,12 +179,9 @@ impl Message {
     /// number, version and chain id as hex.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let types =
-            |members: &[(&str, &str)]| -> Vec<_> { members.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect() };
-        let hex = |felt: Felt| format!("{felt:#x}");
-        let Initiate { redeemer, timelock, amount, secret_hash, .. } = &self.terms;
+        let Initiate { redeemer, timelock, amount, .. } = &self.terms;
         let [low, high] = felt::split(*amount).map(|half| half.to_string());
-        let words: Vec<_> = htlc::words(&secret_hash.0).map(hex).collect();
+        let words: Vec<_> = self.terms.hash_words().map(hex).collect();
         let mut initiate = types(&INITIATE_TYPE);
         let mut message = json!({
             "redeemer": hex(*redeemer),
@@ -165,16 +193,10 @@ impl Message {
             initiate.extend(types(&[CONTRACT_MEMBER]));
             members.insert(CONTRACT_MEMBER.0.to_owned(), hex(contract).into());
         }
-        let name = felt::to_short_string(&self.domain.name).filter(|name| is_only_text(name));
         json!({
             "types": { "StarknetDomain": types(&DOMAIN_TYPE), "Initiate": initiate },
             "primaryType": "Initiate",
-            "domain": {
-                "name": name.unwrap_or_else(|| hex(self.domain.name)),
-                "version": hex(self.domain.version),
-                "chainId": hex(self.domain.chain_id),
-                "revision": "1",
-            },
+            "domain": self.domain.to_json(),
             "message": message,
         })
     }
@@ -186,7 +208,7 @@ impl Message {
         let terms = &self.terms;
         let [low, high] = felt::halves(terms.amount);
         let amount = poseidon(&[U256_TYPE_HASH, low, high]);
-        let words: Vec<Felt> = htlc::words(&terms.secret_hash.0).collect();
+        let words: Vec<Felt> = terms.hash_words().collect();
         let secret_hash = poseidon(&words);
         let timelock = Felt::from(terms.timelock);
         match self.contract {
@@ -197,28 +219,21 @@ impl Message {
 
     /// Reads typed data and requires that it agrees with `call`: same terms, same chain, same contract.
     ///
-    /// A message that names its contract is only taken where the wallet has pinned the domain (`pinned`).
-    ///
     /// # Errors
     ///
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataRevision`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`],
-    /// [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or what is malformed.
-    pub(crate) fn read(
-        asset: &Asset,
-        node: Node<'_, '_>,
-        domain: Domain,
-        pinned: bool,
-        htlc: Felt,
-        call: &Initiate,
-    ) -> Result<Self, Refusal> {
+    /// [`Code::GenerationMismatch`], [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or what is
+    /// malformed.
+    pub(crate) fn read(asset: &Asset, node: Node<'_, '_>, form: &MessageForm, htlc: Felt, call: &Initiate) -> Result<Self, Refusal> {
+        let domain = form.domain;
         let members = node.object()?;
         let primary = members.need("primaryType")?;
         if primary.text()? != "Initiate" {
             return Err(primary.refuse(Code::TypedDataPrimaryType).with_expected("Initiate"));
         }
         members.only(&["domain", "message", "primaryType", "types"])?;
-        check_domain(members.need("domain")?, domain)?;
-        let names_contract = check_types(members.need("types")?, pinned)?;
+        check_domain(members.need("domain")?, form, call.generation)?;
+        let names_contract = check_types(members.need("types")?, form, call.generation)?;
         check_message(members.need("message")?, call, names_contract.then_some(htlc))?;
         // A pinned asset has one domain.
         let domain_hash = Felt::from_bytes_be(&asset.domain_separator("", || domain.hash().to_bytes_be()));
@@ -226,8 +241,68 @@ impl Message {
     }
 }
 
+/// The message with which a redeemer allows a refund before the timelock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstantRefundMessage {
+    /// The contract's domain.
+    pub domain: Domain,
+    /// The swap.
+    pub swap_id: Felt,
+    /// The contract, where the message names it.
+    pub contract: Option<Felt>,
+}
+
+impl InstantRefundMessage {
+    /// Returns the hashes of the message where `redeemer` signs it.
+    #[must_use]
+    pub fn hashes(&self, redeemer: Felt) -> Hashes {
+        let members = match self.contract {
+            None => poseidon(&[INSTANT_REFUND_TYPE_HASH, self.swap_id]),
+            Some(contract) => poseidon(&[INSTANT_REFUND_FOR_CONTRACT_TYPE_HASH, self.swap_id, contract]),
+        };
+        Hashes::new(redeemer, self.domain.hash(), members)
+    }
+
+    /// Returns the message as wallets take it (`account.signMessage`, `wallet_signTypedData`).
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let mut kinds = types(&[("orderID", "felt")]);
+        let mut message = json!({ "orderID": hex(self.swap_id) });
+        if let (Some(contract), Some(members)) = (self.contract, message.as_object_mut()) {
+            kinds.extend(types(&[CONTRACT_MEMBER]));
+            members.insert(CONTRACT_MEMBER.0.to_owned(), hex(contract).into());
+        }
+        json!({
+            "types": { "StarknetDomain": types(&DOMAIN_TYPE), "instantRefund": kinds },
+            "primaryType": "instantRefund",
+            "domain": self.domain.to_json(),
+            "message": message,
+        })
+    }
+}
+
+/// Returns the members of a type as typed data declares them.
+fn types(members: &[(&str, &str)]) -> Vec<Json> {
+    members.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect()
+}
+
+fn hex(felt: Felt) -> String {
+    format!("{felt:#x}")
+}
+
+/// What is known of a contract's messages before one is read.
+pub(crate) struct MessageForm {
+    /// The domain: the pinned one, or that of the contract's generation.
+    pub(crate) domain: Domain,
+    pub(crate) is_domain_pinned: bool,
+    /// Without it, a pinned domain stands for whatever contract has it, which may be named in the message or not.
+    pub(crate) is_generation_pinned: bool,
+}
+
 /// Requires that the domain hashes to the contract's. The revision comes first: it decides what the other members mean.
-fn check_domain(node: Node<'_, '_>, domain: Domain) -> Result<(), Refusal> {
+fn check_domain(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<(), Refusal> {
+    let domain = form.domain;
     let members = node.object()?;
     let revision = members.get("revision").ok_or_else(|| {
         let missing = node.at().key("revision").refuse(Code::TypedDataRevision);
@@ -246,6 +321,10 @@ fn check_domain(node: Node<'_, '_>, domain: Domain) -> Result<(), Refusal> {
     let version = members.need("version")?;
     let found = felt::read_short_string(version)?;
     if found != domain.version {
+        let has_version = |other| !form.is_domain_pinned && generation::domain_version(other) == found;
+        if let Some(refusal) = generation::mismatch(generation, has_version, |code| version.at().refuse(code)) {
+            return Err(refusal);
+        }
         let refusal =
             version.refuse(Code::TypedDataDomain).with_expected(Text(domain.version).to_string()).with_actual(Text(found).to_string());
         return Err(refusal.with_reason("the domain's version is not the contract's: it would refuse the signature"));
@@ -265,7 +344,7 @@ const CONTRACT_MEMBER: (&str, &str) = ("verifyingContract", "ContractAddress");
 
 /// Requires that the declared types are exactly those that the contract hashes. Returns whether the message names the
 /// contract.
-fn check_types(node: Node<'_, '_>, pinned: bool) -> Result<bool, Refusal> {
+fn check_types(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<bool, Refusal> {
     let members = node.object()?;
     if let Some(older) = members.get("StarkNetDomain") {
         return Err(older.at().refuse(Code::TypedDataRevision).with_reason("StarkNetDomain is the domain type of revision 0"));
@@ -275,14 +354,19 @@ fn check_types(node: Node<'_, '_>, pinned: bool) -> Result<bool, Refusal> {
     })?;
     check_declared_type(members.need("StarknetDomain")?, &DOMAIN_TYPE)?;
     let initiate = members.need("Initiate")?;
-    let names_contract = pinned && initiate.array()?.len() > INITIATE_TYPE.len();
-    if names_contract {
+    let check = |names_contract| {
         let [redeemer, amount, timelock, secret_hash] = INITIATE_TYPE;
-        check_declared_type(initiate, &[redeemer, amount, timelock, secret_hash, CONTRACT_MEMBER])?;
-    } else {
-        check_declared_type(initiate, &INITIATE_TYPE)?;
+        let members = [redeemer, amount, timelock, secret_hash, CONTRACT_MEMBER];
+        check_declared_type(initiate, if names_contract { &members } else { &INITIATE_TYPE })
+    };
+    let mut expected = generation::names_contract(generation);
+    if form.is_domain_pinned && !form.is_generation_pinned {
+        expected = initiate.array()?.len() > INITIATE_TYPE.len();
     }
-    Ok(names_contract)
+    let Err(refusal) = check(expected) else { return Ok(expected) };
+    let is_other_form = check(!expected).is_ok();
+    let has_form = |other| is_other_form && generation::names_contract(other) != expected;
+    Err(generation::mismatch(generation, has_form, |code| initiate.at().refuse(code)).unwrap_or(refusal))
 }
 
 /// Returns whether no reader takes the text of a short string for a number. JavaScript readers also accept signs, spaces,
@@ -317,10 +401,11 @@ fn check_message(node: Node<'_, '_>, call: &Initiate, contract: Option<Felt>) ->
 
 fn check_words(node: Node<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
     let words = node.array()?;
-    if words.len() != 8 {
-        return Err(differs(node.at(), "8 words").with_actual(format!("{} words", words.len())));
+    let count = generation::hash_words(call.generation);
+    if words.len() != count {
+        return Err(differs(node.at(), &format!("{count} words")).with_actual(format!("{} words", words.len())));
     }
-    words.zip(htlc::words(&call.secret_hash.0)).try_for_each(|(word, expected)| check_equal(word, expected))
+    words.zip(call.hash_words()).try_for_each(|(word, expected)| check_equal(word, expected))
 }
 
 fn check_equal(node: Node<'_, '_>, expected: Felt) -> Result<(), Refusal> {
@@ -338,6 +423,8 @@ mod tests {
 
     use super::*;
 
+    const DEFAULT: StarknetGeneration = StarknetGeneration::July2025;
+
     #[test]
     fn type_hashes_are_the_hashes_of_the_types() {
         let u256 = r#""u256"("low":"u128","high":"u128")"#;
@@ -350,16 +437,18 @@ mod tests {
             (domain, DOMAIN_TYPE_HASH),
             (&initiate, INITIATE_TYPE_HASH),
             (&for_contract, INITIATE_FOR_CONTRACT_TYPE_HASH),
+            (r#""instantRefund"("orderID":"felt")"#, INSTANT_REFUND_TYPE_HASH),
+            (r#""instantRefund"("orderID":"felt","verifyingContract":"ContractAddress")"#, INSTANT_REFUND_FOR_CONTRACT_TYPE_HASH),
         ] {
             assert_eq!(starknet_keccak(text.as_bytes()), hash, "{text}");
         }
         assert_eq!(cairo_short_string_to_felt("StarkNet Message").unwrap(), PREFIX);
-        assert_eq!(cairo_short_string_to_felt("HTLC").unwrap(), Domain::deployed(Felt::ZERO).name);
+        assert_eq!(cairo_short_string_to_felt("HTLC").unwrap(), Domain::deployed(DEFAULT, Felt::ZERO).name);
     }
 
     #[test]
     fn the_domain_of_the_first_capture_is_the_contracts() {
-        let domain = Domain::deployed(cairo_short_string_to_felt("SN_SEPOLIA").unwrap());
+        let domain = Domain::deployed(DEFAULT, cairo_short_string_to_felt("SN_SEPOLIA").unwrap());
         assert_eq!(format!("{:#x}", domain.hash()), "0x6c210b1fea5c75f34a94a2ff8219155de14f537e021b255b556c46f36c57e3");
         assert_eq!(domain.to_string(), r#"name "HTLC" (0x48544c43), version "1" (0x31), chain "SN_SEPOLIA" (0x534e5f5345504f4c4941)"#);
     }
@@ -368,6 +457,7 @@ mod tests {
     #[test]
     fn wallets_read_the_domain_that_is_hashed_whatever_its_name() {
         let call = Initiate {
+            generation: DEFAULT,
             initiator: None,
             redeemer: Felt::THREE,
             timelock: 7,
@@ -376,7 +466,7 @@ mod tests {
         };
         for name in ["HTLC", "HTLC_2", "0b1", " ", "1 ", "-1", "1", "0x1", "x".repeat(31).as_str()] {
             let felt = felt::from_short_string(name).unwrap();
-            let domain = Domain { name: felt, ..Domain::deployed(cairo_short_string_to_felt("SN_MAIN").unwrap()) };
+            let domain = Domain { name: felt, ..Domain::deployed(DEFAULT, cairo_short_string_to_felt("SN_MAIN").unwrap()) };
             let message = Message { domain, terms: call, contract: None, domain_hash: domain.hash() };
             let json = message.to_json();
             let general: starknet_core::types::typed_data::TypedData = serde_json::from_value(json.clone()).unwrap();

@@ -1,19 +1,26 @@
-//! Recovery from an order record alone: redeem with the secret, refund after the timelock.
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock, refund before it with the redeemer's
+//! signature.
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller must
 //! check on chain whether a refund is due: `initiated at + timelock < block number`.
+//!
+//! Specification: `docs/spec/starknet.md#redeem-and-refund`.
 
 use std::fmt;
 
 pub use countersign_core::Leg;
-use countersign_core::chains::{Network, swap_id as formula};
-use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings};
+use countersign_core::chains::{Network, swap_id as formulas};
+use countersign_core::{
+    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, StarknetGeneration, Summary, Topic, U256, Warnings,
+};
 use starknet_types_core::felt::Felt;
 
 use crate::funding::Execution;
+use crate::message::{Domain, Hashes, InstantRefundMessage};
 use crate::payloads::Unsigned;
+use crate::signature::ExternalSignature;
 use crate::transaction::Call;
-use crate::{UnsignedOrder, address, felt, htlc};
+use crate::{UnsignedOrder, address, felt, generation, htlc};
 
 /// A recovery call, ready to be given a sender, a nonce and fees.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,6 +36,8 @@ pub struct Recovery {
     pub call: Call,
     /// The swap that it ends.
     pub swap_id: Felt,
+    /// Whether the swap id follows from the record's fields. If not, the formula of the contract's generation is not known.
+    pub swap_id_recomputed: bool,
     /// Who gets the funds.
     pub to: Felt,
     /// Base units.
@@ -47,6 +56,8 @@ impl fmt::Debug for Recovery {
 impl Recovery {
     /// Makes the call a transaction of `sender`, who need not be a party of the swap.
     ///
+    /// A swap id whose formula is not known is a warning of the result ([`Code::SwapIdUnchecked`]).
+    ///
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
@@ -56,40 +67,103 @@ impl Recovery {
         let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.role, self.swap_id, self.amount, self.to);
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
         let unsigned = Unsigned::new(sender, execution.public_key, Some((self.role, invoke)), None);
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default()))
+        let mut warnings = Warnings::default();
+        if !self.swap_id_recomputed {
+            warnings.warn(Code::SwapIdUnchecked);
+        }
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
     }
 }
 
-/// Returns the swap id of a Starknet leg of a record, recomputed from its fields.
+/// Returns the swap id of a Starknet leg of a record, and whether it was recomputed from its fields: the formula of one generation
+/// is not known.
 ///
 /// # Errors
 ///
 /// [`Code::RecordSwapId`] if the record's id is another, and what [`RecordedLeg::new`] refuses.
-pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Felt, Refusal> {
+pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<(Felt, bool), Refusal> {
     recompute(&RecordedLeg::new(record, leg, registry, Family::Starknet)?)
 }
 
 /// Returns the call that redeems a leg with the secret.
 ///
+/// Nothing is guessed: a call of the wrong form fails, and has told everybody the secret.
+///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`swap_id`].
+/// [`Code::SecretWrong`] if the secret is not that of the hash, [`Code::CallFormUnknown`] if it is not known how contracts of the
+/// generation take it, and as [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
     leg.check_secret(secret)?;
-    let swap_id = recompute(&leg)?;
-    recovery(record, &leg, (Role::Redeem, htlc::REDEEM), htlc::redeem(swap_id, secret), swap_id)
+    let id = recompute(&leg)?;
+    let generation = generation_of(&leg);
+    let calldata =
+        htlc::redeem(generation, id.0, secret).ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name()))?;
+    recovery(record, &leg, (Role::Redeem, htlc::REDEEM), calldata, id)
 }
 
 /// Returns the call that refunds a leg after its timelock.
 ///
 /// # Errors
 ///
-/// As [`swap_id`].
+/// As [`fn@swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
-    let swap_id = recompute(&leg)?;
-    recovery(record, &leg, (Role::Refund, htlc::REFUND), htlc::refund(swap_id), swap_id)
+    let id = recompute(&leg)?;
+    recovery(record, &leg, (Role::Refund, htlc::REFUND), htlc::refund(id.0), id)
+}
+
+/// A refund before the timelock, which the redeemer allows with a signature.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct InstantRefund {
+    /// Who has to sign.
+    pub redeemer: Felt,
+    /// What the redeemer signs.
+    pub message: InstantRefundMessage,
+    refund: Recovery,
+}
+
+impl InstantRefund {
+    /// Returns the hashes of the message: the redeemer's account verifies the signature of the last one.
+    #[must_use]
+    pub fn hashes(&self) -> Hashes {
+        self.message.hashes(self.redeemer)
+    }
+
+    /// Returns the call with the redeemer's signature, which anyone may send. Only the redeemer's account can verify the signature.
+    #[must_use]
+    pub fn with_signature(self, signature: &ExternalSignature) -> Recovery {
+        let calldata = htlc::instant_refund(self.refund.swap_id, signature.felts());
+        let call = Call::new(self.refund.call.to, htlc::INSTANT_REFUND, calldata);
+        Recovery { call, ..self.refund }
+    }
+}
+
+/// Returns the refund of a leg before its timelock, with what the redeemer has to sign for it.
+///
+/// # Errors
+///
+/// [`Code::CallFormUnknown`] if it is not known what redeemers of the contract's generation sign, [`Code::RegistryMalformed`] for a
+/// pinned domain that is none, and as [`fn@swap_id`].
+pub fn instant_refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<InstantRefund, Refusal> {
+    let refund = refund(record, leg, registry)?;
+    let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
+    let generation = generation_of(&leg);
+    let names_contract = generation::instant_refund_names_contract(generation)
+        .ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name()))?;
+    let redeemer = address::from_account(&leg.redeemer).ok_or_else(|| leg.refuse(Code::RecordMismatch, "redeemer"))?;
+    let message = InstantRefundMessage {
+        domain: Domain::of_asset(leg.asset, refund.chain_id, |code| leg.refuse(code, "asset"))?,
+        swap_id: refund.swap_id,
+        contract: names_contract.then_some(refund.call.to),
+    };
+    Ok(InstantRefund { redeemer, message, refund })
+}
+
+const fn generation_of(leg: &RecordedLeg<'_>) -> StarknetGeneration {
+    StarknetGeneration::expected(leg.asset.generation)
 }
 
 fn chain<'l>(leg: &'l RecordedLeg<'_>) -> Result<&'l str, Refusal> {
@@ -100,13 +174,22 @@ fn chain<'l>(leg: &'l RecordedLeg<'_>) -> Result<&'l str, Refusal> {
 }
 
 /// Recomputes the swap id. Records write it without `0x` and leading zeros; more zeros are the same felt.
-fn recompute(leg: &RecordedLeg<'_>) -> Result<Felt, Refusal> {
-    let id = formula::starknet(chain(leg)?, &leg.terms()).and_then(felt::from_bytes);
-    let id = id.ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"))?;
-    if felt::parse(&format!("0x{}", leg.swap.swap_id)) == Ok(id) {
-        return Ok(id);
+fn recompute(leg: &RecordedLeg<'_>) -> Result<(Felt, bool), Refusal> {
+    let recorded = felt::parse(&format!("0x{}", leg.swap.swap_id));
+    let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
+    let Some(formula) = generation_of(leg).swap_id_formula() else {
+        let id = recorded.map_err(|error| refuse().with_reason(error.to_string()))?;
+        return Ok((id, false));
+    };
+    let htlc = leg.htlc().map(Account::bytes).unwrap_or_default();
+    let ids: Vec<_> = formulas::starknet(formula, chain(leg)?, &leg.terms(), htlc).into_iter().filter_map(felt::from_bytes).collect();
+    if let Ok(id) = recorded
+        && ids.contains(&id)
+    {
+        return Ok((id, true));
     }
-    Err(leg.refuse(Code::RecordSwapId, "swap_id").with_expected(format!("{id:x}")).with_actual(&leg.swap.swap_id))
+    let id = ids.first().ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"))?;
+    Err(refuse().with_expected(format!("{id:x}")))
 }
 
 fn recovery(
@@ -114,12 +197,12 @@ fn recovery(
     leg: &RecordedLeg<'_>,
     (role, selector): (Role, Felt),
     calldata: Vec<Felt>,
-    swap_id: Felt,
+    (swap_id, swap_id_recomputed): (Felt, bool),
 ) -> Result<Recovery, Refusal> {
     let mismatch = || leg.refuse(Code::RecordMismatch, "chain");
     let address = |account: &Account| address::from_account(account).ok_or_else(mismatch);
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call::new(address(leg.htlc()?)?, selector, calldata);
     let chain_id = felt::from_short_string(chain(leg)?).ok_or_else(mismatch)?;
-    Ok(Recovery { order_id: record.order_id.clone(), role, chain_id, call, swap_id, to, amount: leg.swap.amount })
+    Ok(Recovery { order_id: record.order_id.clone(), role, chain_id, call, swap_id, swap_id_recomputed, to, amount: leg.swap.amount })
 }

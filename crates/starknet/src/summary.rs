@@ -17,12 +17,24 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     if let Some(approval) = &deposit.approval {
         summary.add_approval(approval.proposed.amount, Some(approval.signed.amount));
     }
+    describe_data(deposit, summary);
     describe_message(deposit, deposit.typed_data.as_ref(), summary);
+}
+
+fn describe_data(deposit: &Deposit, summary: &mut Summary) {
+    if let Some(data) = &deposit.destination_data {
+        let felts: Vec<_> = data.iter().map(|felt| format!("{felt:#x}")).collect();
+        let shown = if felts.is_empty() { "none".to_owned() } else { format!("{} felts {}", felts.len(), felts.join(", ")) };
+        summary.add(Topic::DestinationData, shown);
+    }
 }
 
 pub(crate) fn describe_prepared(deposit: &Deposit, unsigned: &Unsigned, summary: &mut Summary) {
     if let (Some(approval), Some(_)) = (&deposit.approval, &unsigned.invoke) {
         summary.add_approval(approval.proposed.amount, deposit.sent_approval(unsigned));
+    }
+    if unsigned.invoke.is_some() {
+        describe_data(deposit, summary);
     }
     describe_message(deposit, unsigned.message.as_ref().map(|payload| &payload.message), summary);
 }
@@ -43,7 +55,7 @@ pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     if deposit.approval.is_some() {
         coverage.extend(Approve::coverage("/response/result/approval_transaction"));
     }
-    coverage.extend(deposit.terms.coverage(&format!("/response/result/{}", deposit.initiate_key)));
+    coverage.extend(deposit.terms.coverage(&format!("/response/result/{}", deposit.initiate_key), deposit.destination_data.as_deref()));
     if let Some(message) = &deposit.typed_data {
         coverage.extend(ByteCoverage::typed_data());
         coverage.push(ByteCoverage::of_message(Topic::Message, "domain/revision", "SNIP-12 revision"));

@@ -1,19 +1,25 @@
 //! The only file that accepts or refuses: each rule on a Starknet result.
+//!
+//! Specification: `docs/spec/starknet.md#payload`.
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
 use countersign_core::report::settled_by_approval;
 use countersign_core::{
-    ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, Summary, SwapTerms, U256, Warnings, family,
+    ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, StarknetGeneration, Summary, SwapTerms, U256, Warnings,
+    family,
 };
 use starknet_types_core::felt::Felt;
 
 use crate::funding::FundingPath;
-use crate::htlc::{self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, Initiate};
-use crate::message::{Domain, Message};
+use crate::htlc::{
+    self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, INITIATE_ON_BEHALF_WITH_DESTINATION_DATA,
+    INITIATE_WITH_DESTINATION_DATA, Initiate,
+};
+use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
-use crate::{address, felt};
+use crate::{address, felt, generation};
 
 /// The members of a call; it may have no others.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -32,6 +38,8 @@ pub struct Deposit {
     pub initiate: Call,
     /// What the call says.
     pub terms: Initiate,
+    /// What goes on to the destination; `None` for the functions without it. The contract logs it and does nothing else with it.
+    pub destination_data: Option<Vec<Felt>>,
     /// The gasless message, `None` where the order offers none.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
@@ -91,7 +99,7 @@ impl family::Deposit for Deposit {
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
         let pins = Pins::from_order(order)?;
         let payloads = CallPayloads::read(&order.result.object()?, true)?;
-        let (call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
+        let (call, destination_data, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
         let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call)?;
         let terms = SwapTerms {
@@ -100,12 +108,14 @@ impl family::Deposit for Deposit {
             timelock,
             secret_hash: call.secret_hash,
         };
+        let (selector, calldata) = call.call_with(destination_data.as_deref());
         let deposit = Self {
             chain_id: pins.chain_id,
             sender: pins.sender,
             approval,
-            initiate: Call::new(pins.htlc, call.selector(), call.encode()),
+            initiate: Call::new(pins.htlc, selector, calldata),
             terms: call,
+            destination_data,
             typed_data,
             initiate_key: payloads.initiate_key,
         };
@@ -170,6 +180,7 @@ impl family::Deposit for Deposit {
 /// What the wallet knows already.
 struct Pins {
     chain_id: Felt,
+    generation: StarknetGeneration,
     htlc: Felt,
     token: Option<Felt>,
     owner: Felt,
@@ -187,12 +198,13 @@ impl Pins {
         let convert = address::from_account;
         let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
         let delegate = order.delegate.as_ref().and_then(convert);
-        Ok(Self { chain_id, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
+        let generation = StarknetGeneration::expected(order.source.generation);
+        Ok(Self { chain_id, generation, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
     }
 }
 
-/// Checks contract and function of a call.
-fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selector: (Felt, &str)) -> Result<(), Refusal> {
+/// Checks contract and function of a call, and returns the function's selector.
+fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Result<Felt, Refusal> {
     let members = node.object()?;
     members.only(&CALL_KEYS)?;
     let contract = members.need("to")?;
@@ -201,22 +213,39 @@ fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selector: (Felt, &str)) -
     }
     let function = members.need("selector")?;
     let actual = felt::read(function)?;
-    if actual != selector.0 {
+    if !selectors.contains(&actual) {
         let refusal = function.at().refuse(Code::UnexpectedSelector);
-        return Err(refusal.with_expected(format!("{:#x} {}", selector.0, selector.1)).with_actual(htlc::describe_selector(actual)));
+        let expected: Vec<_> = selectors.iter().copied().map(htlc::describe_selector).collect();
+        return Err(refusal.with_expected(expected.join(" or ")).with_actual(htlc::describe_selector(actual)));
     }
-    Ok(())
+    Ok(actual)
 }
 
-fn check_initiate(order: &OrderContext<'_>, pins: &Pins, node: Node<'_, '_>, warnings: &mut Warnings) -> Result<(Initiate, u64), Refusal> {
-    let selector = if pins.on_behalf { (INITIATE_ON_BEHALF, "initiate_on_behalf") } else { (INITIATE, "initiate") };
-    check_target(&node, (pins.htlc, Code::UnknownContract), selector)?;
+/// Returns the terms, the destination data, and the timelock in blocks.
+fn check_initiate(
+    order: &OrderContext<'_>,
+    pins: &Pins,
+    node: Node<'_, '_>,
+    warnings: &mut Warnings,
+) -> Result<(Initiate, Option<Vec<Felt>>, u64), Refusal> {
+    let (plain, with_data) = match pins.on_behalf {
+        true => (INITIATE_ON_BEHALF, INITIATE_ON_BEHALF_WITH_DESTINATION_DATA),
+        false => (INITIATE, INITIATE_WITH_DESTINATION_DATA),
+    };
+    let selectors = [plain, with_data];
+    let selectors = if generation::takes_destination_data(pins.generation) { &selectors[..] } else { &selectors[..1] };
+    let selector = check_target(&node, (pins.htlc, Code::UnknownContract), selectors)?;
     let members = node.object()?;
     let calldata = members.need("calldata")?;
-    let arguments = Arguments::read(&calldata, htlc::argument_count(pins.on_behalf))?;
-    let terms = Initiate::decode(&arguments, pins.on_behalf)?;
+    let (arguments, destination_data) = if selector == with_data {
+        let (arguments, data) = Arguments::with_data(&calldata, pins.generation, pins.on_behalf)?;
+        (arguments, Some(data))
+    } else {
+        (Arguments::of_initiate(&calldata, pins.generation, pins.on_behalf)?, None)
+    };
+    let terms = Initiate::decode(&arguments, pins.generation, pins.on_behalf)?;
     let timelock = check_terms(order, &terms, &arguments, warnings)?;
-    Ok((terms, timelock))
+    Ok((terms, destination_data, timelock))
 }
 
 /// Checks each argument against the request, the registry or the policy, at its own felt, and returns the timelock in blocks.
@@ -231,7 +260,8 @@ fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments
     let wrong_half = first_difference(felt::split(terms.amount), felt::split(order.request.source.amount));
     order.check_amount(terms.amount, &place(wrong_half.saturating_add(2)))?;
     let requested = order.request.secret_hash.unwrap_or(terms.secret_hash);
-    let wrong_word = first_difference(terms.secret_hash.0, requested.0) / 4;
+    let wrong_byte = first_difference(terms.secret_hash.0, requested.0);
+    let wrong_word = wrong_byte.checked_div(generation::word_size(terms.generation)).unwrap_or_default();
     order.check_secret_hash(terms.secret_hash, &place(wrong_word.saturating_add(4)))?;
     Ok(timelock)
 }
@@ -249,7 +279,7 @@ fn check_approval(
 ) -> Result<Option<Approval>, Refusal> {
     let Some(node) = node else { return Ok(None) };
     let Some(token) = pins.token else { return Err(node.at().refuse(Code::UnexpectedApproval)) };
-    check_target(&node, (token, Code::UnknownToken), (APPROVE, "approve"))?;
+    check_target(&node, (token, Code::UnknownToken), &[APPROVE])?;
     let members = node.object()?;
     let calldata = members.need("calldata")?;
     let arguments = Arguments::read(&calldata, Approve::ARGUMENTS)?;
@@ -274,13 +304,8 @@ fn check_typed_data(
     if pins.on_behalf {
         return Err(node.at().refuse(Code::TypedDataWithDelegate));
     }
-    let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref());
-    let domain = match pinned {
-        Some(domain) => Domain::from_pins(domain, pins.chain_id).map_err(|code| {
-            let reason = format!("the pinned domain of the HTLC is not a Starknet domain: {}", code.meaning());
-            Refusal::new(Code::RegistryMalformed, "/request/source/asset").with_reason(reason)
-        })?,
-        None => Domain::deployed(pins.chain_id),
-    };
-    Message::read(order.source, node, domain, pinned.is_some(), pins.htlc, terms).map(Some)
+    let domain = Domain::of_asset(order.source, pins.chain_id, |code| Refusal::new(code, "/request/source/asset"))?;
+    let is_domain_pinned = order.source.record.htlc.as_ref().is_some_and(|htlc| htlc.domain.is_some());
+    let form = MessageForm { domain, is_domain_pinned, is_generation_pinned: order.source.generation.is_some() };
+    Message::read(order.source, node, &form, pins.htlc, terms).map(Some)
 }

@@ -5,7 +5,7 @@ use countersign_testkit::{TestResult, accept};
 
 #[test]
 fn fixtures_give_their_artefacts() -> TestResult {
-    accept::fixtures_give_their_artefacts::<Starknet>(55)
+    accept::fixtures_give_their_artefacts::<Starknet>(80)
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn known(list: &str) -> Result<Json, String> {
 
 fn swap_id(case: &Case) -> Felt {
     let record = read_record(&case.json()["order"]["result"]).expect("a record");
-    recover::swap_id(&record, Leg::Source, case.registry).expect("the record's swap id")
+    recover::swap_id(&record, Leg::Source, case.registry).expect("the record's swap id").0
 }
 
 #[test]

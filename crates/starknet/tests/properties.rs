@@ -19,13 +19,19 @@ use countersign_testkit::{Case, attach, fixture, outcome, verified, wallet};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-const EVERY_KIND: [&str; 6] = [
+const EVERY_KIND: [&str; 12] = [
     "starknet-approval-unlimited",
     "starknet-older-shape",
     "starknet-delegate",
     "starknet-message-hex",
     "starknet-record-testnets",
     "starknet-amount-near-u256",
+    "starknet-2025-02",
+    "starknet-2025-11",
+    "starknet-client-3-1-3",
+    "starknet-client-3-1-3-delegate",
+    "starknet-2025-11-destination-data",
+    "starknet-client-3-1-3-destination-data",
 ];
 
 #[test]

@@ -53,11 +53,11 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     let mended = |order: &mut Json| {
         order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
     };
-    let changed = record::<Starknet>("starknet-record-bitcoin-v1", mended)?;
+    let changed = record::<Starknet>("starknet-2025-02", mended)?;
     let refusal = recover::redeem(&changed, Leg::Source, &secret, registry()).expect_err("the id is that of another hash");
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
     let id = refusal.expected().ok_or("no id")?.to_string();
-    let record = record::<Starknet>("starknet-record-bitcoin-v1", |order| {
+    let record = record::<Starknet>("starknet-2025-02", |order| {
         mended(order);
         order["source_swap"]["swap_id"] = id.clone().into();
     })?;

@@ -354,10 +354,10 @@ fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
         .expect_err("the deployed version is not the pinned one");
     assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
 
-    // Where nothing is pinned, the contract is no member.
+    // Where nothing is pinned, the message does not name the contract.
     let mut line = case.json();
     name_contract(&mut line["response"]["result"]);
     let refusal = outcome::<Starknet>(&case.with_input(line.to_string())).expect_err("not pinned");
-    assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataTypes, "/response/result/typed_data/types/Initiate"));
+    assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/response/result/typed_data/types/Initiate"));
     Ok(())
 }

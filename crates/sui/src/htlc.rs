@@ -16,6 +16,8 @@
 //! | `&Clock` | shared object `0x6`, version 1, immutable |
 //!
 //! Source: `sui/sources/main.move` of the contract's public audit, commit 229a6d6a; BCS: bcs 0.1, sui-sdk-types 0.4.
+//!
+//! Specification: `docs/spec/sui.md#functions`.
 
 use countersign_core::json::At;
 use countersign_core::{Asset, Refusal, U256};

@@ -4,6 +4,7 @@ pub mod address;
 mod gas;
 pub mod htlc;
 mod key;
+pub mod read;
 pub mod recover;
 mod sign;
 #[cfg(feature = "sui-signer")]

@@ -2,6 +2,8 @@
 //!
 //! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
 //! is due is for the caller to see on chain: `initiated at + timelock < clock` in milliseconds.
+//!
+//! Specification: `docs/spec/sui.md#redeem-and-refund`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -81,6 +83,19 @@ impl Recovery {
                     call.function = names.function(self.role);
                 }
             }
+        }
+        self
+    }
+
+    /// Returns a redemption with a secret that the contract refuses, as it refuses any but the right one. A node may see it: if
+    /// simulating it fails for another reason, so will the redemption. A refund is returned as it is.
+    #[must_use]
+    pub fn rehearsal(mut self) -> Self {
+        if self.role == Role::Redeem
+            && let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind)
+            && let Some(secret) = transaction.inputs.last_mut()
+        {
+            *secret = Input::Pure(byte_vector(&[0; 32]));
         }
         self
     }

@@ -1,5 +1,7 @@
 //! The rules on a Sui result: its values against the request, the registry and the policy. [`Initiate::decode`] refuses any
 //! other form of transaction before.
+//!
+//! Specification: `docs/spec/sui.md#payload`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

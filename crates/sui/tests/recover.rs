@@ -50,6 +50,12 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
 
+    // Only the secret differs.
+    let rehearsal = redeem.clone().rehearsal();
+    assert_eq!(kind(&rehearsal), kind(&redeem).replace(&hex(&secret), &hex(&[0; 32])));
+    assert_ne!(kind(&rehearsal), kind(&redeem));
+    assert_eq!(recover::refund(&record, Leg::Source, registry())?.rehearsal(), recover::refund(&record, Leg::Source, registry())?);
+
     let older = redeem.clone().with_names(FunctionNames::Older);
     assert_eq!(kind(&older), kind(&redeem).replace(&hex(b"\x06redeem"), &hex(b"\x0bredeem_swap")));
     assert_eq!(older.with_names(FunctionNames::Current), redeem);

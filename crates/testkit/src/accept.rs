@@ -1,7 +1,7 @@
 //! Cases whose artefacts were made by external tools: each must be accepted and give the same bytes.
 
 use crate::fixed::FIXED;
-use crate::{Beside, Case, TestResult, beside, fixtures, outcome, skipped};
+use crate::{Beside, Case, TestResult, beside, fixtures, generation_fixtures, outcome, skipped};
 use countersign_batch::JsonFamily;
 use serde_json::Value as Json;
 
@@ -25,6 +25,13 @@ fn check<F: JsonFamily>(cases: &[Case], expected: &str) -> TestResult {
 /// The family has `count` fixtures, and each gives its artefacts.
 pub fn fixtures_give_their_artefacts<F: JsonFamily>(count: usize) -> TestResult {
     let cases = fixtures::<F>()?;
+    assert_eq!(cases.len(), count);
+    check::<F>(&cases, "expect")
+}
+
+/// The family has `count` fixtures for contracts of a generation, and each gives its artefacts.
+pub fn fixtures_of_a_generation_give_their_artefacts<F: JsonFamily>(generation: &str, count: usize) -> TestResult {
+    let cases = generation_fixtures::<F>(generation)?;
     assert_eq!(cases.len(), count);
     check::<F>(&cases, "expect")
 }

@@ -14,6 +14,7 @@
 #![allow(missing_docs, missing_debug_implementations, reason = "only the project's own tests call it, and they sit next to it")]
 
 pub mod accept;
+pub mod cairo;
 pub mod fixed;
 pub mod hostile;
 pub mod lines;
@@ -22,15 +23,16 @@ pub mod recover;
 pub mod telling;
 pub mod tree;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use countersign_batch::{Case as JsonCase, JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 use countersign_core::family::{KeyOf, WalletOf};
 use countersign_core::json::{self, Node, Value};
-use countersign_core::{Family, Policy, Refusal, Registry, UnsignedOrder, VerifiedOrder};
+use countersign_core::{Family, Generation, Policy, Refusal, Registry, UnsignedOrder, VerifiedOrder};
 use serde_json::{Value as Json, json};
 pub use tree::Tree;
 
@@ -138,8 +140,44 @@ pub fn fixtures_of(family: Family) -> Result<Vec<Case>, Box<dyn Error>> {
     cases(&fs::read_to_string(project().join(format!("fixtures/accept/{}.jsonl", family.name())))?, registry())
 }
 
+/// Returns the case with this id, of whichever generation of the contract.
 pub fn fixture<F: JsonFamily>(id: &str) -> Case {
-    fixtures::<F>().expect("fixtures").into_iter().find(|case| case.id == id).expect(id)
+    all_fixtures::<F>().expect("fixtures").into_iter().find(|case| case.id == id).expect(id)
+}
+
+/// Returns the cases of a family, those for each generation of the contract included.
+pub fn all_fixtures<F: JsonFamily>() -> Result<Vec<Case>, Box<dyn Error>> {
+    let mut cases = fixtures::<F>()?;
+    for generation in Generation::names(F::FAMILY) {
+        cases.extend(generation_fixtures::<F>(generation)?);
+    }
+    Ok(cases)
+}
+
+/// Returns the cases of a family whose wallet has pinned this generation for all of the family's contracts; none where the
+/// generation has no file.
+pub fn generation_fixtures<F: JsonFamily>(generation: &str) -> Result<Vec<Case>, Box<dyn Error>> {
+    let path = project().join(format!("fixtures/accept/{}.{generation}.jsonl", F::FAMILY.name()));
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    cases(&fs::read_to_string(path)?, registry_of_generation(F::FAMILY, generation))
+}
+
+/// Returns the fixtures' registry with this generation pinned for all contracts of the family.
+pub fn registry_of_generation(family: Family, generation: &str) -> &'static Registry {
+    static REGISTRIES: Mutex<BTreeMap<(&str, String), &'static Registry>> = Mutex::new(BTreeMap::new());
+    let mut registries = REGISTRIES.lock().expect("no test panics while it reads a registry");
+    registries.entry((family.name(), generation.to_owned())).or_insert_with(|| {
+        let all = registry_json();
+        let assets = all["assets"].as_array().into_iter().flatten().enumerate();
+        let own = assets.filter(|(_, asset)| {
+            asset["id"].as_str().is_some_and(|id| registry().asset(id).is_some_and(|asset| asset.chain.family() == family))
+        });
+        let changes: Vec<_> = own.map(|(index, _)| format!("/assets/{index}/htlc/generation")).collect();
+        let changes: Vec<_> = changes.iter().map(|at| (at.as_str(), json!(generation))).collect();
+        Box::leak(Box::new(registry_with(&changes)))
+    })
 }
 
 pub fn beside(name: &str) -> Result<Beside, Box<dyn Error>> {

@@ -8,7 +8,7 @@ use countersign_core::Code;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::{Case, fixture, fixtures, outcome, verified};
+use crate::{Case, all_fixtures, fixture, outcome, verified};
 
 /// What a person sees, without the digests: those show every change, but nobody can read them.
 fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
@@ -157,7 +157,7 @@ impl Payloads {
 /// In every fixture, each span has its line for a person, and the spans cover these members of the result: a scalar whole,
 /// but each byte once where `length` counts the bytes of the scalar that it is given with its pointer.
 pub fn spans_cover<F: JsonFamily>(members: &[&str], length: impl Fn(&str, &Json) -> Option<usize>) {
-    for case in fixtures::<F>().expect("fixtures") {
+    for case in all_fixtures::<F>().expect("fixtures") {
         let verified = verified::<F>(&case);
         let (coverage, summary) = (verified.coverage(), verified.summary());
         for span in &coverage {

@@ -11,6 +11,7 @@ mod verify;
 pub use address::Address;
 pub use alloy_primitives;
 pub use countersign_abi::funding::ApprovalPlan;
+pub use countersign_abi::read;
 pub use countersign_abi::signature::{ExternalSignature, Key};
 pub use prost;
 pub use transaction::{Calls, Payload, SignedPayloads, SignedTronTransaction, TronTransaction, Unsigned};

@@ -5,6 +5,8 @@
 //!
 //! No live record has confirmed how Tron's contract makes swap ids. So the calls take the record's own id, and say whether
 //! the formula gives the same.
+//!
+//! Specification: `docs/spec/tron.md#redeem-and-refund`.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! The only file that accepts or refuses: each rule on a Tron result.
+//!
+//! Specification: `docs/spec/tron.md#payload`.
 
 use alloy_primitives::{Bytes, U256};
 use countersign_abi::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};

@@ -14,6 +14,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{OutPoint, Transaction};
+use countersign::Unsigned;
+use countersign::recover::Recovery;
 use countersign_bitcoin::recover::{Fee, Funding, Payout};
 use countersign_bitcoin::{FeeRate, Wallet};
 use countersign_client::driver::KeptTransaction;
@@ -213,6 +215,14 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         assert_eq!(swap.judge().await?.expect_err("no time"), "destination_no_time");
         swap.locked(u64::from(timelock)).await?;
         swap.chain().broadcast(&kept(&refund)).await?;
+        // It waits, so one that pays more takes its place.
+        let (recovery, owner, policy) = (Recovery::Bitcoin(swap.scene.refund()), swap.scene.owner(), Policy::default());
+        let replacement = nodes.prepare_replacement(&recovery, CHAIN, &owner, &kept(&refund), Speed::Fast, &policy).await?;
+        let Some(Unsigned::Bitcoin(replacement)) = replacement else { panic!("a Bitcoin transaction is replaced by its inputs") };
+        let replaced = refund.compute_txid();
+        let refund = signed(replacement, INITIATOR)?;
+        swap.chain().broadcast(&kept(&refund)).await?;
+        assert_ne!(refund.compute_txid(), replaced);
         node.mine(1)?;
         let (state, seen) = swap.read().await?;
         assert_eq!((state, seen.depth), (HtlcState::Refunded { transaction: Some(refund.compute_txid().to_string()) }, 1));

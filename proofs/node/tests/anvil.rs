@@ -18,7 +18,10 @@ use countersign::evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign::evm::htlc::{Approve, Initiate};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Key, UnsignedOrder, VerifiedOrder, address};
-use countersign::{Code, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, VerifiedRecord, json, verify_record};
+use countersign::recover::Recovery;
+use countersign::{
+    Code, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record,
+};
 use countersign_batch::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
@@ -374,8 +377,10 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     let slow = signed(unsigned, &key);
     chain.broadcast(&slow).await.unwrap();
     assert_eq!(chain.receipt(slow.id.parse().unwrap()).await.unwrap(), None);
-    let replacement = chain.replacement(owner, &calls, Speed::Slow, &policy).await.unwrap();
-    let faster = signed(refund.prepare(owner, &replacement).unwrap(), &key);
+    let (recovery, account) = (Recovery::Evm(refund), owner.to_string());
+    let replacement = stage.nodes.prepare_replacement(&recovery, "ethereum", &account, &slow, Speed::Slow, &policy).await.unwrap();
+    let Some(Unsigned::Evm(replacement)) = replacement else { panic!("an EVM transaction is replaced by its nonce") };
+    let faster = signed(replacement, &key);
     assert_ne!(faster.id, slow.id);
     chain.broadcast(&faster).await.unwrap();
     stage.mine(1).await;

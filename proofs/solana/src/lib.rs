@@ -1,9 +1,6 @@
-//! The two swap programs as built-in programs of a local SVM, written for this project with the accounts, argument order
-//! and derived addresses of the deployed programs. The SPL program moves tokens by calling the real token program; accounts
-//! come from the real system program.
-//!
-//! A swap account holds initiator, redeemer, secret hash, expiry slot, amount and, for tokens, the sponsor: 32, 32, 32, 8,
-//! 8 and 32 bytes. The deployed programs' own state layout is not known here and nothing depends on it.
+//! The swap programs as built-in programs of a local SVM, written for this project with the accounts, argument order, derived
+//! addresses and account layouts that the interfaces of the deployed programs have: native and SPL, of the client generation and of
+//! the audited one. The SPL programs move tokens by calling the real token program; accounts come from the real system program.
 
 use litesvm::LiteSVM;
 use sha2::{Digest, Sha256};
@@ -15,19 +12,31 @@ use solana_program_runtime::invoke_context::InvokeContext;
 use solana_program_runtime::solana_sbpf::program::BuiltinFunctionDefinition;
 
 const SYSTEM_PROGRAM: Address = Address::from_str_const("11111111111111111111111111111111");
-/// Bytes of a swap account.
-const SWAP: usize = 144;
+/// `sha256("account:SwapAccount")[..8]`
+const SWAP: [u8; 8] = [0x35, 0x7e, 0x09, 0x0e, 0x0e, 0xc5, 0x69, 0xb6];
 /// Bytes of a token account.
 const TOKEN_ACCOUNT: usize = 165;
-/// More than any account's rent in this proof; whoever paid it gets it back.
-const RENT: u64 = 3_000_000;
+/// Returns the rent of an account with so many bytes; whoever paid it gets it back.
+#[must_use]
+pub const fn rent(bytes: usize) -> u64 {
+    (128 + bytes as u64) * 6_960
+}
 
-/// A virtual machine with both programs at the addresses that the wallet has pinned.
+/// A virtual machine with both programs of the client generation at the addresses that the wallet has pinned.
 #[must_use]
 pub fn machine(native: Address, tokens: Address) -> LiteSVM {
     let mut svm = LiteSVM::new();
     svm.add_builtin(native, Native::register);
     svm.add_builtin(tokens, Tokens::register);
+    svm
+}
+
+/// A virtual machine with both programs of the audited generation.
+#[must_use]
+pub fn audited_machine(native: Address, tokens: Address) -> LiteSVM {
+    let mut svm = LiteSVM::new();
+    svm.add_builtin(native, AuditedNative::register);
+    svm.add_builtin(tokens, AuditedTokens::register);
     svm
 }
 
@@ -40,23 +49,50 @@ declare_process_instruction!(Native, 1_000, |context| {
             let (redeemer, hash) = (call.bytes(16)?, call.bytes(48)?);
             require(system == SYSTEM_PROGRAM && call.signs(initiator) && call.data.len() == 80)?;
             let seeds: [&[u8]; 3] = [b"swap_account", initiator.as_ref(), &hash];
-            let lamports = amount.checked_add(RENT).ok_or(InstructionError::ArithmeticOverflow)?;
-            create(context, &call.program, &seeds, swap, initiator, lamports, SWAP, &call.program)?;
-            let state = Swap { initiator, redeemer: redeemer.into(), hash, expiry: expiry(context, slots)?, amount, sponsor: initiator };
-            state.store(context, 0)
+            let state = Swap::new(context, initiator, redeemer, hash, amount, slots, initiator, None)?;
+            fund(context, &call, &seeds, swap, [initiator, initiator], &state, Form::NATIVE)
         }
         name if name == discriminator("redeem") => {
             let [_, initiator, redeemer] = call.accounts()?;
-            let state = Swap::load(context, &call.program, 0)?;
+            let state = Swap::load(context, &call.program, 0, Form::NATIVE)?;
             require(state.initiator == initiator && state.redeemer == redeemer && state.opened_by(call.bytes(0)?))?;
             move_lamports(context, 0, 2, state.amount)?;
             close(context, 0, 1)
         }
         name if name == discriminator("refund") => {
             let [_, initiator] = call.accounts()?;
-            let state = Swap::load(context, &call.program, 0)?;
-            require(state.initiator == initiator && context.environment_config.sysvar_cache().get_clock()?.slot > state.expiry)?;
+            let state = Swap::load(context, &call.program, 0, Form::NATIVE)?;
+            require(state.initiator == initiator && state.has_expired(context)?)?;
             close(context, 0, 1)
+        }
+        _ => Err(InstructionError::InvalidInstructionData),
+    }
+});
+
+declare_process_instruction!(AuditedNative, 1_000, |context| {
+    let call = Call::read(context)?;
+    match call.name.as_slice() {
+        name if name == discriminator("initiate") => {
+            let [swap, funder, rent_sponsor, system] = call.accounts()?;
+            let state = Swap::audited(context, &call, rent_sponsor, None)?;
+            require(system == SYSTEM_PROGRAM && call.signs(funder) && call.signs(rent_sponsor))?;
+            let (amount, slots) = (state.amount.to_le_bytes(), state.timelock.to_le_bytes());
+            let seeds: [&[u8]; 5] = [state.redeemer.as_ref(), state.initiator.as_ref(), &state.hash, &amount, &slots];
+            fund(context, &call, &seeds, swap, [funder, rent_sponsor], &state, Form::AUDITED_NATIVE)
+        }
+        name if name == discriminator("redeem") => {
+            let [_, redeemer, rent_sponsor] = call.accounts()?;
+            let state = Swap::load(context, &call.program, 0, Form::AUDITED_NATIVE)?;
+            require(state.redeemer == redeemer && state.sponsor == rent_sponsor && state.opened_by(call.bytes(0)?))?;
+            move_lamports(context, 0, 1, state.amount)?;
+            close(context, 0, 2)
+        }
+        name if name == discriminator("refund") => {
+            let [_, refundee, rent_sponsor] = call.accounts()?;
+            let state = Swap::load(context, &call.program, 0, Form::AUDITED_NATIVE)?;
+            require(state.initiator == refundee && state.sponsor == rent_sponsor && state.has_expired(context)?)?;
+            move_lamports(context, 0, 1, state.amount)?;
+            close(context, 0, 2)
         }
         _ => Err(InstructionError::InvalidInstructionData),
     }
@@ -64,38 +100,84 @@ declare_process_instruction!(Native, 1_000, |context| {
 
 declare_process_instruction!(Tokens, 1_000, |context| {
     let call = Call::read(context)?;
+    if call.name != discriminator("initiate") {
+        return settle(context, &call, Form::TOKENS);
+    }
+    let [_, _, _, initiator, _, _, sponsor, _, _] = call.accounts()?;
+    let (slots, amount) = (call.number(0)?, call.number(72)?);
+    let (redeemer, hash) = (call.bytes(8)?, call.bytes(40)?);
+    let state = Swap::new(context, initiator, redeemer, hash, amount, slots, sponsor, None)?;
+    fund_tokens(context, &call, &[initiator.as_ref(), &hash], &state, Form::TOKENS)
+});
+
+declare_process_instruction!(AuditedTokens, 1_000, |context| {
+    let call = Call::read(context)?;
+    if call.name != discriminator("initiate") {
+        return settle(context, &call, Form::AUDITED_TOKENS);
+    }
+    let [_, _, _, _, _, mint, rent_sponsor, _, _] = call.accounts()?;
+    let state = Swap::audited(context, &call, rent_sponsor, Some(mint))?;
+    let (amount, slots) = (state.amount.to_le_bytes(), state.timelock.to_le_bytes());
+    let seeds: [&[u8]; 6] = [mint.as_ref(), state.redeemer.as_ref(), state.initiator.as_ref(), &state.hash, &amount, &slots];
+    fund_tokens(context, &call, &seeds, &state, Form::AUDITED_TOKENS)
+});
+
+/// Makes a native swap account: the rent comes from its sponsor, what is locked from the funder.
+fn fund(
+    context: &mut InvokeContext<'_, '_>,
+    call: &Call,
+    seeds: &[&[u8]],
+    swap: Address,
+    [funder, sponsor]: [Address; 2],
+    state: &Swap,
+    form: &Form,
+) -> Result<(), InstructionError> {
+    create(context, &call.program, seeds, swap, sponsor, form.length(), &call.program)?;
+    // Transfer
+    let data = [&[2, 0, 0, 0], state.amount.to_le_bytes().as_slice()].concat();
+    let accounts = vec![AccountMeta::new(funder, true), AccountMeta::new(swap, false)];
+    context.native_invoke_signed(Instruction { program_id: SYSTEM_PROGRAM, accounts, data }, &[])?;
+    state.store(context, 0, form)
+}
+
+/// Makes a swap account for tokens, and the vault if there is none, and moves the tokens.
+fn fund_tokens(
+    context: &mut InvokeContext<'_, '_>,
+    call: &Call,
+    seeds: &[&[u8]],
+    state: &Swap,
+    form: &Form,
+) -> Result<(), InstructionError> {
+    let [identity, swap, vault, funder, from, mint, sponsor, token, system] = call.accounts()?;
+    require(system == SYSTEM_PROGRAM && call.signs(funder) && call.signs(sponsor))?;
+    require(Address::find_program_address(&[], &call.program).0 == identity)?;
+    create(context, &call.program, seeds, swap, sponsor, form.length(), &call.program)?;
+    if owner(context, 2)? == SYSTEM_PROGRAM {
+        create(context, &call.program, &[mint.as_ref()], vault, sponsor, TOKEN_ACCOUNT, &token)?;
+        // InitializeAccount3: the identity account has authority over the vault.
+        let accounts = vec![AccountMeta::new(vault, false), AccountMeta::new_readonly(mint, false)];
+        let data = [&[18], identity.as_ref()].concat();
+        context.native_invoke_signed(Instruction { program_id: token, accounts, data }, &[])?;
+    }
+    state.store(context, 1, form)?;
+    transfer(context, token, from, vault, funder, state.amount, &[])
+}
+
+/// Redeems or refunds a swap of tokens.
+fn settle(context: &mut InvokeContext<'_, '_>, call: &Call, form: &Form) -> Result<(), InstructionError> {
+    let state = Swap::load(context, &call.program, 1, form)?;
     match call.name.as_slice() {
-        name if name == discriminator("initiate") => {
-            let [identity, swap, vault, initiator, from, mint, sponsor, token, system] = call.accounts()?;
-            let (slots, amount) = (call.number(0)?, call.number(72)?);
-            let (redeemer, hash) = (call.bytes(8)?, call.bytes(40)?);
-            require(system == SYSTEM_PROGRAM && call.signs(initiator) && call.signs(sponsor))?;
-            require(Address::find_program_address(&[], &call.program).0 == identity)?;
-            create(context, &call.program, &[initiator.as_ref(), &hash], swap, sponsor, RENT, SWAP, &call.program)?;
-            if owner(context, 2)? == SYSTEM_PROGRAM {
-                create(context, &call.program, &[mint.as_ref()], vault, sponsor, RENT, TOKEN_ACCOUNT, &token)?;
-                // InitializeAccount3: the identity account has authority over the vault.
-                let accounts = vec![AccountMeta::new(vault, false), AccountMeta::new_readonly(mint, false)];
-                let data = [&[18], identity.as_ref()].concat();
-                context.native_invoke_signed(Instruction { program_id: token, accounts, data }, &[])?;
-            }
-            let state = Swap { initiator, redeemer: redeemer.into(), hash, expiry: expiry(context, slots)?, amount, sponsor };
-            state.store(context, 1)?;
-            transfer(context, token, from, vault, initiator, amount, &[])
-        }
         name if name == discriminator("redeem") => {
-            let state = Swap::load(context, &call.program, 1)?;
             require(state.opened_by(call.bytes(0)?))?;
-            release(context, &call, &state, state.redeemer)
+            release(context, call, &state, state.redeemer)
         }
         name if name == discriminator("refund") => {
-            let state = Swap::load(context, &call.program, 1)?;
-            require(context.environment_config.sysvar_cache().get_clock()?.slot > state.expiry)?;
-            release(context, &call, &state, state.initiator)
+            require(state.has_expired(context)?)?;
+            release(context, call, &state, state.initiator)
         }
         _ => Err(InstructionError::InvalidInstructionData),
     }
-});
+}
 
 /// An instruction as the program sees it.
 struct Call {
@@ -143,41 +225,143 @@ struct Swap {
     redeemer: Address,
     hash: [u8; 32],
     expiry: u64,
+    timelock: u64,
     amount: u64,
     sponsor: Address,
+    mint: Option<Address>,
+}
+
+/// A field of a swap account.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Amount,
+    Expiry,
+    Timelock,
+    Initiator,
+    Redeemer,
+    Hash,
+    Sponsor,
+    Mint,
+    /// A byte that nothing here depends on.
+    Bump,
+}
+
+/// The fields of a swap account, in order.
+struct Form(&'static [Field]);
+
+impl Form {
+    const NATIVE: &Self = &Self(&[Field::Amount, Field::Expiry, Field::Initiator, Field::Redeemer, Field::Hash]);
+    const TOKENS: &Self =
+        &Self(&[Field::Expiry, Field::Initiator, Field::Redeemer, Field::Hash, Field::Amount, Field::Bump, Field::Sponsor]);
+    const AUDITED_NATIVE: &Self = &Self(&[
+        Field::Expiry,
+        Field::Bump,
+        Field::Redeemer,
+        Field::Initiator,
+        Field::Hash,
+        Field::Amount,
+        Field::Sponsor,
+        Field::Timelock,
+    ]);
+    const AUDITED_TOKENS: &Self = &Self(&[
+        Field::Bump,
+        Field::Expiry,
+        Field::Bump,
+        Field::Sponsor,
+        Field::Mint,
+        Field::Redeemer,
+        Field::Initiator,
+        Field::Hash,
+        Field::Amount,
+        Field::Timelock,
+    ]);
+
+    fn length(&self) -> usize {
+        SWAP.len() + self.0.iter().map(|field| field.length()).sum::<usize>()
+    }
+
+    /// Where a field begins.
+    fn place(&self, field: Field) -> Option<usize> {
+        let before = self.0.iter().take_while(|other| **other != field).map(|other| other.length()).sum::<usize>();
+        self.0.contains(&field).then_some(SWAP.len() + before)
+    }
+}
+
+impl Field {
+    const fn length(self) -> usize {
+        match self {
+            Self::Amount | Self::Expiry | Self::Timelock => 8,
+            Self::Bump => 1,
+            _ => 32,
+        }
+    }
 }
 
 impl Swap {
+    #[allow(clippy::too_many_arguments, reason = "the fields of a swap")]
+    fn new(
+        context: &InvokeContext<'_, '_>,
+        initiator: Address,
+        redeemer: [u8; 32],
+        hash: [u8; 32],
+        amount: u64,
+        timelock: u64,
+        sponsor: Address,
+        mint: Option<Address>,
+    ) -> Result<Self, InstructionError> {
+        let expiry = expiry(context, timelock)?;
+        Ok(Self { initiator, redeemer: redeemer.into(), hash, expiry, timelock, amount, sponsor, mint })
+    }
+
+    /// Reads the arguments of the audited generation.
+    fn audited(context: &InvokeContext<'_, '_>, call: &Call, sponsor: Address, mint: Option<Address>) -> Result<Self, InstructionError> {
+        let (redeemer, refundee, hash) = (call.bytes(0)?, call.bytes(32)?, call.bytes(64)?);
+        Self::new(context, refundee.into(), redeemer, hash, call.number(96)?, call.number(104)?, sponsor, mint)
+    }
+
     fn opened_by(&self, secret: [u8; 32]) -> bool {
         <[u8; 32]>::from(Sha256::digest(secret)) == self.hash
     }
 
-    fn store(&self, context: &InvokeContext<'_, '_>, index: u16) -> Result<(), InstructionError> {
-        let state = [
-            self.initiator.as_ref(),
-            self.redeemer.as_ref(),
-            &self.hash,
-            &self.expiry.to_le_bytes(),
-            &self.amount.to_le_bytes(),
-            self.sponsor.as_ref(),
-        ]
-        .concat();
+    fn has_expired(&self, context: &InvokeContext<'_, '_>) -> Result<bool, InstructionError> {
+        Ok(context.environment_config.sysvar_cache().get_clock()?.slot > self.expiry)
+    }
+
+    fn store(&self, context: &InvokeContext<'_, '_>, index: u16, form: &Form) -> Result<(), InstructionError> {
+        let field = |field: &Field| match field {
+            Field::Amount => self.amount.to_le_bytes().to_vec(),
+            Field::Expiry => self.expiry.to_le_bytes().to_vec(),
+            Field::Timelock => self.timelock.to_le_bytes().to_vec(),
+            Field::Initiator => self.initiator.to_bytes().to_vec(),
+            Field::Redeemer => self.redeemer.to_bytes().to_vec(),
+            Field::Hash => self.hash.to_vec(),
+            Field::Sponsor => self.sponsor.to_bytes().to_vec(),
+            Field::Mint => self.mint.unwrap_or_default().to_bytes().to_vec(),
+            Field::Bump => vec![255],
+        };
+        let state: Vec<u8> = SWAP.into_iter().chain(form.0.iter().flat_map(field)).collect();
         let current = context.transaction_context.get_current_instruction_context()?;
         current.try_borrow_instruction_account(index)?.set_data_from_slice(&state)
     }
 
-    fn load(context: &InvokeContext<'_, '_>, program: &Address, index: u16) -> Result<Self, InstructionError> {
+    fn load(context: &InvokeContext<'_, '_>, program: &Address, index: u16, form: &Form) -> Result<Self, InstructionError> {
         let current = context.transaction_context.get_current_instruction_context()?;
         let account = current.try_borrow_instruction_account(index)?;
         require(account.get_owner() == program)?;
         let data = account.get_data();
+        require(data.len() == form.length() && data.starts_with(&SWAP))?;
+        let key = |field| form.place(field).map(|place| part::<32>(data, place)).transpose();
+        let number = |field| form.place(field).map(|place| part(data, place).map(u64::from_le_bytes)).transpose();
+        let initiator = Address::from(key(Field::Initiator)?.unwrap_or_default());
         Ok(Self {
-            initiator: part::<32>(data, 0)?.into(),
-            redeemer: part::<32>(data, 32)?.into(),
-            hash: part(data, 64)?,
-            expiry: u64::from_le_bytes(part(data, 96)?),
-            amount: u64::from_le_bytes(part(data, 104)?),
-            sponsor: part::<32>(data, 112)?.into(),
+            initiator,
+            redeemer: key(Field::Redeemer)?.unwrap_or_default().into(),
+            hash: key(Field::Hash)?.unwrap_or_default(),
+            expiry: number(Field::Expiry)?.unwrap_or_default(),
+            timelock: number(Field::Timelock)?.unwrap_or_default(),
+            amount: number(Field::Amount)?.unwrap_or_default(),
+            sponsor: key(Field::Sponsor)?.map_or(initiator, Address::from),
+            mint: key(Field::Mint)?.map(Address::from),
         })
     }
 }
@@ -214,12 +398,12 @@ fn create(
     seeds: &[&[u8]],
     account: Address,
     payer: Address,
-    lamports: u64,
     space: usize,
     owner: &Address,
 ) -> Result<(), InstructionError> {
     let (derived, bump) = Address::find_program_address(seeds, program);
     require(derived == account)?;
+    let lamports = rent(space);
     let space = u64::try_from(space).map_err(|_| InstructionError::ArithmeticOverflow)?;
     let data = [&[0; 4], lamports.to_le_bytes().as_slice(), &space.to_le_bytes(), owner.as_ref()].concat();
     let accounts = vec![AccountMeta::new(payer, true), AccountMeta::new(account, true)];
@@ -245,16 +429,16 @@ fn transfer(
 
 /// Gives the tokens to a token account of `to`, and the rent to the sponsor.
 fn release(context: &mut InvokeContext<'_, '_>, call: &Call, state: &Swap, to: Address) -> Result<(), InstructionError> {
-    let [identity, _, vault, _, account, sponsor, token] = call.accounts()?;
+    let [identity, _, vault, account, sponsor, token] = call.accounts()?;
     let (derived, bump) = Address::find_program_address(&[], &call.program);
     require(derived == identity && state.sponsor == sponsor)?;
     {
         let current = context.transaction_context.get_current_instruction_context()?;
-        let data = current.try_borrow_instruction_account(4)?;
+        let data = current.try_borrow_instruction_account(3)?;
         require(part::<32>(data.get_data(), 32)? == to.to_bytes())?;
     }
     transfer(context, token, vault, account, identity, state.amount, &[&[&[bump]]])?;
-    close(context, 1, 5)
+    close(context, 1, 4)
 }
 
 fn move_lamports(context: &InvokeContext<'_, '_>, from: u16, to: u16, amount: u64) -> Result<(), InstructionError> {

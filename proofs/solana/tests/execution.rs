@@ -22,6 +22,7 @@ use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{Address, SignedOrder};
 use countersign::{Code, Leg, OrderRecord, Policy, Refusal, Registry, Role, Unsigned};
 use countersign_batch::Case;
+use countersign_proofs_solana::rent;
 use litesvm::LiteSVM;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -32,8 +33,10 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 const SECRET: [u8; 32] = *b"a secret that nobody would guess";
-/// Lamports that the programs of this proof put beside the amount.
-const RENT: u64 = 3_000_000;
+/// The rent of a native swap account, of one for tokens, and of a token account.
+const NATIVE: u64 = rent(120);
+const TOKENS: u64 = rent(153);
+const VAULT: u64 = rent(165);
 /// Lamports for one signature: <https://solana.com/docs/core/fees>
 const FEE: u64 = 5_000;
 const FUNDS: u64 = 20_000_000_000;
@@ -148,7 +151,7 @@ fn scene(id: &str) -> Scene {
 }
 
 fn put(svm: &mut LiteSVM, address: Address, owner: Address, data: &[u8]) {
-    svm.set_account(address, Account { lamports: RENT, data: data.to_vec(), owner, executable: false, rent_epoch: u64::MAX }).unwrap();
+    svm.set_account(address, Account { lamports: VAULT, data: data.to_vec(), owner, executable: false, rent_epoch: u64::MAX }).unwrap();
 }
 
 impl Scene {
@@ -241,8 +244,8 @@ fn lamports_move_by_exactly_the_amount_shown() {
     for id in ["solana-native-legacy", "solana-native-v0", "solana-native-keys-reordered"] {
         let mut scene = scene(id);
         scene.initiate();
-        assert_eq!(scene.lamports(scene.swap_account), scene.amount + RENT, "{id}");
-        assert_eq!(scene.lamports(scene.owner), FUNDS - scene.amount - RENT - FEE, "{id}");
+        assert_eq!(scene.lamports(scene.swap_account), scene.amount + NATIVE, "{id}");
+        assert_eq!(scene.lamports(scene.owner), FUNDS - scene.amount - NATIVE - FEE, "{id}");
         assert_eq!(scene.svm.get_account(&scene.swap_account).unwrap().owner, scene.program);
     }
 }
@@ -253,7 +256,7 @@ fn tokens_move_by_exactly_the_amount_shown_at_the_owners_expense() {
         let mut scene = scene(id);
         scene.initiate();
         assert_eq!((scene.tokens(scene.owner), scene.tokens_in(scene.vault())), (scene.amount, scene.amount), "{id}");
-        assert_eq!(scene.lamports(scene.owner), FUNDS - 2 * RENT - FEE, "{id}");
+        assert_eq!(scene.lamports(scene.owner), FUNDS - TOKENS - VAULT - FEE, "{id}");
     }
 }
 
@@ -264,7 +267,7 @@ fn tokens_move_by_exactly_the_amount_shown_at_the_sponsors_expense() {
         scene.initiate_gasless();
         assert_eq!((scene.tokens(scene.owner), scene.tokens_in(scene.vault())), (scene.amount, scene.amount), "{id}");
         assert_eq!(scene.lamports(scene.owner), FUNDS, "{id}");
-        assert_eq!(scene.lamports(sponsor().pubkey()), FUNDS - 2 * RENT - 2 * FEE, "{id}");
+        assert_eq!(scene.lamports(sponsor().pubkey()), FUNDS - TOKENS - VAULT - 2 * FEE, "{id}");
     }
 }
 
@@ -293,7 +296,7 @@ fn recovery_pays_tokens() {
     let recovery = recover::redeem(&redeemed.record(), Leg::Source, &SECRET, &PINNED).unwrap().with_sponsor(key);
     assert!(redeemed.send(&recovery));
     assert_eq!((redeemed.tokens(redeemed.redeemer), redeemed.tokens_in(redeemed.vault())), (redeemed.amount, 0));
-    assert_eq!(redeemed.lamports(key), FUNDS - RENT - 2 * FEE, "the swap's rent came back, the vault stays");
+    assert_eq!(redeemed.lamports(key), FUNDS - VAULT - 2 * FEE, "the swap's rent came back, the vault stays");
 
     let mut refunded = scene("solana-record-token");
     refunded.initiate();
@@ -320,7 +323,8 @@ fn what_the_machine_would_take_is_refused_before_it_gets_there() {
         blind.signatures[0] = key.sign_message(&blind.message.serialize());
         scene.svm.send_transaction(blind).unwrap();
         let state = scene.svm.get_account(&scene.swap_account).unwrap().data;
-        assert_eq!(&state[32..64], thief.as_ref(), "{id}");
+        let redeemer = if scene.token.is_some() { 48..80 } else { 56..88 };
+        assert_eq!(&state[redeemer], thief.as_ref(), "{id}");
     }
 }
 

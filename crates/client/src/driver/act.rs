@@ -12,6 +12,11 @@ use crate::request::Action as Call;
 use crate::secret::Secret;
 use crate::transport::Transport;
 
+/// A transaction that is not mined after so many nominal blocks pays too little,
+const OVERDUE_BLOCKS: u64 = 3;
+/// but not before so many seconds: chains with fast blocks are read through nodes that lag.
+const OVERDUE_SECONDS: u64 = 60;
+
 /// What came of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Done {
@@ -122,7 +127,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
             return self.broadcast_or_replace(Sendable::Redemption, Purpose::Redemption, transactions).await;
         }
-        let transactions = match self.settle(Purpose::Redemption).await {
+        let transactions = match self.settle(Purpose::Redemption, &[]).await {
             Ok(Some(transactions)) => transactions,
             // The relayer learns nothing from a secret that is public, and may be quicker than an owner who is not there.
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
@@ -170,20 +175,20 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         if let Some((transactions, _)) = self.kept.signed(Purpose::Refund) {
             return self.broadcast_or_replace(Sendable::Refund, Purpose::Refund, transactions).await;
         }
-        let Some(transactions) = self.settle(Purpose::Refund).await? else {
+        let Some(transactions) = self.settle(Purpose::Refund, &[]).await? else {
             return self.call(Sendable::RefundRequest, &Call::Refund).await;
         };
         self.write(Event::Signed { purpose: Purpose::Refund, transactions: transactions.clone(), gasless: None })?;
         self.broadcast(Sendable::Refund, &transactions).await
     }
 
-    /// Has the owner sign a redemption or a refund.
-    async fn settle(&self, purpose: Purpose) -> Result<Option<Vec<KeptTransaction>>, DriveError> {
+    /// Has the owner sign a redemption or a refund, for the first time or in place of transactions that are not mined.
+    async fn settle(&self, purpose: Purpose, replaces: &[KeptTransaction]) -> Result<Option<Vec<KeptTransaction>>, DriveError> {
         let Some(record) = self.record() else { return Ok(None) };
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
-        let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret };
+        let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces };
         let signed = self.driver.owner.settle(&task).await?;
         Ok(signed.filter(|transactions| !transactions.is_empty()))
     }
@@ -217,14 +222,31 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     /// Broadcasts a redemption or a refund. One that the chain rejects is signed anew, with fees of today: it ends the same HTLC,
     /// so that it can only take effect once. A funding is never signed anew.
     async fn broadcast_or_replace(&self, what: Sendable, purpose: Purpose, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
+        // Without an owner, or above what the owner pays, the transaction that is on its way stays the best there is.
+        if self.is_overdue(purpose)
+            && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
+        {
+            self.write(Event::Signed { purpose, transactions: replacement.clone(), gasless: None })?;
+            return self.broadcast(what, &replacement).await;
+        }
         let done = self.broadcast(what, transactions).await?;
         if let Done::Rejected(why) = done {
-            let Some(transactions) = self.settle(purpose).await? else { return Ok(Done::Later(why)) };
+            let Some(transactions) = self.settle(purpose, &[]).await? else { return Ok(Done::Later(why)) };
             self.write(Event::Signed { purpose, transactions: transactions.clone(), gasless: None })?;
             // At once: what expires in a minute would have expired by the next attempt.
             return self.broadcast(what, &transactions).await;
         }
         Ok(done)
+    }
+
+    /// Whether what was signed for a purpose could have been mined several times since, and is not: it pays too little.
+    fn is_overdue(&self, purpose: Purpose) -> bool {
+        let request = self.kept.swap.request();
+        let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
+        let asset = self.driver.pins(self.kept).0.asset(leg.asset.as_str());
+        let blocks = asset.map_or(0, |asset| asset.chain.unit_millis.saturating_mul(OVERDUE_BLOCKS) / 1_000);
+        let wait = blocks.max(OVERDUE_SECONDS);
+        self.kept.signed_at(purpose).is_some_and(|since| self.driver.now() >= since.saturating_add(wait))
     }
 
     /// Broadcasts transactions in order, each after the one before it was accepted.

@@ -207,6 +207,13 @@ impl KeptOrder {
         })
     }
 
+    /// Returns when the transactions for a purpose were signed last, in Unix seconds.
+    #[must_use]
+    pub fn signed_at(&self, wanted: Purpose) -> Option<u64> {
+        let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose, .. } if *purpose == wanted);
+        self.journal.iter().rev().find(is_signed).map(|entry| entry.at)
+    }
+
     /// Returns whether a transaction is one that was signed for a purpose, also if another one replaced it later.
     #[must_use]
     pub fn has_signed(&self, wanted: Purpose, id: &str) -> bool {

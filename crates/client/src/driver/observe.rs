@@ -145,7 +145,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
                 Err(refusal) => RecordView::Refused(refusal),
             },
         };
-        // The kept record stands in for the service's: its terms are those that were signed.
+        // The kept record takes the place of the service's: its terms are those that were signed.
         let known = match &record {
             RecordView::Verified(record) => Some(record.as_ref()),
             _ => first.as_ref(),
@@ -202,7 +202,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     fn release(&self, known: &VerifiedRecord, look: &Look, is_current: bool, now: u64) -> Result<Release, Hold> {
         match look {
             Some(Ok((state, seen))) => judge(&known.terms, state, seen, self.registry, self.policy, now).map(Release::Evidence),
-            // A connection that does not answer is no reason to believe the service.
+            // That a connection does not answer must not make the service's word count.
             Some(Err(why)) => Err(Hold::Unclear(why.clone())),
             None if is_current && let Some(trust) = self.trust => {
                 release::check(&known.record, self.registry, self.policy, now).map(|()| Release::Trust(trust))

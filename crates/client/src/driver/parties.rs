@@ -88,6 +88,9 @@ pub struct Settlement<'s> {
     pub registry: &'s Registry,
     /// The secret, for a redemption.
     pub secret: Option<&'s Secret>,
+    /// What was sent before and is still not on chain, empty the first time. What is signed now must pay more and exclude it: the
+    /// same nonce, the same inputs. A chain on which that is not possible has no replacement: sign nothing.
+    pub replaces: &'s [KeptTransaction],
 }
 
 /// Why the owner's side did not sign.

@@ -43,5 +43,5 @@ pub fn ok(result: &Value) -> Result<Response, TransportErrorKind> {
 }
 
 pub fn whole(status: u16, body: &str) -> Result<Response, TransportErrorKind> {
-    Ok(Response { status, retry_after: None, body: body.into() })
+    Ok(Response::new(status, body))
 }

@@ -48,6 +48,8 @@ pub struct Malice {
     pub source_hangs: bool,
     /// The first four attempts to broadcast fail, and a transaction is accepted for a minute only.
     pub transactions_expire: bool,
+    /// Redemptions and refunds are taken and never mined, unless they replace one that was sent.
+    pub fees_rise: bool,
 }
 
 /// One order, as the chains and the service have it. Times are of the virtual clock.
@@ -255,7 +257,7 @@ impl World {
 
     fn reply(&self, request: &Request) -> Response {
         let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
-        let whole = |status, body: String| Response { status, retry_after: None, body: body.into() };
+        let whole = |status, body: String| Response::new(status, body);
         let ok = |result: &Value| whole(200, format!(r#"{{"status":"Ok","result":{result}}}"#));
         let path = request.url.path().to_owned();
         match request.method.name() {
@@ -305,7 +307,7 @@ impl Transport for World {
         self.operation().await;
         tokio::time::sleep(Duration::from_millis(20 + self.roll(200))).await;
         let fault = self.roll(1_000) < self.faults;
-        let whole = |status, body: &str| Ok(Response { status, retry_after: None, body: body.into() });
+        let whole = |status, body: &str| Ok(Response::new(status, body));
         let kind = if fault { self.roll(10) } else { 99 };
         match kind {
             0 => return Err(TransportError::new(TransportErrorKind::Connect, "refused")),
@@ -404,6 +406,9 @@ impl Chains for World {
                 return Err(ChainError::Rejected("blockhash not found".to_owned()));
             }
         }
+        if self.malice.fees_rise && !transaction.id.contains("instead") {
+            return Ok(());
+        }
         {
             let mut orders = self.orders.lock().unwrap();
             let order = orders.get_mut(&transaction.payload).unwrap();
@@ -449,7 +454,9 @@ impl Owner for World {
         assert_eq!(task.secret.is_some(), task.purpose == Purpose::Redemption);
         let chain = task.leg.of(task.record).chain.clone();
         let id = task.record.order_id.clone();
-        Ok(Some(vec![KeptTransaction { chain, role: role.into(), id: format!("0x{id}-{}", self.time()), payload: id, inputs: Vec::new() }]))
+        let instead = if task.replaces.is_empty() { "" } else { "-instead" };
+        let kept = |id: String, payload| KeptTransaction { chain, role: role.into(), id, payload, inputs: Vec::new() };
+        Ok(Some(vec![kept(format!("0x{id}{instead}-{}", self.time()), id)]))
     }
 
     fn can_redeem(&self, _: &str) -> bool {

@@ -4,6 +4,7 @@ use countersign_chains::{Account, Family};
 use ruint::aliases::U256;
 
 use crate::report::{Code, Refusal, TypedValue, Warnings};
+use crate::trust::Generation;
 use crate::verify::{Leg, OrderContext, record_parties};
 use crate::wire::{AssetId, OrderRecord, SecretHash};
 
@@ -22,6 +23,10 @@ pub struct HtlcTerms {
     pub asset: AssetId,
     /// The pinned HTLC: the contract, or on Bitcoin-like chains the internal key.
     pub htlc: Option<Account>,
+    /// Sui: the pinned registry object, which holds the orders.
+    pub htlc_registry: Option<Account>,
+    /// The pinned generation of the contract.
+    pub generation: Option<Generation>,
     /// The pinned token as the registry has it; `None` for the chain's own coin.
     pub token: Option<String>,
     /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
@@ -137,6 +142,8 @@ pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<
             unit_millis: asset.chain.unit_millis,
             asset: asset.record.id.clone(),
             htlc: asset.htlc.clone(),
+            htlc_registry: asset.htlc_registry.clone(),
+            generation: asset.generation,
             token: asset.token.as_ref().map(|token| token.text.clone()),
             swap_id: swap.swap_id.clone(),
             swap_id_recomputed,

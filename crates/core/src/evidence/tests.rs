@@ -25,6 +25,8 @@ fn leg() -> HtlcTerms {
         unit_millis: 12_000,
         asset: AssetId::parse("ethereum:usdc").unwrap(),
         htlc: Some(account('9')),
+        htlc_registry: None,
+        generation: None,
         token: Some("0xtoken".to_owned()),
         swap_id: "ab".repeat(32),
         swap_id_recomputed: true,

@@ -79,6 +79,7 @@ codes! {
 
     // ---- the registry
     RegistryMalformed = "registry_malformed", "the registry contradicts itself or is incomplete", "pin it again and review the differences";
+    UnknownGeneration = "unknown_generation", "the chain's family has no contract of this generation", "write a generation that this library knows, or leave the member out";
     UnknownChain = "unknown_chain", "the chain is neither pinned nor known", "pin it if you trust it";
     UnknownAsset = "unknown_asset", "the asset is not pinned", "pin it if you trust it";
     UnsupportedFamily = "unsupported_family", "this build has no code for the chain's family", "build with the feature of that family";
@@ -96,6 +97,7 @@ codes! {
     UnknownContract = "unknown_contract", "the payload calls a contract other than the pinned HTLC", "do not sign; if the service moved, pin again and review the differences";
     UnknownToken = "unknown_token", "the approval is for a token other than the pinned one", "do not sign; report the service";
     UnknownSpender = "unknown_spender", "the approval is for a spender other than the pinned HTLC", "do not sign; report the service";
+    GenerationMismatch = "generation_mismatch", "the payload is for a contract of another generation than the pinned one", "do not sign; if the contract is of that generation, pin it as `generation` of the asset's HTLC";
     UnexpectedSelector = "unexpected_selector", "the call is not the function that this order needs", "do not sign; report the service";
     CalldataLength = "calldata_length", "the calldata has the wrong length for its arguments", "do not sign; report the service";
     CalldataPadding = "calldata_padding", "a padding byte of the calldata is not zero", "do not sign; report the service";
@@ -197,6 +199,7 @@ codes! {
 
     // ---- Starknet
     FeltOutOfRange = "felt_out_of_range", "the number is not below Starknet's field prime, so libraries would reduce it to another one", "do not sign; report the service";
+    CallFormUnknown = "call_form_unknown", "it is not known how contracts of this generation take this call", "do not guess, and show the secret to nobody; read the interface of the contract's class, and pin the generation that it shows";
     TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
 
     // ---- Bitcoin and Litecoin
@@ -307,6 +310,8 @@ impl Code {
             | Self::UnknownAsset
             | Self::RecordVersion
             | Self::MessageVersion
+            | Self::UnknownGeneration
+            | Self::CallFormUnknown
             | Self::UtxoUnsupported => Some(Blame::Unsupported),
             Self::ServiceError | Self::StatusNotOk | Self::ErrorBesideOk => Some(Blame::Service),
             Self::RecordFunded

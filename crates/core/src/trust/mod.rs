@@ -6,4 +6,7 @@ mod registry;
 
 pub use finality::{Finality, FinalityRule};
 pub use policy::{ApprovalPolicy, Policy};
-pub use registry::{Asset, Chain, Change, Contract, Notice, Registry, ServicePins, Solver, Sponsor};
+pub use registry::{
+    Asset, Chain, Change, Contract, EvmGeneration, Generation, Notice, Registry, ServicePins, SolanaGeneration, Solver, Sponsor,
+    StarknetGeneration,
+};

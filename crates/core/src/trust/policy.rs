@@ -24,7 +24,7 @@ pub enum ApprovalPolicy {
     RefuseInexact,
 }
 
-/// Limits of what a wallet signs. [`Policy::default`] is the batch contract's.
+/// Limits of what a wallet signs. [`Policy::default`] has the values of `docs/spec/batch.md#policy-file`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
@@ -46,6 +46,10 @@ pub struct Policy {
     pub evm_gas_price: u64,
     /// Highest Tron fee limit of one call, sun.
     pub tron_fee_limit: u64,
+    /// Highest gas budget of one Sui transaction, MIST: the most that it may cost.
+    pub sui_gas_budget: u64,
+    /// Highest fee of one Starknet transaction, in 10^9 FRI: what its resource bounds allow in all.
+    pub starknet_fee: u64,
     /// Highest Bitcoin or Litecoin fee rate, sat/vB.
     pub bitcoin_fee_rate: u64,
     /// Highest price that a Solana transaction may set, micro-lamports per compute unit; `None` refuses the instruction.
@@ -71,7 +75,7 @@ pub struct Policy {
 }
 
 /// The fields of a policy file.
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 21] = [
     "evm_timelock",
     "tron_timelock",
     "starknet_timelock",
@@ -81,6 +85,8 @@ const FIELDS: [&str; 19] = [
     "evm_gas_limit",
     "evm_gas_price",
     "tron_fee_limit",
+    "sui_gas_budget",
+    "starknet_fee",
     "bitcoin_fee_rate",
     "solana_compute_unit_price",
     "solana_compute_unit_limit",
@@ -105,6 +111,8 @@ impl Default for Policy {
             evm_gas_limit: 30_000_000,
             evm_gas_price: 1_000,
             tron_fee_limit: 15_000_000_000,
+            sui_gas_budget: 100_000_000,
+            starknet_fee: 10_000_000_000,
             bitcoin_fee_rate: 1_000,
             solana_compute_unit_price: None,
             solana_compute_unit_limit: None,
@@ -145,6 +153,8 @@ impl Policy {
         number(&members, "evm_gas_limit", &mut policy.evm_gas_limit)?;
         number(&members, "evm_gas_price", &mut policy.evm_gas_price)?;
         number(&members, "tron_fee_limit", &mut policy.tron_fee_limit)?;
+        number(&members, "sui_gas_budget", &mut policy.sui_gas_budget)?;
+        number(&members, "starknet_fee", &mut policy.starknet_fee)?;
         number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
         let allowed = |key| members.get(key).map(|node| node.integer()).transpose();
         policy.solana_compute_unit_price = allowed("solana_compute_unit_price")?;
@@ -259,7 +269,7 @@ impl Serialize for Policy {
         };
         let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
         let names = |codes: &BTreeSet<Code>| codes.iter().map(|code| code.name()).collect::<Vec<_>>();
-        let mut map = serializer.serialize_struct("Policy", 19)?;
+        let mut map = serializer.serialize_struct("Policy", FIELDS.len())?;
         map.serialize_field("evm_timelock", &self.evm_timelock)?;
         map.serialize_field("tron_timelock", &self.tron_timelock)?;
         map.serialize_field("starknet_timelock", &self.starknet_timelock)?;
@@ -269,6 +279,8 @@ impl Serialize for Policy {
         map.serialize_field("evm_gas_limit", &self.evm_gas_limit)?;
         map.serialize_field("evm_gas_price", &self.evm_gas_price)?;
         map.serialize_field("tron_fee_limit", &self.tron_fee_limit)?;
+        map.serialize_field("sui_gas_budget", &self.sui_gas_budget)?;
+        map.serialize_field("starknet_fee", &self.starknet_fee)?;
         map.serialize_field("bitcoin_fee_rate", &self.bitcoin_fee_rate)?;
         map.serialize_field("solana_compute_unit_price", &self.solana_compute_unit_price)?;
         map.serialize_field("solana_compute_unit_limit", &self.solana_compute_unit_limit)?;

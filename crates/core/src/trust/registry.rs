@@ -4,7 +4,7 @@
 //! contract address that changed is news the user must see.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use countersign_chains::{Account, Family, Network, network};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -15,6 +15,7 @@ use crate::wire::strict_json;
 
 mod diff;
 mod entries;
+mod generation;
 mod notice;
 mod pin;
 mod rules;
@@ -22,6 +23,7 @@ mod sponsors;
 
 pub use diff::Change;
 pub use entries::{Asset, Chain, Contract, Solver};
+pub use generation::{EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
 pub use notice::{Notice, ServicePins};
 pub use sponsors::Sponsor;
 
@@ -92,6 +94,39 @@ impl Registry {
     #[must_use]
     pub fn solvers_of(&self, chain: &str) -> &[Arc<Solver>] {
         self.solvers.get(chain).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Pins the generation of an asset's contract, or none. An asset that is not pinned, or whose family has no such generation,
+    /// stays as it is.
+    #[must_use]
+    pub fn with_generation(mut self, asset: &str, generation: Option<Generation>) -> Self {
+        let Some(pinned) = self.assets.get(asset) else { return self };
+        let mut changed = pinned.as_ref().clone();
+        let is_of_family =
+            generation.is_none_or(|generation| Generation::parse(changed.chain.family(), generation.name()) == Some(generation));
+        let Some(htlc) = changed.record.htlc.as_mut().filter(|_| is_of_family) else { return self };
+        htlc.generation = generation.map(|generation| generation.name().to_owned());
+        (changed.generation, changed.domain, changed.program_addresses) = (generation, OnceLock::new(), OnceLock::new());
+        let changed = Arc::new(changed);
+        for listed in self.by_chain.get_mut(&changed.record.chain).into_iter().flatten() {
+            if listed.record.id.as_str() == asset {
+                *listed = Arc::clone(&changed);
+            }
+        }
+        self.assets.insert(asset.to_owned(), changed);
+        self
+    }
+
+    /// Takes over the generations that were pinned before, for contracts that have not moved: the service does not list them.
+    #[must_use]
+    pub fn with_generations_of(mut self, older: &Self) -> Self {
+        for was in older.assets.values().filter(|asset| asset.generation.is_some()) {
+            let id = was.record.id.as_str();
+            if self.assets.get(id).is_some_and(|is| is.htlc == was.htlc && is.generation.is_none()) {
+                self = self.with_generation(id, was.generation);
+            }
+        }
+        self
     }
 
     /// Returns the registry file: sorted and indented JSON with a line break at the end, so that equal pins are equal bytes.

@@ -3,6 +3,9 @@
 use countersign_chains::swap_id::{SwapIdInput, Version};
 use countersign_chains::{Account, Family, address};
 
+use super::record::Parties;
+use super::swap_id;
+use crate::json::number::bare_hex_array;
 use crate::report::Code;
 use crate::report::Refusal;
 use crate::trust::{Asset, Registry};
@@ -78,8 +81,9 @@ impl<'r> RecordedLeg<'r> {
     ///
     /// # Errors
     ///
-    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], or [`Code::RecordMismatch`] for another
-    /// chain than the asset's or a party that is no account of it.
+    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], [`Code::GenerationMismatch`] for the version of
+    /// another EVM generation than the pinned one, or [`Code::RecordMismatch`] for another chain than the asset's or a party that
+    /// is not an account of it.
     pub fn new(record: &'r OrderRecord, leg: Leg, registry: &'r Registry, family: Family) -> Result<Self, Refusal> {
         let swap = leg.of(record);
         let refuse = |code, member: &str| leg.refuse(code, member);
@@ -90,6 +94,7 @@ impl<'r> RecordedLeg<'r> {
         let version = Version::parse(&record.version).ok_or_else(|| {
             Refusal::new(Code::RecordVersion, "/order/version").with_expected("v1, v2 or v3").with_actual(&record.version)
         })?;
+        swap_id::check_version(asset, version, "/order/version")?;
         let party = |member, text: &str| {
             address::parse(&asset.chain.network, text)
                 .map_err(|error| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_actual(text))
@@ -114,6 +119,33 @@ impl<'r> RecordedLeg<'r> {
             timelock: self.swap.timelock,
             amount: self.swap.amount,
         }
+    }
+
+    /// Returns the swap id of 32 bytes, and whether it was recomputed by a formula that is known to be the contract's own. Where
+    /// none is known it is the record's.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::RecordSwapId`] if the record's id is not the one that the formula gives, or not 64 hex digits, and
+    /// [`Code::GenerationMismatch`] if it is the one of another generation than the pinned one.
+    pub fn hash_swap_id(&self) -> Result<([u8; 32], bool), Refusal> {
+        let parties = Parties { initiator: self.initiator.clone(), redeemer: self.redeemer.clone() };
+        let recomputed = swap_id::recompute(self.asset, self.version, &parties, self.swap);
+        let recorded = &self.swap.swap_id;
+        let refuse = || self.refuse(Code::RecordSwapId, "swap_id").with_actual(recorded);
+        let is_equal = recomputed.equals(recorded);
+        if recomputed.is_certain && !is_equal {
+            if let Some((expected, actual)) = swap_id::other_generation(self.asset, &parties, self.swap) {
+                let refusal = self.refuse(Code::GenerationMismatch, "swap_id").with_expected(expected.name());
+                return Err(refusal.with_actual(actual.name()));
+            }
+            return Err(match recomputed.id {
+                Some(id) => refuse().with_expected(id),
+                None => refuse(),
+            });
+        }
+        let id = bare_hex_array(recorded).map_err(|error| refuse().with_reason(error.to_string()))?;
+        Ok((id, recomputed.is_certain && is_equal))
     }
 
     /// The pinned HTLC.

@@ -310,11 +310,17 @@ impl Check<'_, '_> {
         let swap = self.swap(leg);
         let version = Version::parse(&self.record.version)
             .ok_or_else(|| self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version))?;
+        swap_id::check_version(self.asset(leg), version, &format!("{}/version", self.order.record_at))?;
         let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap);
         if recomputed.equals(&swap.swap_id) {
             return Ok(());
         }
         if recomputed.is_certain {
+            if let Some((expected, actual)) = swap_id::other_generation(self.asset(leg), parties, swap) {
+                let refusal = self.refuse_leg(Code::GenerationMismatch, leg, "swap_id").with_expected(expected.name());
+                let reason = "the swap id is that of a contract of another generation than the pinned one";
+                return Err(refusal.with_reason(reason).with_actual(actual.name()));
+            }
             let refusal = self.refuse_leg(Code::RecordSwapId, leg, "swap_id").with_actual(&swap.swap_id);
             return Err(match recomputed.id {
                 Some(id) => refusal.with_expected(id),

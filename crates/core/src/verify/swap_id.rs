@@ -1,11 +1,21 @@
 //! Swap ids recomputed from a record's own fields, by the formula of each chain.
+//!
+//! On EVM chains the record's version names the formula. A pinned generation restricts it:
+//!
+//! | pinned | formula | why |
+//! |---|---|---|
+//! | nothing | that of the version | as the service's own records show it |
+//! | `v3` | that of version 3 | the contract itself makes the id, so a record of another version contradicts the pin |
+//! | `old`, token | that of version 1 or 2; also that of the contract's public source of 2024 | records of both versions recompute; the source is of the same generation, and says so itself |
+//! | `old`, native | not known | no source is public, and no record shows an id of this contract |
 
-use countersign_chains::swap_id::{self, SwapIdInput, Version};
+use countersign_chains::swap_id::{self, StarknetFormula, SwapIdInput, Version};
 use countersign_chains::taproot::Htlc;
 use countersign_chains::{Account, Family, Network};
 
 use super::record::Parties;
-use crate::trust::Asset;
+use crate::report::{Code, Refusal};
+use crate::trust::{Asset, EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
 use crate::wire::SwapRecord;
 
 /// A swap id as the formula gives it.
@@ -22,8 +32,7 @@ impl Recomputed {
     pub(super) fn equals(&self, recorded: &str) -> bool {
         let Some(id) = &self.id else { return false };
         match self.family {
-            // A Starknet id is a felt: leading zeros mean nothing.
-            Family::Starknet => id.trim_start_matches('0').eq_ignore_ascii_case(recorded.trim_start_matches('0')),
+            Family::Starknet => is_same_felt(id, recorded),
             // Bech32 is all lower or all upper case.
             Family::Bitcoin => {
                 id == recorded || (id.eq_ignore_ascii_case(recorded) && !recorded.bytes().any(|byte| byte.is_ascii_lowercase()))
@@ -33,20 +42,42 @@ impl Recomputed {
     }
 }
 
+/// Returns the pinned generation of an EVM contract.
+const fn evm_generation(asset: &Asset) -> Option<EvmGeneration> {
+    match asset.generation {
+        Some(Generation::Evm(generation)) => Some(generation),
+        _ => None,
+    }
+}
+
+/// Requires that the version of a record is one of the pinned generation of an EVM contract.
+///
+/// # Errors
+///
+/// [`Code::GenerationMismatch`] at `location`.
+pub(super) fn check_version(asset: &Asset, version: Version, location: &str) -> Result<(), Refusal> {
+    let Some(pinned) = evm_generation(asset) else { return Ok(()) };
+    let actual = if version >= Version::V3 { EvmGeneration::V3 } else { EvmGeneration::Old };
+    if actual == pinned {
+        return Ok(());
+    }
+    let refusal = Refusal::new(Code::GenerationMismatch, location).with_expected(pinned.name()).with_actual(actual.name());
+    Err(refusal.with_reason("the version of the order names the formula of another generation"))
+}
+
 /// Recomputes the id of a swap record on its asset's chain.
 pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, record: &SwapRecord) -> Recomputed {
-    let swap = SwapIdInput {
-        secret_hash: &record.secret_hash.0,
-        initiator: parties.initiator.bytes(),
-        redeemer: parties.redeemer.bytes(),
-        timelock: record.timelock,
-        amount: record.amount,
-    };
+    let swap = input(parties, record);
     let htlc = asset.htlc.as_ref().map(Account::bytes).unwrap_or_default();
     let (id, is_certain) = match &asset.chain.network {
-        Network::Evm(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), true),
+        Network::Evm(chain) => evm(asset, version, *chain, &swap, &record.swap_id),
         Network::Tron(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), false),
-        Network::Starknet(chain) => (swap_id::starknet(chain, &swap).map(hex::encode), true),
+        Network::Starknet(chain) => match StarknetGeneration::expected(asset.generation).swap_id_formula() {
+            Some(formula) => (starknet(formula, chain, &swap, htlc, &record.swap_id), true),
+            None => (None, false),
+        },
+        // The formula is that of the client generation. The audited one's is not known.
+        Network::Solana(_) if asset.generation == Some(Generation::Solana(SolanaGeneration::November2025)) => (None, false),
         Network::Solana(cluster) => match swap_id::solana_chain_id(cluster) {
             Some((chain, certain)) => (Some(hex::encode(swap_id::solana(chain, swap.secret_hash, swap.initiator))), certain),
             None => (None, false),
@@ -59,6 +90,72 @@ pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, reco
         _ => (None, false),
     };
     Recomputed { id, is_certain, family: asset.chain.family() }
+}
+
+/// Returns the recorded id if a contract of the pinned generation can give the swap that one, else the one by the record's version,
+/// and whether the formula is known.
+fn evm(asset: &Asset, version: Version, chain: u64, swap: &SwapIdInput<'_>, recorded: &str) -> (Option<String>, bool) {
+    let is_old = evm_generation(asset) == Some(EvmGeneration::Old);
+    if is_old && asset.token.is_none() {
+        return (None, false);
+    }
+    let by_source = is_old.then(|| hex::encode(swap_id::evm_2024(swap.secret_hash, swap.initiator)));
+    let by_version = || hex::encode(swap_id::evm(version, chain, swap, asset.htlc.as_ref().map(Account::bytes).unwrap_or_default()));
+    (Some(by_source.filter(|id| id.eq_ignore_ascii_case(recorded)).unwrap_or_else(by_version)), true)
+}
+
+/// Returns the recorded id if a Starknet contract can give the swap that one, else the one that it most likely gives.
+fn starknet(formula: StarknetFormula, chain: &str, swap: &SwapIdInput<'_>, htlc: &[u8], recorded: &str) -> Option<String> {
+    let mut ids = swap_id::starknet(formula, chain, swap, htlc).into_iter().map(hex::encode);
+    let likely = ids.next();
+    let is_likely = likely.as_deref().is_some_and(|id| is_same_felt(id, recorded));
+    if is_likely { likely } else { ids.find(|id| is_same_felt(id, recorded)).or(likely) }
+}
+
+/// A Starknet id is a felt: leading zeros mean nothing.
+fn is_same_felt(id: &str, recorded: &str) -> bool {
+    id.trim_start_matches('0').eq_ignore_ascii_case(recorded.trim_start_matches('0'))
+}
+
+/// Returns the generation that is expected and the other one whose formula gives the recorded id, for an asset of a chain whose
+/// formulas differ so.
+pub(super) fn other_generation(asset: &Asset, parties: &Parties, record: &SwapRecord) -> Option<(Generation, Generation)> {
+    let (swap, htlc) = (input(parties, record), asset.htlc.as_ref().map(Account::bytes).unwrap_or_default());
+    match &asset.chain.network {
+        Network::Evm(chain) => {
+            let pinned = evm_generation(asset)?;
+            let by_version = |version| swap_id::evm(version, *chain, &swap, htlc);
+            let (actual, ids) = match pinned {
+                EvmGeneration::Old => (EvmGeneration::V3, vec![by_version(Version::V3)]),
+                EvmGeneration::V3 => {
+                    let by_source = swap_id::evm_2024(swap.secret_hash, swap.initiator);
+                    (EvmGeneration::Old, vec![by_version(Version::V1), by_version(Version::V2), by_source])
+                }
+            };
+            let gives_it = ids.iter().any(|id| hex::encode(id).eq_ignore_ascii_case(&record.swap_id));
+            gives_it.then_some((Generation::Evm(pinned), Generation::Evm(actual)))
+        }
+        Network::Starknet(chain) => {
+            let expected = StarknetGeneration::expected(asset.generation);
+            let gives_it = |generation: &StarknetGeneration| {
+                let ids = generation.swap_id_formula().map(|formula| swap_id::starknet(formula, chain, &swap, htlc)).unwrap_or_default();
+                ids.iter().any(|id| is_same_felt(&hex::encode(id), &record.swap_id))
+            };
+            let mut others = StarknetGeneration::ALL.iter().copied().filter(|generation| *generation != expected);
+            others.find(gives_it).map(|actual| (Generation::Starknet(expected), Generation::Starknet(actual)))
+        }
+        _ => None,
+    }
+}
+
+fn input<'r>(parties: &'r Parties, record: &'r SwapRecord) -> SwapIdInput<'r> {
+    SwapIdInput {
+        secret_hash: &record.secret_hash.0,
+        initiator: parties.initiator.bytes(),
+        redeemer: parties.redeemer.bytes(),
+        timelock: record.timelock,
+        amount: record.amount,
+    }
 }
 
 /// Returns the HTLC of a Bitcoin-like swap record; `None` where its fields cannot make one.

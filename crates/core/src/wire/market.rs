@@ -114,6 +114,9 @@ pub struct ContractRecord {
     /// The typed-data domain of the contract, where the wallet has pinned one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<BTreeMap<String, String>>,
+    /// The generation of the contract, where the wallet has pinned one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<String>,
 }
 
 /// An asset as `GET /v2/assets` lists it.
@@ -188,6 +191,7 @@ impl Read for ContractRecord {
             registry: text(&members, "registry")?,
             registry_initial_shared_version: members.get("registry_initial_shared_version").map(spelled).transpose()?,
             domain: domain.transpose()?,
+            generation: text(&members, "generation")?,
         })
     }
 }

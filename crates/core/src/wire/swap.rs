@@ -30,7 +30,7 @@ pub struct OrderRecord {
     /// The embedding app, where the record names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrator: Option<String>,
-    /// Unix seconds or ISO text: the form is not documented.
+    /// Unix seconds or ISO text (`docs/spec/service.md#times`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
     /// Affiliate fees; the shape of their entries is not documented.

@@ -240,7 +240,7 @@ pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Res
 
 /// Sends a transaction. Returns the id that the server gives it.
 pub(super) async fn send<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Result<Txid, NodeError> {
-    let response = caller.post_text("/tx", hex).await?;
+    let response = caller.post_as("text/plain", "/tx", hex.as_bytes().to_vec()).await?;
     let text = || String::from_utf8_lossy(response.body.get(..1_024).unwrap_or(&response.body)).into_owned();
     match response.status {
         200 => text().trim().parse().map_err(|_| caller.malformed(Refusal::new(Code::TransactionIdMalformed, ""))),

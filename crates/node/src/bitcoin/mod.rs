@@ -9,9 +9,12 @@
 //! only in the mempool and for eight blocks after that. Then it cannot tell, and an Esplora server beside it disagrees.
 //!
 //! Litecoin's nodes do not replace transactions in their mempool unless they are told to (`-mempoolreplacement=1`).
+//!
+//! Specification: `docs/spec/bitcoin.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod esplora;
 mod look;
+mod prepare;
 mod read;
 mod rpc;
 mod send;

@@ -1,13 +1,16 @@
 //! Preflight, broadcasting, and what has become of a transaction.
 
 use countersign::Policy;
+use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::Weight;
 use countersign::bitcoin::bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use countersign::text;
 use countersign_client::driver::KeptTransaction;
 use futures_util::future::{try_join, try_join_all};
 
-use super::{BitcoinChain, Caller, Code, Head, NodeError, OutPoint, Refusal, Status, Transaction, Transport, Txid, agree, esplora, rpc};
+use super::{
+    BitcoinChain, Caller, Code, Funding, Head, NodeError, OutPoint, Refusal, Status, Transaction, Transport, Txid, agree, esplora, rpc,
+};
 
 /// Most inputs of a transaction that are looked at before it is sent.
 const MAX_INPUTS: usize = 500;
@@ -51,28 +54,47 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
                 return Err(reject(why));
             }
         }
-        let value = |outpoint: OutPoint| async move {
-            if caller.endpoint.is_rpc {
-                return rpc::value(caller, outpoint).await;
-            }
-            let (previous, spend) = try_join(esplora::transaction(caller, outpoint.txid), esplora::outspend(caller, outpoint)).await?;
-            let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
-            Ok(output.filter(|_| spend.is_none_or(|(by, _)| by == txid)).map(|output| output.value.to_sat()))
-        };
-        let values = try_join_all(transaction.input.iter().map(|input| value(input.previous_output))).await?;
-        let mut paid = 0_u64;
-        for (input, value) in transaction.input.iter().zip(values) {
-            let value = value.ok_or_else(|| reject(format!("the output {} does not exist, or is spent", input.previous_output)))?;
-            paid = paid.saturating_add(value);
-        }
-        let sent = transaction.output.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
-        let fee = paid.checked_sub(sent).ok_or_else(|| reject("it pays out more than its inputs hold".to_owned()))?;
+        let fundings = self.inputs(caller, transaction, txid).await?;
+        let fee = fee(&fundings, transaction).ok_or_else(|| reject("it pays out more than its inputs hold".to_owned()))?;
         let max = policy.bitcoin_fee_rate.saturating_mul(vsize(transaction));
         if fee > max {
             let expected = countersign::TypedValue::AtMost(countersign::U256::from(max));
             return Err(Refusal::new(Code::FeeRateTooHigh, "/fee").with_expected(expected).with_actual(fee).into());
         }
         Ok(fee)
+    }
+
+    /// Reads what the inputs of a transaction hold, which only the transaction itself may spend.
+    async fn inputs(&self, caller: Caller<'n, T>, transaction: &Transaction, txid: Txid) -> Result<Vec<Funding>, NodeError> {
+        let read = |outpoint: OutPoint| async move {
+            let value = if caller.endpoint.is_rpc {
+                rpc::value(caller, outpoint).await?
+            } else {
+                let (previous, spend) = try_join(esplora::transaction(caller, outpoint.txid), esplora::outspend(caller, outpoint)).await?;
+                let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
+                output.filter(|_| spend.is_none_or(|(by, _)| by == txid)).map(|output| output.value.to_sat())
+            };
+            let message = || format!("the output {outpoint} does not exist, or is spent");
+            let value = value.ok_or_else(|| NodeError::Rejected { endpoint: caller.endpoint.host().to_owned(), message: message() })?;
+            Ok(Funding::new(outpoint, value))
+        };
+        try_join_all(transaction.input.iter().take(MAX_INPUTS).map(|input| read(input.previous_output))).await
+    }
+
+    /// Returns what a kept transaction spends, and the lowest fee rate of one that may take its place.
+    pub(super) async fn replaceable(&self, sent: &KeptTransaction, policy: &Policy) -> Result<(Vec<Funding>, FeeRate, u64), NodeError> {
+        let (transaction, txid) = decode(sent)?;
+        let read = |caller: Caller<'n, T>| {
+            let transaction = &transaction;
+            async move {
+                self.identify(caller).await?;
+                self.inputs(caller, transaction, txid).await
+            }
+        };
+        let fundings = self.connection.first(read).await?;
+        let malformed = || Refusal::new(Code::TransactionMalformed, "/payload").with_reason("it pays out more than its inputs hold");
+        let (fee, vsize) = (fee(&fundings, &transaction).ok_or_else(malformed)?, vsize(&transaction));
+        Ok((fundings, Self::replacement_rate(fee, vsize, policy)?, vsize))
     }
 
     /// Broadcasts a signed transaction to every endpoint. One that the chain knows already counts as accepted.
@@ -82,12 +104,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     /// [`NodeError::Refused`] if the payload is not the transaction that the id names, [`NodeError::Rejected`] if a quorum refuses
     /// it and does not know it; any other [`NodeError`] if nothing tells whether it arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        let parsed: Result<Transaction, _> = deserialize_hex(&transaction.payload);
-        let txid = parsed.map_err(|_| Refusal::new(Code::TransactionMalformed, "/payload"))?.compute_txid();
-        if !transaction.id.eq_ignore_ascii_case(&txid.to_string()) {
-            let refusal = Refusal::new(Code::TransactionMalformed, "/id").with_expected(txid.to_string()).with_actual(&transaction.id);
-            return Err(refusal.into());
-        }
+        let (_, txid) = decode(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, txid)).await;
         let (mut rejected, mut failed) = (Vec::new(), None);
         for outcome in outcomes {
@@ -143,6 +160,22 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         let confirmations = agreed.iter().map(|(head, _)| depth(head)).min().unwrap_or_default();
         Ok(Some(TransactionStatus { confirmations, block_hash: block.map(|block| block.hash.to_string()) }))
     }
+}
+
+/// Decodes a kept transaction with its id, and requires that it is the one that was kept.
+fn decode(kept: &KeptTransaction) -> Result<(Transaction, Txid), Refusal> {
+    let transaction: Transaction = deserialize_hex(&kept.payload).map_err(|_| Refusal::new(Code::TransactionMalformed, "/payload"))?;
+    let txid = transaction.compute_txid();
+    if !kept.id.eq_ignore_ascii_case(&txid.to_string()) {
+        return Err(Refusal::new(Code::TransactionMalformed, "/id").with_expected(txid.to_string()).with_actual(&kept.id));
+    }
+    Ok((transaction, txid))
+}
+
+/// Returns what a transaction pays to its miner; `None` if it pays out more than its inputs hold.
+fn fee(inputs: &[Funding], transaction: &Transaction) -> Option<u64> {
+    let held = inputs.iter().map(|funding| funding.value).fold(0, u64::saturating_add);
+    held.checked_sub(transaction.output.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add))
 }
 
 async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Option<Status>, NodeError> {

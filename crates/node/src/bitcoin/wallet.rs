@@ -1,9 +1,9 @@
 //! What a wallet needs to pay: its coins, a fee rate, and the outputs that it redeems or refunds.
 
-use countersign::Policy;
 use countersign::bitcoin::bitcoin::{Amount, ScriptBuf, TxOut};
 use countersign::bitcoin::htlc::Tree;
 use countersign::bitcoin::{FeeRate, Selection, Wallet};
+use countersign::{Contract, Policy, U256};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::{
@@ -55,6 +55,10 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         let script = self.chain.script(owner, "/owner")?;
         let claims = self.connection.first(|caller| self.unspent(caller, &script)).await?;
         Ok(claims.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add))
+    }
+
+    pub(crate) async fn balance_of(&self, owner: &str, _: Option<&Contract>) -> Result<U256, NodeError> {
+        self.balance(owner).await.map(U256::from)
     }
 
     /// Lists the confirmed unspent outputs to a script.

@@ -1,13 +1,17 @@
 //! What a contract says about itself, for pinning.
 
+use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256, keccak256};
-use countersign::evm::read;
+use countersign::evm::message::DOMAIN_NAME;
+use countersign::evm::read::{self, Layout};
+use countersign::{Asset, EvmGeneration, Generation};
 use countersign_client::Transport;
 use serde_json::json;
 
 pub use countersign::evm::read::Domain;
 
 use super::{EvmChain, MAX_ANSWER, at, block, call, first, revert};
+use crate::contracts::Description;
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::agree;
@@ -29,7 +33,38 @@ pub struct ContractDescription {
     pub domain: Option<Domain>,
 }
 
+impl ContractDescription {
+    /// Returns the generation that the description fits; `None` if it fits none, or another than the layout of an order of the
+    /// contract, where one is known ([`read::order`]).
+    ///
+    /// Version 3 says so in `version()` and in its domain. The older contract has the same domain name and `token()`, another
+    /// domain version, and no `version()`. This recognises an honest contract: any code can say the same.
+    #[must_use]
+    pub fn generation(&self, layout: Option<Layout>) -> Option<EvmGeneration> {
+        let domain = self.domain.as_ref().filter(|domain| domain.name == DOMAIN_NAME && self.code_hash.is_some())?;
+        let generation = match (self.version.as_deref(), domain.version.as_str()) {
+            (Some("3"), "3") if self.token.is_some() => EvmGeneration::V3,
+            (None, version) if version != "3" && (self.token.is_some() || layout.is_some()) => EvmGeneration::Old,
+            _ => return None,
+        };
+        Some(generation).filter(|generation| layout.is_none_or(|layout| layout.generation() == *generation))
+    }
+}
+
 impl<'n, T: Transport> EvmChain<'n, T> {
+    pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        let Some(contract) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
+        let described = self.describe_contract(contract).await?;
+        let (domain, generation) = (described.domain.as_ref(), described.generation(None).map(Generation::Evm));
+        Ok(Description::default()
+            .with("code_hash", described.code_hash)
+            .with("version", described.version)
+            .with("token", described.token)
+            .with("domain_name", domain.map(|domain| &domain.name))
+            .with("domain_version", domain.map(|domain| &domain.version))
+            .with_generation(generation))
+    }
+
     /// Asks a contract what it is. The endpoints must agree.
     ///
     /// # Errors

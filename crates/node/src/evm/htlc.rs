@@ -4,11 +4,12 @@ use countersign::evm::address::{from_account, to_account};
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 use countersign::json::Node;
-use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, number};
+use countersign::{Code, EvmGeneration, Generation, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, number};
 use countersign_client::Transport;
 use serde_json::json;
 
 use super::block::{self, Block, FINALIZED, LATEST, SAFE};
+use super::kept::Marks;
 use super::{EvmChain, MAX_ANSWER, at, call, first, hash, nth, proof, quantity, revert};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
@@ -22,23 +23,29 @@ const MAX_LOG_DATA: usize = 1024;
 const MAX_TOPICS: usize = 4;
 
 /// Where an order is, and what it must be.
-struct Question {
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Question {
     htlc: Address,
     token: Option<Address>,
     token_text: Option<String>,
     id: [u8; 32],
     secret_hash: SecretHash,
+    generation: Option<EvmGeneration>,
+    /// Whether the id is known to bind the secret hash. Where it is not, the event that funded the order has to show it.
+    binds_hash: bool,
 }
 
 /// The blocks of one reading, all of the same endpoint.
-struct Blocks {
+#[derive(Clone)]
+pub(super) struct Blocks {
     latest: Block,
     safe: Option<Block>,
     finalized: Option<Block>,
 }
 
 /// What one endpoint says.
-struct View {
+#[derive(Clone)]
+pub(super) struct View {
     /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
     state: HtlcState,
     /// The hash of the block that made the state; `None` where there is none.
@@ -66,15 +73,20 @@ impl Question {
         };
         let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
         let id = number::bare_hex_array(id).map_err(|error| Refusal::new(error, "/swap_id"))?;
-        Ok(Self { htlc, token, token_text: terms.token.clone(), id, secret_hash: terms.secret_hash })
+        let generation = match terms.generation {
+            Some(Generation::Evm(generation)) => Some(generation),
+            _ => None,
+        };
+        let (secret_hash, binds_hash) = (terms.secret_hash, terms.swap_id_recomputed);
+        Ok(Self { htlc, token, token_text: terms.token.clone(), id, secret_hash, generation, binds_hash })
     }
 }
 
 impl<'n, T: Transport> EvmChain<'n, T> {
     /// Reads the state of one HTLC from every endpoint, at its newest block.
     ///
-    /// Locked and ended orders are those that the contract itself stores in a layout that is known, with the token that is
-    /// expected. How an order ended is told by its event alone; without it the state is [`HtlcState::Unclear`]. Where the chain's
+    /// Locked and ended orders are those that the contract itself stores in a layout that is known, that of the pinned generation
+    /// where one is pinned, with the token that is expected. How an order ended is told by its event alone; without it the state is [`HtlcState::Unclear`]. Where the chain's
     /// headers hash as Ethereum's do and a node proves what is stored (`eth_getProof`), the proof must show the same order.
     ///
     /// # Errors
@@ -110,6 +122,16 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
         self.identify(caller).await?;
         let blocks = self.blocks(caller).await?;
+        let (kept, marks) = (&caller.endpoint.evm, blocks.marks());
+        if let Some(view) = kept.view(question, &marks) {
+            return Ok(view);
+        }
+        let view = self.read(caller, question, blocks).await?;
+        kept.keep(question, marks, &view);
+        Ok(view)
+    }
+
+    async fn read(&self, caller: Caller<'n, T>, question: &Question, blocks: Blocks) -> Result<View, NodeError> {
         match read_order(caller, question, &blocks).await? {
             Reading::Order { order, covered, is_safe, is_finalized } => {
                 let (state, number, hash) = match order.progress {
@@ -127,6 +149,16 @@ impl<'n, T: Transport> EvmChain<'n, T> {
 
     /// Reads the newest block, and the ones that the chain itself calls safe and final, if it does.
     async fn blocks(&self, caller: Caller<'n, T>) -> Result<Blocks, NodeError> {
+        let (mut kept, now) = (caller.endpoint.evm.blocks.lock().await, caller.transport.now());
+        if let Some((_, blocks)) = kept.as_ref().filter(|(at, _)| *at == now) {
+            return Ok(blocks.clone());
+        }
+        let blocks = self.newest(caller).await?;
+        *kept = Some((now, blocks.clone()));
+        Ok(blocks)
+    }
+
+    async fn newest(&self, caller: Caller<'n, T>) -> Result<Blocks, NodeError> {
         let calls = [block::by_tag(LATEST), block::by_tag(SAFE), block::by_tag(FINALIZED)];
         let [latest, safe, finalized] = caller
             .rpc_each(&calls, |outcomes| {
@@ -147,6 +179,13 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         };
         let (safe, finalized) = (marked(safe)?, marked(finalized)?);
         Ok(Blocks { latest, safe, finalized })
+    }
+}
+
+impl Blocks {
+    fn marks(&self) -> Marks {
+        let hash = |block: &Option<Block>| block.as_ref().map(|block| block.hash);
+        [Some(self.latest.hash), hash(&self.safe), hash(&self.finalized)]
     }
 }
 
@@ -202,11 +241,17 @@ fn judge<T: Transport>(
         Ok(order) => order,
         Err(why) => return unclear(&why.to_string()),
     };
+    if let Some(order) = &order
+        && let Err(why) = order.check_generation(question.generation)
+    {
+        return unclear(&why.to_string());
+    }
     let token = bytes(token)?.and_then(|answer| read::address(&answer).ok());
     match (token, question.token.unwrap_or(NATIVE)) {
         (Some(token), expected) if token == expected => {}
         // The older contract for the chain's own coin has no `token()`.
         (None, NATIVE) if order.as_ref().is_some_and(|order| order.layout == Layout::Older) => {}
+        (None, NATIVE) if order.is_none() && question.generation == Some(EvmGeneration::Old) => {}
         _ => return unclear("the contract's token is not the pinned one"),
     }
     if order.as_ref().is_none_or(|order| order.layout == Layout::V3)
@@ -248,15 +293,51 @@ async fn locked<T: Transport>(
     covered: bool,
     latest: &Block,
 ) -> Result<Origin, NodeError> {
-    let block = caller.rpc(&[block::by_number(order.initiated_at)], |results| Block::read(&first(results)?)).await?;
+    let funding = (!question.binds_hash).then(|| logs(question, &[read::INITIATED], order.initiated_at, order.initiated_at));
+    let calls: Vec<_> = [block::by_number(order.initiated_at)].into_iter().chain(funding).collect();
+    let (block, secret_hash) = caller
+        .rpc(&calls, |results| {
+            let hash = results.get(1).map(|logs| read_funding(logs, question, order)).transpose()?.flatten();
+            Ok((Block::read(&first(results)?)?, hash))
+        })
+        .await?;
     let contradicts = |reason| Err(caller.malformed(Refusal::new(Code::WrongType, "/result").with_reason(reason)));
     let Some(block) = block else { return contradicts("the block in which the order was initiated is missing") };
     if block.number != order.initiated_at || (block.number == latest.number) != (block.hash == latest.hash) || block.time > latest.time {
         return contradicts("the block in which the order was initiated contradicts the newest block");
     }
     let (initiator, redeemer) = (to_account(order.initiator), to_account(order.redeemer));
-    let state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(question.token_text.clone());
+    let mut state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(question.token_text.clone());
+    if let Some(hash) = secret_hash {
+        state = state.with_secret_hash(hash);
+    }
     Ok((HtlcState::Locked(state.with_covered(covered)), Some(block.number), Some(block.hash)))
+}
+
+/// Asks for the events of an order in a range of blocks.
+fn logs(question: &Question, events: &[B256], from: u64, to: u64) -> Call {
+    let filter = json!({
+        "address": question.htlc,
+        "fromBlock": format!("{from:#x}"),
+        "toBlock": format!("{to:#x}"),
+        "topics": [events, hex::encode_prefixed(question.id)],
+    });
+    Call::new("eth_getLogs", json!([filter]))
+}
+
+/// Returns the secret hash that the event of an order's funding shows; `None` unless there is exactly one.
+fn read_funding(list: &Node<'_, '_>, question: &Question, order: &StoredOrder) -> Result<Option<SecretHash>, Refusal> {
+    let mut hashes = Vec::new();
+    for log in list.array()?.take(MAX_LOGS) {
+        let (event, ..) = read_event(&log, question, order.initiated_at, order.initiated_at)?;
+        match event {
+            Some(HtlcEvent::Initiated { order_id, secret_hash, amount }) if order_id.0 == question.id && amount == order.amount => {
+                hashes.push(secret_hash);
+            }
+            _ => return Err(log.at().refuse(Code::WrongType).with_reason(NOT_ASKED_FOR)),
+        }
+    }
+    Ok(if let [hash] = hashes.as_slice() { Some(*hash) } else { None })
 }
 
 /// Reads the event that says how an order ended.
@@ -269,14 +350,8 @@ async fn ended<T: Transport>(
 ) -> Result<Origin, NodeError> {
     // Nodes limit how many blocks one question spans, so the exact block is named where it is known.
     let (from, to) = end.map_or((order.initiated_at, latest.number), |block| (block, block));
-    let filter = json!({
-        "address": question.htlc,
-        "fromBlock": format!("{from:#x}"),
-        "toBlock": format!("{to:#x}"),
-        "topics": [[read::REDEEMED, read::REFUNDED], hex::encode_prefixed(question.id)],
-    });
     let logs = caller
-        .rpc(&[Call::new("eth_getLogs", json!([filter]))], |results| {
+        .rpc(&[logs(question, &[read::REDEEMED, read::REFUNDED], from, to)], |results| {
             let list = nth(results, 0)?;
             let all = list.array()?;
             if all.len() > MAX_LOGS {
@@ -292,9 +367,25 @@ async fn ended<T: Transport>(
     })
 }
 
+const NOT_ASKED_FOR: &str = "this log was not asked for";
+
 fn read_log(log: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<(HtlcState, u64, B256), Refusal> {
+    let (event, number, block) = read_event(log, question, from, to)?;
+    let transaction = Some(hash(&log.object()?.need("transactionHash")?)?.to_string());
+    let state = match event {
+        Some(HtlcEvent::Redeemed { order_id, secret }) if order_id.0 == question.id && SecretHash::of(&secret) == question.secret_hash => {
+            HtlcState::Redeemed { secret: Some(secret), transaction }
+        }
+        Some(HtlcEvent::Refunded { order_id }) if order_id.0 == question.id => HtlcState::Refunded { transaction },
+        _ => return Err(log.at().key("topics").refuse(Code::WrongType).with_reason(NOT_ASKED_FOR)),
+    };
+    Ok((state, number, block))
+}
+
+/// Reads an event of the HTLC, with number and hash of its block.
+fn read_event(log: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<(Option<HtlcEvent>, u64, B256), Refusal> {
     let members = log.object()?;
-    let foreign = |key: &'static str| Err(members.need(key)?.refuse(Code::WrongType).with_reason("this log was not asked for"));
+    let foreign = |key: &'static str| Err(members.need(key)?.refuse(Code::WrongType).with_reason(NOT_ASKED_FOR));
     if members.need("address")?.hex_array::<20>()? != question.htlc.0.0 {
         return foreign("address");
     }
@@ -312,13 +403,5 @@ fn read_log(log: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Resu
     let data = members.need("data")?.hex_bytes(MAX_LOG_DATA)?;
     let event = read::event(&topics, &data)
         .map_err(|unclear| members.at().key("topics").refuse(Code::WrongType).with_reason(unclear.to_string()))?;
-    let transaction = Some(hash(&members.need("transactionHash")?)?.to_string());
-    let state = match event {
-        Some(HtlcEvent::Redeemed { order_id, secret }) if order_id.0 == question.id && SecretHash::of(&secret) == question.secret_hash => {
-            HtlcState::Redeemed { secret: Some(secret), transaction }
-        }
-        Some(HtlcEvent::Refunded { order_id }) if order_id.0 == question.id => HtlcState::Refunded { transaction },
-        _ => return foreign("topics"),
-    };
-    Ok((state, number, hash(&members.need("blockHash")?)?))
+    Ok((event, number, hash(&members.need("blockHash")?)?))
 }

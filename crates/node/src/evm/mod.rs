@@ -2,11 +2,15 @@
 //!
 //! An endpoint is asked for its chain id before anything else. Reads of an order are made at the hash of one block, so that all
 //! parts of an answer belong together, and take three requests.
+//!
+//! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod block;
 mod contract;
 mod htlc;
+mod kept;
 mod preflight;
+mod prepare;
 mod proof;
 mod send;
 mod wallet;
@@ -20,6 +24,7 @@ use countersign_client::Transport;
 use serde_json::{Value, json};
 
 pub use contract::{ContractDescription, Domain};
+pub(crate) use kept::Kept;
 pub use preflight::Preflight;
 pub use send::Receipt;
 
@@ -120,18 +125,9 @@ fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>
 fn revert(error: &NodeError) -> Option<String> {
     match error {
         NodeError::Rpc { code, message, data, .. } if *code == 3 || data.is_some() || message.contains("revert") => {
-            let reason = data.as_deref().and_then(revert_reason);
+            let reason = data.as_deref().and_then(read::revert_reason);
             Some(reason.unwrap_or_else(|| message.clone()))
         }
         _ => None,
-    }
-}
-
-/// Returns the text of `Error(string)`, or the data of a contract's own error.
-fn revert_reason(data: &[u8]) -> Option<String> {
-    let (selector, arguments) = data.split_first_chunk::<4>()?;
-    match (selector, read::text(arguments)) {
-        ([0x08, 0xc3, 0x79, 0xa0], Ok(text)) => Some(countersign::text::escape_untrusted(&text)),
-        _ => Some(format!("error {}", hex::encode_prefixed(selector))),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::block::LATEST;
 use super::wallet::{balance_of, coin_and_token};
-use super::{EvmChain, answer, call, first, hash, nth, quantity, revert, revert_reason};
+use super::{EvmChain, answer, call, first, hash, nth, quantity, revert};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
@@ -213,7 +213,7 @@ fn read_outcome(call: &Node<'_, '_>) -> Result<Outcome, Refusal> {
     let gas_used = quantity(&members.need("gasUsed")?)?;
     if quantity(&members.need("status")?)? != 1 {
         let data = members.get("returnData").map(|data| data.hex_bytes(MAX_DATA)).transpose()?;
-        let failure = data.as_deref().and_then(revert_reason).unwrap_or_else(|| "no reason given".to_owned());
+        let failure = data.as_deref().and_then(read::revert_reason).unwrap_or_else(|| "no reason given".to_owned());
         return Ok(Outcome { failure: Some(failure), gas_used, transfers: Vec::new() });
     }
     let logs = members.need("logs")?;

@@ -33,7 +33,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     /// [`NodeError::Rejected`] if every endpoint refuses it and none knows it, [`NodeError::Refused`] if it is not a transaction
     /// of this chain with the id that was kept. Any other [`NodeError`] does not tell whether it arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        let id = self.id(transaction)?;
+        let (_, id) = self.decode(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, id)).await;
         let mut refusal = None;
         let mut failure = None;
@@ -49,8 +49,8 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         Err(error.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
-    /// Computes the id of a kept transaction, and requires that it is the one that was kept.
-    fn id(&self, transaction: &KeptTransaction) -> Result<B256, Refusal> {
+    /// Decodes a kept transaction with its id, and requires that it is the one that was kept.
+    pub(super) fn decode(&self, transaction: &KeptTransaction) -> Result<(TxEnvelope, B256), Refusal> {
         let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
         let bytes = hex::decode(&transaction.payload).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
         let envelope = TxEnvelope::decode_2718_exact(&bytes).map_err(|_| refuse("/payload", "the bytes are not one transaction"))?;
@@ -64,7 +64,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         if transaction.id.parse() != Ok(id) {
             return Err(refuse("/id", "the transaction has another id").with_expected(id.to_string()).with_actual(&transaction.id));
         }
-        Ok(id)
+        Ok((envelope, id))
     }
 
     async fn send(&self, caller: Caller<'n, T>, payload: &str, id: B256) -> Result<(), NodeError> {

@@ -3,11 +3,12 @@
 use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::{Calls, Fees, read};
 use countersign::json::Node;
-use countersign::{Code, Policy, Refusal, TypedValue};
+use countersign::{Code, Contract, Policy, Refusal, TypedValue};
 use countersign_client::Transport;
 use serde_json::{Value, json};
 
 use super::block::{self, Block, LATEST};
+use super::prepare::parse;
 use super::{EvmChain, answer, call, first, nth, price, quantity};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
@@ -61,6 +62,11 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     /// [`NodeError`].
     pub async fn balance(&self, owner: Address, token: Option<Address>) -> Result<U256, NodeError> {
         self.number(&[balance_of(owner, token, &json!(LATEST))], token.is_some()).await
+    }
+
+    pub(crate) async fn balance_of(&self, owner: &str, token: Option<&Contract>) -> Result<U256, NodeError> {
+        let token = token.map(|token| parse(&token.text, "/token")).transpose()?;
+        self.balance(parse(owner, "/owner")?, token).await
     }
 
     /// Returns how many base units of a token `spender` may take from `owner`.

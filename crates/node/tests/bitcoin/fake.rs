@@ -104,7 +104,7 @@ pub(crate) fn spend(funding: &Transaction, leaf: Leaf, secret: &[u8]) -> Transac
         _ => {}
     }
     items.extend([tree.script(leaf).into_bytes(), tree.control_block(leaf)]);
-    // The witness is no part of a transaction's id: without another output a refund would have that of the redemption.
+    // A transaction's id does not cover the witness: without another output a refund would have that of the redemption.
     let to = ScriptBuf::new_op_return([u8::try_from(items.len()).unwrap()]);
     pay(OutPoint { txid: funding.compute_txid(), vout: 1 }, &items, &[(1_000, to)])
 }
@@ -177,7 +177,7 @@ impl Ledger {
         }
     }
 
-    /// Answers as an Esplora server does.
+    /// Returns what an Esplora server responds.
     pub(crate) fn answer(&mut self, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let ok = |value: Value| (200, value.to_string().into_bytes());
@@ -300,7 +300,7 @@ impl Transport for Servers {
             Some(lie) => lie(path, honest).map_err(|kind| TransportError::new(kind, "as the test says"))?,
             None => honest,
         };
-        Ok(Response { status: answer.0, retry_after: None, body: answer.1 })
+        Ok(Response::new(answer.0, answer.1))
     }
 
     async fn sleep(&self, duration: Duration) {

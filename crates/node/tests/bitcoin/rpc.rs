@@ -70,7 +70,7 @@ impl Transport for Rpc {
             json!({"result": (self.lie)(method, self.result(method, &call["params"])), "error": null, "id": call["id"]})
         };
         let reply = body.as_array().map_or_else(|| reply(&body), |calls| calls.iter().map(reply).collect());
-        Ok(Response { status: 200, retry_after: None, body: reply.to_string().into_bytes() })
+        Ok(Response::new(200, reply.to_string()))
     }
 
     async fn sleep(&self, _: std::time::Duration) {}

@@ -13,8 +13,9 @@
     reason = "a test ends by panicking, and uses the parts it needs"
 )]
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use countersign::evm::alloy_primitives::{Address, B256, Bloom, U256, hex, keccak256};
@@ -58,6 +59,10 @@ pub struct Chain {
     pub body: Body,
     pub seen: Mutex<Vec<(String, String, Value)>>,
     pub requests: Mutex<BTreeMap<String, usize>>,
+    /// Seconds that have passed.
+    pub clock: AtomicU64,
+    /// Requests that are under way, now and at most.
+    pub under_way: Mutex<(usize, usize)>,
 }
 
 pub fn hash_of(number: u64) -> B256 {
@@ -97,6 +102,8 @@ impl Chain {
             body: Box::new(|_, _| None),
             seen: Mutex::default(),
             requests: Mutex::default(),
+            clock: AtomicU64::new(0),
+            under_way: Mutex::default(),
         }
     }
 
@@ -141,7 +148,10 @@ impl Chain {
     }
 
     fn words_at(&self, block: &Value) -> Vec<u8> {
-        let is_before = (0..self.initiated).rev().take(200).any(|number| json!(hash_of(number)) == block["blockHash"]);
+        static NUMBERS: LazyLock<HashMap<String, u64>> =
+            LazyLock::new(|| (INITIATED - 200..INITIATED + 200).map(|number| (hash_of(number).to_string(), number)).collect());
+        let number = block["blockHash"].as_str().and_then(|hash| NUMBERS.get(hash));
+        let is_before = number.is_some_and(|number| *number < self.initiated);
         let words = self.order.filter(|_| !is_before).unwrap_or_default();
         words.iter().flat_map(U256::to_be_bytes::<32>).collect()
     }
@@ -197,6 +207,13 @@ impl Transport for Chain {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let host = request.url.host_str().unwrap().to_owned();
         *self.requests.lock().unwrap().entry(host.clone()).or_default() += 1;
+        {
+            let mut under_way = self.under_way.lock().unwrap();
+            under_way.0 += 1;
+            under_way.1 = under_way.1.max(under_way.0);
+        }
+        tokio::task::yield_now().await;
+        self.under_way.lock().unwrap().0 -= 1;
         let body = request.body.as_ref().unwrap();
         let (status, body) = match (self.body)(&host, body) {
             Some(answer) => answer.map_err(|kind| TransportError::new(kind, "scripted"))?,
@@ -209,13 +226,13 @@ impl Transport for Chain {
                 (200, reply.to_string().into_bytes())
             }
         };
-        Ok(Response { status, retry_after: None, body })
+        Ok(Response::new(status, body))
     }
 
     async fn sleep(&self, _: Duration) {}
 
     fn now(&self) -> u64 {
-        NOW
+        NOW + self.clock.load(Ordering::SeqCst)
     }
 }
 

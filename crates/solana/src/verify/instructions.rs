@@ -99,7 +99,7 @@ impl<'c> Subject<'c> {
         let htlc = &self.pins.htlc;
         let kept = || self.order.source.program_addresses(|| Some(htlc.program_addresses()?.map(|address| address.to_bytes())));
         let program_addresses = || kept().map(|addresses| addresses.map(Address::from));
-        htlc.initiate_accounts_with(program_addresses, self.pins.owner, fee_payer, &terms.secret_hash)
+        htlc.initiate_accounts_with(program_addresses, &terms.swap(self.pins.owner), fee_payer)
     }
 
     /// Requires that the arguments are the order's terms.
@@ -114,6 +114,9 @@ impl<'c> Subject<'c> {
         order.check_redeemer(&address::to_account(call.redeemer), warnings, &|code| refuse(at, code, &redeemer))?;
         order.check_timelock(U256::from(call.timelock), warnings, &|code| refuse(at, code, &timelock))?;
         order.check_secret_hash(SecretHash(call.secret_hash), &|code| refuse(at, code, &secret_hash))?;
+        if let (Some(refundee), Some(field)) = (call.refundee, &fields.refundee) {
+            order.check_initiator(&address::to_account(refundee), &|code| refuse(at, code, &place.field(field)))?;
+        }
         // A program cannot take the funds out. Any other account may belong to the solver.
         if htlc.token.is_some_and(|token| token.program == call.redeemer) || address::is_well_known(&call.redeemer) {
             return Err(self

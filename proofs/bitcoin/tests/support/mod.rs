@@ -7,7 +7,7 @@ pub(crate) mod litecoind;
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use countersign_bitcoin::htlc::{Htlc, Tree};
-use countersign_bitcoin::recover::{Leg, RecordedHtlc};
+use countersign_bitcoin::recover::{Leg, RecordedHtlc, Recovery};
 use countersign_bitcoin::{Chain, Key, UnsignedOrder, Utxo, Wallet};
 use countersign_core::{CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry};
 use serde_json::{Value, json};
@@ -125,6 +125,12 @@ impl Scene {
             "order_id": "ab".repeat(32), "version": "v1", "created_at": "", "source_swap": source,
             "destination_swap": swap("", "base_sepolia", "base_sepolia:wbtc", "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd", PAYEE, 1, 1),
         })
+    }
+
+    /// The refund of the order's source, from its record alone.
+    pub(crate) fn refund(&self) -> Recovery {
+        let record = OrderRecord::from_json(self.order().to_string().as_bytes()).expect("a record");
+        countersign_bitcoin::recover::refund(&record, Leg::Source, &self.registry()).expect("a coherent record")
     }
 
     /// The order's source, from its record alone.

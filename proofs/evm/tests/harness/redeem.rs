@@ -1,4 +1,4 @@
-//! The way out with the secret.
+//! Redemption, with the secret.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The way out after the timelock.
+//! Refund, after the timelock.
 
 use super::*;
 

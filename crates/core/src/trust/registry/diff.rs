@@ -58,18 +58,21 @@ impl Registry {
             put(&entry, "chain id", asset.record.chain_id.clone());
             put(&entry, "smallest amount", asset.record.min_amount.clone());
             put(&entry, "largest amount", asset.record.max_amount.clone());
-            let mut contract = |names: [&'static str; 5], record: &Option<ContractRecord>| {
+            let mut contract = |names: [&'static str; 6], record: &Option<ContractRecord>| {
                 if let Some(record) = record {
-                    let [address, schema, registry, version, domain] = names;
+                    let [address, schema, registry, version, domain, generation] = names;
                     put(&entry, address, Some(record.address.clone()));
                     put(&entry, schema, record.schema.clone());
                     put(&entry, registry, record.registry.clone());
                     put(&entry, version, record.registry_initial_shared_version.clone());
                     put(&entry, domain, record.domain.as_ref().map(written));
+                    put(&entry, generation, record.generation.clone());
                 }
             };
-            contract(["htlc address", "htlc schema", "htlc registry", "htlc registry version", "htlc domain"], &asset.record.htlc);
-            contract(["token address", "token schema", "token registry", "token registry version", "token domain"], &asset.record.token);
+            let names = ["htlc address", "htlc schema", "htlc registry", "htlc registry version", "htlc domain", "htlc generation"];
+            contract(names, &asset.record.htlc);
+            let names = ["token address", "token schema", "token registry", "token registry version", "token domain", "token generation"];
+            contract(names, &asset.record.token);
         }
         for solver in self.solvers() {
             put(&format!("solver {} on {}, {}", solver.solver_id, solver.chain, solver.address), "address", Some(solver.address.clone()));
@@ -106,7 +109,8 @@ mod tests {
             "assets": [
                 {"id": "base:usdc", "chain": "base", "chain_id": 8453, "name": "USD Coin", "icon": "i", "price": 1, "decimals": 6,
                  "min_amount": "5", "max_amount": "500",
-                 "htlc": {"address": "0x2a9ea852e504d0d531f83df5d9ec1938f33d5b9e", "schema": "evm:htlc_erc20", "domain": {"name": "HTLC", "version": "3"}},
+                 "htlc": {"address": "0x2a9ea852e504d0d531f83df5d9ec1938f33d5b9e", "schema": "evm:htlc_erc20", "domain": {"name": "HTLC", "version": "3"},
+                  "generation": "v3"},
                  "token": {"address": "0xf4358ae0f437456d6815d94f88239c848aeac767", "schema": "evm:erc20"}},
                 {"id": "sui:sui", "chain": "sui", "decimals": 9, "name": "SUI", "token": null,
                  "htlc": {"address": "0x945c0bf12bf3c8fbe4b21313a51d7f223c525f7f136dd5001921ffad427c9562", "schema": "sui:htlc",

@@ -6,6 +6,7 @@ use countersign_chains::network::Coin;
 use countersign_chains::{Account, Family, Network};
 use ruint::aliases::U256;
 
+use super::Generation;
 use crate::report::{Amount, Timelock};
 use crate::wire::{AssetRecord, ChainRecord};
 
@@ -37,6 +38,8 @@ pub struct Asset {
     pub token: Option<Contract>,
     /// Sui: the shared orders registry.
     pub htlc_registry: Option<Account>,
+    /// The generation of the HTLC's contract, where the wallet has pinned one.
+    pub generation: Option<Generation>,
     pub(super) min_amount: Option<U256>,
     pub(super) max_amount: Option<U256>,
     pub(super) domain: OnceLock<Domain>,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use countersign_chains::{Account, Family, Network, NetworkError, address, network};
 
 use super::rules::{self, Clash};
-use super::{Asset, Chain, Contract, Notice, Registry, ServicePins, Solver};
+use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver};
 use crate::json::{self, Node, Value, number};
 use crate::report::text::escape_untrusted;
 use crate::report::{Code, Refusal};
@@ -159,15 +159,23 @@ impl Pinning<'_> {
     fn assets(&mut self, listed: Listed<AssetRecord>) -> Result<(), Refusal> {
         let mut read = Vec::new();
         for (at, record) in listed {
-            let Some(record) = self.readable(&at, record)? else { continue };
+            let Some(mut record) = self.readable(&at, record)? else { continue };
             let entry = format!("asset {}", record.id);
+            // The service does not say which generation a contract is of: only the wallet's own file does.
+            if let Some(htlc) = record.htlc.as_mut().filter(|_| self.notices.is_some()) {
+                htlc.generation = None;
+            }
             if self.left_out.contains(&record.chain) {
                 self.skip_of_chain(entry, &at)?;
                 continue;
             }
             match asset(&self.registry, record) {
                 Ok(asset) => read.push((at, entry, asset)),
-                Err(reason) => self.skip(entry, malformed(&at, reason))?,
+                Err(Fault::Generation(name)) => {
+                    let refusal = Refusal::new(Code::UnknownGeneration, format!("{at}/htlc/generation"));
+                    self.skip(entry, refusal.with_actual(name))?;
+                }
+                Err(Fault::Contradiction(reason)) => self.skip(entry, malformed(&at, reason))?,
             }
         }
         let all = || read.iter().map(|(_, _, asset)| asset).enumerate();
@@ -264,15 +272,28 @@ fn chain(record: ChainRecord) -> Result<Option<Chain>, String> {
     Ok(Some(Chain { record, network, test, unit_millis }))
 }
 
-fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, String> {
+/// Why an asset cannot be pinned.
+enum Fault {
+    Contradiction(String),
+    /// Its HTLC names a generation that its family does not have.
+    Generation(String),
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Self {
+        Self::Contradiction(reason)
+    }
+}
+
+fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, Fault> {
     let id = record.id.clone();
     if id.chain() != record.chain {
-        return Err(format!("{id} names another chain than its record"));
+        return Err(format!("{id} names another chain than its record").into());
     }
     let chain = registry.chains.get(&record.chain).cloned().ok_or_else(|| format!("the chain of {id} is not listed"))?;
     let network_part = chain.record.id.split_once(':').map(|(_, network)| network);
     if record.chain_id.is_some() && record.chain_id.as_deref() != network_part {
-        return Err(format!("chain_id of {id} is not that of its chain"));
+        return Err(format!("chain_id of {id} is not that of its chain").into());
     }
     let account = |contract: &ContractRecord| {
         address::parse_party(&chain.network, &contract.address).map_err(|error| format!("HTLC of {id}: {error}"))
@@ -286,10 +307,14 @@ fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, String> {
         Some(contract) => {
             let account = address::parse(&chain.network, &contract.address);
             if account.is_err() && chain.family() != Family::Sui {
-                return Err(format!("token of {id} has no valid address"));
+                return Err(format!("token of {id} has no valid address").into());
             }
             Some(Contract { text: contract.address.clone(), account: account.ok() })
         }
+        None => None,
+    };
+    let generation = match record.htlc.as_ref().and_then(|htlc| htlc.generation.as_deref()) {
+        Some(name) => Some(Generation::parse(chain.family(), name).ok_or_else(|| Fault::Generation(escape_untrusted(name)))?),
         None => None,
     };
     let limit =
@@ -301,6 +326,7 @@ fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, String> {
         htlc,
         token,
         htlc_registry,
+        generation,
         min_amount,
         max_amount,
         domain: OnceLock::new(),

@@ -1,4 +1,4 @@
-//! Decodes what a chain returns about one HTLC. No I/O.
+//! Decodes what an EVM or Tron chain returns about one HTLC. No I/O.
 //!
 //! `orders(bytes32)` returns six words. Two layouts are known; the first word tells them apart, because no account has the address
 //! 0 or 1:
@@ -20,9 +20,10 @@
 
 use std::fmt;
 
-use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_primitives::{Address, B256, U256, hex, keccak256};
 use alloy_sol_types::{SolCall, SolEvent, SolValue, sol};
-use countersign_core::SecretHash;
+use countersign_core::text::escape_untrusted;
+use countersign_core::{EvmGeneration, SecretHash};
 
 sol! {
     #[allow(missing_docs, reason = "the ABI itself is the documentation")]
@@ -44,6 +45,8 @@ sol! {
 /// The address that denotes the native asset in `token()` of a native HTLC, and in the logs of a simulation (ERC-7528).
 pub const NATIVE: Address = Address::repeat_byte(0xee);
 
+/// Topic of the event with which an order is funded, in both layouts.
+pub const INITIATED: B256 = Views::Initiated::SIGNATURE_HASH;
 /// Topic of the event with which an order ends in a redemption.
 pub const REDEEMED: B256 = Views::Redeemed::SIGNATURE_HASH;
 /// Topic of the event with which an order ends in a refund.
@@ -76,6 +79,17 @@ pub enum Layout {
     Older,
 }
 
+impl Layout {
+    /// Returns the generation whose contracts store orders in this layout.
+    #[must_use]
+    pub const fn generation(self) -> EvmGeneration {
+        match self {
+            Self::V3 => EvmGeneration::V3,
+            Self::Older => EvmGeneration::Old,
+        }
+    }
+}
+
 /// An order as the contract stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -94,6 +108,26 @@ pub struct StoredOrder {
     pub amount: U256,
     /// How far it is.
     pub progress: Progress,
+}
+
+impl StoredOrder {
+    /// Requires that the contract stores orders as the pinned generation does, where one is pinned.
+    ///
+    /// # Errors
+    ///
+    /// [`Unclear`], which names both generations.
+    pub const fn check_generation(&self, pinned: Option<EvmGeneration>) -> Result<(), Unclear> {
+        match (pinned, self.layout) {
+            (Some(EvmGeneration::V3), Layout::Older) => {
+                Err(Unclear("the contract stores orders as generation `old` does, and `v3` is pinned"))
+            }
+            (Some(EvmGeneration::Old), Layout::V3) => {
+                Err(Unclear("the contract stores orders as generation `v3` does, and `old` is pinned"))
+            }
+            (None | Some(EvmGeneration::V3), Layout::V3) | (None | Some(EvmGeneration::Old), Layout::Older) => Ok(()),
+            _ => Err(Unclear("the pinned generation is unknown")),
+        }
+    }
 }
 
 /// How far an order is.
@@ -194,10 +228,10 @@ pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear>
     let malformed = Unclear("an event of the HTLC is malformed");
     let Some((signature, rest)) = topics.split_first() else { return Ok(None) };
     let event = match (*signature, rest, data) {
-        (Views::Initiated::SIGNATURE_HASH, [order_id, secret_hash, amount], []) => {
+        (INITIATED, [order_id, secret_hash, amount], []) => {
             HtlcEvent::Initiated { order_id: *order_id, secret_hash: SecretHash(secret_hash.0), amount: (*amount).into() }
         }
-        (Views::Initiated::SIGNATURE_HASH, [order_id, secret_hash], data) => {
+        (INITIATED, [order_id, secret_hash], data) => {
             HtlcEvent::Initiated { order_id: *order_id, secret_hash: SecretHash(secret_hash.0), amount: number(data)? }
         }
         (REDEEMED, [order_id, secret_hash], data) => {
@@ -212,7 +246,7 @@ pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear>
             HtlcEvent::Redeemed { order_id: *order_id, secret }
         }
         (REFUNDED, [order_id], []) => HtlcEvent::Refunded { order_id: *order_id },
-        (Views::Initiated::SIGNATURE_HASH | REDEEMED | REFUNDED, ..) => return Err(malformed),
+        (INITIATED | REDEEMED | REFUNDED, ..) => return Err(malformed),
         _ => return Ok(None),
     };
     Ok(Some(event))
@@ -267,6 +301,17 @@ pub fn address(answer: &[u8]) -> Result<Address, Unclear> {
 /// [`Unclear`] unless it is the encoding of a string.
 pub fn text(answer: &[u8]) -> Result<String, Unclear> {
     String::abi_decode_validate(answer).map_err(|_| Unclear("the answer is not a string"))
+}
+
+/// Returns why a call reverted: the text of `Error(string)`, escaped, or the selector of a contract's own error; `None` for data
+/// that is too short to be either.
+#[must_use]
+pub fn revert_reason(data: &[u8]) -> Option<String> {
+    let (selector, arguments) = data.split_first_chunk::<4>()?;
+    match (selector, text(arguments)) {
+        ([0x08, 0xc3, 0x79, 0xa0], Ok(text)) => Some(escape_untrusted(&text)),
+        _ => Some(format!("error {}", hex::encode_prefixed(selector))),
+    }
 }
 
 /// The EIP-712 domain that a contract names (ERC-5267).

@@ -1,0 +1,76 @@
+//! Preparing an order, a redemption or a refund with what the chain says.
+
+use countersign::evm::alloy_consensus::Transaction as _;
+use countersign::evm::alloy_primitives::Address;
+use countersign::evm::recover::Recovery;
+use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
+use countersign::{Policy, Refusal, UnsignedOrder, VerifiedOrder};
+use countersign_client::Transport;
+use countersign_client::driver::KeptTransaction;
+
+use super::EvmChain;
+use crate::error::NodeError;
+use crate::nodes::Speed;
+
+impl<T: Transport> EvmChain<'_, T> {
+    pub(crate) async fn prepare(&self, order: &VerifiedOrder<Evm>, speed: Speed, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let deposit = order.deposit();
+        let mut calls = self.calls(deposit.sender, speed, policy).await?;
+        if let Some(approval) = &deposit.approval {
+            let allowance = self.allowance(approval.call.to, deposit.sender, approval.signed.spender).await?;
+            calls.approvals = if allowance >= deposit.terms.amount {
+                ApprovalStep::AlreadyApproved.into()
+            } else if allowance.is_zero() {
+                ApprovalStep::AsVerified.into()
+            } else {
+                // Some tokens take a new allowance only where the old one is zero.
+                ApprovalPlan::new(ApprovalStep::AsVerified).with_reset()
+            };
+        }
+        let is_approved = deposit.approval.is_none() || calls.approvals.step == ApprovalStep::AlreadyApproved;
+        let path = match &deposit.typed_data {
+            Some(_) if is_approved => FundingPath::Gasless,
+            Some(_) => FundingPath::Both(calls),
+            None => FundingPath::SelfFunded(calls),
+        };
+        let unsigned = order.prepare(path)?;
+        self.preflight(&unsigned).await?;
+        Ok(unsigned)
+    }
+
+    pub(crate) async fn prepare_recovery(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let sender = parse(account, "/sender")?;
+        let calls = self.calls(sender, speed, policy).await?;
+        Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?)
+    }
+
+    /// The replacement has the nonce of what was sent.
+    pub(crate) async fn prepare_replacement(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        sent: &KeptTransaction,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let (sender, (envelope, _)) = (parse(account, "/sender")?, self.decode(sent)?);
+        let fees = match envelope.max_priority_fee_per_gas() {
+            Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
+            None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },
+        };
+        let before = Calls::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
+        let calls = self.replacement(sender, &before, speed, policy).await?;
+        Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?)
+    }
+}
+
+/// Reads an address that is not the service's.
+pub(super) fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
+    address::parse(text).map_err(|error| Refusal::new(error, at))
+}

@@ -1,0 +1,116 @@
+//! Accounts as `getMultipleAccounts` and `simulateTransaction` show them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign::json::Node;
+use countersign::solana::Address;
+use countersign::solana::address::SYSTEM_PROGRAM;
+use countersign::solana::read::{self, CLOCK, Clock, TokenAccount};
+use countersign::{Code, Refusal};
+use serde_json::json;
+
+use super::{MAX_STEP_BACK, key};
+use crate::endpoint::Call;
+
+/// Most bytes of an account's data. Swap accounts, token accounts and the clock have some hundred; programs are larger.
+const MAX_DATA: usize = 3 * 1024 * 1024;
+
+/// An account with lamports or data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) lamports: u64,
+    pub(super) owner: Address,
+    pub(super) data: Vec<u8>,
+}
+
+/// The accounts of one answer, all of one bank.
+#[derive(Debug, Clone)]
+pub(super) struct Accounts {
+    /// The slot of the bank.
+    pub(super) slot: u64,
+    /// In the order in which they were asked for; `None` where there is none.
+    pub(super) all: Vec<Option<Account>>,
+}
+
+/// Asks for accounts, of a bank that is not older than `min_slot`.
+pub(super) fn get(keys: &[Address], commitment: &str, min_slot: u64) -> Call {
+    let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
+    let mut options = json!({"encoding": "base64", "commitment": commitment});
+    if let (Some(options), 1..) = (options.as_object_mut(), min_slot) {
+        options.insert("minContextSlot".to_owned(), json!(min_slot));
+    }
+    Call::new("getMultipleAccounts", json!([keys, options]))
+}
+
+impl Account {
+    /// Reads an account; `None` if there is none.
+    pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
+        if node.is_null() {
+            return Ok(None);
+        }
+        let members = node.object()?;
+        let data = members.need("data")?;
+        let mut parts = data.array()?;
+        let (Some(text), Some(encoding), None) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(data.at().refuse(Code::WrongType).with_expected("data in base64"));
+        };
+        if encoding.text()? != "base64" {
+            return Err(encoding.refuse(Code::WrongType).with_expected("base64"));
+        }
+        let data = bytes(&text, MAX_DATA)?;
+        Ok(Some(Self { lamports: members.need("lamports")?.integer()?, owner: key(&members.need("owner")?)?, data }))
+    }
+
+    /// Returns whether no program uses the account: it was closed, or has only been sent lamports.
+    pub(super) fn is_unused(&self) -> bool {
+        self.owner == SYSTEM_PROGRAM && self.data.is_empty()
+    }
+
+    /// Decodes a token account; `None` if it is not one.
+    pub(super) fn token(&self) -> Option<TokenAccount> {
+        read::token_account(self.owner, &self.data).ok()
+    }
+}
+
+impl Accounts {
+    /// Reads the answer to a question about `count` accounts.
+    pub(super) fn read(node: &Node<'_, '_>, count: usize) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let slot = members.need("context")?.object()?.need("slot")?.integer()?;
+        let value = members.need("value")?;
+        let all = value.array()?;
+        if all.len() != count {
+            return Err(value.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
+        }
+        Ok(Self { slot, all: all.map(|account| Account::read(&account)).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the account that was asked for at this place.
+    pub(super) fn get(&self, index: usize) -> Option<&Account> {
+        self.all.get(index).and_then(Option::as_ref)
+    }
+
+    /// Returns slot and time of the bank, from the clock, which was asked for first.
+    pub(super) fn clock(&self) -> Result<Clock, Refusal> {
+        let malformed = |reason: String| Refusal::new(Code::WrongType, "/result/value/0").with_reason(reason);
+        let account = self.get(0).ok_or_else(|| malformed(format!("there is no clock at {CLOCK}")))?;
+        let clock = read::clock(&account.data).map_err(|why| malformed(why.to_string()))?;
+        // The accounts of one answer are of one bank, and the clock says of which. Some endpoints answer from a copy of the accounts
+        // that is a little behind the slot that they name, so the clock's own slot counts.
+        if clock.slot.abs_diff(self.slot) > MAX_STEP_BACK {
+            let refusal = malformed("the clock is of another slot than the answer".to_owned());
+            return Err(refusal.with_expected(self.slot).with_actual(clock.slot));
+        }
+        Ok(clock)
+    }
+}
+
+/// Reads base64 of at most `max` bytes.
+pub(super) fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+    let text = node.text()?;
+    // Four characters for three bytes, rounded up.
+    if text.len() / 4 > max.div_ceil(3) {
+        return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} bytes")));
+    }
+    STANDARD.decode(text).map_err(|_| node.refuse(Code::WrongType).with_expected("base64"))
+}

@@ -1,0 +1,134 @@
+//! Solana, by JSON-RPC.
+//!
+//! An endpoint is asked for the hash of its genesis block before anything else. A swap is read at the newest finalized slot: its
+//! account, the vault and the clock come in one answer of one bank, so that they belong together. Timelocks are counted in slots,
+//! up to the newest confirmed one.
+//!
+//! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md`.
+
+mod account;
+mod history;
+mod htlc;
+mod preflight;
+mod prepare;
+mod program;
+mod send;
+mod wallet;
+
+use countersign::chains::Network;
+use countersign::json::Node;
+use countersign::solana::read::{CLOCK, Unclear};
+use countersign::solana::{Address, address};
+use countersign::{Code, Refusal};
+use countersign_client::Transport;
+use serde_json::json;
+
+pub use preflight::Preflight;
+pub use program::ProgramDescription;
+pub use send::TransactionStatus;
+
+use crate::endpoint::{self, Call, Caller};
+use crate::error::NodeError;
+use crate::nodes::{Connection, Head};
+use account::Accounts;
+
+/// What the network does not take back.
+const FINALIZED: &str = "finalized";
+/// What most of the stake has voted for.
+const CONFIRMED: &str = "confirmed";
+
+/// How many slots an endpoint may go back: the neighbours behind one address differ by some.
+const MAX_STEP_BACK: u64 = 150;
+/// Most bytes of the text of a hash, an address or a signature in base58.
+const MAX_BASE58: usize = 90;
+
+const MAINNET: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
+const DEVNET: &str = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
+const TESTNET: &str = "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY";
+
+/// A connected Solana cluster.
+#[derive(Debug)]
+pub struct SolanaChain<'n, T> {
+    connection: Connection<'n, T>,
+    /// The hash of the genesis block; `None` for a cluster of one's own, which has any but those of the public ones.
+    genesis: Option<&'static str>,
+}
+
+impl<T> Clone for SolanaChain<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for SolanaChain<'_, T> {}
+
+impl<'n, T: Transport> SolanaChain<'n, T> {
+    pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {
+        let Network::Solana(cluster) = connection.network else { return Err(NodeError::NotConnected(connection.name.to_owned())) };
+        let genesis = match cluster.as_str() {
+            "mainnet" | "mainnet-beta" | "101" => Some(MAINNET),
+            // What the swap service calls its test network is devnet.
+            "testnet" | "devnet" | "103" => Some(DEVNET),
+            "102" => Some(TESTNET),
+            "localnet" | "104" => None,
+            _ => return Err(NodeError::NotConnected(connection.name.to_owned())),
+        };
+        Ok(Self { connection, genesis })
+    }
+
+    /// Requires that an endpoint serves the pinned cluster.
+    async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
+        const OWN: &str = "a cluster of one's own";
+        let ask = || async {
+            let genesis = caller.rpc(&[Call::new("getGenesisHash", json!([]))], |results| base58(nth(results, 0)?, 32)).await?;
+            let is_public = [MAINNET, DEVNET, TESTNET].contains(&genesis.as_str());
+            Ok(if self.genesis.is_none() && !is_public { OWN.to_owned() } else { genesis })
+        };
+        caller.identify(self.genesis.unwrap_or(OWN), ask).await
+    }
+
+    /// Returns the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
+    pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
+        self.identify(caller).await?;
+        let calls = [account::get(&[CLOCK], CONFIRMED, 0), Call::new("getLatestBlockhash", json!([{"commitment": CONFIRMED}]))];
+        let (clock, hash) = caller
+            .rpc(&calls, |results| {
+                let accounts = Accounts::read(nth(results, 0)?, 1)?;
+                Ok((accounts.clock()?, wallet::LatestBlockhash::read(nth(results, 1)?)?.blockhash))
+            })
+            .await?;
+        caller.check_height(clock.slot, MAX_STEP_BACK)?;
+        Ok(Head::new(clock.slot, hash.to_string(), clock.time))
+    }
+}
+
+/// Reads the result of a call; there is one for each call.
+fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
+    endpoint::nth(results, index)
+}
+
+/// Reads base58 of exactly `length` bytes, and returns its text.
+fn base58(node: &Node<'_, '_>, length: usize) -> Result<String, Refusal> {
+    let text = node.text()?;
+    let is_valid = text.len() <= MAX_BASE58
+        && match length {
+            32 => address::parse(text).is_ok(),
+            _ => text.parse::<countersign::solana::solana_signature::Signature>().is_ok(),
+        };
+    if is_valid { Ok(text.to_owned()) } else { Err(node.refuse(Code::AddressMalformed).with_expected(format!("base58 of {length} bytes"))) }
+}
+
+/// Reads an address.
+fn key(node: &Node<'_, '_>) -> Result<Address, Refusal> {
+    address::parse(node.text()?).map_err(|error| node.refuse(error))
+}
+
+/// Reads an address that is not the service's.
+fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
+    address::parse(text).map_err(|error| Refusal::new(error, at))
+}
+
+/// What an endpoint says has an unknown form.
+fn unclear(node: &Node<'_, '_>, why: Unclear) -> Refusal {
+    node.at().refuse(Code::WrongType).with_reason(why.to_string())
+}

@@ -1,0 +1,75 @@
+//! Blocks as `starknet_getBlockWithTxHashes` shows them.
+
+use countersign::json::Node;
+use countersign::starknet::{Felt, felt};
+use countersign::{Code, Refusal};
+use serde_json::{Value, json};
+
+use super::hex;
+use crate::endpoint::Call;
+
+/// The tag of the newest block that L2 has accepted.
+pub(super) const LATEST: &str = "latest";
+/// The tag of the newest block that L1 has accepted, so that it is never replaced.
+pub(super) const ON_L1: &str = "l1_accepted";
+/// The tag of the block that is being made.
+pub(super) const PENDING: &str = "pre_confirmed";
+
+/// A block's place on the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) number: u64,
+    pub(super) hash: Felt,
+    /// Unix seconds.
+    pub(super) time: u64,
+    pub(super) is_on_l1: bool,
+    pub(super) prices: Prices,
+}
+
+/// What a unit of each resource costs in a block, in FRI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Prices {
+    pub(super) l1_gas: u128,
+    pub(super) l2_gas: u128,
+    pub(super) l1_data_gas: u128,
+}
+
+/// Asks for the block that a tag names now.
+pub(super) fn by_tag(tag: &str) -> Call {
+    by_id(&json!(tag))
+}
+
+/// Asks for a block of the canonical chain.
+pub(super) fn by_number(number: u64) -> Call {
+    by_id(&json!({"block_number": number}))
+}
+
+fn by_id(id: &Value) -> Call {
+    Call::new("starknet_getBlockWithTxHashes", json!({"block_id": id}))
+}
+
+/// Names a block by its hash.
+pub(super) fn at(hash: Felt) -> Value {
+    json!({"block_hash": hex(hash)})
+}
+
+impl Block {
+    /// Reads a block that L2 or L1 has accepted.
+    pub(super) fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let status = members.need("status")?;
+        let is_on_l1 = match status.text()? {
+            "ACCEPTED_ON_L1" => true,
+            "ACCEPTED_ON_L2" => false,
+            _ => return Err(status.refuse(Code::WrongType).with_expected("ACCEPTED_ON_L2 or ACCEPTED_ON_L1")),
+        };
+        let price = |key: &'static str| felt::read_u128(members.need(key)?.object()?.need("price_in_fri")?);
+        Ok(Self {
+            number: members.need("block_number")?.integer()?,
+            hash: felt::read(members.need("block_hash")?)?,
+            time: members.need("timestamp")?.integer()?,
+            is_on_l1,
+            prices: Prices { l1_gas: price("l1_gas_price")?, l2_gas: price("l2_gas_price")?, l1_data_gas: price("l1_data_gas_price")? },
+        })
+    }
+}

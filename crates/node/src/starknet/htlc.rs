@@ -1,0 +1,428 @@
+//! The state of one HTLC, as every endpoint tells it.
+
+use countersign::json::Node;
+use countersign::starknet::address::{from_account, to_account};
+use countersign::starknet::read::{self, Access, FELTS, HtlcEvent, Progress, StoredOrder};
+use countersign::starknet::{Felt, StarknetGeneration, felt};
+use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, U256};
+use countersign_client::Transport;
+use serde_json::{Value, json};
+
+use super::block::{self, Block, LATEST, ON_L1};
+use super::{MAX_ANSWER, StarknetChain, answer, balance_of, call, contract, felts, first, hex, is_of_contract, nth, parse};
+use crate::endpoint::{Call, Caller};
+use crate::error::NodeError;
+use crate::quorum::agree;
+
+/// Most events that are read of one order. It begins and ends once.
+const MAX_EVENTS: usize = 8;
+/// Most keys of an event.
+const MAX_KEYS: usize = 4;
+/// Most felts of an event's data.
+const MAX_EVENT_DATA: usize = 128;
+
+/// Where an order is, and what it must be.
+struct Question {
+    htlc: Felt,
+    token: Felt,
+    token_text: Option<String>,
+    id: Felt,
+    generation: StarknetGeneration,
+    secret_hash: SecretHash,
+    /// Whether the id proves which hash locks the order. If not, the event that funded it must say so.
+    is_hash_proven: bool,
+}
+
+/// The blocks of one reading, all of the same endpoint.
+struct Blocks {
+    latest: Block,
+    on_l1: Option<Block>,
+}
+
+/// What one endpoint says.
+struct View {
+    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    state: HtlcState,
+    /// The hash of the block that made the state; `None` where there is none.
+    origin: Option<Felt>,
+    /// The contract's class.
+    class: Option<Felt>,
+    latest: Block,
+    elapsed: u64,
+    depth: u64,
+    is_safe: bool,
+    is_finalized: bool,
+}
+
+/// A state with the block that made it.
+struct Origin {
+    state: HtlcState,
+    number: Option<u64>,
+    hash: Option<Felt>,
+    is_on_l1: bool,
+}
+
+/// What the contract says at the newest block.
+struct Reading {
+    class: Felt,
+    order: Option<StoredOrder>,
+    covered: bool,
+    /// Whether the order was the same at the newest block that L1 has accepted.
+    is_on_l1: bool,
+}
+
+impl Question {
+    fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
+        let malformed = |at| Refusal::new(Code::AddressMalformed, at);
+        let htlc = terms.htlc.as_ref().and_then(from_account).ok_or_else(|| malformed("/htlc"))?;
+        let token = terms.token.as_ref().ok_or_else(|| malformed("/token").with_reason("every asset of Starknet is a token"))?;
+        let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
+        Ok(Self {
+            htlc,
+            token: parse(token, "/token")?,
+            token_text: terms.token.clone(),
+            id: parse(&format!("0x{id}"), "/swap_id")?,
+            generation: StarknetGeneration::expected(terms.generation),
+            secret_hash: terms.secret_hash,
+            is_hash_proven: terms.swap_id_recomputed,
+        })
+    }
+}
+
+impl<'n, T: Transport> StarknetChain<'n, T> {
+    /// Reads the state of one HTLC from every endpoint, at its newest block.
+    ///
+    /// Locked and ended orders are those that the contract itself stores, in the layout of the pinned generation and with the token
+    /// that is expected. The contract's class must have the interface of that generation, and must not change. How an order ended is
+    /// told by its event alone; without it the state is [`HtlcState::Unclear`]. So it is where no generation is pinned, because it
+    /// is not known how the contract that is expected then stores its orders.
+    ///
+    /// A block that L2 has accepted is safe, one that L1 has accepted is final.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`]; a failed read tells nothing.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+        let question = Question::new(terms)?;
+        let views = self.connection.each(|caller| self.view(caller, &question)).await;
+        let needed = self.connection.needed();
+        let views = agree(views, needed, |view| (view.state.clone(), view.origin, view.class))?;
+        let agreed = u32::try_from(views.len()).unwrap_or(u32::MAX);
+        let all = |is: fn(&View) -> bool| views.iter().all(is);
+        let (is_safe, is_finalized) = (all(|view| view.is_safe), all(|view| view.is_finalized));
+        let least = |number: fn(&View) -> u64| views.iter().map(number).min().unwrap_or_default();
+        let (depth, head_time) = (least(|view| view.depth), least(|view| view.latest.time));
+        let elapsed = views.iter().map(|view| view.elapsed).max().unwrap_or_default();
+        let view = views.into_iter().min_by_key(|view| view.latest.number).ok_or_else(|| self.not_connected())?;
+        let seen = SeenAt::new(view.latest.number, hex(view.latest.hash), head_time, depth)
+            .with_marks(is_safe, is_finalized)
+            .with_agreement(agreed, needed);
+        let state = match view.state {
+            HtlcState::Locked(mut locked) => {
+                locked.elapsed = elapsed;
+                HtlcState::Locked(locked)
+            }
+            other => other,
+        };
+        Ok((state, seen))
+    }
+
+    async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
+        self.identify(caller).await?;
+        let (blocks, is_known_class) = self.blocks(caller, question).await?;
+        let access = match read::access(question.generation) {
+            Ok(access) if is_known_class => access,
+            Ok(_) => return Ok(View::unclear(blocks.latest, "the contract's class does not have the interface of the pinned generation")),
+            Err(why) => return Ok(View::unclear(blocks.latest, &why.to_string())),
+        };
+        let reading = match read_order(caller, question, access, &blocks).await? {
+            Ok(reading) => reading,
+            Err(why) => return Ok(View::unclear(blocks.latest, &why)),
+        };
+        let class = Some(reading.class);
+        if !caller.is_same_code(question.htlc.to_bytes_be(), question.generation.name(), reading.class.to_bytes_be()) {
+            return Ok(View { class, ..View::unclear(blocks.latest, "the contract's class has changed since it was first read") });
+        }
+        let Some(order) = reading.order else { return Ok(View { class, ..View::new(HtlcState::Absent, blocks.latest) }) };
+        let origin = match order.progress {
+            Progress::Open => locked(caller, question, &order, reading.covered, &blocks.latest).await?,
+            Progress::Ended { at } => ended(caller, question, &order, at, &blocks.latest).await?,
+            _ => Origin::unclear("the order is in an unknown state"),
+        };
+        let elapsed = blocks.latest.number.saturating_sub(order.initiated_at);
+        let depth = origin.number.map_or(0, |number| blocks.latest.number.saturating_sub(number).saturating_add(1));
+        let is_finalized = reading.is_on_l1 && origin.is_on_l1;
+        let is_safe = depth > 0;
+        Ok(View { state: origin.state, origin: origin.hash, class, latest: blocks.latest, elapsed, depth, is_safe, is_finalized })
+    }
+
+    /// Reads the newest block, and the newest that L1 has accepted. The first time it also reads the contract's class; returns
+    /// whether that has the interface of the expected generation.
+    async fn blocks(&self, caller: Caller<'n, T>, question: &Question) -> Result<(Blocks, bool), NodeError> {
+        let mut calls = vec![block::by_tag(LATEST), block::by_tag(ON_L1)];
+        let is_first =
+            !caller.has_code(question.htlc.to_bytes_be(), question.generation.name()) && read::access(question.generation).is_ok();
+        if is_first {
+            calls.push(contract::class_at(question.htlc, &json!(LATEST)));
+        }
+        let (latest, on_l1, generation) = caller
+            .rpc_each(&calls, |outcomes| {
+                let mut outcomes = outcomes.into_iter();
+                let mut next = || outcomes.next().unwrap_or_else(|| Err(caller.malformed(Refusal::new(Code::MissingField, "/result"))));
+                let read = |outcome: Result<Node<'_, '_>, NodeError>| Block::read(&outcome?).map_err(|refusal| caller.malformed(refusal));
+                let (latest, on_l1) = (read(next()), read(next()));
+                let generation = is_first.then(|| contract::generation(caller, next())).transpose();
+                (latest, on_l1, generation)
+            })
+            .await?;
+        let latest = Self::latest(caller, latest?)?;
+        // A mark above the newest block is of a neighbour that is further ahead. Without the mark nothing is final.
+        let on_l1 = match on_l1 {
+            Ok(block) => Some(block).filter(|block| block.is_on_l1 && block.number <= latest.number),
+            Err(NodeError::Rpc { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let is_known = generation?.is_none_or(|generation| generation == Some(question.generation));
+        Ok((Blocks { latest, on_l1 }, is_known))
+    }
+}
+
+impl View {
+    const fn new(state: HtlcState, latest: Block) -> Self {
+        Self { state, origin: None, class: None, latest, elapsed: 0, depth: 0, is_safe: false, is_finalized: false }
+    }
+
+    fn unclear(latest: Block, why: &str) -> Self {
+        Self::new(HtlcState::Unclear(why.to_owned()), latest)
+    }
+}
+
+impl Origin {
+    fn unclear(why: &str) -> Self {
+        Self { state: HtlcState::Unclear(why.to_owned()), number: None, hash: None, is_on_l1: false }
+    }
+}
+
+/// Returns the calls that read an order: one of a getter, or one for each felt in storage.
+fn order_calls(question: &Question, access: Access, block: &Value) -> Vec<Call> {
+    match access {
+        Access::Getter => vec![call(question.htlc, read::GET_ORDER, &[question.id], block)],
+        Access::Storage => {
+            let slot = |slot: Felt| json!({"contract_address": hex(question.htlc), "key": hex(slot), "block_id": block});
+            read::slots(question.id).into_iter().map(|key| Call::new("starknet_getStorageAt", slot(key))).collect()
+        }
+    }
+}
+
+type Outcome<'r, 'v> = Result<Node<'r, 'v>, NodeError>;
+
+/// Reads the felts of an order; `None` if the contract does not answer such a call.
+fn order_felts<'r, 'v: 'r, T: Transport>(
+    caller: Caller<'_, T>,
+    access: Access,
+    outcomes: &mut impl Iterator<Item = Outcome<'r, 'v>>,
+) -> Result<Option<Vec<Felt>>, NodeError> {
+    let malformed = |refusal| caller.malformed(refusal);
+    let mut next = || outcomes.next().unwrap_or_else(|| Err(malformed(Refusal::new(Code::MissingField, "/result"))));
+    let felts = match access {
+        Access::Getter => next().and_then(|node| felts(&node, MAX_ANSWER).map_err(malformed)),
+        // All outcomes are taken, so that those that follow are not mistaken for them.
+        Access::Storage => {
+            let felts: Vec<_> = (0..FELTS).map(|_| next().and_then(|node| felt::read(node).map_err(malformed))).collect();
+            felts.into_iter().collect()
+        }
+    };
+    match felts {
+        Ok(felts) => Ok(Some(felts)),
+        Err(error) if is_of_contract(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the order, the contract's token and class, and what the contract holds, all at the newest block; and the order at the
+/// newest block that L1 has accepted. What a contract answers that cannot be read is the inner error.
+async fn read_order<T: Transport>(
+    caller: Caller<'_, T>,
+    question: &Question,
+    access: Access,
+    blocks: &Blocks,
+) -> Result<Result<Reading, String>, NodeError> {
+    let newest = block::at(blocks.latest.hash);
+    let mut calls = vec![
+        contract::class_hash_at(question.htlc, &newest),
+        call(question.htlc, read::TOKEN, &[], &newest),
+        balance_of(question.token, question.htlc, &newest),
+    ];
+    calls.extend(order_calls(question, access, &newest));
+    if let Some(block) = &blocks.on_l1 {
+        calls.extend(order_calls(question, access, &block::at(block.hash)));
+    }
+    caller.rpc_each(&calls, |outcomes| judge(caller, question, access, blocks, outcomes)).await?
+}
+
+fn judge<T: Transport>(
+    caller: Caller<'_, T>,
+    question: &Question,
+    access: Access,
+    blocks: &Blocks,
+    outcomes: Vec<Outcome<'_, '_>>,
+) -> Result<Result<Reading, String>, NodeError> {
+    let malformed = |refusal| caller.malformed(refusal);
+    let mut outcomes = outcomes.into_iter();
+    let (Some(class), Some(token), Some(holds)) = (outcomes.next(), outcomes.next(), outcomes.next()) else {
+        return Err(malformed(Refusal::new(Code::MissingField, "/result")));
+    };
+    let Some(stored) = order_felts(caller, access, &mut outcomes)? else {
+        return Ok(Err("the contract does not know its orders".to_owned()));
+    };
+    let order = match read::order(question.generation, &stored) {
+        Ok(order) => order,
+        Err(why) => return Ok(Err(why.to_string())),
+    };
+    let class = match class {
+        Ok(node) => felt::read(node).map_err(malformed)?,
+        Err(error) if is_of_contract(&error) => return Ok(Err("there is no contract at the address of the HTLC".to_owned())),
+        Err(error) => return Err(error),
+    };
+    let token = match token {
+        Ok(node) => read::address(&felts(&node, MAX_ANSWER).map_err(malformed)?).ok(),
+        Err(error) if is_of_contract(&error) => None,
+        Err(error) => return Err(error),
+    };
+    if token != Some(question.token) {
+        return Ok(Err("the contract's token is not the pinned one".to_owned()));
+    }
+    if order.as_ref().is_some_and(|order| order.initiated_at > blocks.latest.number) {
+        return Err(malformed(Refusal::new(Code::NumberTooLarge, "/result").with_reason("the order was initiated after the newest block")));
+    }
+    let holds: U256 = answer(&holds?, read::number).map_err(malformed)?;
+    let covered = order.as_ref().is_some_and(|order| holds >= order.amount);
+    // A node without the older state gives no mark.
+    let before = if blocks.on_l1.is_some() { order_felts(caller, access, &mut outcomes).ok().flatten() } else { None };
+    let before = before.and_then(|felts| read::order(question.generation, &felts).ok().flatten());
+    let is_on_l1 = order.is_some() && before == order;
+    Ok(Ok(Reading { class, order, covered, is_on_l1 }))
+}
+
+/// Reads the block in which an order was funded, and where the order's id does not prove its secret hash, the event that names it.
+async fn locked<T: Transport>(
+    caller: Caller<'_, T>,
+    question: &Question,
+    order: &StoredOrder,
+    covered: bool,
+    latest: &Block,
+) -> Result<Origin, NodeError> {
+    let number = order.initiated_at;
+    let mut calls = vec![block::by_number(number)];
+    if !question.is_hash_proven {
+        calls.push(events(question, &[read::INITIATED, read::INITIATED_WITH_DESTINATION_DATA], number, number));
+    }
+    let (block, events) = caller
+        .rpc(&calls, |results| {
+            let node = first(results)?;
+            let block = Block::read(&node)?;
+            let foreign = |key: &'static str| node.at().key(key).refuse(Code::WrongType).with_reason("this block was not asked for");
+            if block.number != number || (number == latest.number) != (block.hash == latest.hash) {
+                return Err(foreign("block_number"));
+            }
+            if block.time > latest.time {
+                return Err(foreign("timestamp").with_reason("an older block is younger than the newest"));
+            }
+            let events = if question.is_hash_proven { Vec::new() } else { read_events(&nth(results, 1)?, question, number, number)? };
+            Ok((block, events))
+        })
+        .await?;
+    let mut locked = LockedHtlc::new(to_account(order.initiator), to_account(order.redeemer), order.amount, order.timelock, 0)
+        .with_token(question.token_text.clone())
+        .with_covered(covered);
+    if !question.is_hash_proven {
+        match events.as_slice() {
+            [Event { event: HtlcEvent::Initiated { secret_hash, amount, .. }, hash, .. }]
+                if *amount == order.amount && *hash == block.hash =>
+            {
+                locked = locked.with_secret_hash(*secret_hash);
+            }
+            _ => return Ok(Origin::unclear("no event says which secret hash locks the order")),
+        }
+    }
+    Ok(Origin { state: HtlcState::Locked(locked), number: Some(number), hash: Some(block.hash), is_on_l1: block.is_on_l1 })
+}
+
+/// Reads the event that says how an order ended.
+async fn ended<T: Transport>(
+    caller: Caller<'_, T>,
+    question: &Question,
+    order: &StoredOrder,
+    end: Option<u64>,
+    latest: &Block,
+) -> Result<Origin, NodeError> {
+    // Nodes limit how many blocks one question spans, so the exact block is named where it is known.
+    let (from, to) = end.map_or((order.initiated_at, latest.number), |block| (block, block));
+    let calls = [events(question, &[read::REDEEMED, read::REFUNDED], from, to)];
+    let events = caller.rpc(&calls, |results| read_events(&first(results)?, question, from, to)).await?;
+    let [Event { event, number, hash, transaction }] = events.as_slice() else {
+        let why = if events.is_empty() { "the order has ended, and no event says how" } else { "the order has ended more than once" };
+        return Ok(Origin::unclear(why));
+    };
+    let transaction = Some(hex(*transaction));
+    let state = match event {
+        HtlcEvent::Redeemed { secret, .. } => HtlcState::Redeemed { secret: Some(*secret), transaction },
+        HtlcEvent::Refunded { .. } => HtlcState::Refunded { transaction },
+        _ => return Ok(Origin::unclear("the event does not say how the order ended")),
+    };
+    // The order at the newest block that L1 has accepted tells whether the end is final.
+    Ok(Origin { state, number: Some(*number), hash: Some(*hash), is_on_l1: true })
+}
+
+/// Asks for events of an order, by their first keys.
+fn events(question: &Question, names: &[Felt], from: u64, to: u64) -> Call {
+    let names: Vec<_> = names.iter().copied().map(hex).collect();
+    let filter = json!({
+        "address": hex(question.htlc),
+        "from_block": {"block_number": from},
+        "to_block": {"block_number": to},
+        "keys": [names, [hex(question.id)]],
+        "chunk_size": MAX_EVENTS,
+    });
+    Call::new("starknet_getEvents", json!({"filter": filter}))
+}
+
+/// An event of the order, and where it is.
+struct Event {
+    event: HtlcEvent,
+    number: u64,
+    hash: Felt,
+    transaction: Felt,
+}
+
+fn read_events(node: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<Vec<Event>, Refusal> {
+    let members = node.object()?;
+    let list = members.need("events")?;
+    let all = list.array()?;
+    if all.len() > MAX_EVENTS {
+        return Err(list.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_EVENTS} events")).with_actual(all.len()));
+    }
+    all.map(|event| read_event(&event, question, from, to)).collect()
+}
+
+fn read_event(node: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<Event, Refusal> {
+    let members = node.object()?;
+    let foreign = |key: &'static str| members.at().key(key).refuse(Code::WrongType).with_reason("this event was not asked for");
+    if felt::read(members.need("from_address")?)? != question.htlc {
+        return Err(foreign("from_address"));
+    }
+    let number = members.need("block_number")?.integer()?;
+    if !(from..=to).contains(&number) {
+        return Err(foreign("block_number"));
+    }
+    let (keys, data) = (felts(&members.need("keys")?, MAX_KEYS)?, felts(&members.need("data")?, MAX_EVENT_DATA)?);
+    let event = read::event(question.generation, &keys, &data).map_err(|unclear| foreign("keys").with_reason(unclear.to_string()))?;
+    let is_of_order = match event {
+        Some(HtlcEvent::Redeemed { order_id, secret }) => order_id == question.id && SecretHash::of(&secret) == question.secret_hash,
+        Some(HtlcEvent::Initiated { order_id, .. } | HtlcEvent::Refunded { order_id }) => order_id == question.id,
+        _ => false,
+    };
+    let Some(event) = event.filter(|_| is_of_order) else { return Err(foreign("keys")) };
+    let (hash, transaction) = (felt::read(members.need("block_hash")?)?, felt::read(members.need("transaction_hash")?)?);
+    Ok(Event { event, number, hash, transaction })
+}

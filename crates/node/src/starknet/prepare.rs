@@ -1,0 +1,55 @@
+//! Preparing an order, a redemption or a refund with what the chain says.
+
+use countersign::starknet::recover::Recovery;
+use countersign::starknet::{ApprovalStep, FundingPath, Gasless, Starknet};
+use countersign::{Policy, Role, UnsignedOrder, VerifiedOrder};
+use countersign_client::Transport;
+
+use super::wallet::Purpose;
+use super::{StarknetChain, parse};
+use crate::error::NodeError;
+use crate::nodes::Speed;
+
+impl<T: Transport> StarknetChain<'_, T> {
+    /// One transaction makes all calls of an order. So the gasless path is taken where nothing has to be approved, and else the
+    /// sender's own transaction, which approves and locks the funds at once.
+    pub(crate) async fn prepare(
+        &self,
+        order: &VerifiedOrder<Starknet>,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Starknet>, NodeError> {
+        let deposit = order.deposit();
+        let mut step = ApprovalStep::AsVerified;
+        if let Some(approval) = &deposit.approval {
+            let allowance = self.allowance(approval.call.to, deposit.sender, approval.signed.spender).await?;
+            if allowance >= deposit.terms.amount {
+                step = ApprovalStep::AlreadyApproved;
+            }
+        }
+        let is_approved = deposit.approval.is_none() || step == ApprovalStep::AlreadyApproved;
+        let path: FundingPath = if deposit.typed_data.is_some() && is_approved {
+            Gasless.into()
+        } else {
+            let execution = self.execution(deposit.sender, &deposit.calls(step), speed, policy).await?;
+            execution.with_approval(step).into()
+        };
+        let unsigned = order.prepare(path)?;
+        self.preflight(&unsigned).await?;
+        Ok(unsigned)
+    }
+
+    pub(crate) async fn prepare_recovery(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Starknet>, NodeError> {
+        let sender = parse(account, "/sender")?;
+        let calls = [recovery.call.clone()];
+        let purpose = if recovery.role == Role::Redeem { Purpose::Redemption } else { Purpose::Calls(&calls) };
+        let execution = self.context(sender, &purpose, speed, policy).await?;
+        Ok(recovery.prepare(sender, &execution)?)
+    }
+}

@@ -1,0 +1,156 @@
+//! gRPC-web over HTTP/1.1, for calls of one message and one answer.
+//!
+//! A body is a row of frames: one byte for what it is, four bytes for its length (big-endian), and the bytes. An answer is one
+//! message (0x00) and the trailers (0x80), text in the form of HTTP headers with `grpc-status` among them. An answer without a
+//! message may have `grpc-status` as a header of the response instead.
+//!
+//! Specification: <https://github.com/grpc/grpc/blob/v1.76.0/doc/PROTOCOL-WEB.md>
+
+use countersign::{Code, Refusal};
+use countersign_client::Transport;
+use prost::Message;
+
+use crate::endpoint::Caller;
+use crate::error::NodeError;
+
+/// The status of a call that succeeded.
+const OK: i64 = 0;
+/// The node refuses what the call carries, whatever its own state is.
+pub(super) const INVALID_ARGUMENT: i64 = 3;
+/// The node does not know what was asked for.
+pub(super) const NOT_FOUND: i64 = 5;
+/// The node refuses what the call carries in the present state of the chain.
+pub(super) const FAILED_PRECONDITION: i64 = 9;
+
+/// A frame that holds a message.
+const MESSAGE: u8 = 0;
+/// A frame that holds the trailers.
+const TRAILERS: u8 = 0x80;
+
+/// A call, its request and its answer.
+pub(super) trait Method: Message {
+    /// Service and method.
+    const PATH: &'static str;
+    /// What the method returns.
+    type Answer: Message + Default;
+}
+
+/// What the frames of an answer hold.
+struct Frames<'b> {
+    message: Option<&'b [u8]>,
+    /// The status and the node's words.
+    status: Option<(i64, String)>,
+}
+
+impl<T: Transport> Caller<'_, T> {
+    /// Calls a method.
+    pub(super) async fn grpc<M: Method>(&self, request: &M) -> Result<M::Answer, NodeError> {
+        let response = self.post_as("application/grpc-web+proto", M::PATH, frame(&request.encode_to_vec())).await?;
+        if response.status != 200 {
+            return Err(NodeError::Status { endpoint: self.endpoint.host().to_owned(), status: response.status });
+        }
+        let malformed = |reason: &'static str| self.malformed(Refusal::new(Code::WrongType, M::PATH).with_reason(reason));
+        let frames = Frames::read(&response.body).map_err(malformed)?;
+        let header = response.grpc_status.as_deref().map(status).transpose().map_err(malformed)?;
+        let (code, words) = match (frames.status, header) {
+            (Some((code, _)), Some(header)) if code != header => return Err(malformed("the header and the trailers have other statuses")),
+            (Some(trailers), _) => trailers,
+            (None, Some(header)) if frames.message.is_none() => (header, String::new()),
+            _ => return Err(malformed("the answer ends before its trailers")),
+        };
+        if code != OK {
+            let words = if words.is_empty() { "an error without a message" } else { &words };
+            return Err(NodeError::rpc(self.endpoint.host(), code, words, None));
+        }
+        let message = frames.message.ok_or_else(|| malformed("the answer has no message"))?;
+        M::Answer::decode(message).map_err(|_| malformed("the answer is not a message of this method"))
+    }
+}
+
+/// Puts a message into a frame.
+fn frame(message: &[u8]) -> Vec<u8> {
+    // No request of ours comes near this limit. One that did would be refused by every node.
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    [&[MESSAGE][..], &length.to_be_bytes(), message].concat()
+}
+
+fn status(text: &str) -> Result<i64, &'static str> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number).ok_or("the status is not a number")
+}
+
+impl<'b> Frames<'b> {
+    fn read(body: &'b [u8]) -> Result<Self, &'static str> {
+        let mut frames = Self { message: None, status: None };
+        let mut rest = body;
+        while let Some((&kind, after)) = rest.split_first() {
+            if frames.status.is_some() {
+                return Err("the answer goes on after its trailers");
+            }
+            let (length, after) = after.split_first_chunk().ok_or("a frame ends too early")?;
+            let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+            let (content, after) = after.split_at_checked(length).ok_or("a frame ends too early")?;
+            match kind {
+                MESSAGE if frames.message.is_none() => frames.message = Some(content),
+                MESSAGE => return Err("the answer has more than one message"),
+                TRAILERS => frames.status = Some(trailers(content)?),
+                _ => return Err("the answer is not in frames of gRPC-web"),
+            }
+            rest = after;
+        }
+        Ok(frames)
+    }
+}
+
+/// Reads the status and the node's words.
+fn trailers(content: &[u8]) -> Result<(i64, String), &'static str> {
+    let text = std::str::from_utf8(content).map_err(|_| "the trailers are not text")?;
+    let (mut code, mut words) = (None, String::new());
+    for line in text.split("\r\n").filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':').ok_or("the trailers are not in the form of headers")?;
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("grpc-status") {
+            if code.replace(status(value)?).is_some() {
+                return Err("the trailers have more than one status");
+            }
+        } else if name.eq_ignore_ascii_case("grpc-message") {
+            words = percent_decoded(value);
+        }
+    }
+    Ok((code.ok_or("the trailers have no status")?, words))
+}
+
+/// Decodes `%20` and the like, as `grpc-message` has them. What is not such a code stays as it is.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let code = after.get(..2).filter(|_| first == b'%').and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 16).ok()
+        });
+        match code {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_decoded_where_they_are_codes() {
+        assert_eq!(percent_decoded("no%20such object%3a 7%"), "no such object: 7%");
+        assert_eq!(percent_decoded("%zz%F0%9F%98%80%4"), "%zz\u{1f600}%4");
+        assert_eq!(percent_decoded("%ff"), "\u{fffd}");
+    }
+}

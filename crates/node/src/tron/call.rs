@@ -1,0 +1,163 @@
+//! Calls of contracts that change nothing, and the logs of those that did.
+
+use countersign::json::Node;
+use countersign::tron::Address;
+use countersign::tron::alloy_primitives::hex;
+use countersign::tron::alloy_primitives::{Address as AbiAddress, B256};
+use countersign::tron::read::{self, Transfer, Unclear};
+use countersign::{Code, Refusal};
+use countersign_client::Transport;
+use serde_json::json;
+
+use super::{ask, bytes, count, hash, words, written};
+use crate::endpoint::Caller;
+use crate::error::NodeError;
+
+/// Most bytes of the answer of a call: every one that is read has a few words.
+const MAX_ANSWER: usize = 4 * 1024;
+/// Most logs of one transaction that are read.
+const MAX_LOGS: usize = 256;
+/// Most topics of a log.
+const MAX_TOPICS: usize = 4;
+/// Most bytes of a log's data.
+const MAX_LOG_DATA: usize = 256 * 1024;
+
+/// A call of a contract.
+pub(super) struct Call<'c> {
+    pub(super) sender: Address,
+    pub(super) to: Address,
+    /// Sun that go with it.
+    pub(super) value: i64,
+    pub(super) data: &'c [u8],
+}
+
+impl<'c> Call<'c> {
+    /// A call that reads: who sends it does not matter.
+    pub(super) fn view(to: Address, data: &'c [u8]) -> Self {
+        Self { sender: Address::from([0; 20]), to, value: 0, data }
+    }
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Returned {
+        data: Vec<u8>,
+        /// Energy, the penalty of a busy contract included.
+        energy: u64,
+        /// The movements of tokens that its logs show; newer nodes show logs.
+        transfers: Vec<(AbiAddress, Transfer)>,
+    },
+    /// The contract refuses, or is none.
+    Reverted(String),
+    /// The node cannot say.
+    Failed(String),
+}
+
+impl Outcome {
+    /// Returns what a contract returned; `None` if it reverted.
+    pub(super) fn returned(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Returned { data, .. } => Some(data),
+            _ => None,
+        }
+    }
+}
+
+/// Runs a call on top of the newest block of a view of the chain. Nothing is sent.
+pub(super) async fn run<T: Transport>(caller: Caller<'_, T>, view: &str, call: &Call<'_>) -> Result<Outcome, NodeError> {
+    let question = json!({
+        "owner_address": written(call.sender),
+        "contract_address": written(call.to),
+        "data": hex::encode(call.data),
+        "call_value": call.value,
+        "visible": false,
+    });
+    match ask(caller, &format!("{view}/triggerconstantcontract"), question, Outcome::read).await? {
+        Outcome::Failed(why) => Err(NodeError::rpc(caller.endpoint.host(), 0, &why, None)),
+        outcome => Ok(outcome),
+    }
+}
+
+/// Reads a call's answer as one number or address: a contract that answers something else cannot be used.
+pub(super) async fn value<T: Transport, R>(
+    caller: Caller<'_, T>,
+    to: Address,
+    data: &[u8],
+    read: impl FnOnce(&[u8]) -> Result<R, Unclear>,
+) -> Result<R, NodeError> {
+    match run(caller, super::NEWEST, &Call::view(to, data)).await? {
+        Outcome::Returned { data, .. } => read(&data)
+            .map_err(|unclear| caller.malformed(Refusal::new(Code::WrongType, "/constant_result").with_reason(unclear.to_string()))),
+        Outcome::Reverted(why) | Outcome::Failed(why) => Err(NodeError::rpc(caller.endpoint.host(), 0, &why, None)),
+    }
+}
+
+impl Outcome {
+    fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let result = members.need("result")?;
+        let result = result.object()?;
+        let message = result.get("message").map(|message| words(&message)).unwrap_or_default();
+        match result.get("code").map(|code| code.text()).transpose()? {
+            None | Some("SUCCESS") => {}
+            Some(code @ ("CONTRACT_VALIDATE_ERROR" | "CONTRACT_EXE_ERROR")) => return Ok(Self::Reverted(format!("{code}: {message}"))),
+            Some(code) => return Ok(Self::Failed(countersign::text::escape_untrusted(&format!("{code}: {message}")))),
+        }
+        let data = match members.get("constant_result") {
+            Some(results) => results.array()?.next().map(|data| bytes(&data, MAX_ANSWER)).transpose()?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        if !message.is_empty() || has_failed(&members.get("transaction"))? {
+            return Ok(Self::Reverted(read::revert_reason(&data).unwrap_or(message)));
+        }
+        let logs = members.get("logs").map(|logs| read_logs(&logs)).transpose()?.unwrap_or_default();
+        let transfers = logs.iter().filter_map(|log| Some((log.address, read::transfer(&log.topics, &log.data)?))).collect();
+        Ok(Self::Returned { data, energy: count(members.get("energy_used"))?, transfers })
+    }
+}
+
+/// Whether a transaction of an answer says that it failed.
+fn has_failed(transaction: &Option<Node<'_, '_>>) -> Result<bool, Refusal> {
+    let Some(transaction) = transaction else { return Ok(false) };
+    let Some(results) = transaction.object()?.get("ret") else { return Ok(false) };
+    let Some(result) = results.array()?.next() else { return Ok(false) };
+    Ok(match result.object()?.get("ret") {
+        Some(ret) => ret.text()? == "FAILED",
+        None => false,
+    })
+}
+
+/// A log of a contract.
+pub(super) struct Log {
+    pub(super) address: AbiAddress,
+    pub(super) topics: Vec<B256>,
+    pub(super) data: Vec<u8>,
+}
+
+pub(super) fn read_logs(logs: &Node<'_, '_>) -> Result<Vec<Log>, Refusal> {
+    let all = logs.array()?;
+    if all.len() > MAX_LOGS {
+        return Err(logs.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_LOGS} logs")).with_actual(all.len()));
+    }
+    all.map(|log| {
+        let members = log.object()?;
+        let topics = match members.get("topics") {
+            Some(topics) => topics.array()?.take(MAX_TOPICS).map(|topic| hash(&topic).map(B256::from)).collect::<Result<_, _>>()?,
+            None => Vec::new(),
+        };
+        let data = members.get("data").map(|data| bytes(&data, MAX_LOG_DATA)).transpose()?.unwrap_or_default();
+        Ok(Log { address: read_contract(&members.need("address")?)?, topics, data })
+    })
+    .collect()
+}
+
+/// Logs name a contract by its 20 bytes, elsewhere nodes write the prefix too.
+fn read_contract(node: &Node<'_, '_>) -> Result<AbiAddress, Refusal> {
+    let all = bytes(node, 21)?;
+    let address = match all.as_slice() {
+        [0x41, rest @ ..] if all.len() == 21 => AbiAddress::try_from(rest),
+        all => AbiAddress::try_from(all),
+    };
+    address.map_err(|_| node.refuse(Code::AddressMalformed))
+}

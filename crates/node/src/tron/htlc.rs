@@ -1,0 +1,241 @@
+//! The state of one HTLC, as every endpoint tells it.
+
+use countersign::chains::Account;
+use countersign::json::Node;
+use countersign::tron::Address;
+use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256, hex};
+use countersign::tron::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
+use countersign::{HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, number};
+use countersign_client::Transport;
+use futures_util::future::{try_join, try_join3, try_join4};
+use serde_json::json;
+
+use super::block::{self, Block};
+use super::call::{self, Call, Log, Outcome, read_logs};
+use super::{NEWEST, SOLID, TronChain, ask, contradiction, count, hash, wallet};
+use crate::endpoint::Caller;
+use crate::error::NodeError;
+use crate::quorum::agree;
+
+/// Where an order is, and what it must be.
+struct Question {
+    htlc: Address,
+    token: Option<Address>,
+    token_text: Option<String>,
+    id: [u8; 32],
+    secret_hash: SecretHash,
+}
+
+/// What one endpoint says.
+struct View {
+    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    state: HtlcState,
+    /// The id of the block that made the state; `None` where there is none.
+    origin: Option<[u8; 32]>,
+    /// The newest block before the contract was read.
+    seen: Block,
+    elapsed: u64,
+    depth: u64,
+    is_solid: bool,
+}
+
+/// What the contract says at the newest block.
+enum Reading {
+    /// An order, and the irreversible block at which it is the same already.
+    Order { order: StoredOrder, covered: bool, solid: Option<Block> },
+    /// No order, or none that is clear.
+    Other(HtlcState),
+}
+
+/// The event that made an order what it is, with the id of its transaction.
+type Event = (HtlcEvent, [u8; 32]);
+
+impl Question {
+    fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
+        let malformed = || Refusal::new(countersign::Code::AddressMalformed, "/htlc");
+        let htlc = terms.htlc.as_ref().and_then(Address::from_account).ok_or_else(malformed)?;
+        let token = terms.token.as_ref().map(|text| super::parse(text, "/token")).transpose()?;
+        let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
+        let id = number::bare_hex_array(id).map_err(|error| Refusal::new(error, "/swap_id"))?;
+        Ok(Self { htlc, token, token_text: terms.token.clone(), id, secret_hash: terms.secret_hash })
+    }
+}
+
+impl<'n, T: Transport> TronChain<'n, T> {
+    /// Reads the state of one HTLC from every endpoint, at its newest block.
+    ///
+    /// The formula of Tron's swap ids is not certain, and the contract does not store the secret hash. So the hash comes from the
+    /// event with which the order was funded, found in the block that the order itself names; the other terms are those that the
+    /// contract stores. The event of the block in which it ended says how. Where the node has no such event the state is
+    /// [`HtlcState::Unclear`], or without a secret hash. An answer in another layout than that of version 3 is unclear as well.
+    ///
+    /// [`SeenAt::is_finalized`] is set if the order is the same at the newest irreversible block (solidified).
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError`]; a failed read tells nothing.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+        let question = Question::new(terms)?;
+        let views = self.connection.each(|caller| self.view(caller, &question)).await;
+        let needed = self.connection.needed();
+        let views = agree(views, needed, |view| (view.state.clone(), view.origin))?;
+        let agreed = u32::try_from(views.len()).unwrap_or(u32::MAX);
+        let is_solid = views.iter().all(|view| view.is_solid);
+        let least = |number: fn(&View) -> u64| views.iter().map(number).min().unwrap_or_default();
+        let (depth, head_time) = (least(|view| view.depth), least(|view| view.seen.millis / 1_000));
+        let elapsed = views.iter().map(|view| view.elapsed).max().unwrap_or_default();
+        let Some(view) = views.into_iter().min_by_key(|view| view.seen.number) else {
+            return Err(NodeError::NotConnected(self.connection.name.to_owned()));
+        };
+        let seen = SeenAt::new(view.seen.number, hex::encode(view.seen.id), head_time, depth)
+            .with_marks(is_solid, is_solid)
+            .with_agreement(agreed, needed);
+        let state = match view.state {
+            HtlcState::Locked(mut locked) => {
+                locked.elapsed = elapsed;
+                HtlcState::Locked(locked)
+            }
+            other => other,
+        };
+        Ok((state, seen))
+    }
+
+    async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
+        self.identify(caller).await?;
+        let (before, solid) = try_join(self.newest(caller), block::newest(caller, SOLID)).await?;
+        let (order, covered, solid) = match read_order(caller, question, solid).await? {
+            Reading::Order { order, covered, solid } => (order, covered, solid),
+            Reading::Other(state) => return Ok(View::new(state, before)),
+        };
+        let made = match order.progress {
+            Progress::Open => order.initiated_at,
+            Progress::Ended { at } => at.unwrap_or_default(),
+            _ => return Ok(View::unclear(before, "the order is in an unknown state")),
+        };
+        let (after, origin, events) =
+            try_join3(self.newest(caller), block::by_number(caller, made), events(caller, question, made)).await?;
+        if made > after.number || origin.millis > after.millis {
+            return Err(caller.malformed(contradiction("/constant_result", "the order was made after the newest block")));
+        }
+        let state = match order.progress {
+            Progress::Open => locked(question, &order, covered, &events).map_err(|refusal| caller.malformed(refusal))?,
+            _ => ended(question, &events).map_err(|refusal| caller.malformed(refusal))?,
+        };
+        // Of the two newest blocks the one that leaves less counts.
+        let depth = before.number.saturating_add(1).saturating_sub(made);
+        let elapsed = after.number.saturating_sub(order.initiated_at);
+        let is_solid = solid.is_some_and(|solid| solid.number >= made);
+        Ok(View { state, origin: Some(origin.id), seen: before, elapsed, depth, is_solid })
+    }
+}
+
+impl View {
+    const fn new(state: HtlcState, seen: Block) -> Self {
+        Self { state, origin: None, seen, elapsed: 0, depth: 0, is_solid: false }
+    }
+
+    fn unclear(seen: Block, why: &str) -> Self {
+        Self::new(HtlcState::Unclear(why.to_owned()), seen)
+    }
+}
+
+/// Reads the order, the contract's token and what the contract holds at the newest block, and the order at the irreversible one.
+async fn read_order<T: Transport>(caller: Caller<'_, T>, question: &Question, solid: Block) -> Result<Reading, NodeError> {
+    let (orders, token) = (read::orders_call(question.id), read::token_call());
+    let (stored, token, holds, final_order) = try_join4(
+        call::run(caller, NEWEST, &Call::view(question.htlc, &orders)),
+        call::run(caller, NEWEST, &Call::view(question.htlc, &token)),
+        holds(caller, question),
+        call::run(caller, SOLID, &Call::view(question.htlc, &orders)),
+    )
+    .await?;
+    Ok(judge(question, solid, stored, token, holds, final_order))
+}
+
+async fn holds<T: Transport>(caller: Caller<'_, T>, question: &Question) -> Result<U256, NodeError> {
+    match question.token {
+        // A token that does not say what the HTLC holds is judged after the contract itself.
+        Some(token) => match call::run(caller, NEWEST, &Call::view(token, &read::balance_call(question.htlc.bytes()))).await? {
+            Outcome::Returned { data, .. } => Ok(read::number(&data).unwrap_or_default()),
+            _ => Ok(U256::ZERO),
+        },
+        None => wallet::coins(caller, question.htlc).await,
+    }
+}
+
+fn judge(question: &Question, solid: Block, stored: Outcome, token: Outcome, holds: U256, final_order: Outcome) -> Reading {
+    let unclear = |why: &str| Reading::Other(HtlcState::Unclear(why.to_owned()));
+    let Some(stored) = stored.returned() else { return unclear("the contract does not know `orders(bytes32)`") };
+    let order = match read::order(&stored) {
+        Ok(order) => order,
+        Err(why) => return unclear(&why.to_string()),
+    };
+    let token = token.returned().and_then(|answer| read::address(&answer).ok());
+    if token != Some(question.token.map_or(NATIVE, Address::bytes)) {
+        return unclear("the contract's token is not the pinned one");
+    }
+    let Some(order) = order else { return Reading::Other(HtlcState::Absent) };
+    if order.layout != Layout::V3 {
+        return unclear("the contract stores orders as an older generation does, which is not known on Tron");
+    }
+    // A node without the irreversible state gives no mark.
+    let is_final = final_order.returned().and_then(|answer| read::order(&answer).ok().flatten()).as_ref() == Some(&order);
+    Reading::Order { covered: holds >= order.amount, order, solid: Some(solid).filter(|_| is_final) }
+}
+
+/// Reads the events of an order in one block.
+async fn events<T: Transport>(caller: Caller<'_, T>, question: &Question, number: u64) -> Result<Vec<Event>, NodeError> {
+    let read = |node: &Node<'_, '_>| {
+        // A node without the block's history answers with an empty object.
+        let Ok(all) = node.array() else { return node.object().map(|_| Vec::new()) };
+        let mut events = Vec::new();
+        for info in all {
+            let members = info.object()?;
+            let Some(logs) = members.get("log") else { continue };
+            if count(members.get("blockNumber"))? != number {
+                return Err(contradiction("/blockNumber", "a transaction of another block"));
+            }
+            let own = |log: &Log| log.address == question.htlc.bytes() && log.topics.get(1) == Some(&B256::from(question.id));
+            for log in read_logs(&logs)?.iter().filter(|log| own(log)) {
+                let event = read::event(&log.topics, &log.data).map_err(|_| contradiction("/log", "an event of the HTLC is malformed"))?;
+                if let Some(event) = event {
+                    events.push((event, hash(&members.need("id")?)?));
+                }
+            }
+        }
+        Ok(events)
+    };
+    ask(caller, &format!("{NEWEST}/gettransactioninfobyblocknum"), json!({"num": number}), read).await
+}
+
+fn account(address: AbiAddress) -> Account {
+    Address::from(address).to_account()
+}
+
+/// An open order, with the secret hash of the one event that funded it.
+fn locked(question: &Question, order: &StoredOrder, covered: bool, events: &[Event]) -> Result<HtlcState, Refusal> {
+    let (initiator, redeemer) = (account(order.initiator), account(order.redeemer));
+    let mut state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(question.token_text.clone());
+    if let [(event, _)] = events {
+        match event {
+            HtlcEvent::Initiated { secret_hash, amount, .. } if *amount == order.amount => state = state.with_secret_hash(*secret_hash),
+            _ => return Err(contradiction("/log", "the event of the funding contradicts the order")),
+        }
+    }
+    Ok(HtlcState::Locked(state.with_covered(covered)))
+}
+
+/// How an order ended. One that was funded in the same block has the event of its funding too.
+fn ended(question: &Question, events: &[Event]) -> Result<HtlcState, Refusal> {
+    let mut ends = events.iter().filter(|(event, _)| !matches!(event, HtlcEvent::Initiated { .. }));
+    let (end, more) = (ends.next(), ends.next().is_some());
+    Ok(match end {
+        _ if more => HtlcState::Unclear("the order has ended more than once".to_owned()),
+        Some((HtlcEvent::Redeemed { secret, .. }, id)) if SecretHash::of(secret) == question.secret_hash => {
+            HtlcState::Redeemed { secret: Some(*secret), transaction: Some(hex::encode(id)) }
+        }
+        Some((HtlcEvent::Redeemed { .. }, _)) => return Err(contradiction("/log", "the secret is that of another order")),
+        Some((HtlcEvent::Refunded { .. }, id)) => HtlcState::Refunded { transaction: Some(hex::encode(id)) },
+        _ => HtlcState::Unclear("the order has ended, and no event says how".to_owned()),
+    })
+}

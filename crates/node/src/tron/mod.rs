@@ -1,0 +1,159 @@
+//! Tron, by the HTTP interface of its nodes: JSON posted to `/wallet/..`, which knows the newest block, and `/walletsolidity/..`,
+//! which knows the irreversible ones. An endpoint must serve both.
+//!
+//! An endpoint is asked for the genesis block before anything else. Its id ends with the bytes that name the chain.
+//!
+//! The interface cannot read a contract at a block of the caller's choice. So the newest block is read before and after the
+//! contract: what was read is the state of a block between the two. Of both, the one counts that leaves less time and less depth.
+//!
+//! Nothing that a node builds is signed, and no method is called that takes a private key.
+//!
+//! Specification: `docs/spec/tron.md#reading-an-order`, `docs/spec/chains.md`.
+
+mod block;
+mod call;
+mod contract;
+mod htlc;
+mod preflight;
+mod prepare;
+mod send;
+mod wallet;
+
+use countersign::chains::Network;
+use countersign::json::{self, Node};
+use countersign::tron::Address;
+use countersign::tron::alloy_primitives::hex;
+use countersign::{Code, Refusal, number, text};
+use countersign_client::Transport;
+use serde_json::{Value, json};
+
+pub use contract::ContractDescription;
+pub use preflight::Preflight;
+pub use send::Receipt;
+
+use crate::endpoint::Caller;
+use crate::error::NodeError;
+use crate::nodes::{Connection, Head};
+use block::Block;
+
+/// How many blocks an endpoint's newest block may go back: a reorganisation, or a neighbour behind the same address.
+const MAX_STEP_BACK: u64 = 20;
+/// Bits of a chain id that the genesis block's id ends with.
+const GENESIS_BITS: u64 = 0xffff_ffff;
+
+/// The newest block.
+const NEWEST: &str = "/wallet";
+/// The newest irreversible block.
+const SOLID: &str = "/walletsolidity";
+
+/// A connected Tron chain.
+#[derive(Debug)]
+pub struct TronChain<'n, T> {
+    connection: Connection<'n, T>,
+    chain_id: u64,
+}
+
+impl<T> Clone for TronChain<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for TronChain<'_, T> {}
+
+impl<'n, T: Transport> TronChain<'n, T> {
+    pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {
+        match connection.network {
+            Network::Tron(chain_id) => Ok(Self { connection, chain_id: *chain_id }),
+            _ => Err(NodeError::NotConnected(connection.name.to_owned())),
+        }
+    }
+
+    /// Requires that an endpoint serves the pinned chain.
+    async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
+        let ask = async || {
+            let genesis = block::by_number(caller, 0).await?;
+            let [.., a, b, c, d] = genesis.id;
+            Ok(u32::from_be_bytes([a, b, c, d]).to_string())
+        };
+        caller.identify(&(self.chain_id & GENESIS_BITS).to_string(), ask).await
+    }
+
+    pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
+        self.identify(caller).await?;
+        let block = self.newest(caller).await?;
+        Ok(Head::new(block.number, hex::encode(block.id), block.millis / 1_000))
+    }
+
+    /// Reads the newest block, and requires that it did not go back.
+    async fn newest(&self, caller: Caller<'n, T>) -> Result<Block, NodeError> {
+        let block = block::newest(caller, NEWEST).await?;
+        caller.check_height(block.number, MAX_STEP_BACK)?;
+        Ok(block)
+    }
+}
+
+/// Posts a question, and reads the answer.
+async fn ask<T: Transport, R>(
+    caller: Caller<'_, T>,
+    path: &str,
+    question: Value,
+    read: impl FnOnce(&Node<'_, '_>) -> Result<R, Refusal>,
+) -> Result<R, NodeError> {
+    let answer = caller.post(path, question.to_string().into_bytes()).await?;
+    let value = json::parse(&answer).map_err(|refusal| caller.malformed(refusal))?;
+    let node = Node::root(&value, "");
+    // A node that fails says so with a status of 200.
+    if let Ok(members) = node.object()
+        && let Some(error) = members.get("Error")
+    {
+        return Err(NodeError::rpc(caller.endpoint.host(), 0, error.text().unwrap_or("an error without a message"), None));
+    }
+    read(&node).map_err(|refusal| caller.malformed(refusal))
+}
+
+/// Writes an address as nodes take it: `41` and the 20 bytes in hex.
+fn written(address: Address) -> String {
+    hex::encode(address.prefixed())
+}
+
+/// Asks for an account.
+fn account(address: Address) -> Value {
+    json!({"address": written(address), "visible": false})
+}
+
+/// Reads bytes in hex without a prefix.
+fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+    let digits = node.text()?;
+    if digits.is_empty() {
+        return Ok(Vec::new());
+    }
+    number::hex_bytes(&format!("0x{digits}"), max).map_err(|error| node.refuse(error))
+}
+
+/// Reads a hash in hex without a prefix.
+fn hash(node: &Node<'_, '_>) -> Result<[u8; 32], Refusal> {
+    number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
+}
+
+/// Reads a number. Nodes leave zeros out.
+fn count(node: Option<Node<'_, '_>>) -> Result<u64, Refusal> {
+    node.map_or(Ok(0), |node| node.integer())
+}
+
+/// Returns a node's words, which most methods write in hex.
+fn words(node: &Node<'_, '_>) -> String {
+    let plain = node.text().unwrap_or_default();
+    let decoded = hex::decode(plain).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    text::escape_untrusted(decoded.as_deref().unwrap_or(plain))
+}
+
+/// Parses an address that is not the service's.
+fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
+    Address::parse(text).map_err(|error| Refusal::new(error, at).with_actual(text))
+}
+
+/// The answer does not belong to the question, or contradicts another one.
+fn contradiction(at: &'static str, reason: &'static str) -> Refusal {
+    Refusal::new(Code::WrongType, at).with_reason(reason)
+}

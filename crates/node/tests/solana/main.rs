@@ -1,0 +1,498 @@
+//! What endpoints of a Solana cluster say: honest answers become evidence; a lie becomes "unknown" or a hold, never a proof of
+//! funding. Nothing is signed that the signer cannot pay, or that would do something else.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::missing_panics_doc,
+    missing_debug_implementations,
+    unreachable_pub,
+    reason = "a test ends by panicking"
+)]
+
+mod fake;
+mod send;
+mod wallet;
+
+use countersign::solana::Address;
+use countersign::solana::htlc::HtlcAccount;
+use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt, VerifiedTerms};
+use countersign_client::TransportErrorKind;
+use countersign_node::NodeError;
+use fake::{
+    Account, Chain, FINALIZED, FORMS, INITIATED, NEWEST, NOW, SECRET, SPONSOR, dust, initiate, is_audited, mined, mined_inside, name,
+    nodes, swap_of, system_account, terms, token_account,
+};
+use serde_json::{Value, json};
+
+const RULE: FinalityRule = FinalityRule::new(Finality::Finalized, 64, 1_500);
+
+async fn read_with(chain: Chain, count: usize, form: &str, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+    let nodes = nodes(chain, count, form);
+    let read = nodes.solana(&terms.destination.chain).unwrap().htlc(&terms.destination).await;
+    if let Err(error) = &read {
+        assert!(!error.to_string().contains("the-key"), "{error}");
+        assert!(!format!("{error:?}").contains("the-key"), "{error:?}");
+    }
+    read
+}
+
+async fn state(chain: Chain, form: &str) -> HtlcState {
+    read_with(chain, 1, form, &terms(form)).await.unwrap().0
+}
+
+async fn judge(chain: Chain, count: usize, form: &str) -> Result<Funded, String> {
+    let terms = terms(form);
+    let (state, seen) = read_with(chain, count, form, &terms).await.map_err(|error| error.code().to_owned())?;
+    Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+}
+
+fn chain(form: &str) -> Chain {
+    Chain::funded(&terms(form).destination)
+}
+
+/// The chain with another swap at the account of the terms.
+fn with_swap(form: &str, change: impl FnOnce(&mut HtlcAccount)) -> Chain {
+    let terms = terms(form).destination;
+    let (_, mut swap) = swap_of(&terms);
+    change(&mut swap);
+    Chain::with_swap(&terms, &swap, INITIATED + swap.timelock)
+}
+
+#[tokio::test]
+async fn a_funded_swap_is_evidence_in_every_form() {
+    for form in FORMS {
+        let terms = terms(form);
+        let destination = &terms.destination;
+        for count in [1, 2, 3] {
+            let (state, seen) = read_with(chain(form), count, form, &terms).await.unwrap();
+            let HtlcState::Locked(locked) = &state else { panic!("{form}: {state:?}") };
+            assert_eq!((&locked.initiator, &locked.redeemer), (&destination.initiator, &destination.redeemer), "{form}");
+            assert_eq!((locked.amount, locked.timelock, locked.elapsed), (destination.amount, destination.timelock, NEWEST - INITIATED));
+            assert_eq!((&locked.token, locked.secret_hash), (&destination.token, Some(destination.secret_hash)));
+            assert!(locked.covered);
+            assert_eq!((seen.height, seen.depth, seen.head_time), (FINALIZED, 100, NOW - 20));
+            assert_eq!((seen.is_safe, seen.is_finalized, seen.hash.len()), (true, true, 64));
+            assert_eq!(u32::try_from(count).unwrap(), seen.agreed);
+            assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok(), "{form}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn at_most_two_round_trips_and_one_for_the_identity() {
+    for (form, trips) in FORMS.iter().zip([2, 2, 1, 1]) {
+        let terms = terms(form);
+        let nodes = nodes(chain(form), 1, form);
+        let solana = nodes.solana(&terms.destination.chain).unwrap();
+        solana.htlc(&terms.destination).await.unwrap();
+        solana.htlc(&terms.destination).await.unwrap();
+        let chain = nodes.transport();
+        assert_eq!(chain.requests.lock().unwrap()["a.example"], 1 + trips + trips, "{form}");
+        let seen = chain.seen.lock().unwrap();
+        assert_eq!(seen[0].1, "getGenesisHash");
+        let reads: Vec<_> = seen.iter().filter(|(_, method, _)| method == "getMultipleAccounts").collect();
+        assert!(reads.iter().all(|(_, _, params)| params[1]["commitment"] == "finalized"));
+        assert_eq!(reads[1].2[1]["minContextSlot"], FINALIZED - 150, "an endpoint may not go back");
+    }
+}
+
+#[tokio::test]
+async fn every_changed_term_holds_the_secret() {
+    let other = Address::from([0x33; 32]);
+    for form in FORMS {
+        let changes: [fn(&mut HtlcAccount, Address); 5] = [
+            |swap, other| swap.initiator = other,
+            |swap, other| swap.redeemer = other,
+            |swap, other| swap.secret_hash = other.to_bytes(),
+            |swap, _| swap.amount -= 1,
+            |swap, _| swap.timelock -= 100,
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            let hold = judge(with_swap(form, |swap| change(swap, other)), 1, form).await.unwrap_err();
+            // Initiator and secret hash decide the account in the client generation: its transaction would have made another one.
+            let is_seed = !is_audited(&swap_of(&terms(form).destination).0) && [0, 2].contains(&index);
+            assert_eq!(hold, if is_seed { "destination_unclear" } else { "destination_differs" }, "{form} {index}");
+        }
+        assert!(judge(with_swap(form, |swap| swap.amount += 1), 1, form).await.is_ok(), "{form}: more than was promised");
+        assert_eq!(judge(Chain::empty(&terms(form).destination), 1, form).await.unwrap_err(), "destination_not_funded", "{form}");
+        assert_eq!(judge(chain(form).at(FINALIZED, NOW - 600), 1, form).await.unwrap_err(), "chain_stale", "{form}");
+        let timelock = terms(form).destination.timelock;
+        let late = chain(form).at(INITIATED + timelock - 1_500, NOW - 5);
+        assert_eq!(judge(late, 1, form).await.unwrap_err(), "destination_no_time", "{form}");
+    }
+}
+
+#[tokio::test]
+async fn an_account_of_another_kind_is_unclear() {
+    for form in FORMS {
+        let (htlc, swap) = swap_of(&terms(form).destination);
+        let address = htlc.swap_account(&swap).unwrap();
+        let changes: [fn(&mut Account); 4] = [
+            |account| account.owner = Address::from([0x44; 32]),
+            |account| account.data[0] ^= 1,
+            |account| account.data.push(0),
+            |account| account.data.clear(),
+        ];
+        for change in changes {
+            let mut chain = chain(form);
+            change(chain.account_mut(address));
+            assert!(matches!(state(chain, form).await, HtlcState::Unclear(_)), "{form}");
+        }
+        // The contents of each other form, at the account of this one.
+        for other in FORMS.iter().filter(|other| **other != form) {
+            let (other_htlc, _) = swap_of(&terms(other).destination);
+            let mut chain = chain(form);
+            chain.account_mut(address).data = fake::stored(&other_htlc, &swap, INITIATED + swap.timelock);
+            assert!(matches!(state(chain, form).await, HtlcState::Unclear(_)), "{form} {other}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_swaps_funds_must_be_there() {
+    for form in FORMS {
+        let (htlc, swap) = swap_of(&terms(form).destination);
+        let Some(token) = htlc.token else {
+            let mut chain = chain(form);
+            chain.account_mut(htlc.swap_account(&swap).unwrap()).lamports = swap.amount - 1;
+            assert_eq!(judge(chain, 1, form).await.unwrap_err(), "destination_not_covered");
+            continue;
+        };
+        let (vault, identity) = (htlc.vault().unwrap(), htlc.identity().unwrap());
+        let mut frozen = token_account(token.mint, identity, swap.amount);
+        frozen.data[108] = 2;
+        let mut other_program = token_account(token.mint, identity, swap.amount);
+        other_program.owner = Address::from([0x44; 32]);
+        for account in [
+            token_account(token.mint, identity, swap.amount - 1),
+            token_account(Address::from([0x33; 32]), identity, swap.amount),
+            token_account(token.mint, Address::from([0x33; 32]), swap.amount),
+            frozen,
+            other_program,
+            system_account(swap.amount),
+        ] {
+            let mut chain = chain(form);
+            chain.accounts.insert(vault, account);
+            assert_eq!(judge(chain, 1, form).await.unwrap_err(), "destination_not_covered", "{form}");
+        }
+        let mut chain = chain(form);
+        chain.accounts.remove(&vault);
+        assert_eq!(judge(chain, 1, form).await.unwrap_err(), "destination_not_covered", "{form}");
+    }
+}
+
+/// The client generation stores neither timelock nor mint: the transaction that initiated the swap says them.
+#[tokio::test]
+async fn the_client_generation_needs_the_transaction_that_initiated_the_swap() {
+    for form in &FORMS[..2] {
+        let (htlc, swap) = swap_of(&terms(form).destination);
+        let mut none = chain(form);
+        none.mined.clear();
+        assert_eq!(judge(none, 1, form).await.unwrap_err(), "destination_unclear", "{form}");
+
+        let mut failed = chain(form);
+        failed.mined[0].failed = true;
+        assert_eq!(judge(failed, 1, form).await.unwrap_err(), "destination_unclear", "{form}");
+
+        let mut inside = chain(form);
+        inside.mined = vec![mined_inside(INITIATED, initiate(&htlc, &swap))];
+        assert!(judge(inside, 1, form).await.is_ok(), "{form}: another program called initiate");
+
+        // The slot and the timelock must give the slot of expiry that the account has.
+        let mut other_slot = chain(form);
+        other_slot.mined[0] = mined(INITIATED - 1, &initiate(&htlc, &swap));
+        assert_eq!(judge(other_slot, 1, form).await.unwrap_err(), "destination_unclear", "{form}");
+
+        let mut pruned = chain(form);
+        pruned = pruned.lying(|_, method, _| (method == "getTransaction").then_some(Value::Null));
+        assert_eq!(judge(pruned, 1, form).await.unwrap_err(), "destination_unclear", "{form}");
+
+        // Later transactions that only name the account change nothing.
+        let mut dusted = chain(form);
+        dusted.mined.extend((1..40).map(|slot| dust(INITIATED + slot, htlc.swap_account(&swap).unwrap())));
+        assert!(judge(dusted, 1, form).await.is_ok(), "{form}");
+    }
+    let form = FORMS[1];
+    let (htlc, swap) = swap_of(&terms(form).destination);
+    let mut other_mint = chain(form);
+    let mut instruction = initiate(&htlc, &swap);
+    instruction.accounts[5].pubkey = Address::from([0x33; 32]);
+    other_mint.mined[0] = mined(INITIATED, &instruction);
+    assert_eq!(judge(other_mint, 1, form).await.unwrap_err(), "destination_differs");
+}
+
+#[tokio::test]
+async fn a_redemption_shows_the_secret() {
+    for form in FORMS {
+        let terms = terms(form);
+        let (htlc, swap) = swap_of(&terms.destination);
+        let redeem = htlc.redeem(&swap, Address::from(SPONSOR), &SECRET).unwrap();
+        let redeemed = Chain::ended(&terms.destination, &redeem);
+        let transaction = Some(name(redeemed.mined.last().unwrap()));
+        let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction };
+        let (state_seen, seen) = read_with(redeemed, 2, form, &terms).await.unwrap();
+        assert_eq!((state_seen, seen.depth, seen.is_finalized), (expected, 60, true), "{form}");
+
+        let mut inside = Chain::ended(&terms.destination, &redeem);
+        *inside.mined.last_mut().unwrap() = mined_inside(INITIATED + 41, redeem.clone());
+        assert!(matches!(state(inside, form).await, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}");
+
+        // Lamports that somebody sends to the closed account do not hide it, nor do transactions that follow.
+        let mut revived = Chain::ended(&terms.destination, &redeem);
+        let address = htlc.swap_account(&swap).unwrap();
+        revived.accounts.insert(address, system_account(1));
+        revived.mined.extend((50..60).map(|slot| dust(INITIATED + slot, address)));
+        assert!(matches!(state(revived, form).await, HtlcState::Redeemed { .. }), "{form}");
+
+        // Nor do many of them.
+        let mut buried = Chain::ended(&terms.destination, &redeem);
+        buried.mined.extend((50..90).map(|slot| dust(INITIATED + slot, address)));
+        assert!(matches!(state(buried, form).await, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}");
+
+        let wrong = htlc.redeem(&swap, Address::from(SPONSOR), &[1; 32]).unwrap();
+        let error = read_with(Chain::ended(&terms.destination, &wrong), 1, form, &terms).await.unwrap_err();
+        assert!(matches!(error, NodeError::Malformed { .. }), "{form}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_refund_is_told_by_its_transaction() {
+    for form in FORMS {
+        let terms = terms(form).destination;
+        let (htlc, swap) = swap_of(&terms);
+        let refund = htlc.refund(&swap, Address::from(SPONSOR)).unwrap();
+        assert!(matches!(state(Chain::ended(&terms, &refund), form).await, HtlcState::Refunded { transaction: Some(_) }), "{form}");
+        let mut instant = refund.clone();
+        instant.data = vec![0xd3, 0xca, 0x67, 0x29, 0xb7, 0x93, 0x3b, 0xfb];
+        assert!(matches!(state(Chain::ended(&terms, &instant), form).await, HtlcState::Refunded { .. }), "{form}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_account_is_never_taken_for_one_that_was_not_funded() {
+    for form in FORMS {
+        let terms = terms(form).destination;
+        let (htlc, swap) = swap_of(&terms);
+        let address = htlc.swap_account(&swap).unwrap();
+        let refund = htlc.refund(&swap, Address::from(SPONSOR)).unwrap();
+        let is_unclear = |state: &HtlcState| matches!(state, HtlcState::Unclear(_));
+
+        let mut without_end = Chain::ended(&terms, &refund);
+        without_end.mined.pop();
+        assert!(is_unclear(&state(without_end, form).await), "{form}: initiated, and gone");
+
+        let pruned = Chain::ended(&terms, &refund).lying(|_, method, _| (method == "getTransaction").then_some(Value::Null));
+        assert!(is_unclear(&state(pruned, form).await), "{form}: an endpoint without its transactions");
+
+        let mut buried = Chain::ended(&terms, &refund);
+        buried.mined.extend((41..60).map(|slot| dust(INITIATED + slot, address)));
+        assert!(is_unclear(&state(buried, form).await), "{form}: too many transactions");
+
+        let mut failed = Chain::ended(&terms, &refund);
+        failed.mined.last_mut().unwrap().failed = true;
+        assert!(is_unclear(&state(failed, form).await), "{form}: a refund that failed");
+
+        let mut only_dust = Chain::empty(&terms);
+        only_dust.mined.push(dust(INITIATED, address));
+        assert_eq!(state(only_dust, form).await, HtlcState::Absent, "{form}: no transaction ever funded it");
+    }
+}
+
+#[tokio::test]
+async fn bad_input_is_unknown() {
+    let form = FORMS[3];
+    let scripted = |status: u16, body: &'static str| chain(form).answering(move |_| Some(Ok((status, body.as_bytes().to_vec()))));
+    let failing = |kind: TransportErrorKind| chain(form).answering(move |_| Some(Err(kind)));
+    for chain in [
+        scripted(200, "<html>busy</html>"),
+        scripted(200, r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32005,"message":"Node is behind by 42 slots"}}"#),
+        scripted(200, r#"{"jsonrpc":"2.0","id":7,"result":"5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"}"#),
+        scripted(200, r#"{"jsonrpc":"2.0","id":0}"#),
+        scripted(200, r#"{"jsonrpc":"2.0","id":0,"res"#),
+        scripted(429, ""),
+        scripted(503, ""),
+        failing(TransportErrorKind::Timeout),
+        failing(TransportErrorKind::Connect),
+    ] {
+        let error = read_with(chain, 1, form, &terms(form)).await.unwrap_err();
+        assert_ne!(error.code(), "transaction_rejected", "{error}");
+    }
+}
+
+#[tokio::test]
+async fn each_malformed_answer_is_unknown() {
+    for form in FORMS {
+        let whole = |method: &'static str, value: Value| chain(form).lying(move |_, called, _| (called == method).then(|| value.clone()));
+        let clock = |slot: u64| {
+            let data = [slot, 0, 0, 0, NOW].map(u64::to_le_bytes).concat();
+            let mut chain = chain(form);
+            chain.account_mut(countersign::solana::read::CLOCK).data = data;
+            chain
+        };
+        let mut chains = vec![
+            whole("getMultipleAccounts", Value::Null),
+            whole("getMultipleAccounts", json!({"context": {"slot": FINALIZED}, "value": []})),
+            whole("getMultipleAccounts", json!({"context": {"slot": FINALIZED}, "value": [null, null, null]})),
+            whole("getMultipleAccounts", json!({"value": [null, null]})),
+            whole("getSlot", json!("400")),
+            whole("getSlot", json!(-1)),
+            // The clock of another bank, and one that has not begun.
+            clock(FINALIZED + 151),
+            clock(0),
+        ];
+        let no_list = [
+            json!({"error": {"code": -32010, "message": "excluded from account secondary indexes"}}),
+            json!([{"signature": "x", "slot": 1, "err": null}]),
+            Value::Null,
+        ];
+        for answer in no_list {
+            let chain = whole("getSignaturesForAddress", answer.clone());
+            if is_audited(&swap_of(&terms(form).destination).0) {
+                // The account of an open swap says everything itself.
+                assert!(judge(chain, 1, form).await.is_ok(), "{form}");
+                let gone = Chain::empty(&terms(form).destination);
+                chains.push(gone.lying(move |_, called, _| (called == "getSignaturesForAddress").then(|| answer.clone())));
+            } else {
+                chains.push(chain);
+            }
+        }
+        if !is_audited(&swap_of(&terms(form).destination).0) {
+            chains.push(whole("getTransaction", json!({"slot": INITIATED})));
+            chains.push(whole("getTransaction", json!({"slot": INITIATED, "transaction": ["AA==", "base64"], "meta": {"err": null}})));
+            chains.push(whole("getTransaction", json!({"error": {"code": -32015, "message": "Transaction version (1) is not supported"}})));
+        }
+        for chain in chains {
+            let error = read_with(chain, 1, form, &terms(form)).await.unwrap_err();
+            assert!(error.is_transient(), "{form}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_that_was_not_asked_for_is_refused() {
+    let form = FORMS[1];
+    let honest = chain(form);
+    let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params});
+    let truth = honest.reply_to("a", &call("getTransaction", json!([name(&honest.mined[0])])))["result"].clone();
+    let other = chain(form);
+    let (htlc, swap) = swap_of(&terms(form).destination);
+    let elsewhere = mined(INITIATED + 1, &initiate(&htlc, &swap));
+    let mut others = vec![truth.clone(), truth.clone(), truth];
+    others[0]["slot"] = json!(INITIATED + 1);
+    others[1]["meta"]["err"] = json!({"InstructionError": [0, "Custom"]});
+    others[2]["transaction"][0] =
+        other.reply_to("a", &call("getTransaction", json!([name(&elsewhere)])))["result"]["transaction"][0].clone();
+    for answer in others {
+        let chain = chain(form).lying(move |_, method, _| (method == "getTransaction").then(|| answer.clone()));
+        assert_eq!(read_with(chain, 1, form, &terms(form)).await.unwrap_err().code(), "node_malformed");
+    }
+}
+
+#[tokio::test]
+async fn another_cluster_is_refused_before_it_is_asked_anything_else() {
+    let form = FORMS[3];
+    for genesis in ["5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d", "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY"] {
+        let chain = Chain { genesis, ..chain(form) };
+        let nodes = nodes(chain, 1, form);
+        let error = nodes.solana("solana_testnet").unwrap().htlc(&terms(form).destination).await.unwrap_err();
+        assert_eq!(error.code(), "node_wrong_chain");
+        assert_eq!(nodes.transport().seen.lock().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_may_not_go_back() {
+    let form = FORMS[3];
+    let calls = std::sync::atomic::AtomicU64::new(0);
+    // It ignores which slot is asked for at least.
+    let chain = chain(form).lying(move |host, method, params| {
+        let back = 151 * u64::from(method == "getMultipleAccounts" && calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0);
+        let stale = Chain::funded(&terms(form).destination).at(FINALIZED - back, NOW - 20);
+        (back > 0).then(|| stale.reply_to(host, &json!({"id": 0, "method": method, "params": [params[0], {}]}))["result"].clone())
+    });
+    let nodes = nodes(chain, 1, form);
+    let solana = nodes.solana("solana_testnet").unwrap();
+    assert!(solana.htlc(&terms(form).destination).await.is_ok());
+    assert_eq!(solana.htlc(&terms(form).destination).await.unwrap_err().code(), "node_went_back");
+}
+
+#[tokio::test]
+async fn the_quorum_speaks_and_not_one_liar() {
+    let form = FORMS[2];
+    let (htlc, swap) = swap_of(&terms(form).destination);
+    let address = htlc.swap_account(&swap).unwrap();
+    let absent = |hosts: &'static [&'static str]| {
+        chain(form).lying(move |host, method, params| {
+            let is_asked = hosts.contains(&host) && method == "getMultipleAccounts";
+            is_asked.then(|| {
+                let honest = Chain::funded(&terms(form).destination);
+                let mut reply = honest.reply_to(host, &json!({"id": 0, "method": method, "params": params}))["result"].clone();
+                let keys = params[0].as_array().unwrap();
+                let place = keys.iter().position(|key| *key == json!(address.to_string())).unwrap();
+                reply["value"][place] = Value::Null;
+                reply
+            })
+        })
+    };
+    assert!(judge(absent(&["b.example"]), 3, form).await.is_ok());
+    assert_eq!(judge(absent(&["a.example"]), 2, form).await.unwrap_err(), "node_disagree");
+    // Two of three say that the account is gone, although a transaction made it and none ended it.
+    assert_eq!(judge(absent(&["a.example", "b.example"]), 3, form).await.unwrap_err(), "destination_unclear");
+    // One that does not answer counts for nobody.
+    let silent = chain(form).answering(|host| (host == "a.example").then_some(Err(TransportErrorKind::Timeout)));
+    assert!(judge(silent, 3, form).await.is_ok());
+    let silent = chain(form).answering(|host| (host != "a.example").then_some(Err(TransportErrorKind::Timeout)));
+    assert_eq!(judge(silent, 3, form).await.unwrap_err(), "node_disagree");
+}
+
+/// The clock's own slot counts, where an endpoint names one that is a little ahead of its accounts.
+#[tokio::test]
+async fn the_clock_says_which_slot_the_accounts_are_of() {
+    let form = FORMS[3];
+    let ahead = chain(form).lying(move |host, method, params| {
+        let honest = Chain::funded(&terms(form).destination);
+        (method == "getMultipleAccounts").then(|| {
+            let mut reply = honest.reply_to(host, &json!({"id": 0, "method": method, "params": params}))["result"].clone();
+            reply["context"]["slot"] = json!(FINALIZED + 3);
+            reply
+        })
+    });
+    let (_, seen) = read_with(ahead, 1, form, &terms(form)).await.unwrap();
+    assert_eq!(seen.height, FINALIZED);
+}
+
+/// Endpoints are never at the same slot. The least depth and the longest elapsed time count.
+#[tokio::test]
+async fn endpoints_at_different_slots_agree() {
+    let form = FORMS[3];
+    let ahead = chain(form).lying(|host, method, _| (host == "b.example" && method == "getSlot").then(|| json!(NEWEST + 70)));
+    let (state, seen) = read_with(ahead, 2, form, &terms(form)).await.unwrap();
+    let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
+    assert_eq!((locked.elapsed, seen.depth, seen.agreed), (NEWEST + 70 - INITIATED, 100, 2));
+}
+
+#[tokio::test]
+async fn a_swap_from_the_future_is_refused() {
+    for form in FORMS {
+        let terms = terms(form);
+        let (_, swap) = swap_of(&terms.destination);
+        let mut chain = Chain::with_swap(&terms.destination, &swap, FINALIZED + 1 + swap.timelock);
+        let (htlc, _) = swap_of(&terms.destination);
+        chain.mined = vec![mined(FINALIZED + 1, &initiate(&htlc, &swap))];
+        let error = read_with(chain, 1, form, &terms).await.unwrap_err();
+        assert_eq!(error.code(), "node_malformed", "{form}");
+    }
+}
+
+#[tokio::test]
+async fn terms_that_are_not_solanas_are_refused() {
+    let form = FORMS[1];
+    let mut terms = terms(form);
+    terms.destination.token = Some("0xdead".to_owned());
+    let error = read_with(chain(form), 1, form, &terms).await.unwrap_err();
+    assert_eq!(error.code(), "address_malformed");
+    assert_eq!(SecretHash::of(&SECRET), terms.destination.secret_hash);
+}

@@ -1,0 +1,504 @@
+//! What a wallet signs and sends: gas within the policy, a simulation that refuses what was not verified, and transactions that are
+//! sent once.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign::recover::Recovery;
+use countersign::sui::recover::{self, Leg};
+use countersign::sui::sui_sdk_types::{Address, Digest};
+use countersign::sui::{Coin, Sui, UnsignedOrder, htlc};
+use countersign::{Code, Family, Policy, Role, Signed, Unsigned, Verified};
+use countersign_client::driver::KeptTransaction;
+use countersign_client::{Response, TransportErrorKind};
+use countersign_node::sui::{Preflight, Receipt};
+use countersign_node::{NodeError, Nodes, Speed};
+use countersign_testkit::recover::read_record;
+use countersign_testkit::{key, registry, verified};
+
+use crate::fake::{Executed, HEAD, Ledger, Network, Object, SUI, case, digest_of, shared_registry, word};
+use crate::proto::{Message, members};
+
+/// Of the case's order.
+const AMOUNT: i64 = 3_000_000_000;
+/// What a simulation spends, after rebates.
+const NET: i64 = 4_000_000;
+/// What the budget of the order is: six million spent, a fifth more, and 1,000 units at 602.
+const BUDGET: u64 = 6_000_000 + 1_200_000 + 602_000;
+const REGISTRY_VERSION: u64 = 117_440_512;
+
+fn order() -> countersign::sui::VerifiedOrder {
+    verified::<Sui>(&case(Family::Sui, "sui-native"))
+}
+
+fn coin(what: u8, balance: u64) -> Object {
+    let (id, digest, kind) = (Some(Address::new([what; 32])), Some(digest_of(what)), format!("0x2::coin::Coin<{SUI}>"));
+    Object { id, version: Some(u64::from(what)), digest, kind, balance: Some(balance), ..Object::default() }
+}
+
+/// The case's owner has some coins, and a simulation of the order moves what it should.
+fn rich() -> Ledger {
+    let owner = order().deposit().sender.to_string();
+    let change = (owner, SUI.to_owned(), (-(AMOUNT + NET)).to_string());
+    let simulated = Ok(Executed { changes: vec![change], checkpoint: None, ..Executed::new(digest_of(7)) });
+    let coins = vec![vec![coin(0x21, 2_500_000_000), coin(0x22, 4)], vec![coin(0x23, 1_000_000_000)]];
+    Ledger { coins, simulated, balances: [(SUI.to_owned(), 3_500_000_004)].into(), ..Ledger::funded() }
+}
+
+fn refused(error: &NodeError) -> (Code, &str) {
+    match error {
+        NodeError::Refused(refusal) => (refusal.code(), refusal.location()),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn prepare(nodes: &Nodes<Network>, speed: Speed, policy: &Policy) -> Result<UnsignedOrder, NodeError> {
+    let order = order();
+    let owner = order.deposit().sender.to_string();
+    match nodes.prepare(&Verified::Sui(order), "sui_testnet", &owner, speed, policy).await? {
+        Unsigned::Sui(unsigned) => Ok(unsigned),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn prepared(ledger: Ledger) -> Result<UnsignedOrder, NodeError> {
+    prepare(&Network::new(&[ledger]).connect(), Speed::Normal, &Policy::default()).await
+}
+
+/// The transactions that were simulated.
+fn simulated(nodes: &Nodes<Network>) -> Vec<Vec<u8>> {
+    let nested = |message: &[u8], path: &[u64]| {
+        path.iter().fold(message.to_vec(), |message, field| members(&message).into_iter().find(|(tag, _)| tag == field).unwrap().1)
+    };
+    let seen = nodes.transport().seen.lock().unwrap();
+    let simulations = seen.iter().filter(|(_, url, _)| url.ends_with("/SimulateTransaction"));
+    simulations.map(|(_, _, body)| nested(&body[5..], &[1, 1, 2])).collect()
+}
+
+// ---- gas
+
+#[tokio::test]
+async fn an_order_is_paid_with_its_owners_coins_within_what_a_simulation_spends() {
+    let nodes = Network::new(&[rich()]).connect();
+    let unsigned = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap();
+    let payload = unsigned.payloads();
+    assert_eq!((payload.gas_payment.price, payload.gas_payment.budget), (602, BUDGET));
+    assert_eq!(payload.gas_payment.owner, order().deposit().sender);
+    let coins: Vec<_> = payload.gas_payment.objects.iter().map(|coin| (coin.version(), *coin.object_id())).collect();
+    assert_eq!(coins, [0x21, 0x23, 0x22].map(|what: u8| (u64::from(what), Address::new([what; 32]))), "the largest, and dust");
+    // The transaction that is signed is the one that was simulated.
+    let simulated = simulated(&nodes);
+    assert_eq!((simulated.len(), simulated.last()), (2, Some(&payload.bytes)));
+    let preflight = nodes.sui("sui_testnet").unwrap().preflight(&unsigned).await.unwrap();
+    let Preflight { balance, cost, gas_used, .. } = preflight;
+    assert_eq!((balance, cost, gas_used), (3_500_000_004, 3_000_000_000 + BUDGET, Some(6_000_000)));
+}
+
+#[tokio::test]
+async fn the_price_follows_the_epoch_and_the_speed() {
+    for (speed, price) in [(Speed::Slow, 547), (Speed::Normal, 602), (Speed::Fast, 1_094)] {
+        let nodes = Network::new(&[rich()]).connect();
+        assert_eq!(nodes.sui("sui_testnet").unwrap().gas_price(speed).await.unwrap(), price);
+        assert_eq!(prepare(&nodes, speed, &Policy::default()).await.unwrap().payloads().gas_payment.price, price);
+    }
+}
+
+#[tokio::test]
+async fn a_budget_above_the_policy_is_refused_and_never_lowered() {
+    let policy = |limit: u64| Policy::from_json(format!(r#"{{"sui_gas_budget": {limit}}}"#).as_bytes()).unwrap();
+    let nodes = Network::new(&[rich()]).connect();
+    assert!(prepare(&nodes, Speed::Normal, &policy(BUDGET)).await.is_ok());
+    let error = prepare(&nodes, Speed::Normal, &policy(BUDGET - 1)).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::GasLimitTooHigh, "/gas_budget"));
+    // A node that names a price beyond reason: nothing is simulated.
+    let nodes = Network::new(&[Ledger { gas_price: u64::MAX, ..rich() }]).connect();
+    let error = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::GasLimitTooHigh, "/gas_budget"));
+    assert!(simulated(&nodes).is_empty());
+    // And one that says that the simulation was expensive.
+    let mut ledger = rich();
+    ledger.simulated.as_mut().unwrap().gas = [u64::MAX, u64::MAX, u64::MAX];
+    let owner = order().deposit().sender.to_string();
+    ledger.simulated.as_mut().unwrap().changes = vec![(owner, SUI.to_owned(), (-AMOUNT).to_string())];
+    assert_eq!(refused(&prepared(ledger).await.unwrap_err()), (Code::GasLimitTooHigh, "/gas_budget"));
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said_before_anything_is_signed() {
+    let ledger = |balances: &[u64]| {
+        let coins = balances.iter().zip(0x21..).map(|(balance, what)| coin(what, *balance)).collect();
+        Ledger { coins: vec![coins], balances: [(SUI.to_owned(), balances.iter().sum())].into(), ..rich() }
+    };
+    for balances in [&[][..], &[2_999_999_999], &[3_000_000_000], &[3_001_203_999]] {
+        let nodes = Network::new(&[ledger(balances)]).connect();
+        let error = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap_err();
+        assert_eq!(refused(&error), (Code::InsufficientFunds, "/gas_payment"), "{balances:?}");
+        assert!(simulated(&nodes).is_empty());
+    }
+    // Enough to simulate with, not for the budget.
+    let error = prepared(ledger(&[3_000_000_000 + BUDGET - 1])).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::InsufficientFunds, "/gas_payment"));
+    assert!(prepared(ledger(&[3_000_000_000 + BUDGET])).await.is_ok());
+    // The coins are listed, and the node says that the account has less.
+    let spent = Ledger { balances: [(SUI.to_owned(), 3_000_000_000)].into(), ..rich() };
+    assert_eq!(refused(&prepared(spent).await.unwrap_err()), (Code::InsufficientFunds, "/balance"));
+}
+
+#[tokio::test]
+async fn a_registry_that_is_shared_since_another_version_is_refused() {
+    let with = |object: Option<Object>| {
+        let mut ledger = rich();
+        ledger.objects.pop();
+        ledger.objects.extend(object);
+        ledger
+    };
+    let owned = Object { owner: Some(Message::default().number(1, 1).text(2, "0x7").number(3, REGISTRY_VERSION)), ..shared_registry(0) };
+    for object in [Some(shared_registry(REGISTRY_VERSION + 1)), Some(owned), None] {
+        let error = prepared(with(object)).await.unwrap_err();
+        assert_eq!(refused(&error), (Code::UnknownRegistry, "/registry"));
+    }
+    assert!(prepared(with(Some(shared_registry(REGISTRY_VERSION)))).await.is_ok());
+}
+
+#[tokio::test]
+async fn coins_are_read_from_every_page() {
+    let nodes = Network::new(&[rich()]).connect();
+    let owner = order().deposit().sender;
+    let coins = nodes.sui("sui_testnet").unwrap().coins(owner).await.unwrap();
+    let listed: Vec<_> = coins.iter().map(|Coin { reference, balance, .. }| (reference.version(), *balance)).collect();
+    assert_eq!(listed, [(0x21, 2_500_000_000), (0x22, 4), (0x23, 1_000_000_000)]);
+    // A list that never ends.
+    let endless = Ledger { coins: vec![vec![coin(0x21, 1)]; 9], ..rich() };
+    let nodes = Network::new(&[endless]).connect();
+    assert_eq!(nodes.sui("sui_testnet").unwrap().coins(owner).await.unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_coin_that_is_none_is_malformed() {
+    let changes: [fn(&mut Object); 6] = [
+        |coin| coin.kind = "0x2::coin::Coin<0x7::sui::SUI>".to_owned(),
+        |coin| coin.kind = "0x2::sui::SUI".to_owned(),
+        |coin| coin.id = None,
+        |coin| coin.version = None,
+        |coin| coin.digest = Some("0".to_owned()),
+        |coin| coin.balance = None,
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let mut ledger = rich();
+        change(&mut ledger.coins[0][1]);
+        assert_eq!(prepared(ledger).await.unwrap_err().code(), "node_malformed", "{index}");
+    }
+}
+
+// ---- simulation
+
+#[tokio::test]
+async fn a_simulation_that_moves_something_else_is_refused() {
+    let owner = order().deposit().sender.to_string();
+    let change = |owner: &str, coin: &str, amount: i64| (owner.to_owned(), coin.to_owned(), amount.to_string());
+    let honest = change(&owner, SUI, -(AMOUNT + NET));
+    for changes in [
+        vec![],
+        vec![change(&owner, SUI, -(AMOUNT + NET + 1))],
+        vec![change(&owner, SUI, -(AMOUNT + NET - 1))],
+        vec![honest.clone(), change("0x7", SUI, 1)],
+        vec![honest.clone(), change(&owner, "0x7::usdc::USDC", -1)],
+        vec![honest.clone(), change(&owner, SUI, -1)],
+        vec![change(&owner, "0x7::usdc::USDC", -AMOUNT), change(&owner, SUI, -NET)],
+    ] {
+        let mut ledger = rich();
+        ledger.simulated.as_mut().unwrap().changes.clone_from(&changes);
+        let error = prepared(ledger).await.unwrap_err();
+        assert_eq!(refused(&error), (Code::SimulationDiffers, "/balance_changes"), "{changes:?}");
+    }
+    // The same in two parts, and a change of nothing.
+    let mut ledger = rich();
+    let parts = vec![change(&owner, "0x2::sui::SUI", -AMOUNT), change(&owner, SUI, -NET), change("0x7", SUI, 0)];
+    ledger.simulated.as_mut().unwrap().changes = parts;
+    assert!(prepared(ledger).await.is_ok());
+    for malformed in [("owner", SUI, "1"), (owner.as_str(), "coin", "1"), (&owner, SUI, "one"), (&owner, SUI, "")] {
+        let mut ledger = rich();
+        let (owner, coin, amount) = malformed;
+        ledger.simulated.as_mut().unwrap().changes = vec![(owner.to_owned(), coin.to_owned(), amount.to_owned())];
+        assert_eq!(prepared(ledger).await.unwrap_err().code(), "node_malformed", "{malformed:?}");
+    }
+    let mut endless = rich();
+    endless.simulated.as_mut().unwrap().changes = vec![honest; 65];
+    assert_eq!(prepared(endless).await.unwrap_err().code(), "node_malformed");
+}
+
+#[tokio::test]
+async fn a_transaction_that_would_fail_is_refused_with_its_reason() {
+    let mut ledger = rich();
+    let failing = Executed { success: false, reason: Some("MoveAbort 7\u{1b}[0m"), ..ledger.simulated.clone().unwrap() };
+    ledger.simulated = Ok(failing);
+    let error = prepared(ledger).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::SimulationReverted, "/initiate"));
+    assert!(error.to_string().contains("MoveAbort 7") && !error.to_string().contains('\u{1b}'), "{error}");
+    for (code, expected) in [(3, "simulation_reverted"), (9, "simulation_reverted"), (14, "node_error"), (12, "node_error")] {
+        let error = prepared(Ledger { simulated: Err((code, "coins%20are gone")), ..rich() }).await.unwrap_err();
+        assert_eq!(error.code(), expected, "{code}");
+        assert!(error.to_string().contains("coins are gone"), "{error}");
+    }
+}
+
+// ---- redemptions and refunds
+
+/// A redemption or a refund of an order whose secret is known, and the secret.
+fn recovery(role: Role) -> (recover::Recovery, [u8; 32]) {
+    let outside: serde_json::Value = serde_json::from_str(include_str!("../../../sui/tests/outside.json")).unwrap();
+    let ways = &outside["ways_out"];
+    let (record, secret) = (read_record(&ways["order"]).unwrap(), word(&ways["secret"]));
+    let recovery = match role {
+        Role::Redeem => recover::redeem(&record, Leg::Source, &secret, registry()),
+        _ => recover::refund(&record, Leg::Source, registry()),
+    };
+    (recovery.unwrap(), secret)
+}
+
+const SENDER: Address = Address::new([0xa1; 32]);
+
+async fn recovered(nodes: &Nodes<Network>, role: Role, policy: &Policy) -> Result<UnsignedOrder, NodeError> {
+    let recovery = Recovery::Sui(recovery(role).0);
+    match nodes.prepare_recovery(&recovery, "sui_testnet", &SENDER.to_string(), Speed::Normal, policy).await? {
+        Unsigned::Sui(unsigned) => Ok(unsigned),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A node on which a redemption with a wrong secret ends like this.
+fn rehearsing(abort: Option<(&'static str, u64)>, reason: Option<&'static str>) -> Nodes<Network> {
+    let simulated = Ok(Executed { success: reason.is_none(), reason, abort, ..Executed::new(digest_of(7)) });
+    Network::new(&[Ledger { simulated, ..rich() }]).connect()
+}
+
+#[tokio::test]
+async fn a_redemption_is_never_shown_before_it_is_sent() {
+    let nodes = rehearsing(Some(("AtomicSwap", 8)), Some("a wrong secret"));
+    let unsigned = recovered(&nodes, Role::Redeem, &Policy::default()).await.unwrap();
+    let payload = unsigned.payloads();
+    assert_eq!((payload.gas_payment.price, payload.gas_payment.budget), (602, 25_000_000 + 5_000 * 602));
+    let preflight = nodes.sui("sui_testnet").unwrap().preflight(&unsigned).await.unwrap();
+    assert_eq!((preflight.gas_used, preflight.cost), (None, payload.gas_payment.budget));
+    let asked = ["GetServiceInfo", "GetEpoch", "ListOwnedObjects", "ListOwnedObjects", "SimulateTransaction", "GetBalance"];
+    assert_eq!(nodes.transport().methods("a.example"), asked);
+    // What was simulated is the redemption but for the secret.
+    let (_, secret) = recovery(Role::Redeem);
+    let at = payload.bytes.windows(32).position(|window| window == secret).unwrap();
+    let mut rehearsal = payload.bytes.clone();
+    rehearsal[at..at + 32].fill(0);
+    assert_eq!(simulated(&nodes), [rehearsal]);
+    let bodies: Vec<u8> = nodes.transport().seen.lock().unwrap().iter().flat_map(|(_, _, body)| body.clone()).collect();
+    assert!(!bodies.windows(32).any(|window| window == secret));
+
+    let low = Policy::from_json(br#"{"sui_gas_budget": 28009999}"#).unwrap();
+    assert_eq!(refused(&recovered(&nodes, Role::Redeem, &low).await.unwrap_err()), (Code::GasLimitTooHigh, "/gas_budget"));
+    let redemption = Recovery::Sui(recovery(Role::Redeem).0);
+    let misspelt = nodes.prepare_recovery(&redemption, "sui_testnet", "0xno", Speed::Normal, &Policy::default()).await.unwrap_err();
+    assert_eq!(refused(&misspelt), (Code::AddressMalformed, "/sender"));
+}
+
+#[tokio::test]
+async fn a_redemption_that_would_fail_for_another_reason_is_not_signed() {
+    for (abort, reason) in [
+        (None, "FunctionNotFound"),
+        (None, "InsufficientGas"),
+        (Some(("AtomicSwap", 5)), "no such order"),
+        (Some(("AtomicSwap", 14)), "it has ended"),
+        (Some(("balance", 8)), "another module's code"),
+    ] {
+        let nodes = rehearsing(abort, Some(reason));
+        let error = recovered(&nodes, Role::Redeem, &Policy::default()).await.unwrap_err();
+        assert_eq!(refused(&error), (Code::SimulationReverted, "/redeem"), "{reason}");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    let any = rehearsing(None, None);
+    assert_eq!(refused(&recovered(&any, Role::Redeem, &Policy::default()).await.unwrap_err()), (Code::SimulationDiffers, "/redeem"));
+    let spent = Network::new(&[Ledger { simulated: Err((3, "coins%20are gone")), ..rich() }]).connect();
+    assert_eq!(refused(&recovered(&spent, Role::Redeem, &Policy::default()).await.unwrap_err()), (Code::SimulationReverted, "/redeem"));
+    let busy = Network::new(&[Ledger { simulated: Err((14, "busy")), ..rich() }]).connect();
+    assert_eq!(recovered(&busy, Role::Redeem, &Policy::default()).await.unwrap_err().code(), "node_error");
+}
+
+#[tokio::test]
+async fn a_refund_pays_out_and_takes_nothing_but_gas() {
+    let (initiator, net) = (recovery(Role::Refund).0.to.to_string(), NET);
+    let with = |changes: Vec<(String, String, String)>| {
+        let mut ledger = rich();
+        ledger.simulated.as_mut().unwrap().changes = changes;
+        Network::new(&[ledger]).connect()
+    };
+    let change = |owner: &str, coin: &str, amount: i64| (owner.to_owned(), coin.to_owned(), amount.to_string());
+    let sender = SENDER.to_string();
+    let paid = with(vec![change(&initiator, SUI, AMOUNT), change(&sender, SUI, -net)]);
+    let unsigned = recovered(&paid, Role::Refund, &Policy::default()).await.unwrap();
+    assert_eq!((unsigned.payloads().sender, unsigned.payloads().gas_payment.budget), (SENDER, BUDGET));
+    assert_eq!(simulated(&paid).last(), Some(&unsigned.payloads().bytes));
+    for changes in [
+        vec![change(&initiator, SUI, AMOUNT), change(&sender, SUI, -net - 1)],
+        vec![change(&initiator, SUI, AMOUNT), change(&sender, SUI, -net), change(&sender, "0x7::usdc::USDC", -1)],
+    ] {
+        let error = recovered(&with(changes), Role::Refund, &Policy::default()).await.unwrap_err();
+        assert_eq!(refused(&error), (Code::SimulationDiffers, "/balance_changes"));
+    }
+    let mut early = rich();
+    early.simulated.as_mut().unwrap().success = false;
+    let error = recovered(&Network::new(&[early]).connect(), Role::Refund, &Policy::default()).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::SimulationReverted, "/refund"));
+}
+
+// ---- sending
+
+/// The case's order, signed and kept.
+async fn kept() -> (KeptTransaction, UnsignedOrder) {
+    let case = case(Family::Sui, "sui-native");
+    let mut unsigned = prepared(rich()).await.unwrap();
+    let again = prepared(rich()).await.unwrap();
+    unsigned.sign(&key::<Sui>(&case)).unwrap();
+    let signed = Signed::from(unsigned.finish().unwrap());
+    let [kept] = KeptTransaction::all(&signed, "sui_testnet").try_into().unwrap();
+    (kept, again)
+}
+
+async fn sent(network: Network, kept: &KeptTransaction) -> Result<Nodes<Network>, NodeError> {
+    let nodes = network.connect();
+    nodes.sui("sui_testnet").unwrap().broadcast(kept).await?;
+    Ok(nodes)
+}
+
+fn success(kept: &KeptTransaction) -> Executed {
+    Executed::new(kept.id.clone())
+}
+
+#[tokio::test]
+async fn what_is_sent_is_what_was_signed() {
+    let (kept, unsigned) = kept().await;
+    assert_eq!(kept.id, unsigned.payloads().digest().to_base58());
+    let nodes = sent(Network::new(&[Ledger { sent: Ok(success(&kept)), ..rich() }]), &kept).await.unwrap();
+    assert_eq!(nodes.transport().methods("a.example"), ["GetServiceInfo", "ExecuteTransaction"]);
+    let seen = nodes.transport().seen.lock().unwrap();
+    let sent = members(&seen[1].2[5..]);
+    let value = |message: &[u8]| {
+        let bcs = members(message).into_iter().find(|(field, _)| *field == 1).unwrap().1;
+        members(&bcs).into_iter().find(|(field, _)| *field == 2).unwrap().1
+    };
+    let by = |field: u64| sent.iter().filter(|(tag, _)| *tag == field).map(|(_, message)| value(message)).collect::<Vec<_>>();
+    assert_eq!(by(1), [unsigned.payloads().bytes.clone()]);
+    let [signature] = by(2).try_into().unwrap();
+    assert_eq!((signature.len(), signature[0]), (1 + 64 + 32, 0), "Ed25519: flag, signature, public key");
+}
+
+#[tokio::test]
+async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
+    let (kept, _) = kept().await;
+    let (has, busy) = (Ledger { sent: Ok(success(&kept)), ..rich() }, Ledger { sent: Err((14, "busy")), ..rich() });
+    let refuses = Ledger { sent: Err((3, "coins are gone")), ..rich() };
+    assert!(sent(Network::new(&[busy.clone(), refuses.clone(), has]), &kept).await.is_ok());
+    // It was executed before: the node complains about its coins, and knows it.
+    let mut again = refuses.clone();
+    again.transactions.push(success(&kept));
+    assert!(sent(Network::new(&[again.clone()]), &kept).await.is_ok());
+    let mut lost = busy.clone();
+    lost.transactions.push(success(&kept));
+    assert!(sent(Network::new(&[lost]), &kept).await.is_ok());
+}
+
+#[tokio::test]
+async fn only_a_refusal_that_everybody_gives_is_one() {
+    let (kept, _) = kept().await;
+    let node = |sent: (u32, &'static str)| Ledger { sent: Err(sent), ..rich() };
+    let outcome = async |ledgers: &[Ledger]| sent(Network::new(ledgers), &kept).await.err().unwrap();
+    for code in [3, 9] {
+        let error = outcome(&[node((code, "coins%20are gone")), node((code, "gone"))]).await;
+        assert!(matches!(&error, NodeError::Rejected { message, .. } if message == "coins are gone"), "{error}");
+    }
+    for code in [1, 2, 4, 8, 10, 13, 14] {
+        let error = outcome(&[node((3, "coins are gone")), node((code, "busy"))]).await;
+        assert_eq!((error.code(), error.is_transient()), ("node_error", true), "{code}");
+    }
+    // Nothing is known where even that question fails.
+    let silent = Network::new(&[node((3, "gone"))])
+        .answering(|_, method, _| (method == "GetTransaction").then_some(Err(TransportErrorKind::Timeout)));
+    assert_eq!(sent(silent, &kept).await.err().unwrap().code(), "transport_timeout");
+    let lost =
+        Network::new(&[rich()]).answering(|_, method, _| (method == "ExecuteTransaction").then_some(Err(TransportErrorKind::Interrupted)));
+    let error = sent(lost, &kept).await.err().unwrap();
+    assert!(matches!(error, NodeError::Transport { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_transaction_that_was_executed_and_failed_is_rejected() {
+    let (kept, _) = kept().await;
+    let failed = Executed { success: false, reason: Some("MoveAbort 7"), ..success(&kept) };
+    let node = Ledger { sent: Ok(failed.clone()), ..rich() };
+    let error = sent(Network::new(&[node]), &kept).await.err().unwrap();
+    assert!(matches!(&error, NodeError::Rejected { message, .. } if message == "it was executed and failed: MoveAbort 7"), "{error}");
+    let mut before = Ledger { sent: Err((3, "coins are gone")), ..rich() };
+    before.transactions.push(failed);
+    assert_eq!(sent(Network::new(&[before]), &kept).await.err().unwrap().code(), "transaction_rejected");
+    // Another transaction's success is none.
+    let other = Ledger { sent: Ok(Executed::new(digest_of(7))), ..rich() };
+    assert_eq!(sent(Network::new(&[other]), &kept).await.err().unwrap().code(), "node_malformed");
+}
+
+#[tokio::test]
+async fn only_the_kept_transaction_is_sent() {
+    let (kept, _) = kept().await;
+    let payload: serde_json::Value = serde_json::from_str(&kept.payload).unwrap();
+    let text = payload["tx_bytes"].as_str().unwrap();
+    let with = |id: &str, payload: String| KeptTransaction { id: id.to_owned(), payload, ..kept.clone() };
+    let changed = |bytes: String| with(&kept.id, serde_json::json!({"tx_bytes": bytes, "signatures": payload["signatures"]}).to_string());
+    for (transaction, code) in [
+        (with(&digest_of(7), kept.payload.clone()), Code::TransactionMismatch),
+        (changed(text.replacen('A', "B", 1)), Code::TransactionMismatch),
+        (changed(STANDARD.encode([&STANDARD.decode(text).unwrap()[..], &[0]].concat())), Code::TransactionMismatch),
+        (changed(String::new()), Code::TransactionMismatch),
+        (changed("?".to_owned()), Code::TransactionEncoding),
+        (with(&kept.id, "{}".to_owned()), Code::MissingField),
+        (with(&kept.id, "0x00".to_owned()), Code::JsonSyntax),
+    ] {
+        let nodes = Network::new(&[rich()]).connect();
+        let error = nodes.sui("sui_testnet").unwrap().broadcast(&transaction).await.unwrap_err();
+        assert_eq!(refused(&error).0, code, "{error}");
+        assert!(nodes.transport().seen.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_has_a_checkpoint_that_the_endpoints_agree_on() {
+    let id = Digest::new([7; 32]);
+    let with = |executed: Option<Executed>| {
+        let mut ledger = rich();
+        ledger.transactions.extend(executed);
+        ledger
+    };
+    let receipt = async |ledgers: &[Ledger]| Network::new(ledgers).connect().sui("sui_testnet").unwrap().receipt(id).await;
+    let executed = Executed { checkpoint: Some(HEAD), ..Executed::new(digest_of(7)) };
+    let failed = Executed { success: false, ..executed.clone() };
+    let early = Executed { checkpoint: None, ..executed.clone() };
+    assert_eq!(receipt(&[with(None)]).await.unwrap(), None);
+    assert_eq!(receipt(&[with(Some(early.clone()))]).await.unwrap(), None);
+    for (executed, success) in [(executed.clone(), true), (failed, false)] {
+        let Receipt { checkpoint, success: actual, .. } = receipt(&[with(Some(executed))]).await.unwrap().unwrap();
+        assert_eq!((checkpoint, actual), (HEAD, success));
+    }
+    assert_eq!(receipt(&[with(Some(executed)), with(Some(early))]).await.unwrap_err().code(), "node_disagree");
+}
+
+// ---- balances
+
+#[tokio::test]
+async fn a_balance_is_what_the_endpoints_agree_on() {
+    let owner = order().deposit().sender;
+    let asset = registry().asset("sui_testnet:sui").unwrap();
+    let nodes = Network::new(&[rich(), rich()]).connect();
+    assert_eq!(nodes.balance(asset, &owner.to_string()).await.unwrap(), countersign::U256::from(3_500_000_004_u64));
+    let sui = nodes.sui("sui_testnet").unwrap();
+    assert_eq!(sui.balance(owner, &"0x7::usdc::USDC".parse().unwrap()).await.unwrap(), 0);
+    assert_eq!(sui.balance(owner, &htlc::sui()).await.unwrap(), 3_500_000_004);
+    let nodes = Network::new(&[rich(), Ledger { balances: [(SUI.to_owned(), 1)].into(), ..rich() }]).connect();
+    assert_eq!(nodes.balance(asset, &owner.to_string()).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(refused(&nodes.balance(asset, "0xno").await.unwrap_err()), (Code::AddressMalformed, "/owner"));
+    let empty = Network::new(&[rich()])
+        .answering(|_, method, _| (method == "GetBalance").then(|| Ok(Response::new(200, crate::proto::answer(&Message::default())))));
+    assert_eq!(empty.connect().balance(asset, &owner.to_string()).await.unwrap_err().code(), "node_malformed");
+}

@@ -1,0 +1,410 @@
+//! What a wallet signs and sends: a reference block, a preflight that refuses what was not verified, and transactions that are
+//! sent once.
+
+use countersign::recover::Recovery;
+use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256, hex};
+use countersign::tron::recover::{self, Leg};
+use countersign::tron::{Address, Calls, FundingPath, SignedTronTransaction, Tron as Family, UnsignedOrder, read};
+use countersign::{ApprovalStep, Code, Policy, Role, SecretHash, Unsigned, Verified};
+use countersign_client::driver::KeptTransaction;
+use countersign_node::tron::{Preflight, Receipt};
+use countersign_node::{NodeError, Speed};
+use countersign_testkit::recover::record;
+use countersign_testkit::{registry, verified};
+use serde_json::{Value, json};
+
+use crate::fake::{LATEST, NOW, SECRET, SOLID, Tron, bare, case, id_of, log, nodes, returned, reverted, terms};
+
+const WITH_APPROVAL: &str = "tron-token-typed-data-null";
+const WITHOUT_APPROVAL: &str = "tron-token-typed-data-absent";
+const NATIVE: &str = "tron-native-typed-data-null";
+const GASLESS: &str = "tron-token-approval-exact";
+
+fn order(id: &str) -> countersign::tron::VerifiedOrder {
+    verified::<Family>(&case(countersign::Family::Tron, id))
+}
+
+/// The chain with what an order needs: TRX, token, and an allowance.
+fn tron(id: &str) -> Tron {
+    let order = order(id);
+    let deposit = order.deposit();
+    let is_native = deposit.initiate.value != 0;
+    let token = deposit.approval.as_ref().map_or(AbiAddress::repeat_byte(0x77), |approval| approval.call.to.bytes());
+    let token = if is_native { read::NATIVE } else { token };
+    let coins = deposit.initiate.value.unsigned_abs() + 100_000_000;
+    Tron { token, coins, holds: deposit.terms.amount, allowance: deposit.terms.amount, ..Tron::funded(&terms().destination) }
+}
+
+async fn calls(tron: Tron) -> Calls {
+    nodes(tron, 1).tron("tron").unwrap().calls().await.unwrap()
+}
+
+async fn preflight(id: &str, tron: Tron) -> Result<Preflight, NodeError> {
+    let calls = calls(self::tron(id)).await;
+    let unsigned = order(id).prepare(calls).unwrap();
+    nodes(tron, 1).tron("tron").unwrap().preflight(&unsigned).await
+}
+
+async fn refused(id: &str, tron: Tron) -> (Code, String) {
+    match preflight(id, tron).await.unwrap_err() {
+        NodeError::Refused(refusal) => (refusal.code(), refusal.location().to_owned()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_reference_is_the_newest_irreversible_block() {
+    let calls = calls(tron(NATIVE)).await;
+    let id = id_of(SOLID);
+    assert_eq!(calls.ref_block_bytes, SOLID.to_be_bytes()[6..]);
+    assert_eq!(calls.ref_block_hash, id[8..16]);
+    // One hour from the newest block on, by its own time.
+    let made = i64::try_from((NOW - 3) * 1_000).unwrap();
+    assert_eq!((calls.timestamp, calls.expiration), (made, made + 3_600_000));
+    assert_eq!(calls.chain_id, Some(728_126_428));
+    let later = Tron { latest: LATEST + 1, ..tron(NATIVE) };
+    assert_ne!(nodes(later, 1).head("tron", 0).await.unwrap().height, LATEST);
+    // The next endpoint is asked if one fails.
+    let one = tron(NATIVE).answering(|host, _| (host == "a.example").then(|| Ok((503, Vec::new()))));
+    assert!(nodes(one, 2).tron("tron").unwrap().calls().await.is_ok());
+    let endless = tron(NATIVE).lying(|_, path, _| {
+        (path == "/wallet/getnowblock").then(|| {
+            let mut block = tron(NATIVE).block(LATEST);
+            block["block_header"]["raw_data"]["timestamp"] = json!(u64::MAX);
+            block
+        })
+    });
+    assert_eq!(nodes(endless, 1).tron("tron").unwrap().calls().await.unwrap_err().code(), "node_malformed");
+}
+
+#[tokio::test]
+async fn balances_and_allowances_are_agreed_upon() {
+    let (sender, token) = (Address::from([0xa1; 20]), Address::from([0x77; 20]));
+    let of = |tron: Tron, count| nodes(tron, count);
+    let nodes = of(tron(WITHOUT_APPROVAL), 2);
+    let chain = nodes.tron("tron").unwrap();
+    assert_eq!(chain.balance(sender, None).await.unwrap(), U256::from(100_000_000));
+    assert_eq!(chain.balance(sender, Some(token)).await.unwrap(), order(WITHOUT_APPROVAL).deposit().terms.amount);
+    assert_eq!(chain.allowance(token, sender, sender).await.unwrap(), order(WITHOUT_APPROVAL).deposit().terms.amount);
+    let asset = registry().asset("tron:trx").unwrap();
+    assert_eq!(nodes.balance(asset, &sender.to_string()).await.unwrap(), U256::from(100_000_000));
+    let error = nodes.balance(asset, "0x00").await.unwrap_err();
+    assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::AddressMalformed), "{error}");
+    // An account that does not exist has nothing.
+    let empty = of(tron(NATIVE).lying(|_, path, _| (path == "/wallet/getaccount").then(|| json!({}))), 1);
+    assert_eq!(empty.tron("tron").unwrap().balance(sender, None).await.unwrap(), U256::ZERO);
+    let one = tron(NATIVE).lying(|host, path, _| (host == "a.example" && path == "/wallet/getaccount").then(|| json!({"balance": 7})));
+    assert_eq!(of(one, 2).tron("tron").unwrap().balance(sender, None).await.unwrap_err().code(), "node_disagree");
+    for lie in [json!({"balance": -1}), json!({"balance": "7"}), json!({"balance": 1.5}), json!([])] {
+        let lying = tron(NATIVE).lying(move |_, path, _| (path == "/wallet/getaccount").then(|| lie.clone()));
+        assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, None).await.unwrap_err().code(), "node_malformed");
+    }
+    for lie in [returned(&[]), returned(&[1; 64]), json!({"result": {"result": true}, "constant_result": ["0x00"]}), json!({})] {
+        let lying = tron(NATIVE).lying(move |_, path, _| path.ends_with("constantcontract").then(|| lie.clone()));
+        assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, Some(token)).await.unwrap_err().code(), "node_malformed");
+    }
+    let lying = tron(NATIVE).lying(|_, path, _| path.ends_with("constantcontract").then(|| reverted(&[])));
+    assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, Some(token)).await.unwrap_err().code(), "node_error");
+}
+
+// ---- preflight
+
+#[tokio::test]
+async fn what_was_verified_passes() {
+    for id in [WITH_APPROVAL, WITHOUT_APPROVAL, NATIVE] {
+        let value = U256::from(order(id).deposit().initiate.value);
+        let found = preflight(id, tron(id)).await.unwrap();
+        assert_eq!(found.energy_used, Some(60_000), "{id}");
+        // 6 TRX for energy; bandwidth is free for the first few hundred bytes.
+        let least = value + U256::from(6_000_000);
+        assert!(found.cost >= least && found.cost < least + U256::from(2_000_000) && found.cost < found.balance, "{id}: {found:?}");
+        let staked = preflight(id, Tron { energy_limit: 50_000, ..tron(id) }).await.unwrap();
+        assert_eq!(found.cost - staked.cost, U256::from(5_000_000));
+    }
+    // The approval is among the calls: the allowance may still be zero.
+    preflight(WITH_APPROVAL, Tron { allowance: U256::ZERO, ..tron(WITH_APPROVAL) }).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said_before_anything_is_signed() {
+    let insufficient = |at: &str| (Code::InsufficientFunds, at.to_owned());
+    for id in [WITH_APPROVAL, WITHOUT_APPROVAL] {
+        let short = order(id).deposit().terms.amount - U256::ONE;
+        assert_eq!(refused(id, Tron { holds: short, ..tron(id) }).await, insufficient("/token"));
+        assert_eq!(refused(id, Tron { coins: 5_999_999, ..tron(id) }).await, insufficient("/balance"));
+    }
+    let short = order(WITHOUT_APPROVAL).deposit().terms.amount - U256::ONE;
+    let allowance = Tron { allowance: short, ..tron(WITHOUT_APPROVAL) };
+    assert_eq!(refused(WITHOUT_APPROVAL, allowance).await, (Code::AllowanceTooLow, "/allowance".to_owned()));
+    let coins = order(NATIVE).deposit().initiate.value.unsigned_abs();
+    assert_eq!(refused(NATIVE, Tron { coins, ..tron(NATIVE) }).await, insufficient("/balance"));
+    // 300 TRX are the fee limit of the fixtures: 3,000,000 units of energy.
+    let simulated = json!({"result": {"result": true}, "energy_used": 3_000_001, "constant_result": []});
+    let hungry = Tron { simulated, energy_limit: u64::MAX, ..tron(NATIVE) };
+    assert_eq!(refused(NATIVE, hungry).await, (Code::GasLimitTooLow, "/fee_limit".to_owned()));
+    let other = Tron { token: AbiAddress::repeat_byte(9), ..tron(WITH_APPROVAL) };
+    assert_eq!(refused(WITH_APPROVAL, other).await, (Code::SimulationDiffers, "/token".to_owned()));
+}
+
+#[tokio::test]
+async fn a_call_that_would_fail_is_refused_with_its_reason() {
+    let text = hex::decode("08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000067061757365640000000000000000000000000000000000000000000000000000").unwrap();
+    let simulated = reverted(&text);
+    let error = preflight(NATIVE, Tron { simulated, ..tron(NATIVE) }).await.unwrap_err();
+    assert!(error.to_string().contains("paused"), "{error}");
+    for simulated in [
+        reverted(&hex::decode("356b842c").unwrap()),
+        json!({"result": {"result": true, "message": bare("Not enough energy for 'SSTORE' operation executing")}, "constant_result": [""]}),
+        json!({"result": {"code": "CONTRACT_VALIDATE_ERROR", "message": bare("no OwnerAccount")}}),
+    ] {
+        for id in [WITHOUT_APPROVAL, NATIVE] {
+            let refused = refused(id, Tron { simulated: simulated.clone(), ..tron(id) }).await;
+            assert_eq!(refused, (Code::SimulationReverted, "/initiate".to_owned()), "{simulated}");
+        }
+        let refused = refused(WITH_APPROVAL, Tron { simulated, ..tron(WITH_APPROVAL) }).await;
+        assert_eq!(refused, (Code::SimulationReverted, "/approval".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_moves_something_else_is_refused() {
+    let order = order(WITHOUT_APPROVAL);
+    let deposit = order.deposit();
+    let (sender, htlc, amount) = (deposit.sender, deposit.initiate.to, deposit.terms.amount);
+    let (token, thief) = (Address::from([0x77; 20]), Address::from([0x66; 20]));
+    let transfer = |asset: Address, from: Address, to: Address, amount: U256| {
+        log(asset, &[read::TRANSFER, from.bytes().into_word(), to.bytes().into_word()], &amount.to_be_bytes::<32>())
+    };
+    let moving = |logs: Vec<Value>| {
+        let simulated = json!({"result": {"result": true}, "energy_used": 1, "constant_result": [""], "logs": logs});
+        Tron { simulated, ..tron(WITHOUT_APPROVAL) }
+    };
+    let honest = || transfer(token, sender, htlc, amount);
+    preflight(WITHOUT_APPROVAL, moving(vec![honest(), transfer(thief, thief, htlc, amount)])).await.unwrap();
+    for logs in [
+        vec![transfer(token, sender, htlc, amount - U256::ONE)],
+        vec![transfer(token, sender, thief, amount)],
+        vec![transfer(thief, sender, htlc, amount)],
+        vec![honest(), honest()],
+        vec![honest(), transfer(token, htlc, thief, U256::ONE)],
+    ] {
+        let refused = refused(WITHOUT_APPROVAL, moving(logs.clone())).await;
+        assert_eq!(refused, (Code::SimulationDiffers, "/transfers".to_owned()), "{logs:?}");
+    }
+}
+
+#[tokio::test]
+async fn prices_that_are_missing_or_malformed_are_unknown() {
+    for parameters in [
+        json!({}),
+        json!({"chainParameter": []}),
+        json!({"chainParameter": [{"key": "getEnergyFee", "value": 100}]}),
+        json!({"chainParameter": [{"key": "getEnergyFee", "value": "100"}, {"key": "getTransactionFee", "value": 1}]}),
+        json!({"chainParameter": [{"value": 100}]}),
+    ] {
+        let lying = tron(NATIVE).lying(move |_, path, _| (path == "/wallet/getchainparameters").then(|| parameters.clone()));
+        assert_eq!(preflight(NATIVE, lying).await.unwrap_err().code(), "node_malformed");
+    }
+    // However high they are, nothing overflows.
+    let greedy = tron(NATIVE).lying(|_, path, _| {
+        let all = json!([{"key": "getEnergyFee", "value": u64::MAX}, {"key": "getTransactionFee", "value": u64::MAX}]);
+        (path == "/wallet/getchainparameters").then(|| json!({"chainParameter": all}))
+    });
+    assert_eq!(refused(NATIVE, greedy).await.0, Code::GasLimitTooLow);
+}
+
+#[tokio::test]
+async fn a_redemption_is_never_shown_before_it_is_sent() {
+    let hash = SecretHash::of(&SECRET).to_string();
+    let record = record::<Family>("tron-record-native-v3", |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
+    let redemption = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap();
+    let sender = Address::from([0xa1; 20]);
+    let order = redemption.prepare(sender, &calls(tron(NATIVE)).await).unwrap();
+    let nodes = nodes(tron(NATIVE), 1);
+    let found = nodes.tron("tron").unwrap().preflight(&order).await.unwrap();
+    assert_eq!(found.energy_used, None);
+    let seen = nodes.transport().seen.lock().unwrap();
+    assert!(seen.iter().all(|(_, _, question)| !question.to_string().contains(&bare(SECRET))), "{seen:?}");
+}
+
+// ---- preparing
+
+fn roles(unsigned: &Unsigned) -> Vec<Role> {
+    let Unsigned::Tron(order) = unsigned else { panic!("not of Tron") };
+    order.payloads().calls.iter().map(|call| call.role).collect()
+}
+
+#[tokio::test]
+async fn an_order_is_prepared_with_the_approval_that_it_needs() {
+    let prepare = async |id: &str, allowance: U256| {
+        let nodes = nodes(Tron { allowance, ..tron(id) }, 1);
+        nodes.prepare(&Verified::Tron(order(id)), "tron", "", Speed::Normal, &Policy::default()).await.unwrap()
+    };
+    let amount = order(WITH_APPROVAL).deposit().terms.amount;
+    assert_eq!(roles(&prepare(WITH_APPROVAL, U256::ZERO).await), [Role::Approval, Role::Initiate]);
+    assert_eq!(roles(&prepare(WITH_APPROVAL, U256::ONE).await), [Role::ApprovalReset, Role::Approval, Role::Initiate]);
+    assert_eq!(roles(&prepare(WITH_APPROVAL, amount).await), [Role::Initiate]);
+    assert_eq!(roles(&prepare(NATIVE, U256::ZERO).await), [Role::Initiate]);
+    // Without a fee where the order offers it.
+    let amount = order(GASLESS).deposit().terms.amount;
+    let gasless = prepare(GASLESS, amount).await;
+    assert_eq!(roles(&gasless), []);
+    assert_eq!(roles(&prepare(GASLESS, U256::ZERO).await), [Role::Approval, Role::Initiate]);
+}
+
+#[tokio::test]
+async fn a_refund_is_prepared_for_whoever_sends_it() {
+    let record = record::<Family>("tron-record-native-v3", |_| {}).unwrap();
+    let refund = recover::refund(&record, Leg::Source, registry()).unwrap();
+    let sender = Address::from([0xa1; 20]);
+    let nodes = nodes(tron(NATIVE), 1);
+    let recovery = Recovery::Tron(refund.clone());
+    let prepare = async |account: &str, policy: &Policy| nodes.prepare_recovery(&recovery, "tron", account, Speed::Fast, policy).await;
+    let unsigned = prepare(&sender.to_string(), &Policy::default()).await.unwrap();
+    assert_eq!(roles(&unsigned), [Role::Refund]);
+    let Unsigned::Tron(unsigned) = unsigned else { panic!("not of Tron") };
+    let transaction = &unsigned.payloads().calls[0].transaction;
+    assert_eq!((transaction.raw.fee_limit, transaction.trigger.owner_address.clone()), (recover::FEE_LIMIT, sender.prefixed().to_vec()));
+    assert_eq!(transaction.raw.ref_block_bytes, SOLID.to_be_bytes()[6..]);
+    // The policy bounds what it may burn.
+    let low = Policy::from_json(br#"{"tron_fee_limit":99999999}"#).unwrap();
+    let error = prepare(&sender.to_string(), &low).await.unwrap_err();
+    assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::GasLimitTooHigh), "{error}");
+    assert!(prepare("0xa1", &Policy::default()).await.is_err());
+}
+
+// ---- sending
+
+fn signed() -> (KeptTransaction, B256) {
+    let case = case(countersign::Family::Tron, NATIVE);
+    let calls = Calls::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000).with_approval(ApprovalStep::AsVerified);
+    let mut unsigned: UnsignedOrder = order(NATIVE).prepare(FundingPath::SelfFunded(calls)).unwrap();
+    unsigned.sign(&countersign_testkit::key::<Family>(&case)).unwrap();
+    let signed = countersign::Signed::from(unsigned.finish().unwrap());
+    let [kept] = KeptTransaction::all(&signed, "tron").try_into().unwrap();
+    let bytes = hex::decode(&kept.payload).unwrap();
+    assert_eq!(bare(SignedTronTransaction::from_bytes(&bytes).unwrap().tx_id()), kept.id);
+    let id = kept.id.parse().unwrap();
+    (kept, id)
+}
+
+/// How each endpoint answers a broadcast, and whether it knows the transaction.
+async fn broadcast(answers: &[(Value, bool)]) -> Result<(), NodeError> {
+    let (kept, id) = signed();
+    let answers = answers.to_vec();
+    let count = answers.len();
+    let payload = kept.payload.clone();
+    let lie = move |host: &str, path: &str, question: &Value| {
+        let (answer, knows) = &answers[usize::from(host.as_bytes()[0] - b'a')];
+        match path {
+            "/wallet/broadcasthex" => {
+                assert_eq!(question["transaction"], payload);
+                Some(answer.clone())
+            }
+            "/wallet/gettransactionbyid" => {
+                assert_eq!(question["value"], bare(id));
+                Some(if *knows { json!({"txID": bare(id)}) } else { json!({}) })
+            }
+            _ => None,
+        }
+    };
+    nodes(tron(NATIVE).lying(lie), count).tron("tron").unwrap().broadcast(&kept).await
+}
+
+fn says(code: &str) -> Value {
+    json!({"code": code, "message": bare("why"), "transaction": "{}"})
+}
+
+#[tokio::test]
+async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
+    let taken = || json!({"result": true, "code": "SUCCESS", "message": "", "txid": bare(signed().1)});
+    assert!(broadcast(&[(taken(), false)]).await.is_ok());
+    assert!(broadcast(&[(json!({"result": true}), false)]).await.is_ok());
+    assert!(broadcast(&[(says("DUP_TRANSACTION_ERROR"), false)]).await.is_ok(), "it is there already");
+    assert!(broadcast(&[(says("SIGERROR"), false), (taken(), false)]).await.is_ok());
+    // In a block already, and expired since.
+    assert!(broadcast(&[(says("TRANSACTION_EXPIRATION_ERROR"), true)]).await.is_ok());
+    for code in [
+        "SIGERROR",
+        "CONTRACT_VALIDATE_ERROR",
+        "CONTRACT_EXE_ERROR",
+        "BANDWITH_ERROR",
+        "TAPOS_ERROR",
+        "TOO_BIG_TRANSACTION_ERROR",
+        "TRANSACTION_EXPIRATION_ERROR",
+    ] {
+        let error = broadcast(&[(says(code), false), (says("TAPOS_ERROR"), false)]).await.unwrap_err();
+        assert_eq!((error.code(), error.is_transient()), ("transaction_rejected", false), "{code}");
+        assert!(error.to_string().contains(code) && error.to_string().contains("why"), "{error}");
+    }
+    // What an endpoint did with it is not known: it may be on its way.
+    let other = json!({"result": true, "txid": bare([7; 32])});
+    for unknown in
+        [says("SERVER_BUSY"), says("NO_CONNECTION"), says("OTHER_ERROR"), says("NEW_ERROR"), json!({}), json!({"Error": "x"}), other]
+    {
+        let outcome = broadcast(&[(says("SIGERROR"), false), (unknown.clone(), false)]).await;
+        assert!(!matches!(outcome, Ok(()) | Err(NodeError::Rejected { .. })), "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_kept_transaction_is_sent() {
+    let (kept, _) = signed();
+    let nodes = nodes(tron(NATIVE), 1);
+    let chain = nodes.tron("tron").unwrap();
+    for wrong in [
+        KeptTransaction { id: bare([1; 32]), ..kept.clone() },
+        KeptTransaction { payload: format!("{}00", kept.payload), ..kept.clone() },
+        KeptTransaction { payload: String::new(), ..kept.clone() },
+        KeptTransaction { payload: "zz".to_owned(), ..kept.clone() },
+    ] {
+        let error = chain.broadcast(&wrong).await.unwrap_err();
+        assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::TransactionMismatch), "{error}");
+    }
+    assert!(nodes.transport().seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn receipts_are_of_the_transaction_and_agreed_upon() {
+    let id = B256::repeat_byte(0x42);
+    let good = json!({"id": bare(id), "blockNumber": 16, "receipt": {"result": "SUCCESS"}});
+    let receipt = async |newest: Value, solid: Value| -> Result<Option<Receipt>, NodeError> {
+        let lie = move |_: &str, path: &str, question: &Value| match path {
+            "/wallet/gettransactioninfobyid" => Some(newest.clone()).filter(|_| question["value"] == bare(id)),
+            "/walletsolidity/gettransactioninfobyid" => Some(solid.clone()),
+            _ => None,
+        };
+        nodes(tron(NATIVE).lying(lie), 1).tron("tron").unwrap().receipt(id).await
+    };
+    assert_eq!(receipt(json!({}), json!({})).await.unwrap(), None);
+    let found = receipt(good.clone(), json!({})).await.unwrap().unwrap();
+    assert_eq!((found.block, found.success, found.is_final), (16, true, false));
+    assert!(receipt(json!({}), good.clone()).await.unwrap().unwrap().is_final);
+    for (member, value) in
+        [("id", json!(bare([1; 32]))), ("blockNumber", json!(0)), ("receipt", Value::Null), ("receipt", json!("SUCCESS"))]
+    {
+        let mut forged = good.clone();
+        forged[member] = value;
+        assert_eq!(receipt(forged, json!({})).await.unwrap_err().code(), "node_malformed");
+    }
+    for (member, value) in [("result", json!("FAILED")), ("receipt", json!({"result": "OUT_OF_ENERGY"})), ("receipt", json!({}))] {
+        let mut failed = good.clone();
+        failed[member] = value;
+        assert!(!receipt(failed, json!({})).await.unwrap().unwrap().success);
+    }
+}
+
+#[tokio::test]
+async fn a_contract_is_described_by_what_it_is() {
+    let describe = async |tron: Tron| nodes(tron, 1).tron("tron").unwrap().describe_contract(Address::from([0xa1; 20])).await.unwrap();
+    let described = describe(tron(WITHOUT_APPROVAL)).await;
+    assert_eq!(described.code_hash, Some(countersign::tron::alloy_primitives::keccak256([0x60, 1])));
+    assert_eq!((described.version, described.token), (None, Some(Address::from([0x77; 20]))));
+    // Beside the registry it is kept as text.
+    let nodes = nodes(tron(WITHOUT_APPROVAL), 1);
+    let kept = nodes.describe(registry().asset("tron:usdt").unwrap()).await.unwrap();
+    let names: Vec<_> = kept.facts().map(|(name, _)| name).collect();
+    assert_eq!((names, kept.generation()), (vec!["code_hash", "token"], None));
+    let gone = describe(tron(NATIVE).lying(|_, path, _| (path == "/wallet/getcontractinfo").then(|| json!({})))).await;
+    assert_eq!(gone.code_hash, None);
+}

@@ -1,0 +1,273 @@
+//! Decodes what a chain returns about one HTLC. No I/O.
+//!
+//! A swap account is told by its length and by the discriminator `sha256("account:SwapAccount")[..8]`, which is the same in every
+//! form:
+//!
+//! | | native, client | native, audited | SPL, client | SPL, audited |
+//! |---|---|---|---|---|
+//! | length | 120 | 161 | 153 | 194 |
+//! | amount | 8..16 | 113..121 | 112..120 | 178..186 |
+//! | slot after which it can be refunded | 16..24 | 8..16 | 8..16 | 9..17 |
+//! | initiator, or refundee | 24..56 | 49..81 | 16..48 | 114..146 |
+//! | redeemer | 56..88 | 17..49 | 48..80 | 82..114 |
+//! | secret hash | 88..120 | 81..113 | 80..112 | 146..178 |
+//! | sponsor | | 121..153 | 121..153 | 18..50 |
+//! | timelock | | 153..161 | | 186..194 |
+//! | mint | | | | 50..82 |
+//!
+//! Numbers are little-endian. The client generation stores no timelock, and its SPL form no mint: the transaction that initiated
+//! the swap has both. Everything else is [`Unclear`]: an account of another form must not be read by the wrong table.
+//!
+//! An account is closed when its swap ends, and the same account can be made again. That there is none never proves that a swap
+//! was not funded: [`TransactionRecord`] tells how it ended.
+//!
+//! Specification: `docs/spec/solana.md#reading-an-order`.
+
+mod program;
+mod token;
+mod transaction;
+
+use std::fmt;
+use std::ops::Range;
+
+use countersign_core::{Code, HtlcTerms, Refusal};
+use sha2::{Digest, Sha256};
+
+use crate::address::{self, Address, TOKEN_PROGRAM};
+use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
+pub use program::{ProgramData, program, program_data};
+pub use token::{TokenAccount, token_account};
+pub use transaction::{ChainInstruction, SwapEvent, SwapStep, TransactionRecord, event, instruction_data, transaction, transaction_bytes};
+
+/// `sha256("account:SwapAccount")[..8]`
+pub const SWAP_ACCOUNT: [u8; 8] = [0x35, 0x7e, 0x09, 0x0e, 0x0e, 0xc5, 0x69, 0xb6];
+/// The account that holds the slot and the time of a bank.
+pub const CLOCK: Address = Address::from_str_const("SysvarC1ock11111111111111111111111111111111");
+
+/// Why an answer cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unclear(pub(crate) &'static str);
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Unclear {}
+
+/// Where the swap of verified terms is, and what it must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SwapLocation {
+    /// The program. Terms do not say which token program a mint is of, so the classic one is taken: it is not a seed of the
+    /// addresses below.
+    pub htlc: Htlc,
+    /// The terms that decide the swap account.
+    pub swap: HtlcAccount,
+    /// The swap account.
+    pub swap_account: Address,
+    /// Holds the tokens of every swap of the mint; `None` for SOL.
+    pub vault: Option<Address>,
+    /// Has authority over the vault; `None` for SOL.
+    pub identity: Option<Address>,
+}
+
+impl SwapLocation {
+    /// Derives the addresses of a swap.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::AddressMalformed`] if program, token or a party is not an address of Solana, [`Code::NumberTooLarge`] for an amount
+    /// of more than 64 bits, [`Code::UnknownGeneration`], and [`Code::Internal`] if the terms give no address.
+    pub fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
+        let malformed = |at: &'static str| Refusal::new(Code::AddressMalformed, at);
+        let program = terms.htlc.as_ref().and_then(address::from_account).ok_or_else(|| malformed("/htlc"))?;
+        let token = match &terms.token {
+            Some(text) => Some(Token::new(address::parse(text).map_err(|_| malformed("/token").with_actual(text))?, TOKEN_PROGRAM)),
+            None => None,
+        };
+        let generation = htlc::known(terms.generation).ok_or_else(|| Refusal::new(Code::UnknownGeneration, "/generation"))?;
+        let htlc = Htlc::new(program, token).with_generation(generation);
+        let initiator = address::from_account(&terms.initiator).ok_or_else(|| malformed("/initiator"))?;
+        let redeemer = address::from_account(&terms.redeemer).ok_or_else(|| malformed("/redeemer"))?;
+        let amount = u64::try_from(terms.amount).map_err(|_| Refusal::new(Code::NumberTooLarge, "/amount"))?;
+        let swap = HtlcAccount::new(initiator, redeemer, terms.secret_hash.0, amount, terms.timelock);
+        let underivable = || Refusal::new(Code::Internal, "/secret_hash").with_reason("no program-derived address for the terms");
+        Self::from_parts(htlc, swap).ok_or_else(underivable)
+    }
+
+    /// Derives the addresses of a swap of a program; `None` if the seeds give none.
+    #[must_use]
+    pub fn from_parts(htlc: Htlc, swap: HtlcAccount) -> Option<Self> {
+        let swap_account = htlc.swap_account(&swap)?;
+        let (identity, vault) = match htlc.token {
+            Some(_) => {
+                let [identity, vault] = htlc.program_addresses()?;
+                (Some(identity), Some(vault))
+            }
+            None => (None, None),
+        };
+        Some(Self { htlc, swap, swap_account, vault, identity })
+    }
+}
+
+/// A swap as its account stores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredSwap {
+    /// The generation of the program.
+    pub generation: SolanaGeneration,
+    /// Whether tokens are locked, and not lamports.
+    pub is_token: bool,
+    /// Who gets a refund.
+    pub initiator: Address,
+    /// Who redeems.
+    pub redeemer: Address,
+    /// SHA-256 of the secret.
+    pub secret_hash: [u8; 32],
+    /// Lamports, or base units of the token.
+    pub amount: u64,
+    /// The last slot in which it cannot be refunded.
+    pub expiry: u64,
+    /// Slots from its funding to its expiry; `None` in the client generation, which does not store it.
+    pub timelock: Option<u64>,
+    /// The token; `None` for lamports, and in the client generation, which does not store it.
+    pub mint: Option<Address>,
+    /// Who gets the rent back; `None` if that is the initiator.
+    pub sponsor: Option<Address>,
+}
+
+/// Where each field is in a swap account.
+struct Layout {
+    generation: SolanaGeneration,
+    is_token: bool,
+    amount: Range<usize>,
+    expiry: Range<usize>,
+    initiator: Range<usize>,
+    redeemer: Range<usize>,
+    secret_hash: Range<usize>,
+    sponsor: Option<Range<usize>>,
+    timelock: Option<Range<usize>>,
+    mint: Option<Range<usize>>,
+}
+
+impl Layout {
+    const fn new(length: usize) -> Option<Self> {
+        let (client, audited) = (SolanaGeneration::Client313, SolanaGeneration::November2025);
+        Some(match length {
+            120 => Self {
+                generation: client,
+                is_token: false,
+                amount: 8..16,
+                expiry: 16..24,
+                initiator: 24..56,
+                redeemer: 56..88,
+                secret_hash: 88..120,
+                sponsor: None,
+                timelock: None,
+                mint: None,
+            },
+            161 => Self {
+                generation: audited,
+                is_token: false,
+                amount: 113..121,
+                expiry: 8..16,
+                initiator: 49..81,
+                redeemer: 17..49,
+                secret_hash: 81..113,
+                sponsor: Some(121..153),
+                timelock: Some(153..161),
+                mint: None,
+            },
+            153 => Self {
+                generation: client,
+                is_token: true,
+                amount: 112..120,
+                expiry: 8..16,
+                initiator: 16..48,
+                redeemer: 48..80,
+                secret_hash: 80..112,
+                sponsor: Some(121..153),
+                timelock: None,
+                mint: None,
+            },
+            194 => Self {
+                generation: audited,
+                is_token: true,
+                amount: 178..186,
+                expiry: 9..17,
+                initiator: 114..146,
+                redeemer: 82..114,
+                secret_hash: 146..178,
+                sponsor: Some(18..50),
+                timelock: Some(186..194),
+                mint: Some(50..82),
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Decodes the data of a swap account.
+///
+/// # Errors
+///
+/// [`Unclear`] if they are of no known form, or contradict themselves.
+pub fn swap_account(data: &[u8]) -> Result<StoredSwap, Unclear> {
+    let unknown = Unclear("the swap account has an unknown layout");
+    let layout = Layout::new(data.len()).filter(|_| data.starts_with(&SWAP_ACCOUNT)).ok_or(unknown)?;
+    let number = |range| part(data, range).map(u64::from_le_bytes).ok_or(unknown);
+    let key = |range| part::<32>(data, range).map(Address::from).ok_or(unknown);
+    let stored = StoredSwap {
+        generation: layout.generation,
+        is_token: layout.is_token,
+        initiator: key(layout.initiator)?,
+        redeemer: key(layout.redeemer)?,
+        secret_hash: part(data, layout.secret_hash).ok_or(unknown)?,
+        amount: number(layout.amount)?,
+        expiry: number(layout.expiry)?,
+        timelock: layout.timelock.map(number).transpose()?,
+        mint: layout.mint.map(key).transpose()?,
+        sponsor: layout.sponsor.map(key).transpose()?,
+    };
+    if stored.timelock.is_some_and(|timelock| timelock > stored.expiry) {
+        return Err(Unclear("the swap account's timelock is longer than the chain"));
+    }
+    Ok(stored)
+}
+
+/// Returns the SHA-256 of an account's address and data: what the account held, in 32 bytes.
+#[must_use]
+pub fn digest(account: &Address, data: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(account).chain_update(data).finalize().into()
+}
+
+/// Returns a field of a fixed length.
+fn part<const N: usize>(data: &[u8], range: Range<usize>) -> Option<[u8; N]> {
+    data.get(range).and_then(|bytes| bytes.try_into().ok())
+}
+
+/// Slot and time of a bank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Clock {
+    /// The slot.
+    pub slot: u64,
+    /// Unix seconds, as the validators estimate them.
+    pub time: u64,
+}
+
+/// Decodes the data of the account [`CLOCK`]: slot, start of the epoch, epoch, epoch of the leader schedule and time, 8 bytes each.
+///
+/// # Errors
+///
+/// [`Unclear`] if they are not those of a clock.
+pub fn clock(data: &[u8]) -> Result<Clock, Unclear> {
+    let unknown = Unclear("the clock has an unknown layout");
+    let (slot, time) = (part(data, 0..8).map(u64::from_le_bytes), part(data, 32..40).map(i64::from_le_bytes));
+    match (data.len(), slot, time.and_then(|time| u64::try_from(time).ok())) {
+        (40, Some(slot), Some(time)) => Ok(Clock { slot, time }),
+        _ => Err(unknown),
+    }
+}

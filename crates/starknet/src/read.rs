@@ -1,0 +1,345 @@
+//! Decodes what a chain returns about one HTLC. No I/O.
+//!
+//! An order is seven felts, which `get_order` returns, and which contracts without it have in storage at seven addresses that
+//! follow each other:
+//!
+//! | felt | 2025_11, client_3_1_3 | 2025_02, in storage |
+//! |---|---|---|
+//! | 0 | block in which it ended; 0 while it is open | whether it has ended, 0 or 1 |
+//! | 1 | initiator | initiator |
+//! | 2 | redeemer | redeemer |
+//! | 3 | block in which it was initiated | the same |
+//! | 4 | timelock, blocks | the same |
+//! | 5, 6 | amount, low and high 128 bits | the same |
+//!
+//! Seven zeros mean that there is no order. Everything else is [`Unclear`]: a contract of another generation must not be read by
+//! the wrong table. How the contract of July 2025 stores its orders is not known, so nothing of it is read.
+//!
+//! An order does not say how it ended, nor which secret hash locks it; the events do. The id of an event is its second key.
+//!
+//! Storage addresses: <https://docs.starknet.io/architecture/smart-contracts/contract-storage/>
+//!
+//! Specification: `docs/spec/starknet.md#reading-an-order`.
+
+mod class;
+
+use std::fmt;
+
+use countersign_core::{SecretHash, StarknetGeneration, U256};
+use starknet_types_core::felt::Felt;
+use starknet_types_core::hash::{Pedersen, StarkHash as _};
+
+use crate::felt;
+use crate::generation::{self, SecretForm};
+
+pub use class::generation_of_abi;
+
+/// Selector of `get_order(order_id)`.
+pub const GET_ORDER: Felt = Felt::from_hex_unchecked("0x3b0f8219bcd51d885e6cef695035d39abb7013c04c900cb308595625dcfa0f1");
+/// Selector of `token()`; also the address of the token in storage.
+pub const TOKEN: Felt = Felt::from_hex_unchecked("0x39b0454cadcb5884dd3faa6ba975da4d2459aa3f11d31291a25a8358f84946d");
+/// Selector of `balance_of(account)` of a token.
+pub const BALANCE_OF: Felt = Felt::from_hex_unchecked("0x35a73cd311a05d46deda634c5ee045db92f811b4e74bca4437fcb5302b7af33");
+/// Selector of `allowance(owner, spender)` of a token.
+pub const ALLOWANCE: Felt = Felt::from_hex_unchecked("0x1e888a1026b19c8c0b57c72d63ed1737106aa10034105b980ba117bd0c29fe1");
+
+/// First key of the event with which an order is funded.
+pub const INITIATED: Felt = Felt::from_hex_unchecked("0xebf924f11f1ca1dec8c58c339f9ee9d29f63da2478b85366a1a80ca432b972");
+/// First key of the event that stands for `Initiated` where the call had destination data.
+pub const INITIATED_WITH_DESTINATION_DATA: Felt =
+    Felt::from_hex_unchecked("0x3823b708f0cb6ae8ce68326afc10fd9f66ce0a96d8e8960964115e14515222d");
+/// First key of the event with which an order ends in a redemption.
+pub const REDEEMED: Felt = Felt::from_hex_unchecked("0x23e7cec2fb91669c83bda0a76c5b9291e64043ae4d6c7dece25843a6a1124ae");
+/// First key of the event with which an order ends in a refund.
+pub const REFUNDED: Felt = Felt::from_hex_unchecked("0x1e3aa8099bfbb7b9fee513355876c379349ac1dca81cd9eb4e0653e784ff985");
+/// First key of a token's event for every movement.
+pub const TRANSFER: Felt = Felt::from_hex_unchecked("0x99cd8bde557814842a3121e8ddfd433a539b8c9f14bf31ebf108d12e6196e9");
+
+/// The name of the mapping from ids to orders, hashed as a selector is.
+const ORDERS: Felt = Felt::from_hex_unchecked("0x3201d5f1d179c629595aec4d2977c47de6ffbf824ceb68fa9c42061953a9e95");
+
+/// Felts of an order.
+pub const FELTS: usize = 7;
+/// Most felts of destination data: more than the service takes.
+const MAX_DESTINATION_DATA: usize = 64;
+
+/// Why an answer cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unclear(&'static str);
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Unclear {}
+
+/// How the orders of a contract are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a call or storage")]
+pub enum Access {
+    /// By `get_order`.
+    Getter,
+    /// From storage, at the addresses of [`slots`].
+    Storage,
+}
+
+/// Returns how the orders of a contract are read.
+///
+/// # Errors
+///
+/// [`Unclear`] for a generation of which that is not known.
+pub const fn access(generation: StarknetGeneration) -> Result<Access, Unclear> {
+    match generation {
+        StarknetGeneration::November2025 | StarknetGeneration::Client313 => Ok(Access::Getter),
+        StarknetGeneration::February2025 => Ok(Access::Storage),
+        _ => Err(Unclear("it is not known how contracts of this generation store orders: pin the generation that the class shows")),
+    }
+}
+
+/// Returns the storage addresses of an order in a contract without `get_order`, in the order of the table above.
+#[must_use]
+#[expect(clippy::arithmetic_side_effects, reason = "felts are added modulo the prime")]
+pub fn slots(order_id: Felt) -> [Felt; FELTS] {
+    let base = storage_base(Pedersen::hash(&ORDERS, &order_id));
+    std::array::from_fn(|offset| base + Felt::from(offset))
+}
+
+/// Reduces a hash to an address that has room for 256 felts: modulo 2^251 - 256.
+fn storage_base(hash: Felt) -> Felt {
+    let (hash, size) = (U256::from_be_bytes(hash.to_bytes_be()), U256::ONE.wrapping_shl(251).wrapping_sub(U256::from(256)));
+    // The prime is below twice the size.
+    let base = if hash < size { hash } else { hash.wrapping_sub(size) };
+    Felt::from_bytes_be(&base.to_be_bytes())
+}
+
+/// An order as the contract stores it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredOrder {
+    /// Who gets a refund.
+    pub initiator: Felt,
+    /// Who redeems.
+    pub redeemer: Felt,
+    /// The block in which it was initiated.
+    pub initiated_at: u64,
+    /// Blocks before a refund.
+    pub timelock: u64,
+    /// Base units.
+    pub amount: U256,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+/// How far an order is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Neither redeemed nor refunded.
+    Open,
+    /// Redeemed or refunded.
+    Ended {
+        /// The block, where the contract stores it.
+        at: Option<u64>,
+    },
+}
+
+/// Decodes an order of a contract. Returns `None` if the contract does not know it.
+///
+/// # Errors
+///
+/// [`Unclear`] if the felts are not those of an order of this generation.
+pub fn order(generation: StarknetGeneration, felts: &[Felt]) -> Result<Option<StoredOrder>, Unclear> {
+    let access = access(generation)?;
+    let felts: &[Felt; FELTS] = felts.try_into().map_err(|_| Unclear("the contract stores orders in an unknown layout"))?;
+    if felts.iter().all(|felt| *felt == Felt::ZERO) {
+        return Ok(None);
+    }
+    let [ended, initiator, redeemer, initiated_at, timelock, low, high] = *felts;
+    let (ended, initiated_at, timelock) = (block(ended)?, block(initiated_at)?, block(timelock)?);
+    let amount = number(&[low, high])?;
+    if [initiator, redeemer].contains(&Felt::ZERO) || initiated_at == 0 || timelock == 0 || amount.is_zero() {
+        return Err(Unclear("the order has a field that is zero"));
+    }
+    let progress = match (access, ended) {
+        (_, 0) => Progress::Open,
+        (Access::Storage, 1) => Progress::Ended { at: None },
+        (Access::Storage, _) => return Err(Unclear("the contract stores orders in an unknown layout")),
+        (Access::Getter, at) if at >= initiated_at => Progress::Ended { at: Some(at) },
+        (Access::Getter, _) => return Err(Unclear("the order ended before it was initiated")),
+    };
+    Ok(Some(StoredOrder { initiator, redeemer, initiated_at, timelock, amount, progress }))
+}
+
+fn block(felt: Felt) -> Result<u64, Unclear> {
+    u64::try_from(felt).map_err(|_| Unclear("a block number of the order has more than 64 bits"))
+}
+
+/// Decodes an answer that is one number of 256 bits, in two felts.
+///
+/// # Errors
+///
+/// [`Unclear`] unless there are two felts of at most 128 bits.
+pub fn number(felts: &[Felt]) -> Result<U256, Unclear> {
+    let half = |felt: &Felt| u128::try_from(*felt).map_err(|_| Unclear("half of a number has more than 128 bits"));
+    match felts {
+        [low, high] => Ok(felt::join(half(low)?, half(high)?)),
+        _ => Err(Unclear("the answer is not one number")),
+    }
+}
+
+/// Decodes an answer that is one address.
+///
+/// # Errors
+///
+/// [`Unclear`] unless there is one felt.
+pub fn address(felts: &[Felt]) -> Result<Felt, Unclear> {
+    match felts {
+        [address] => Ok(*address),
+        _ => Err(Unclear("the answer is not an address")),
+    }
+}
+
+/// An event of the HTLC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HtlcEvent {
+    /// An order was funded.
+    Initiated {
+        /// Its id.
+        order_id: Felt,
+        /// SHA-256 of its secret.
+        secret_hash: SecretHash,
+        /// Base units.
+        amount: U256,
+    },
+    /// An order was redeemed.
+    Redeemed {
+        /// Its id.
+        order_id: Felt,
+        /// The secret; its hash was compared with the one of the event.
+        secret: [u8; 32],
+    },
+    /// An order was refunded.
+    Refunded {
+        /// Its id.
+        order_id: Felt,
+    },
+}
+
+/// Decodes an event of the HTLC: `None` for one that says nothing about how far an order is.
+///
+/// # Errors
+///
+/// [`Unclear`] if a known event has other keys or data than contracts of this generation emit, or a secret that does not hash to
+/// what the event says.
+pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Result<Option<HtlcEvent>, Unclear> {
+    const MALFORMED: Unclear = Unclear("an event of the HTLC is malformed");
+    let Some((name, rest)) = keys.split_first() else { return Ok(None) };
+    if ![INITIATED, INITIATED_WITH_DESTINATION_DATA, REDEEMED, REFUNDED].contains(name) {
+        return Ok(None);
+    }
+    access(generation)?;
+    let [order_id] = *rest else { return Err(MALFORMED) };
+    if *name == REFUNDED {
+        return if data.is_empty() { Ok(Some(HtlcEvent::Refunded { order_id })) } else { Err(MALFORMED) };
+    }
+    let (hash, data) = data.split_at_checked(generation::hash_words(generation)).ok_or(MALFORMED)?;
+    let secret_hash = SecretHash(bytes(hash).ok_or(MALFORMED)?);
+    if *name == REDEEMED {
+        let words = match (generation::secret_form(generation).ok_or(MALFORMED)?, data) {
+            (SecretForm::Words, words) => words,
+            (SecretForm::Array, [length, words @ ..]) if *length == Felt::from(8) => words,
+            _ => return Err(Unclear("the secret does not have 32 bytes")),
+        };
+        let secret = bytes(words).filter(|_| words.len() == 8).ok_or(Unclear("the secret does not have 32 bytes"))?;
+        if SecretHash::of(&secret) != secret_hash {
+            return Err(Unclear("the secret does not hash to the secret hash"));
+        }
+        return Ok(Some(HtlcEvent::Redeemed { order_id, secret }));
+    }
+    let (amount, rest) = data.split_at_checked(2).ok_or(MALFORMED)?;
+    let is_whole = match rest {
+        _ if *name == INITIATED => rest.is_empty(),
+        [length, data @ ..] => data.len() <= MAX_DESTINATION_DATA && *length == Felt::from(data.len()),
+        [] => false,
+    };
+    // The first contracts know no destination data.
+    if !is_whole || (*name != INITIATED && access(generation)? == Access::Storage) {
+        return Err(MALFORMED);
+    }
+    Ok(Some(HtlcEvent::Initiated { order_id, secret_hash, amount: number(amount).map_err(|_| MALFORMED)? }))
+}
+
+/// Joins words of equal width to 32 bytes; `None` if a word is wider.
+fn bytes(words: &[Felt]) -> Option<[u8; 32]> {
+    let width = 32_usize.checked_div(words.len())?;
+    let mut joined = Vec::with_capacity(32);
+    for word in words {
+        let bytes = word.to_bytes_be();
+        let (zeros, value) = bytes.split_at_checked(bytes.len().checked_sub(width)?)?;
+        if zeros.iter().any(|byte| *byte != 0) {
+            return None;
+        }
+        joined.extend_from_slice(value);
+    }
+    joined.try_into().ok()
+}
+
+/// One movement of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transfer {
+    /// Who pays.
+    pub from: Felt,
+    /// Who gets it.
+    pub to: Felt,
+    /// Base units.
+    pub amount: U256,
+}
+
+/// Decodes a `Transfer` event of a token; `None` for any other. Older tokens have the parties in the data, newer ones in the keys.
+#[must_use]
+pub fn transfer(keys: &[Felt], data: &[Felt]) -> Option<Transfer> {
+    let (name, parties) = keys.split_first()?;
+    let (from, to, amount) = match (parties, data) {
+        _ if *name != TRANSFER => return None,
+        ([from, to], amount) | ([], [from, to, amount @ ..]) => (*from, *to, amount),
+        _ => return None,
+    };
+    Some(Transfer { from, to, amount: number(amount).ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use starknet_core::utils::{get_selector_from_name, starknet_keccak};
+
+    use super::*;
+
+    #[test]
+    fn selectors_keys_and_slots_are_the_hashes_of_the_names() {
+        for (name, felt) in [
+            ("get_order", GET_ORDER),
+            ("token", TOKEN),
+            ("balance_of", BALANCE_OF),
+            ("allowance", ALLOWANCE),
+            ("Initiated", INITIATED),
+            ("InitiatedWithDestinationData", INITIATED_WITH_DESTINATION_DATA),
+            ("Redeemed", REDEEMED),
+            ("Refunded", REFUNDED),
+            ("Transfer", TRANSFER),
+        ] {
+            assert_eq!(get_selector_from_name(name).unwrap(), felt, "{name}");
+        }
+        assert_eq!(starknet_keccak(b"orders"), ORDERS);
+    }
+
+    #[test]
+    fn a_storage_base_leaves_room_behind_it() {
+        let size = U256::ONE.wrapping_shl(251).wrapping_sub(U256::from(256));
+        let felt = |number: U256| felt::from_number(number).unwrap();
+        let below = felt(size.wrapping_sub(U256::ONE));
+        assert_eq!([below, felt(size), Felt::MAX].map(storage_base), [below, Felt::ZERO, Felt::MAX - felt(size)]);
+    }
+}

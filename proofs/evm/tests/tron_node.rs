@@ -1,0 +1,403 @@
+//! A swap on Tron, read and written through `countersign-node`: an order that the contract executed is evidence, its redemption and
+//! its refund are found, and what the node is told to send arrives.
+//!
+//! The node here speaks Tron's HTTP interface over the engine of this crate. What the machine leaves out is said in `tests/tron.rs`.
+//! The irreversible state is a copy of the chain as it was some blocks ago.
+
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a panic in a test is a failed test"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
+use alloy_sol_types::SolCall;
+use countersign::recover::Recovery;
+use countersign::tron::recover::{self, Leg};
+use countersign::tron::{Address as TronAddress, Key, SignedTronTransaction};
+use countersign::{
+    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json, verify_record,
+};
+use countersign_client::driver::KeptTransaction;
+use countersign_client::{Request, Response, Transport, TransportError};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
+use countersign_proofs_evm::abi::{Erc20, Htlc};
+use countersign_proofs_evm::{Contract, Outcome, World};
+use serde_json::{Value, json};
+
+const SECRET: [u8; 32] = *b"the secret of these proofs, 2026";
+const START: u64 = 60_000_000;
+const NOW: u64 = 1_800_000_000;
+/// Blocks until a block is irreversible.
+const LAG: u64 = 19;
+/// The end of the genesis block's id, which names the chain.
+const GENESIS: u32 = 728_126_428;
+
+/// The chain, as it is and as it was at every block.
+struct Chain {
+    now: World,
+    past: BTreeMap<u64, World>,
+    infos: BTreeMap<u64, Vec<Value>>,
+    /// Unix seconds of the first block.
+    began: u64,
+}
+
+/// A node of Tron.
+struct Node(Mutex<Chain>);
+
+fn bare(bytes: impl AsRef<[u8]>) -> String {
+    hex::encode(bytes)
+}
+
+fn id_of(number: u64) -> B256 {
+    let mut id = keccak256(number.to_be_bytes());
+    id[..8].copy_from_slice(&number.to_be_bytes());
+    id
+}
+
+fn twenty(text: &Value) -> Address {
+    let bytes = hex::decode(text.as_str().unwrap()).unwrap();
+    assert_eq!((bytes.len(), bytes[0]), (21, 0x41), "{text}");
+    Address::from_slice(&bytes[1..])
+}
+
+impl Chain {
+    /// Executes a call in the next block, and writes down what happened.
+    fn execute(&mut self, id: B256, from: Address, to: Address, data: Bytes, value: U256) -> bool {
+        self.past.insert(self.now.block_number(), self.now.clone());
+        self.now.advance_blocks(1);
+        let receipt = self.now.call(from, to, data, value).unwrap();
+        let number = self.now.block_number();
+        let logs: Vec<_> = receipt
+            .logs
+            .iter()
+            .map(|log| {
+                let topics: Vec<_> = log.topics().iter().map(bare).collect();
+                json!({"address": bare(log.address), "topics": topics, "data": bare(&log.data.data)})
+            })
+            .collect();
+        let result = if receipt.is_success() { "SUCCESS" } else { "REVERT" };
+        let mut info =
+            json!({"id": bare(id), "blockNumber": number, "receipt": {"result": result, "energy_usage_total": receipt.gas_used}});
+        if !logs.is_empty() {
+            info["log"] = json!(logs);
+        }
+        if !receipt.is_success() {
+            info["result"] = json!("FAILED");
+        }
+        self.infos.entry(number).or_default().push(info);
+        receipt.is_success()
+    }
+
+    fn advance(&mut self, blocks: u64) {
+        for _ in 0..blocks {
+            self.past.insert(self.now.block_number(), self.now.clone());
+            self.now.advance_blocks(1);
+        }
+    }
+
+    /// The chain at its newest irreversible block.
+    fn solid(&self) -> &World {
+        let number = self.now.block_number().saturating_sub(LAG);
+        self.past.range(..=number).next_back().map_or(&self.past[&START], |(_, world)| world)
+    }
+
+    fn block(&self, number: u64) -> Value {
+        if number == 0 {
+            let mut id = [0; 32];
+            id[28..].copy_from_slice(&GENESIS.to_be_bytes());
+            return json!({"blockID": bare(id), "block_header": {"raw_data": {}}});
+        }
+        let millis = (self.began + (number - START) * 3) * 1_000;
+        json!({"blockID": bare(id_of(number)), "block_header": {"raw_data": {"number": number, "timestamp": millis}}})
+    }
+
+    fn run(world: &World, question: &Value) -> Value {
+        assert!(question.get("function_selector").is_none());
+        let mut world = world.clone();
+        let data = hex::decode(question["data"].as_str().unwrap()).unwrap();
+        let (from, to) = (twenty(&question["owner_address"]), twenty(&question["contract_address"]));
+        let value = U256::from(question["call_value"].as_u64().unwrap_or_default());
+        let receipt = world.call(from, to, data, value).unwrap();
+        match receipt.outcome {
+            Outcome::Success { output } => {
+                json!({"result": {"result": true}, "energy_used": receipt.gas_used, "constant_result": [bare(output)], "transaction": {"ret": [{}]}})
+            }
+            Outcome::Reverted { output } => json!({
+                "result": {"result": true, "message": bare("REVERT opcode executed")},
+                "constant_result": [bare(output)],
+                "transaction": {"ret": [{"ret": "FAILED"}]},
+            }),
+            Outcome::Halted { .. } => json!({"result": {"code": "OTHER_ERROR", "message": bare("stopped")}}),
+        }
+    }
+
+    /// Takes a signed transaction: the signature must be its sender's.
+    fn broadcast(&mut self, payload: &str) -> Value {
+        let signed = SignedTronTransaction::from_bytes(&hex::decode(payload).unwrap()).unwrap();
+        let (id, transaction) = (signed.tx_id(), signed.transaction());
+        let reject = |code: &str| json!({"code": code, "message": bare("refused"), "txid": bare(id)});
+        if self.infos.values().flatten().any(|info| info["id"] == bare(id)) {
+            return reject("DUP_TRANSACTION_ERROR");
+        }
+        let trigger = &transaction.trigger;
+        let sender = TronAddress::from_prefixed(trigger.owner_address.clone().try_into().unwrap()).unwrap();
+        if signed.signer() != Some(sender) {
+            return reject("SIGERROR");
+        }
+        // The reference block must be one of this chain.
+        let number = (START..=self.now.block_number()).rev().find(|number| number.to_be_bytes()[6..] == transaction.raw.ref_block_bytes);
+        if number.is_none_or(|number| id_of(number)[8..16] != transaction.raw.ref_block_hash) {
+            return reject("TAPOS_ERROR");
+        }
+        let to = TronAddress::from_prefixed(trigger.contract_address.clone().try_into().unwrap()).unwrap();
+        let value = U256::from(trigger.call_value);
+        self.execute(id, sender.bytes(), to.bytes(), trigger.data.clone().into(), value);
+        json!({"result": true, "code": "SUCCESS", "message": "", "txid": bare(id)})
+    }
+
+    fn answer(&mut self, path: &str, question: &Value) -> Value {
+        match path {
+            "/wallet/getnowblock" => self.block(self.now.block_number()),
+            "/walletsolidity/getnowblock" => self.block(self.solid().block_number()),
+            "/wallet/getblockbynum" => self.block(question["num"].as_u64().unwrap()),
+            "/wallet/triggerconstantcontract" => Self::run(&self.now, question),
+            "/walletsolidity/triggerconstantcontract" => Self::run(self.solid(), question),
+            "/wallet/gettransactioninfobyblocknum" => {
+                json!(self.infos.get(&question["num"].as_u64().unwrap()).cloned().unwrap_or_default())
+            }
+            "/wallet/getaccount" => json!({"balance": self.now.native_balance_of(twenty(&question["address"])).saturating_to::<u64>()}),
+            "/wallet/broadcasthex" => self.broadcast(question["transaction"].as_str().unwrap()),
+            "/wallet/gettransactionbyid" => json!({}),
+            "/wallet/gettransactioninfobyid" | "/walletsolidity/gettransactioninfobyid" => {
+                let last = if path.starts_with("/walletsolidity") { self.solid().block_number() } else { u64::MAX };
+                let all = self.infos.range(..=last).flat_map(|(_, infos)| infos);
+                all.into_iter().find(|info| info["id"] == question["value"]).cloned().unwrap_or_else(|| json!({}))
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+impl Transport for Node {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        let question: Value = serde_json::from_slice(request.body.as_ref().unwrap()).unwrap();
+        let answer = self.0.lock().unwrap().answer(request.url.path(), &question);
+        Ok(Response::new(200, answer.to_string().into_bytes()))
+    }
+
+    async fn sleep(&self, _: Duration) {}
+
+    fn now(&self) -> u64 {
+        NOW
+    }
+}
+
+/// Nothing here waits, so that a future is ready when it is polled.
+fn ready<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("nothing waits"),
+    }
+}
+
+/// A chain with the contracts of one side of an order, and a connection to it.
+struct Stage {
+    nodes: Nodes<Node>,
+    registry: Registry,
+    record: VerifiedRecord,
+    htlc: Address,
+    token: Address,
+}
+
+fn fixture(name: &str, id: &str) -> String {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let text = fs::read_to_string(fixtures.join(name)).unwrap();
+    let line = text.lines().find(|line| line.starts_with(&format!("{{\"id\":\"{id}\""))).expect(id).to_owned();
+    format!("{}}}", line.split_once(",\"note\":").unwrap().0)
+}
+
+fn verified(input: &str, registry: &Registry) -> VerifiedRecord {
+    let value = json::parse(input.as_bytes()).unwrap();
+    verify_record(countersign_batch::Case::from_value(&value).unwrap().proposal().unwrap(), registry, &Policy::default()).unwrap()
+}
+
+impl Stage {
+    /// An order of the fixtures with the secret of these proofs. The id is the one that the contract itself will make.
+    fn new(file: &str, id: &str, leg: Leg) -> Self {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+        let registry = Registry::from_json(&fs::read(fixtures.join("registry.json")).unwrap()).unwrap();
+        let input = fixture(file, id);
+        let before = verified(&input, &registry).terms;
+        let changed = input.replace(&hex::encode(before.source.secret_hash.0), &SecretHash::of(&SECRET).to_string());
+        let terms = before.leg(leg);
+        let mut world = World::new(u64::from(GENESIS), START);
+        let htlc = TronAddress::from_account(terms.htlc.as_ref().unwrap()).unwrap().bytes();
+        let token = TronAddress::parse(terms.token.as_ref().unwrap()).unwrap().bytes();
+        world.deploy_at(token, &Contract::Token { symbol: "TRC20", decimals: 6 }).unwrap();
+        world.deploy_at(htlc, &Contract::Htlc { token, version: "3" }).unwrap();
+        let initiator = TronAddress::from_account(&terms.initiator).unwrap().bytes();
+        let mint = Erc20::mintCall { to: initiator, value: terms.amount };
+        assert!(world.call(initiator, token, mint.abi_encode(), U256::ZERO).unwrap().is_success());
+        let approve = Erc20::approveCall { spender: htlc, value: terms.amount };
+        assert!(world.call(initiator, token, approve.abi_encode(), U256::ZERO).unwrap().is_success());
+
+        // What the contract makes of the terms, on a copy of the chain.
+        let receipt = world.clone().call(initiator, htlc, initiate(terms), U256::ZERO).unwrap();
+        let made = receipt.event::<Htlc::Initiated>(htlc).expect("an order").orderId;
+        // Only the ids of the other side follow from a formula that is certain.
+        let other = if leg == Leg::Source { &before.destination } else { &before.source };
+        let changed = recomputed(&changed, other, &registry).replace(&terms.swap_id, &bare(made));
+        let record = verified(&changed, &registry);
+        let chain = Chain { now: world.clone(), past: [(START, world)].into(), infos: BTreeMap::new(), began: NOW };
+        let endpoints = Endpoints::new(vec![Endpoint::parse("https://node.example").unwrap()]).unwrap();
+        let nodes = Nodes::new(Node(Mutex::new(chain)), NodeConfig::new().with("tron", endpoints), &registry);
+        Self { nodes, registry, record, htlc, token }
+    }
+
+    fn chain(&self) -> std::sync::MutexGuard<'_, Chain> {
+        self.nodes.transport().0.lock().unwrap()
+    }
+
+    fn state(&self, leg: Leg) -> HtlcState {
+        ready(self.nodes.tron("tron").unwrap().htlc(self.record.terms.leg(leg))).unwrap().0
+    }
+
+    fn judge(&self) -> Result<Funded, Hold> {
+        let (state, seen) = ready(self.nodes.tron("tron").unwrap().htlc(&self.record.terms.destination)).unwrap();
+        let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == "tron").unwrap());
+        Funded::judge(&self.record.terms, &state, &seen, &rule, seen.head_time)
+    }
+
+    fn initiate(&self, leg: Leg) {
+        let terms = self.record.terms.leg(leg);
+        let initiator = TronAddress::from_account(&terms.initiator).unwrap().bytes();
+        assert!(self.chain().execute(B256::repeat_byte(0x11), initiator, self.htlc, initiate(terms).into(), U256::ZERO));
+    }
+
+    /// Prepares a recovery with what the node says, signs it, and sends it.
+    fn recover(&self, recovery: recover::Recovery) -> KeptTransaction {
+        let key: Key = format!("{:064x}", 7).parse().unwrap();
+        let account = TronAddress::from(key.address()).to_string();
+        let (recovery, policy) = (Recovery::Tron(recovery), Policy::default());
+        let prepared = self.nodes.prepare_recovery(&recovery, "tron", &account, Speed::Normal, &policy);
+        let Unsigned::Tron(mut unsigned) = ready(prepared).unwrap() else { panic!("not of Tron") };
+        unsigned.sign(&key).unwrap();
+        let [kept] = KeptTransaction::all(&Signed::from(unsigned.finish().unwrap()), "tron").try_into().unwrap();
+        let tron = self.nodes.tron("tron").unwrap();
+        ready(tron.broadcast(&kept)).unwrap();
+        // Again is the same.
+        ready(tron.broadcast(&kept)).unwrap();
+        kept
+    }
+
+    fn succeeded(&self, kept: &KeptTransaction) -> bool {
+        ready(self.nodes.tron("tron").unwrap().receipt(kept.id.parse().unwrap())).unwrap().expect("a receipt").success
+    }
+
+    fn holds(&self, account: &countersign::Account) -> U256 {
+        self.chain().now.balance_of(self.token, TronAddress::from_account(account).unwrap().bytes()).unwrap()
+    }
+}
+
+/// The form with destination data, which is the only one that orders on Tron have.
+fn initiate(terms: &HtlcTerms) -> Vec<u8> {
+    let call = Htlc::initiate_1Call {
+        redeemer: TronAddress::from_account(&terms.redeemer).unwrap().bytes(),
+        timelock: U256::from(terms.timelock),
+        amount: terms.amount,
+        secretHash: SecretHash::of(&SECRET).0.into(),
+        destinationData: Bytes::new(),
+    };
+    call.abi_encode()
+}
+
+/// Replaces the swap id of a side whose formula is certain: the refusal names the right one.
+fn recomputed(input: &str, terms: &HtlcTerms, registry: &Registry) -> String {
+    let value = json::parse(input.as_bytes()).unwrap();
+    let proposal = countersign_batch::Case::from_value(&value).unwrap().proposal().unwrap();
+    let refusal = verify_record(proposal, registry, &Policy::default()).unwrap_err();
+    input.replace(&terms.swap_id, &refusal.expected().expect("an id").to_string())
+}
+
+#[test]
+fn an_order_that_the_contract_executed_is_evidence() {
+    let stage = Stage::new("accept/evm.jsonl", "evm-record-tron", Leg::Destination);
+    assert_eq!(stage.state(Leg::Destination), HtlcState::Absent);
+    assert_eq!(stage.judge(), Err(Hold::NotFunded));
+
+    stage.initiate(Leg::Destination);
+    assert!(matches!(stage.judge(), Err(Hold::NotFinal { .. })));
+    stage.chain().advance(LAG - 1);
+    assert!(matches!(stage.judge(), Err(Hold::NotFinal { .. })));
+    stage.chain().advance(1);
+    let funded = stage.judge().unwrap();
+    let terms = &stage.record.terms.destination;
+    assert_eq!(funded.left(), terms.timelock - LAG);
+    let HtlcState::Locked(locked) = stage.state(Leg::Destination) else { panic!("locked") };
+    assert_eq!((locked.secret_hash, locked.covered), (Some(SecretHash::of(&SECRET)), true));
+
+    // The redemption pays the redeemer, and shows the secret.
+    let redemption = recover::redeem(&stage.record.record, Leg::Destination, &SECRET, &stage.registry).unwrap();
+    let kept = stage.recover(redemption);
+    assert!(stage.succeeded(&kept));
+    assert_eq!(stage.holds(&terms.redeemer), terms.amount);
+    assert_eq!(stage.state(Leg::Destination), HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(kept.id) });
+    assert_eq!(stage.judge(), Err(Hold::Redeemed));
+}
+
+#[test]
+fn a_refund_is_sent_and_found() {
+    let stage = Stage::new("accept/tron.jsonl", "tron-record-evm-v2", Leg::Source);
+    stage.initiate(Leg::Source);
+    let terms = stage.record.terms.source.clone();
+    let refund = recover::refund(&stage.record.record, Leg::Source, &stage.registry).unwrap();
+
+    // Too early: the contract refuses, and the order is as it was.
+    let kept = stage.recover(refund.clone());
+    assert!(!stage.succeeded(&kept));
+    assert!(matches!(stage.state(Leg::Source), HtlcState::Locked(_)));
+    let (blocks, initiated) = (stage.chain().now.block_number(), START + 1);
+    stage.chain().now.advance_blocks(initiated + terms.timelock - blocks);
+    let kept = stage.recover(refund);
+    assert!(stage.succeeded(&kept));
+    assert_eq!(stage.holds(&terms.initiator), terms.amount);
+    assert_eq!(stage.state(Leg::Source), HtlcState::Refunded { transaction: Some(kept.id) });
+}
+
+/// Another amount, redeemer or timelock than the verified one, executed by the same contract under an id of its own.
+#[test]
+fn an_order_with_other_terms_is_held_back() {
+    let changes: [(&str, fn(&mut HtlcTerms)); 3] = [
+        ("redeemer", |terms| terms.redeemer = TronAddress::from([9; 20]).to_account()),
+        ("timelock", |terms| terms.timelock -= 1),
+        ("amount", |terms| terms.amount -= U256::ONE),
+    ];
+    for (what, change) in changes {
+        let mut stage = Stage::new("accept/evm.jsonl", "evm-record-tron", Leg::Destination);
+        let honest = stage.record.terms.destination.clone();
+        let mut other = honest.clone();
+        change(&mut other);
+        let initiator = TronAddress::from_account(&other.initiator).unwrap().bytes();
+        let (htlc, call) = (stage.htlc, initiate(&other));
+        let made = stage.chain().now.clone().call(initiator, htlc, call.clone(), U256::ZERO).unwrap();
+        // The service says that this is the order.
+        stage.record.terms.destination.swap_id = bare(made.event::<Htlc::Initiated>(htlc).unwrap().orderId);
+        assert!(stage.chain().execute(B256::repeat_byte(0x11), initiator, htlc, call.into(), U256::ZERO));
+        stage.chain().advance(LAG);
+        let hold = stage.judge().unwrap_err();
+        assert!(matches!(&hold, Hold::Differs(difference) if difference.what == what), "{what}: {hold}");
+    }
+}

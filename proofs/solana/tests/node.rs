@@ -1,0 +1,463 @@
+//! Reads and writes the machine through `countersign-node`, behind a front that speaks JSON-RPC as the network's nodes do.
+//!
+//! Swaps are made by the programs of this proof, and put there byte by byte in the layouts of the interfaces. The deployed programs
+//! are not available: that they store and do the same is not shown here.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../../../crates/solana/tests/forms/mod.rs"]
+mod forms;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account, to_account};
+use countersign::solana::htlc::{Htlc, HtlcAccount};
+use countersign::solana::read::{self, SwapLocation};
+use countersign::solana::solana_transaction::versioned::VersionedTransaction;
+use countersign::solana::{Address, Key, Solana};
+use countersign::{
+    Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
+    VerifiedTerms, json as tree, recover,
+};
+use countersign_batch::Case as JsonCase;
+use countersign_client::driver::{Chains as _, KeptTransaction};
+use countersign_client::{Request, Response, Transport, TransportError};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
+use countersign_proofs_solana::{audited_machine, machine, rent};
+use countersign_testkit::{Case, fixture};
+use litesvm::LiteSVM;
+use litesvm::types::TransactionMetadata;
+use serde_json::{Value, json};
+use solana_account::Account;
+use solana_clock::Clock;
+
+const SECRET: [u8; 32] = *b"a secret that nobody would guess";
+const NOW: u64 = 1_800_000_000;
+const FUNDS: u64 = 20_000_000_000;
+
+/// A record for each form of the programs.
+const RECORDS: [&str; 4] = ["solana-record-testnet", "solana-record-token", "solana-audited-native-record", "solana-audited-token-record"];
+
+/// A transaction that the machine has run.
+struct Run {
+    slot: u64,
+    transaction: VersionedTransaction,
+    meta: TransactionMetadata,
+    error: Option<String>,
+}
+
+/// The machine, as a node shows it.
+struct Front {
+    genesis: &'static str,
+    state: Mutex<(LiteSVM, Vec<Run>)>,
+}
+
+impl std::fmt::Debug for Front {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Front")
+    }
+}
+
+fn shown(account: Option<&Account>) -> Value {
+    let shown = |account: &Account| {
+        let (owner, data) = (account.owner.to_string(), json!([STANDARD.encode(&account.data), "base64"]));
+        json!({"lamports": account.lamports, "owner": owner, "data": data, "executable": account.executable, "rentEpoch": u64::MAX})
+    };
+    account.filter(|account| account.lamports > 0).map_or(Value::Null, shown)
+}
+
+fn decoded(payload: &Value) -> VersionedTransaction {
+    wincode::deserialize_exact(&STANDARD.decode(payload.as_str().unwrap()).unwrap()).unwrap()
+}
+
+impl Run {
+    fn shown(&self) -> Value {
+        let inner = self.meta.inner_instructions.iter().enumerate().filter(|(_, called)| !called.is_empty()).map(|(index, called)| {
+            let called = called.iter().map(|inner| {
+                let instruction = &inner.instruction;
+                let data = bs58::encode(&instruction.data).into_string();
+                json!({"programIdIndex": instruction.program_id_index, "accounts": instruction.accounts, "data": data})
+            });
+            json!({"index": index, "instructions": called.collect::<Vec<_>>()})
+        });
+        let err = self.error.as_ref().map_or(Value::Null, |error| json!(error));
+        json!({
+            "slot": self.slot,
+            "transaction": [STANDARD.encode(wincode::serialize(&self.transaction).unwrap()), "base64"],
+            "meta": {"err": err, "innerInstructions": inner.collect::<Vec<_>>(), "loadedAddresses": {"writable": [], "readonly": []}, "logMessages": self.meta.logs},
+        })
+    }
+}
+
+impl Front {
+    fn result(&self, method: &str, params: &Value) -> Value {
+        let (svm, runs) = &mut *self.state.lock().unwrap();
+        let slot = svm.get_sysvar::<Clock>().slot;
+        let context = |value: Value| json!({"context": {"slot": slot}, "value": value});
+        let address = |value: &Value| value.as_str().unwrap().parse::<Address>().unwrap();
+        match method {
+            "getGenesisHash" => json!(self.genesis),
+            "getSlot" | "getBlockHeight" => json!(slot),
+            "getMultipleAccounts" => {
+                let keys = params[0].as_array().unwrap();
+                context(keys.iter().map(|key| shown(svm.get_account(&address(key)).as_ref())).collect())
+            }
+            "getLatestBlockhash" => context(json!({"blockhash": svm.latest_blockhash().to_string(), "lastValidBlockHeight": slot + 150})),
+            "getRecentPrioritizationFees" => json!([]),
+            "getMinimumBalanceForRentExemption" => {
+                json!(svm.minimum_balance_for_rent_exemption(usize::try_from(params[0].as_u64().unwrap()).unwrap()))
+            }
+            "getSignaturesForAddress" => {
+                let names = |run: &&Run| run.transaction.message.static_account_keys().contains(&address(&params[0]));
+                let one = |run: &Run| json!({"signature": run.transaction.signatures[0].to_string(), "slot": run.slot, "err": run.error});
+                runs.iter().rev().filter(names).map(one).collect()
+            }
+            "getTransaction" => {
+                let found = runs.iter().find(|run| json!(run.transaction.signatures[0].to_string()) == params[0]);
+                found.map_or(Value::Null, Run::shown)
+            }
+            "simulateTransaction" => {
+                // What is simulated is not signed yet.
+                let simulated = svm.clone().with_sigverify(false).simulate_transaction(decoded(&params[0]));
+                let keys = params[1]["accounts"]["addresses"].as_array().unwrap();
+                match simulated {
+                    Err(failed) => context(json!({"err": {"failed": failed.err.to_string()}, "logs": failed.meta.logs, "accounts": null})),
+                    Ok(info) => {
+                        let after = |key: &Value| {
+                            let after = info.post_accounts.iter().find(|(changed, _)| *changed == address(key));
+                            let after = after.map(|(_, account)| Account::from(account.clone()));
+                            shown(after.or_else(|| svm.get_account(&address(key))).as_ref())
+                        };
+                        let units = info.meta.compute_units_consumed;
+                        context(
+                            json!({"err": null, "logs": [], "unitsConsumed": units, "accounts": keys.iter().map(after).collect::<Vec<_>>()}),
+                        )
+                    }
+                }
+            }
+            "sendTransaction" => {
+                let transaction = decoded(&params[0]);
+                let (meta, error) = match svm.send_transaction(transaction.clone()) {
+                    Ok(meta) => (meta, None),
+                    Err(failed) => (failed.meta, Some(failed.err.to_string())),
+                };
+                let id = transaction.signatures[0].to_string();
+                if !runs.iter().any(|run| run.transaction.signatures == transaction.signatures) {
+                    runs.push(Run { slot, transaction, meta, error });
+                }
+                json!(id)
+            }
+            "getSignatureStatuses" => {
+                let found = runs.iter().find(|run| json!(run.transaction.signatures[0].to_string()) == params[0][0]);
+                let status = found.map(|run| json!({"slot": run.slot, "err": run.error, "confirmationStatus": "finalized"}));
+                context(json!([status]))
+            }
+            _ => json!({"error": {"code": -32601, "message": "Method not found"}}),
+        }
+    }
+
+    fn reply(&self, call: &Value) -> Value {
+        let result = self.result(call["method"].as_str().unwrap(), &call["params"]);
+        match result.get("error") {
+            Some(error) => json!({"jsonrpc": "2.0", "id": call["id"], "error": error}),
+            None => json!({"jsonrpc": "2.0", "id": call["id"], "result": result}),
+        }
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut LiteSVM) -> R) -> R {
+        change(&mut self.state.lock().unwrap().0)
+    }
+
+    /// Lets slots pass. Blockhashes change with them.
+    fn warp(&self, slot: u64) {
+        self.with(|svm| {
+            svm.set_sysvar(&Clock { slot, unix_timestamp: i64::try_from(NOW).unwrap(), ..Clock::default() });
+            svm.expire_blockhash();
+        });
+    }
+}
+
+impl Transport for Front {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        let calls: Value = serde_json::from_slice(request.body.as_ref().unwrap()).unwrap();
+        let reply = match &calls {
+            Value::Array(calls) => calls.iter().map(|call| self.reply(call)).collect(),
+            call => self.reply(call),
+        };
+        Ok(Response::new(200, reply.to_string().into_bytes()))
+    }
+
+    async fn sleep(&self, _: Duration) {}
+
+    fn now(&self) -> u64 {
+        NOW
+    }
+}
+
+fn put(svm: &mut LiteSVM, address: Address, owner: Address, lamports: u64, data: &[u8]) {
+    svm.set_account(address, Account { lamports, data: data.to_vec(), owner, executable: false, rent_epoch: u64::MAX }).unwrap();
+}
+
+fn put_tokens(svm: &mut LiteSVM, account: Address, mint: Address, owner: Address, amount: u64) {
+    let mut data = [mint.as_ref(), owner.as_ref(), &amount.to_le_bytes(), &[0; 93]].concat();
+    data[108] = 1;
+    put(svm, account, TOKEN_PROGRAM, rent(165), &data);
+}
+
+/// An order whose payload and record have the hash of this proof's secret, on a machine of its own.
+struct Scene {
+    case: Case,
+    line: Value,
+    terms: VerifiedTerms,
+    htlc: Htlc,
+    swap: HtlcAccount,
+    nodes: Nodes<Front>,
+}
+
+fn proposal<R>(line: &Value, then: impl FnOnce(countersign::Proposal<'_>) -> R) -> R {
+    let text = line.to_string();
+    let value = tree::parse(text.as_bytes()).unwrap();
+    then(JsonCase::from_value(&value).unwrap().proposal().unwrap())
+}
+
+fn located(terms: &HtlcTerms) -> SwapLocation {
+    SwapLocation::new(terms).unwrap()
+}
+
+fn scene(form: &str) -> Scene {
+    let case = fixture::<Solana>(form);
+    let mut line = case.json();
+    let old = proposal(&line, |proposal| countersign::verify_record(proposal, case.registry, &Policy::default()).unwrap().terms);
+    let mut terms = old.clone();
+    let hash = SecretHash::of(&SECRET);
+    terms.source.secret_hash = hash;
+    let (before, after) = (located(&old.source), located(&terms.source));
+
+    // The fixture with another hash, and the swap account that follows from it.
+    let mut payload = STANDARD.decode(line["response"]["result"]["versioned_tx"].as_str().unwrap()).unwrap();
+    for (from, to) in [(old.source.secret_hash.0, hash.0), (before.swap_account.to_bytes(), after.swap_account.to_bytes())] {
+        let places: Vec<_> = (0..payload.len() - 31).filter(|place| payload[*place..place + 32] == from).collect();
+        places.into_iter().for_each(|place| payload[place..place + 32].copy_from_slice(&to));
+    }
+    line["response"]["result"]["versioned_tx"] = json!(STANDARD.encode(payload));
+    line["response"]["result"]["versioned_tx_gasless"] = Value::Null;
+    line["request"]["secret_hash"] = json!(hash.to_string());
+    for leg in ["source_swap", "destination_swap"] {
+        line["order"][leg]["secret_hash"] = json!(hash.to_string());
+    }
+    let owner = after.swap.initiator;
+    let number = if terms.source.chain == "solana" { 101 } else { 103 };
+    line["order"]["source_swap"]["swap_id"] =
+        json!(SecretHash(countersign::chains::swap_id::solana(number, &hash.0, owner.as_ref())).to_string());
+    terms.destination = terms.source.clone();
+
+    let (program, nobody) = (after.htlc.program, Address::from([1; 32]));
+    let make = if form.contains("audited") { audited_machine } else { machine };
+    let mut svm = if after.htlc.token.is_none() { make(program, nobody) } else { make(nobody, program) };
+    svm.airdrop(&owner, FUNDS).unwrap();
+    svm.airdrop(&after.swap.redeemer, FUNDS).unwrap();
+    svm.airdrop(&stranger().address(), FUNDS).unwrap();
+    if let Some(token) = after.htlc.token {
+        let mut mint = [0; 82];
+        (mint[44], mint[45]) = (6, 1);
+        put(&mut svm, token.mint, TOKEN_PROGRAM, rent(82), &mint);
+        put_tokens(&mut svm, associated_token_account(owner, token.mint, TOKEN_PROGRAM).unwrap(), token.mint, owner, after.swap.amount + 3);
+    }
+    let nodes = connect(svm, &terms.source, &case);
+    nodes.transport().warp(1_000);
+    Scene { case, line, terms, htlc: after.htlc, swap: after.swap, nodes }
+}
+
+fn connect(svm: LiteSVM, terms: &HtlcTerms, case: &Case) -> Nodes<Front> {
+    let genesis = match terms.chain.as_str() {
+        "solana" => "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
+        _ => "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG",
+    };
+    let front = Front { genesis, state: Mutex::new((svm, Vec::new())) };
+    let endpoints = Endpoints::new(vec![Endpoint::parse("https://machine.example/key").unwrap()]).unwrap();
+    Nodes::new(front, NodeConfig::new().with(terms.chain.clone(), endpoints), case.registry)
+}
+
+fn stranger() -> Key {
+    Key::from_seed(&[9; 32])
+}
+
+impl Scene {
+    fn name(&self) -> &str {
+        &self.terms.source.chain
+    }
+
+    /// The order, verified. The record's other leg still has the fixture's hash, so it is left out.
+    fn order(&self) -> Verified {
+        let mut line = self.line.clone();
+        line.as_object_mut().unwrap().remove("order");
+        proposal(&line, |proposal| countersign::verify(proposal, self.case.registry, &Policy::default()).unwrap())
+    }
+
+    async fn read(&self) -> HtlcState {
+        self.nodes.htlc(&self.terms.destination).await.unwrap().0
+    }
+
+    /// Prepares the order with what the machine says, signs and sends it.
+    async fn fund(&self) {
+        let order = self.order();
+        let unsigned = self.nodes.prepare(&order, self.name(), "", Speed::Normal, &Policy::default()).await.unwrap();
+        let key: Key = self.case.secret_key().unwrap().parse().unwrap();
+        self.send(unsigned, &key).await;
+    }
+
+    async fn send(&self, unsigned: Unsigned, key: &Key) {
+        let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
+        unsigned.sign(key).unwrap();
+        let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into(), self.name()).try_into().unwrap();
+        // Twice, as a driver that was interrupted would.
+        self.nodes.broadcast(&kept).await.unwrap();
+        self.nodes.broadcast(&kept).await.unwrap();
+    }
+
+    fn recovery(&self, redeems: bool) -> recover::Recovery {
+        let record = OrderRecord::from_json(self.line["order"].to_string().as_bytes()).unwrap();
+        let made = if redeems {
+            recover::redeem(&record, Leg::Source, &SECRET, self.case.registry)
+        } else {
+            recover::refund(&record, Leg::Source, self.case.registry)
+        };
+        made.unwrap()
+    }
+
+    async fn recover(&self, redeems: bool) -> Result<(), countersign_node::NodeError> {
+        let sender = stranger().address().to_string();
+        let recovery = self.recovery(redeems);
+        let unsigned = self.nodes.prepare_recovery(&recovery, self.name(), &sender, Speed::Normal, &Policy::default()).await?;
+        self.send(unsigned, &stranger()).await;
+        Ok(())
+    }
+
+    /// What a party has of what was locked.
+    fn has(&self, party: Address) -> u64 {
+        self.nodes.transport().with(|svm| match self.htlc.token {
+            None => svm.get_balance(&party).unwrap_or_default(),
+            Some(token) => {
+                let account = associated_token_account(party, token.mint, TOKEN_PROGRAM).and_then(|account| svm.get_account(&account));
+                account.map_or(0, |account| u64::from_le_bytes(account.data[64..72].try_into().unwrap()))
+            }
+        })
+    }
+
+    fn rule(&self) -> FinalityRule {
+        FinalityRule::of(self.case.registry.chains().find(|chain| chain.record.chain == self.name()).unwrap())
+    }
+}
+
+#[tokio::test]
+async fn an_order_is_funded_proven_and_redeemed() {
+    for form in RECORDS {
+        let scene = scene(form);
+        assert_eq!(scene.read().await, HtlcState::Absent, "{form}");
+        scene.fund().await;
+        scene.nodes.transport().warp(1_090);
+        let (state, seen) = scene.nodes.htlc(&scene.terms.destination).await.unwrap();
+        let HtlcState::Locked(locked) = &state else { panic!("{form}: {state:?}") };
+        assert_eq!((locked.elapsed, seen.depth, seen.is_finalized), (90, 91, true), "{form}");
+        assert!(Funded::judge(&scene.terms, &state, &seen, &scene.rule(), NOW).is_ok(), "{form}");
+
+        let before = scene.has(scene.swap.redeemer);
+        scene.recover(true).await.unwrap();
+        assert_eq!(scene.has(scene.swap.redeemer), before + scene.swap.amount, "{form}");
+        let state = scene.read().await;
+        assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(_) }), "{form}: {state:?}");
+        assert_eq!(scene.recover(true).await.unwrap_err().code(), "simulation_reverted", "{form}: once");
+    }
+}
+
+#[tokio::test]
+async fn an_order_is_refunded_after_its_timelock_and_not_before() {
+    for form in RECORDS {
+        let scene = scene(form);
+        scene.fund().await;
+        let locked = scene.has(scene.swap.initiator);
+        scene.nodes.transport().warp(1_000 + scene.swap.timelock);
+        assert_eq!(scene.recover(false).await.unwrap_err().code(), "simulation_reverted", "{form}");
+        scene.nodes.transport().warp(1_001 + scene.swap.timelock);
+        scene.recover(false).await.unwrap();
+        // The rent of a native swap comes back to the owner, too.
+        let rent = if scene.htlc.token.is_none() { rent(scene.htlc.swap_account_length()) } else { 0 };
+        assert_eq!(scene.has(scene.swap.initiator), locked + scene.swap.amount + rent, "{form}");
+        let state = scene.read().await;
+        assert!(matches!(&state, HtlcState::Refunded { transaction: Some(_) }), "{form}: {state:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_owner_cannot_pay_is_not_signed() {
+    for form in RECORDS {
+        let scene = scene(form);
+        let order = scene.order();
+        scene.nodes.transport().with(|svm| put(svm, scene.swap.initiator, Address::default(), 900_000, &[]));
+        let prepared = scene.nodes.prepare(&order, scene.name(), "", Speed::Normal, &Policy::default()).await;
+        assert_eq!(prepared.unwrap_err().code(), "insufficient_funds", "{form}");
+        // The machine itself refuses a swap that exists already.
+        scene.nodes.transport().with(|svm| put(svm, scene.swap.initiator, Address::default(), FUNDS, &[]));
+        scene.fund().await;
+        scene.nodes.transport().warp(1_001);
+        let again = scene.nodes.prepare(&order, scene.name(), "", Speed::Normal, &Policy::default()).await;
+        assert_eq!(again.unwrap_err().code(), "simulation_reverted", "{form}");
+    }
+}
+
+/// The accounts of the interfaces' examples, byte by byte. The client generation stores neither timelock nor mint, and without the
+/// transaction that initiated the swap it proves nothing.
+#[tokio::test]
+async fn accounts_of_every_layout_are_read_and_judged() {
+    for (form, record) in forms::FORMS.iter().zip([RECORDS[0], RECORDS[2], RECORDS[1], RECORDS[3]]) {
+        let case = fixture::<Solana>(record);
+        let mut terms =
+            proposal(&case.json(), |proposal| countersign::verify_record(proposal, case.registry, &Policy::default()).unwrap().terms);
+        let swap = forms::swap();
+        let destination = &mut terms.source;
+        destination.htlc = Some(to_account(forms::key(form.program)));
+        destination.generation = Some(Generation::Solana(form.generation));
+        destination.token = form.own.map(|_| forms::MINT.to_owned());
+        (destination.initiator, destination.redeemer) = (to_account(swap.initiator), to_account(swap.redeemer));
+        (destination.amount, destination.timelock) = (U256::from(swap.amount), swap.timelock);
+        destination.secret_hash = SecretHash(swap.secret_hash);
+        assert_eq!(destination.family, Family::Solana);
+        terms.destination = terms.source.clone();
+
+        let mut svm = LiteSVM::new();
+        let program = forms::key(form.program);
+        let lamports = rent(200) + if form.own.is_none() { swap.amount } else { 0 };
+        put(&mut svm, forms::key(form.swap_account), program, lamports, &forms::bytes(form.account));
+        if let Some([identity, vault]) = form.own {
+            put_tokens(&mut svm, forms::key(vault), forms::key(forms::MINT), forms::key(identity), swap.amount);
+        }
+        let nodes = connect(svm, &terms.destination, &case);
+        nodes.transport().warp(forms::EXPIRY - swap.timelock + 99);
+        let rule = FinalityRule::of(case.registry.chains().find(|chain| chain.record.chain == terms.source.chain).unwrap());
+        let (state, seen) = nodes.htlc(&terms.destination).await.unwrap();
+        let judged = Funded::judge(&terms, &state, &seen, &rule, NOW).map_err(|hold| hold.code());
+        if form.is_audited() {
+            assert_eq!(judged.unwrap().left(), swap.timelock - 99, "{}", form.program);
+            // One unit less in the account, and it is not what was verified.
+            let mut data = forms::bytes(form.account);
+            let place = data.windows(8).position(|bytes| bytes == swap.amount.to_le_bytes()).unwrap();
+            data[place] -= 1;
+            nodes.transport().with(|svm| put(svm, forms::key(form.swap_account), program, lamports, &data));
+            let (state, seen) = nodes.htlc(&terms.destination).await.unwrap();
+            assert_eq!(Funded::judge(&terms, &state, &seen, &rule, NOW).unwrap_err().code(), "destination_differs");
+        } else {
+            assert_eq!(judged.unwrap_err(), "destination_unclear", "{}", form.program);
+        }
+        assert!(read::swap_account(&forms::bytes(form.account)).is_ok());
+    }
+}
