@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, asset: &str) -> Result<U256, String> {
-        let registry = Registry::from_json(include_bytes!("../../../fixtures/registry.json")).unwrap();
+        let registry = Registry::from_json(include_bytes!("../demo/registry.json")).unwrap();
         units(text, &AssetId::parse(asset).unwrap(), Some(&registry)).map_err(|failure| match failure {
             Failure::Usage(message) => message,
             _ => panic!("another failure"),

@@ -1,4 +1,4 @@
-//! `countersign demo`: explains, prepares and signs an order of each family, and refuses a tampered one.
+//! `countersign demo`: verifies and signs an order of each family, and refuses a tampered copy of its response.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,58 +11,20 @@ use serde::{Serialize, Serializer};
 use crate::input::{Failure, usage};
 use crate::{OK, show};
 
-const REGISTRY: &str = include_str!("../../../fixtures/registry.json");
+/// What the wallet of these orders has pinned, and the orders: copies of the fixtures, so that the package is whole by itself.
+const REGISTRY: &str = include_str!("../demo/registry.json");
+const CASES: &str = include_str!("../demo/cases.jsonl");
 
-/// Each family's fixtures, the case that is shown, and a change that an attacker would make to it.
+/// The case that is shown of each family, and a change that an attacker would make to it.
 const SHOWN: &[Shown] = &[
-    Shown {
-        family: Family::Evm,
-        cases: include_str!("../../../fixtures/accept/evm.jsonl"),
-        id: "evm-record-bitcoin-v3",
-        tamper: |line| one_digit(line, "approval_transaction"),
-    },
-    Shown {
-        family: Family::Tron,
-        cases: include_str!("../../../fixtures/accept/tron.jsonl"),
-        id: "tron-record-bitcoin-v1",
-        tamper: |line| one_digit(line, "approval_transaction"),
-    },
-    Shown {
-        family: Family::Starknet,
-        cases: include_str!("../../../fixtures/accept/starknet.jsonl"),
-        id: "starknet-approval-unlimited",
-        tamper: |line| one_digit(line, "approval_transaction"),
-    },
-    Shown {
-        family: Family::Solana,
-        cases: include_str!("../../../fixtures/accept/solana.jsonl"),
-        id: "solana-native-legacy",
-        tamper: |line| one_letter(line, "versioned_tx"),
-    },
-    Shown {
-        family: Family::Solana,
-        cases: include_str!("../../../fixtures/accept/solana.jsonl"),
-        id: "solana-token-sponsor-signed",
-        tamper: |line| one_letter(line, "versioned_tx"),
-    },
-    Shown {
-        family: Family::Sui,
-        cases: include_str!("../../../fixtures/accept/sui.jsonl"),
-        id: "sui-native",
-        tamper: |line| one_byte(line, "ptb_bytes"),
-    },
-    Shown {
-        family: Family::Bitcoin,
-        cases: include_str!("../../../fixtures/accept/bitcoin.jsonl"),
-        id: "bitcoin-coins-delegate",
-        tamper: |line| other_address(line, "bitcoin-delegate"),
-    },
-    Shown {
-        family: Family::Bitcoin,
-        cases: include_str!("../../../fixtures/accept/bitcoin.jsonl"),
-        id: "bitcoin-every-kind-litecoin",
-        tamper: |line| other_address(line, "bitcoin-delegate-litecoin"),
-    },
+    Shown { family: Family::Evm, id: "evm-record-bitcoin-v3", tamper: |line| one_digit(line, "approval_transaction") },
+    Shown { family: Family::Tron, id: "tron-record-bitcoin-v1", tamper: |line| one_digit(line, "approval_transaction") },
+    Shown { family: Family::Starknet, id: "starknet-approval-unlimited", tamper: |line| one_digit(line, "approval_transaction") },
+    Shown { family: Family::Solana, id: "solana-native-legacy", tamper: |line| one_letter(line, "versioned_tx") },
+    Shown { family: Family::Solana, id: "solana-token-sponsor-signed", tamper: |line| one_letter(line, "versioned_tx") },
+    Shown { family: Family::Sui, id: "sui-native", tamper: |line| one_byte(line, "ptb_bytes") },
+    Shown { family: Family::Bitcoin, id: "bitcoin-coins-delegate", tamper: |line| other_address(line, "bitcoin-delegate") },
+    Shown { family: Family::Bitcoin, id: "bitcoin-every-kind-litecoin", tamper: |line| other_address(line, "bitcoin-delegate-litecoin") },
 ];
 
 /// Times are medians of this many rounds.
@@ -70,7 +32,6 @@ const ROUNDS: usize = 201;
 
 struct Shown {
     family: Family,
-    cases: &'static str,
     id: &'static str,
     /// Changes one digit or byte of a payload, or its address.
     tamper: fn(&str) -> String,
@@ -98,11 +59,25 @@ struct Micros {
     sign: f64,
 }
 
-pub(crate) fn run(json: bool) -> Result<u8, Failure> {
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Shows everything about the orders of one family: the summary, what is signed, and the refusal.
+    #[arg(long, value_name = "FAMILY")]
+    full: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+    let full = match args.full.as_deref() {
+        Some(name) => Some(FAMILIES.iter().find(|family| family.name() == name).copied().ok_or_else(|| {
+            let names: Vec<_> = FAMILIES.iter().map(|family| family.name()).collect();
+            usage(format_args!("the families are {}", names.join(", ")))
+        })?),
+        None => None,
+    };
     let registry = Registry::from_json(REGISTRY.as_bytes())?;
     let policy = Policy::default();
     let mut all = Vec::new();
-    for shown in SHOWN.iter().filter(|shown| FAMILIES.contains(&shown.family)) {
+    for shown in SHOWN.iter().filter(|shown| FAMILIES.contains(&shown.family) && full.is_none_or(|full| full == shown.family)) {
         let line = line(shown)?;
         all.push(Demonstrated {
             family: shown.family.name(),
@@ -117,18 +92,28 @@ pub(crate) fn run(json: bool) -> Result<u8, Failure> {
         return Ok(OK);
     }
     for one in &all {
+        let Err(refusal) = &one.tampered.result else {
+            return Err(usage("the tampered response was accepted: do not use this build"));
+        };
+        let Micros { parse_and_verify, prepare, sign } = one.micros;
+        let times = format!("parse and verify {parse_and_verify:.1} us, prepare {prepare:.1} us, sign {sign:.1} us");
+        if full.is_none() {
+            show::field(one.family, &format!("verified and signed: {}; {times}", one.case))?;
+            show::field("tampered", &format!("refused: {} at {}", refusal.code(), refusal.location()))?;
+            continue;
+        }
         show::heading(&format!("{}: a verified order, case {}", one.family, one.case))?;
         show::summary(&one.signed.summary(), None)?;
         show::warnings(one.signed.warnings())?;
-        let Micros { parse_and_verify, prepare, sign } = one.micros;
-        show::field("times", &format!("parse and verify {parse_and_verify:.1} us, prepare {prepare:.1} us, sign {sign:.1} us (medians)"))?;
+        show::field("times", &format!("{times} (medians)"))?;
         show::heading(&format!("{}: the signed artefacts", one.family))?;
         show::artefacts(&serde_json::to_value(Artefacts(&one.signed)).map_err(usage)?, "")?;
         show::heading(&format!("{}: the same response, tampered with", one.family))?;
-        match &one.tampered.result {
-            Ok(_) => return Err(usage("the tampered response was accepted: do not use this build")),
-            Err(refusal) => show::refusal(refusal)?,
-        }
+        show::refusal(refusal)?;
+    }
+    if full.is_none() {
+        show::progress("each tampered response differs in one digit or byte, or names another order's address; times are medians");
+        show::progress("countersign demo --full evm shows what is signed, in words and bytes; --json all of it");
     }
     Ok(OK)
 }
@@ -136,7 +121,7 @@ pub(crate) fn run(json: bool) -> Result<u8, Failure> {
 /// Returns the input part of a fixture line: what precedes its note.
 fn line(shown: &Shown) -> Result<String, Failure> {
     let id = format!("{{\"id\":\"{}\"", shown.id);
-    let line = shown.cases.lines().find(|line| line.starts_with(&id)).and_then(|line| line.split_once(",\"note\":"));
+    let line = CASES.lines().find(|line| line.starts_with(&id)).and_then(|line| line.split_once(",\"note\":"));
     line.map(|(input, _)| format!("{input}}}")).ok_or_else(|| usage(format_args!("the fixtures hold no case {}", shown.id)))
 }
 
@@ -223,7 +208,7 @@ fn other_address(line: &str, other: &str) -> String {
     const KEY: &str = "\"to\":\"";
     let address = |line: &str| line.split_once(KEY).and_then(|(_, rest)| rest.split_once('"')).map(|(address, _)| address.to_owned());
     let start = format!("{{\"id\":\"{other}\"");
-    let found = SHOWN.iter().flat_map(|shown| shown.cases.lines()).find(|line| line.starts_with(&start)).and_then(address);
+    let found = CASES.lines().find(|line| line.starts_with(&start)).and_then(address);
     match (address(line), found) {
         (Some(own), Some(found)) => line.replace(&format!("{KEY}{own}"), &format!("{KEY}{found}")),
         _ => line.to_owned(),

@@ -156,8 +156,8 @@ enum Command {
     Policy(lists::PolicyCommand),
     /// Checks the service's health.
     Health(service::ServiceArgs),
-    /// Explains, prepares and signs an order of each family, with worthless keys.
-    Demo,
+    /// Verifies and signs an order of each family with worthless keys, and refuses a tampered copy of each.
+    Demo(demo::Args),
     /// Prints completions for a shell.
     Completions {
         /// The shell.
@@ -197,7 +197,7 @@ fn main() -> ExitCode {
         Command::Schemas(args) => lists::schemas(&args, cli.json),
         Command::Policy(command) => lists::policy(&command, cli.json),
         Command::Health(args) => lists::health(&args, cli.json),
-        Command::Demo => demo::run(cli.json),
+        Command::Demo(args) => demo::run(args, cli.json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut io::stdout());
             Ok(OK)

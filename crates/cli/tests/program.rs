@@ -284,6 +284,38 @@ fn the_demo_signs_for_each_built_family_and_refuses_the_tampered_answer() {
 }
 
 #[test]
+fn the_demo_fits_on_a_screen_and_shows_one_family_in_full() {
+    let text = |arguments: &[&str]| {
+        let output = run(arguments, b"");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (shown, notes) = text(&["demo"]);
+    assert!(shown.lines().count() + notes.lines().count() <= 24, "{shown}{notes}");
+    for family in countersign::FAMILIES {
+        assert!(shown.lines().any(|line| line.contains(family.name()) && line.contains("verified and signed")), "{shown}");
+    }
+    assert!(shown.matches("refused: ").count() >= countersign::FAMILIES.len(), "{shown}");
+    let (full, _) = text(&["demo", "--full", "evm"]);
+    assert!(full.contains("evm: the signed artefacts") && !full.contains("tron"), "{full}");
+    assert_eq!(run(&["demo", "--full", "dogecoin"], b"").status.code(), Some(2));
+}
+
+/// The demo has copies of its own, so that the package holds all that it needs.
+#[test]
+fn the_demo_shows_fixtures() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    assert!(read("demo/registry.json") == read("../../fixtures/registry.json"), "copy fixtures/registry.json to demo/registry.json");
+    for line in read("demo/cases.jsonl").lines() {
+        let id = serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+        let family = id.split('-').next().unwrap();
+        let fixtures = read(&format!("../../fixtures/accept/{family}.jsonl"));
+        assert!(fixtures.lines().any(|fixture| fixture == line), "{id} differs from its fixture");
+    }
+}
+
+#[test]
 fn a_deposit_can_be_scanned() {
     let folder = std::env::temp_dir().join(format!("countersign-qr-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();

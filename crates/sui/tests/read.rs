@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 /// What @mysten/sui makes of an order: `fixtures/generate/lib/sui-chain.mjs`.
 fn chain() -> Json {
-    serde_json::from_str(include_str!("../../../fixtures/chain/sui.json")).unwrap()
+    serde_json::from_slice(&std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/chain/sui.json")).unwrap()).unwrap()
 }
 
 fn bytes(value: &Json) -> Vec<u8> {

@@ -245,7 +245,8 @@ async fn a_transaction_that_would_fail_is_refused_with_its_reason() {
 
 /// A redemption or a refund of an order whose secret is known, and the secret.
 fn recovery(role: Role) -> (recover::Recovery, [u8; 32]) {
-    let outside: serde_json::Value = serde_json::from_str(include_str!("../../../sui/tests/outside.json")).unwrap();
+    let outside: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../sui/tests/outside.json")).unwrap()).unwrap();
     let ways = &outside["ways_out"];
     let (record, secret) = (read_record(&ways["order"]).unwrap(), word(&ways["secret"]));
     let recovery = match role {
