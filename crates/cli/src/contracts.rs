@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign::{Registry, RequestedLeg};
+use countersign::{Asset, Registry, RequestedLeg};
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
-use countersign_node::{Contracts, Nodes};
+use countersign_node::{ContractChange, Contracts, Nodes};
 
 use crate::files::{self, Access};
 use crate::input::{Failure, read, usage};
@@ -34,6 +34,13 @@ pub(crate) fn keep(registry: &Path, described: Contracts) -> Result<(), Failure>
     Ok(())
 }
 
+/// Returns what has changed since the contracts of a registry were described.
+pub(crate) fn changes(path: &Path, registry: &Registry, now: &Contracts) -> Result<Vec<ContractChange>, Failure> {
+    let before = kept(path)?;
+    let of = |asset: &&Asset| now.get(asset.record.id.as_str()).map(|description| before.changes(asset, description));
+    Ok(registry.assets().iter().filter_map(of).flatten().collect())
+}
+
 /// Compares the contracts of both sides with what was kept, where their chains are connected. A contract that is seen for the first time is
 /// kept; a change is shown, and counts as `contract_changed` where nobody reads it.
 pub(crate) async fn check(
@@ -49,10 +56,11 @@ pub(crate) async fn check(
             continue;
         }
         let description = nodes.describe(asset).await?;
-        if description.facts().next().is_none() {
+        let is_kept = contracts.get(asset.record.id.as_str()).is_some();
+        if !is_kept && description.facts().next().is_none() {
             continue;
         }
-        if contracts.get(asset.record.id.as_str()).is_none() {
+        if !is_kept {
             show::progress(&format!("{}: its contract is seen for the first time, and kept beside the registry", asset.record.id));
             new.insert(asset, description);
         } else {

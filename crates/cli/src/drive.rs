@@ -221,13 +221,13 @@ pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
 pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
     let again = format!("go on with: countersign swap --resume {id}");
     let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
-    let (source_is_seen, destination_is_seen) = {
+    let (source_is_seen, destination_is_seen, mut is_paid) = {
         let kept = driver.store().load(id).map_err(usage)?;
         let request = kept.swap.request();
         let is_seen = |leg: &RequestedLeg| driver.chains().has(leg.asset.chain());
-        (is_seen(&request.source), is_seen(&request.destination))
+        (is_seen(&request.source), is_seen(&request.destination), kept.may_be_paid())
     };
-    let (mut is_paid, mut is_alarmed) = (false, false);
+    let mut is_alarmed = false;
     while let Some(change) = changes.next().await {
         let progress = match change.result {
             Ok(progress) => progress,

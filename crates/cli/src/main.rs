@@ -197,7 +197,7 @@ fn main() -> ExitCode {
         Command::Schemas(args) => lists::schemas(&args, cli.json),
         Command::Policy(command) => lists::policy(&command, cli.json),
         Command::Health(args) => lists::health(&args, cli.json),
-        Command::Demo(args) => demo::run(args, cli.json),
+        Command::Demo(args) => demo::run(&args, cli.json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut io::stdout());
             Ok(OK)

@@ -160,6 +160,13 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
             return Err(usage("the older pins are kept: re-run with --accept to pin the new values"));
         }
     }
+    let news = contracts::changes(out, &registry, &contracts)?;
+    for change in &news {
+        show::progress(&format!("NEWS: the contract of {change}"));
+    }
+    if !news.is_empty() && !args.accept {
+        return Err(usage("pinned contracts have changed: look at them, then re-run with --accept to keep what they are now"));
+    }
     files::replace(out, &bytes, Access::Shared)?;
     contracts::keep(out, contracts)?;
     show_pinned(&registry, is_first);

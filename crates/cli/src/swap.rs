@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let at_least = args.at_least(&kept.swap.request().destination.asset, flow.registry())?;
         show::progress(&format!("order {id}"));
         if let Some(path) = args.trust.registry_path()?
-            && !kept.may_be_sent(Sendable::Funding)
+            && !kept.may_be_paid()
         {
             let request = kept.swap.request();
             contracts::check(&nodes, &path, flow.registry(), [&request.source, &request.destination], !args.yes).await?;

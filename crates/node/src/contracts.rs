@@ -102,7 +102,7 @@ impl Contracts {
             for name in facts.keys() {
                 let value = facts.need(name)?;
                 let text = value.text()?;
-                if text.len() > MAX_FACT {
+                if text.chars().count() > MAX_FACT {
                     return Err(value.refuse(Code::TextNotPlain));
                 }
                 description.facts.insert(name.to_owned(), text.to_owned());

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use countersign::json::{self, Node, Value};
 use countersign::{Code, Refusal};
 use countersign_client::url::Url;
-use countersign_client::{Method, Request, Response, Transport, TransportError, TransportErrorKind, is_safe};
+use countersign_client::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -187,7 +187,7 @@ impl<T: Transport> Caller<'_, T> {
     async fn share(&self, calls: &[Call]) -> Result<Shared, NodeError> {
         let own: Vec<_> = calls.iter().map(|call| json!({"jsonrpc": "2.0", "method": call.method, "params": call.params})).collect();
         loop {
-            let (permit, others) = match self.enter(&own).await? {
+            let (permit, others) = match self.enter(&own).await {
                 Admission::Answered(shared) => return Ok(shared),
                 Admission::Send(permit, others) => (permit, others),
             };
@@ -205,7 +205,7 @@ impl<T: Transport> Caller<'_, T> {
             let request = self.request(Method::Post, "").with_header("content-type", "application/json");
             let answer = self.send(&request.with_body(body.to_string().into_bytes())).await;
             drop(permit);
-            if !others.is_empty() && self.is_too_much(&answer) {
+            if !others.is_empty() && is_too_much(&answer, all) {
                 self.endpoint.lane.share_less(all);
                 others.into_iter().for_each(Waiter::again);
                 continue;
@@ -222,22 +222,9 @@ impl<T: Transport> Caller<'_, T> {
         }
     }
 
-    /// Whether an endpoint refuses a request for the number of its calls: it says so with a status, or with one error for all.
-    fn is_too_much(&self, answer: &Result<Vec<u8>, NodeError>) -> bool {
-        match answer {
-            Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(_))),
-            Err(NodeError::Status { status, .. }) => matches!(status, 400 | 413 | 422),
-            Err(_) => false,
-        }
-    }
-
     /// Waits until a request may be sent.
-    async fn enter(&self, calls: &[serde_json::Value]) -> Result<Admission<'_>, NodeError> {
-        let admission = self.endpoint.lane.enter(calls).await;
-        admission.map_err(|_| NodeError::Transport {
-            endpoint: self.endpoint.host().to_owned(),
-            error: TransportError::new(TransportErrorKind::Interrupted, "whoever sent the request gave up"),
-        })
+    async fn enter(&self, calls: &[serde_json::Value]) -> Admission<'_> {
+        self.endpoint.lane.enter(calls).await
     }
 
     fn outcome<'v>(&self, reply: Option<&'v Value<'v>>) -> Result<Node<'static, 'v>, NodeError> {
@@ -270,21 +257,21 @@ impl<T: Transport> Caller<'_, T> {
 
     /// Posts JSON to a path below the endpoint.
     pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, NodeError> {
-        let _permit = self.enter(&[]).await?;
+        let _permit = self.enter(&[]).await;
         let request = self.request(Method::Post, path).with_header("content-type", "application/json").with_body(body);
         self.send(&request).await
     }
 
     /// Posts a body of another type to a path below the endpoint, and returns the response whatever its status is.
     pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
-        let _permit = self.enter(&[]).await?;
+        let _permit = self.enter(&[]).await;
         let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
         self.exchange(&request).await
     }
 
     /// Reads a path below the endpoint.
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
-        let _permit = self.enter(&[]).await?;
+        let _permit = self.enter(&[]).await;
         self.send(&self.request(Method::Get, path)).await
     }
 
@@ -341,6 +328,17 @@ impl<T: Transport> Caller<'_, T> {
     #[cfg(feature = "starknet")]
     pub(crate) fn is_same_code(&self, contract: [u8; 32], kind: &'static str, code: [u8; 32]) -> bool {
         *self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).entry((contract, kind)).or_insert(code) == code
+    }
+}
+
+/// Whether an endpoint refuses a request for the number of its calls: it says so with a status, with one error for all, or with a response
+/// that is larger than what is read.
+fn is_too_much(answer: &Result<Vec<u8>, NodeError>, calls: usize) -> bool {
+    match answer {
+        Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(replies) if replies.len() >= calls)),
+        Err(NodeError::Status { status, .. }) => matches!(status, 400 | 413 | 422),
+        Err(NodeError::Transport { error, .. }) => error.kind == TransportErrorKind::TooLarge,
+        Err(_) => false,
     }
 }
 

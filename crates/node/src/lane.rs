@@ -81,22 +81,23 @@ impl fmt::Debug for Lane {
 
 impl Lane {
     /// Waits until a request may be sent, or until its calls were sent with another one. `calls` is empty for what is no batch.
-    pub(crate) async fn enter(&self, calls: &[serde_json::Value]) -> Result<Admission<'_>, oneshot::Canceled> {
+    pub(crate) async fn enter(&self, calls: &[serde_json::Value]) -> Admission<'_> {
         loop {
-            let turn = {
+            let mut wait = {
                 let mut state = self.lock();
                 if state.under_way < AT_ONCE {
                     state.under_way = state.under_way.saturating_add(1);
-                    return Ok(Admission::Send(Permit(self), Vec::new()));
+                    return Admission::Send(Permit(self), Vec::new());
                 }
                 let (turn, wait) = oneshot::channel();
                 state.waiting.push_back(Waiter { calls: calls.to_vec(), turn });
-                wait
+                Wait { lane: self, turn: wait }
             };
-            match turn.await? {
-                Turn::Send(others) => return Ok(Admission::Send(Permit(self), others)),
-                Turn::Answered(shared) => return Ok(Admission::Answered(shared)),
-                Turn::Again => {}
+            match (&mut wait.turn).await {
+                Ok(Turn::Send(others)) => return Admission::Send(Permit(self), others),
+                Ok(Turn::Answered(shared)) => return Admission::Answered(shared),
+                // Whoever was to send the request gave up.
+                Ok(Turn::Again) | Err(oneshot::Canceled) => {}
             }
         }
     }
@@ -132,6 +133,25 @@ impl Lane {
             }
         }
         state.under_way = state.under_way.saturating_sub(1);
+    }
+}
+
+/// Somebody who waits for its turn. Who gives up just when the turn comes passes it on.
+struct Wait<'l> {
+    lane: &'l Lane,
+    turn: oneshot::Receiver<Turn>,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.turn.close();
+        if let Ok(Some(Turn::Send(others))) = self.turn.try_recv() {
+            {
+                let mut state = self.lane.lock();
+                others.into_iter().rev().for_each(|waiter| state.waiting.push_front(waiter));
+            }
+            self.lane.next();
+        }
     }
 }
 

@@ -321,16 +321,16 @@ impl<'n, T: Transport> Connection<'n, T> {
         &self,
         ask: impl Fn(Caller<'n, T>) -> F,
     ) -> Result<R, NodeError> {
-        let mut failed = None;
+        let (mut refused, mut failed) = (None, None);
         for caller in self.callers() {
             match ask(caller).await {
                 Ok(answer) => return Ok(answer),
-                // The other endpoints would refuse it as well.
-                Err(error @ (NodeError::Refused(_) | NodeError::Rejected { .. })) => return Err(error),
+                // What is refused for the answer of one endpoint may be right by another's: no endpoint has a veto.
+                Err(error @ (NodeError::Refused(_) | NodeError::Rejected { .. })) => refused = refused.or(Some(error)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Err(failed.unwrap_or_else(|| NodeError::NotConnected(self.name.to_owned())))
+        Err(refused.or(failed).unwrap_or_else(|| NodeError::NotConnected(self.name.to_owned())))
     }
 }
 

@@ -13,6 +13,7 @@ mod support;
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
+use std::time::Duration;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read;
@@ -142,6 +143,27 @@ async fn one_that_gives_up_keeps_nobody_waiting() {
     }
     // The endpoint is free again.
     assert!(ethereum.htlc(&order(1_000)).await.is_ok());
+}
+
+/// A driver that is dropped while a crowd waits leaves the endpoint free for the next one.
+#[tokio::test]
+async fn a_crowd_that_is_dropped_frees_the_endpoint() {
+    let terms = terms().destination;
+    let orders: Vec<_> = (1..=60).map(|number| numbered(&terms, number)).collect();
+    let nodes = nodes(chain(), 1);
+    let ethereum = nodes.evm("ethereum").unwrap();
+    for steps in 1..60 {
+        nodes.transport().clock.fetch_add(1, Ordering::SeqCst);
+        let mut crowd = Box::pin(join_all(orders.iter().map(|terms| ethereum.htlc(terms))));
+        for _ in 0..steps {
+            if poll_fn(|context| Poll::Ready(crowd.as_mut().poll(context))).await.is_ready() {
+                break;
+            }
+        }
+        drop(crowd);
+        let next = ethereum.htlc(&terms);
+        assert!(tokio::time::timeout(Duration::from_secs(20), next).await.expect("the endpoint is free").is_ok(), "{steps}");
+    }
 }
 
 #[tokio::test]

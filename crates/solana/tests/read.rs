@@ -105,14 +105,18 @@ fn instructions_say_what_happened_to_the_swap() {
         other_program.program = SYSTEM_PROGRAM;
         let mut other_swap = redeem.clone();
         other_swap.accounts.rotate_left(1);
+        // The program takes a redemption with more bytes behind its arguments: nobody can hide the secret behind them.
         let mut longer = redeem.clone();
         longer.data.push(0);
-        let record = TransactionRecord::new(vec![initiate, other_program, other_swap, longer, redeem, refund, instant]);
+        let mut shorter = redeem.clone();
+        shorter.data.pop();
+        let record = TransactionRecord::new(vec![initiate, other_program, other_swap, shorter, longer, redeem, refund, instant]);
         let mint = form.own.map(|_| key(MINT));
         assert_eq!(
             record.steps(&location),
             [
                 SwapStep::Initiated { call: form.call(), mint },
+                SwapStep::Redeemed { secret: secret() },
                 SwapStep::Redeemed { secret: secret() },
                 SwapStep::Refunded,
                 SwapStep::Refunded

@@ -101,7 +101,7 @@ impl family::Deposit for Deposit {
         let payloads = CallPayloads::read(&order.result.object()?, true)?;
         let (call, destination_data, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
-        let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call)?;
+        let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call, destination_data.as_deref())?;
         let terms = SwapTerms {
             initiator: address::to_account(pins.owner),
             redeemer: address::to_account(call.redeemer),
@@ -299,10 +299,15 @@ fn check_typed_data(
     pins: &Pins,
     node: Option<Node<'_, '_>>,
     terms: &Initiate,
+    destination_data: Option<&[Felt]>,
 ) -> Result<Option<Message>, Refusal> {
     let Some(node) = node else { return Ok(None) };
     if pins.on_behalf {
         return Err(node.at().refuse(Code::TypedDataWithDelegate));
+    }
+    // The message has no place for destination data: an order that is funded by it would lose them.
+    if destination_data.is_some_and(|data| !data.is_empty()) {
+        return Err(node.at().refuse(Code::PayloadsDisagree).with_reason("the typed data lacks the destination data of the call"));
     }
     let domain = Domain::of_asset(order.source, pins.chain_id, |code| Refusal::new(code, "/request/source/asset"))?;
     let is_domain_pinned = order.source.record.htlc.as_ref().is_some_and(|htlc| htlc.domain.is_some());

@@ -227,7 +227,12 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
         {
             self.write(Event::Signed { purpose, transactions: replacement.clone(), gasless: None })?;
-            return self.broadcast(what, &replacement).await;
+            let done = self.broadcast(what, &replacement).await?;
+            if !matches!(done, Done::Rejected(_)) {
+                return Ok(done);
+            }
+            // It cannot take the place of the one that is on its way, which stays what is sent.
+            self.write(Event::Signed { purpose, transactions: transactions.to_vec(), gasless: None })?;
         }
         let done = self.broadcast(what, transactions).await?;
         if let Done::Rejected(why) = done {

@@ -183,10 +183,8 @@ pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
 /// says that it has not.
 #[must_use]
 pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
-    // Where there is a gasless message, what the owner broadcasts are only approvals.
-    let may_be_sent = kept.may_be_sent(Sendable::Gasless) || (!kept.is_gasless() && kept.may_be_sent(Sendable::Funding));
     let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
-    may_be_sent || is_there
+    kept.may_be_paid() || is_there
 }
 
 const fn rest(status: Status) -> Decision {

@@ -231,6 +231,12 @@ impl KeptOrder {
         self.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some())
     }
 
+    /// Returns whether the payment may have been sent. Where there is a gasless message, what the owner broadcasts are only approvals.
+    #[must_use]
+    pub fn may_be_paid(&self) -> bool {
+        self.may_be_sent(Sendable::Gasless) || (!self.is_gasless() && self.may_be_sent(Sendable::Funding))
+    }
+
     /// Returns whether something was sent and accepted, or is on chain.
     #[must_use]
     pub fn was_sent(&self, wanted: Sendable) -> bool {

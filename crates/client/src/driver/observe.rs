@@ -216,7 +216,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         match look {
             Some(Ok((state, seen))) => {
                 let asset = self.registry.asset(known.terms.leg(leg).asset.as_str());
-                let is_final = asset.is_some_and(|asset| self.policy.finality_of(&asset.chain).is_reached(&seen));
+                let is_final = asset.is_some_and(|asset| self.policy.finality_of(&asset.chain).is_reached(asset.chain.family(), &seen));
                 LegView::Seen { state, is_final }
             }
             Some(Err(why)) => LegView::Unknown(why),

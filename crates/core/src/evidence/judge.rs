@@ -166,7 +166,7 @@ impl Funded {
         if !locked.covered {
             return Err(Hold::NotCovered);
         }
-        check_finality(destination, locked, seen, rule)?;
+        check_finality(destination, seen, rule)?;
         let funded = Self {
             order_id: terms.order_id.clone(),
             left: locked.left(),
@@ -244,11 +244,8 @@ fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
     }
 }
 
-fn check_finality(terms: &HtlcTerms, locked: &LockedHtlc, seen: &SeenAt, rule: &FinalityRule) -> Result<(), Hold> {
-    // On Starknet a block that is only accepted on L2 can still be replaced, so part of the timelock must also have passed.
-    let has_settled = terms.family != Family::Starknet || seen.is_finalized || locked.elapsed >= rule.settle;
-    let is_final = rule.is_reached(seen) && (rule.finality != Finality::Safe || has_settled);
-    if is_final {
+fn check_finality(terms: &HtlcTerms, seen: &SeenAt, rule: &FinalityRule) -> Result<(), Hold> {
+    if rule.is_reached(terms.family, seen) {
         return Ok(());
     }
     let reached = match (seen.depth, seen.is_safe) {

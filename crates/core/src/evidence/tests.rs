@@ -114,10 +114,15 @@ fn a_starknet_payment_must_have_settled() {
     let mut terms = terms();
     terms.destination.family = Family::Starknet;
     let rule = FinalityRule::new(Finality::Safe, 30, 6);
+    let seen = |depth| SeenAt::new(50, "ee", NOW, depth);
     let judge = |elapsed, seen: SeenAt| Funded::judge(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
-    assert!(matches!(judge(29, seen().with_marks(true, false)), Err(Hold::NotFinal { .. })));
-    assert!(judge(30, seen().with_marks(true, false)).is_ok());
-    assert!(judge(1, seen().with_marks(true, true)).is_ok());
+    // The least depth counts: the greatest height that an endpoint states makes nothing older.
+    assert!(matches!(judge(90, seen(30).with_marks(true, false)), Err(Hold::NotFinal { .. })));
+    assert!(judge(30, seen(31).with_marks(true, false)).is_ok());
+    assert!(judge(1, seen(2).with_marks(true, true)).is_ok());
+    // How a swap ended must have settled as well.
+    let is_final = |depth| rule.is_reached(Family::Starknet, &seen(depth).with_marks(true, false));
+    assert!(!is_final(30) && is_final(31) && rule.is_reached(Family::Evm, &seen(1).with_marks(true, false)));
 }
 
 #[test]

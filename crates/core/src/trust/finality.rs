@@ -84,14 +84,15 @@ impl FinalityRule {
         self.settle.saturating_add(self.margin)
     }
 
-    /// Returns whether a state that was seen there is final by this rule. On Starknet [`Funded::judge`](crate::Funded::judge)
-    /// also requires that [`settle`](Self::settle) has passed since the payment.
+    /// Returns whether a state that was seen there, on a chain of this family, is final by this rule. On Starknet a block that is only
+    /// accepted on L2 can still be replaced, so what is safe must also be [`settle`](Self::settle) blocks old.
     #[must_use]
-    pub const fn is_reached(&self, seen: &SeenAt) -> bool {
+    pub fn is_reached(&self, family: Family, seen: &SeenAt) -> bool {
+        let has_settled = family != Family::Starknet || seen.is_finalized || seen.depth > self.settle;
         seen.depth > 0
             && match self.finality {
                 Finality::Depth(blocks) => seen.depth >= blocks,
-                Finality::Safe => seen.is_safe,
+                Finality::Safe => seen.is_safe && has_settled,
                 Finality::Finalized => seen.is_finalized,
             }
     }

@@ -1,6 +1,7 @@
 //! Preparing an order, a redemption or a refund with what the chain says.
 
 use countersign::evm::alloy_consensus::Transaction as _;
+use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
 use countersign::evm::alloy_primitives::Address;
 use countersign::evm::recover::Recovery;
 use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
@@ -60,6 +61,10 @@ impl<T: Transport> EvmChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let (sender, (envelope, _)) = (parse(account, "/sender")?, self.decode(sent)?);
+        // A nonce is its account's: another account can only send beside what is on its way.
+        if envelope.recover_signer().ok() != Some(sender) {
+            return self.prepare_recovery(recovery, account, speed, policy).await;
+        }
         let fees = match envelope.max_priority_fee_per_gas() {
             Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
             None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },

@@ -15,6 +15,8 @@ use crate::error::NodeError;
 
 /// The status of a call that succeeded.
 const OK: i64 = 0;
+/// Most bytes of a message: decoded, an empty entry of a list takes a hundred times the bytes that it has here.
+const MAX_MESSAGE: usize = 1024 * 1024;
 /// The node refuses what the call carries, whatever its own state is.
 pub(super) const INVALID_ARGUMENT: i64 = 3;
 /// The node does not know what was asked for.
@@ -63,6 +65,9 @@ impl<T: Transport> Caller<'_, T> {
             return Err(NodeError::rpc(self.endpoint.host(), code, words, None));
         }
         let message = frames.message.ok_or_else(|| malformed("the answer has no message"))?;
+        if message.len() > MAX_MESSAGE {
+            return Err(malformed("the message is larger than any that is read"));
+        }
         M::Answer::decode(message).map_err(|_| malformed("the answer is not a message of this method"))
     }
 }

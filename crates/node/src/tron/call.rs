@@ -111,7 +111,7 @@ impl Outcome {
         if !message.is_empty() || has_failed(&members.get("transaction"))? {
             return Ok(Self::Reverted(read::revert_reason(&data).unwrap_or(message)));
         }
-        let logs = members.get("logs").map(|logs| read_logs(&logs)).transpose()?.unwrap_or_default();
+        let logs = members.get("logs").map(|logs| read_logs_of(|_| true, &logs)).transpose()?.unwrap_or_default();
         let transfers = logs.iter().filter_map(|log| Some((log.address, read::transfer(&log.topics, &log.data)?))).collect();
         Ok(Self::Returned { data, energy: count(members.get("energy_used"))?, transfers })
     }
@@ -135,21 +135,26 @@ pub(super) struct Log {
     pub(super) data: Vec<u8>,
 }
 
-pub(super) fn read_logs(logs: &Node<'_, '_>) -> Result<Vec<Log>, Refusal> {
-    let all = logs.array()?;
-    if all.len() > MAX_LOGS {
-        return Err(logs.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_LOGS} logs")).with_actual(all.len()));
-    }
-    all.map(|log| {
+/// Reads the logs that a contract wrote. Those of others are skipped unread: a block holds whatever strangers put there.
+pub(super) fn read_logs_of(contract: impl Fn(AbiAddress) -> bool, logs: &Node<'_, '_>) -> Result<Vec<Log>, Refusal> {
+    let mut own = Vec::new();
+    for log in logs.array()? {
         let members = log.object()?;
+        let address = read_contract(&members.need("address")?)?;
+        if !contract(address) {
+            continue;
+        }
+        if own.len() >= MAX_LOGS {
+            return Err(logs.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_LOGS} logs of the contract")));
+        }
         let topics = match members.get("topics") {
             Some(topics) => topics.array()?.take(MAX_TOPICS).map(|topic| hash(&topic).map(B256::from)).collect::<Result<_, _>>()?,
             None => Vec::new(),
         };
         let data = members.get("data").map(|data| bytes(&data, MAX_LOG_DATA)).transpose()?.unwrap_or_default();
-        Ok(Log { address: read_contract(&members.need("address")?)?, topics, data })
-    })
-    .collect()
+        own.push(Log { address, topics, data });
+    }
+    Ok(own)
 }
 
 /// Logs name a contract by its 20 bytes, elsewhere nodes write the prefix too.

@@ -11,7 +11,7 @@ use futures_util::future::{try_join, try_join3, try_join4};
 use serde_json::json;
 
 use super::block::{self, Block};
-use super::call::{self, Call, Log, Outcome, read_logs};
+use super::call::{self, Call, Log, Outcome, read_logs_of};
 use super::{NEWEST, SOLID, TronChain, ask, contradiction, count, hash, wallet};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
@@ -195,8 +195,9 @@ async fn events<T: Transport>(caller: Caller<'_, T>, question: &Question, number
             if count(members.get("blockNumber"))? != number {
                 return Err(contradiction("/blockNumber", "a transaction of another block"));
             }
-            let own = |log: &Log| log.address == question.htlc.bytes() && log.topics.get(1) == Some(&B256::from(question.id));
-            for log in read_logs(&logs)?.iter().filter(|log| own(log)) {
+            let is_htlc = |address: AbiAddress| address == question.htlc.bytes();
+            let own = |log: &Log| log.topics.get(1) == Some(&B256::from(question.id));
+            for log in read_logs_of(is_htlc, &logs)?.iter().filter(|log| own(log)) {
                 let event = read::event(&log.topics, &log.data).map_err(|_| contradiction("/log", "an event of the HTLC is malformed"))?;
                 if let Some(event) = event {
                     events.push((event, hash(&members.need("id")?)?));

@@ -94,17 +94,18 @@ fn step(instruction: &ChainInstruction, location: &SwapLocation) -> Option<SwapS
             let mint = htlc.token.and_then(|_| instruction.accounts.get(5).copied());
             Some(SwapStep::Initiated { call, mint })
         }
-        REDEEM => arguments.try_into().ok().map(|secret| SwapStep::Redeemed { secret }),
+        // The program reads its arguments from the front, and takes what follows as well.
+        REDEEM => arguments.first_chunk().map(|secret| SwapStep::Redeemed { secret: *secret }),
         REFUND | INSTANT_REFUND => Some(SwapStep::Refunded),
         _ => None,
     }
 }
 
-/// Decodes the base58 that nodes show an instruction's data in; `None` for anything else, and for more than 512 characters: no
-/// instruction of the HTLC has as many, and the time grows with the square of the length.
+/// Decodes the base58 that nodes show an instruction's data in; `None` for anything else, and for more than 4,096 characters: the
+/// time grows with the square of the length.
 #[must_use]
 pub fn instruction_data(text: &str) -> Option<Vec<u8>> {
-    if text.len() > 512 { None } else { bs58::decode(text).into_vec().ok() }
+    if text.len() > 4_096 { None } else { bs58::decode(text).into_vec().ok() }
 }
 
 /// Decodes the bytes of a transaction, legacy or of version 0; `None` for anything else.
