@@ -2,7 +2,8 @@
 import { Signer, hash, shortString } from 'starknet';
 
 // starknet.js takes a function's name and hashes it; the response has the hash.
-const NAMES = new Map(['approve', 'initiate', 'initiate_on_behalf'].map((name) => [BigInt(hash.getSelectorFromName(name)), name]));
+const FUNCTIONS = ['approve', ...['initiate', 'initiate_on_behalf'].flatMap((name) => [name, `${name}_with_destination_data`])];
+const NAMES = new Map(FUNCTIONS.map((name) => [BigInt(hash.getSelectorFromName(name)), name]));
 const hex = (value) => `0x${BigInt(value).toString(16)}`;
 
 export async function sign({ source: { owner, delegate } }, wallet, response) {
