@@ -1,5 +1,7 @@
 //! The state of one HTLC, as every endpoint tells it.
 
+use std::sync::atomic::Ordering;
+
 use countersign::evm::address::{from_account, to_account};
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
@@ -149,15 +151,16 @@ impl<'n, T: Transport> EvmChain<'n, T> {
 
     /// Reads the newest block, and the ones that the chain itself calls safe and final, if it does.
     async fn blocks(&self, caller: Caller<'n, T>) -> Result<Blocks, NodeError> {
-        // What was read since the question was asked is new enough, however long it took.
-        let asked = caller.transport.now();
+        let readings = &caller.endpoint.evm.readings;
+        let asked = readings.load(Ordering::SeqCst);
         let mut kept = caller.endpoint.evm.blocks.lock().await;
-        let now = caller.transport.now();
-        if let Some((_, blocks)) = kept.as_ref().filter(|(at, _)| (asked..=now).contains(at)) {
+        // A reading that began after the question was asked answers it as well.
+        if let Some((_, blocks)) = kept.as_ref().filter(|(number, _)| *number > asked) {
             return Ok(blocks.clone());
         }
+        let number = readings.fetch_add(1, Ordering::SeqCst).saturating_add(1);
         let blocks = self.newest(caller).await?;
-        *kept = Some((caller.transport.now(), blocks.clone()));
+        *kept = Some((number, blocks.clone()));
         Ok(blocks)
     }
 

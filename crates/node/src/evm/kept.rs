@@ -1,7 +1,8 @@
-//! What an endpoint said a moment ago: its newest blocks for a second, and each order for as long as these are the same.
+//! What an endpoint said a moment ago: its newest blocks for all who asked before, and each order for as long as these are the same.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use countersign::evm::alloy_primitives::B256;
@@ -15,8 +16,10 @@ const MOST: usize = 4_096;
 /// What one endpoint said.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// The newest blocks, and the second in which they were read. Who reads them holds the lock, so that many orders that are
-    /// looked at together ask once.
+    /// How many readings of the newest blocks have begun.
+    pub(super) readings: AtomicU64,
+    /// The newest blocks, and which reading they are from. Who reads them holds the lock, so that many orders that are looked at
+    /// together ask once.
     pub(super) blocks: AsyncMutex<Option<(u64, Blocks)>>,
     views: Mutex<HashMap<Question, (Marks, View)>>,
 }
