@@ -325,8 +325,10 @@ impl<'n, T: Transport> Connection<'n, T> {
         for caller in self.callers() {
             match ask(caller).await {
                 Ok(answer) => return Ok(answer),
-                // What is refused for the answer of one endpoint may be right by another's: no endpoint has a veto.
-                Err(error @ (NodeError::Refused(_) | NodeError::Rejected { .. })) => refused = refused.or(Some(error)),
+                // The chain's own refusal: an endpoint that checks less would not see it.
+                Err(error @ NodeError::Rejected { .. }) => return Err(error),
+                // What is refused for the answer of one endpoint may be right by another's.
+                Err(error @ NodeError::Refused(_)) => refused = refused.or(Some(error)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
