@@ -19,7 +19,7 @@ pub struct Description {
     generation: Option<Generation>,
 }
 
-/// A fact that is no longer what it was.
+/// A fact that has changed since it was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContractChange {

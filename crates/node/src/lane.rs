@@ -80,7 +80,8 @@ impl fmt::Debug for Lane {
 }
 
 impl Lane {
-    /// Waits until a request may be sent, or until its calls were sent with another one. `calls` is empty for what is no batch.
+    /// Waits until a request may be sent, or until its calls were sent with another one. `calls` is empty for a request that cannot be
+    /// shared.
     pub(crate) async fn enter(&self, calls: &[serde_json::Value]) -> Admission<'_> {
         loop {
             let mut wait = {

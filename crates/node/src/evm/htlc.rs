@@ -154,7 +154,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         let readings = &caller.endpoint.evm.readings;
         let asked = readings.load(Ordering::SeqCst);
         let mut kept = caller.endpoint.evm.blocks.lock().await;
-        // A reading that began after the question was asked answers it as well.
+        // A reading that began after this call is new enough for it.
         if let Some((_, blocks)) = kept.as_ref().filter(|(number, _)| *number > asked) {
             return Ok(blocks.clone());
         }
