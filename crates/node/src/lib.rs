@@ -3,6 +3,7 @@
 #[cfg(feature = "bitcoin")]
 pub mod bitcoin;
 mod config;
+#[allow(dead_code, reason = "each family uses a part of it, and a build can be without some families")]
 mod contracts;
 #[allow(dead_code, reason = "each family uses a part of it, and a build can be without some families")]
 mod endpoint;
@@ -12,6 +13,7 @@ pub mod evm;
 mod lane;
 mod nodes;
 mod prepare;
+#[allow(dead_code, reason = "each family uses a part of it, and a build can be without some families")]
 mod quorum;
 #[cfg(feature = "solana")]
 pub mod solana;

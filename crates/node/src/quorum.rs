@@ -1,6 +1,9 @@
 //! What several endpoints say together: k of n must give the same answer.
 
+use countersign::{HtlcState, SeenAt};
+
 use crate::error::NodeError;
+use crate::nodes::Head;
 
 /// Returns the answers of the largest group that agrees, if it is large enough. What an endpoint failed to say counts for nobody.
 ///
@@ -37,6 +40,48 @@ pub(crate) fn agree<R, K: PartialEq>(answers: Vec<Result<R, NodeError>>, needed:
     Err(NodeError::Disagree { agreed, needed, detail })
 }
 
+/// What one endpoint says of an HTLC.
+pub(crate) struct Sighting {
+    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    pub(crate) state: HtlcState,
+    /// The newest block.
+    pub(crate) head: Head,
+    pub(crate) depth: u64,
+    pub(crate) elapsed: u64,
+    pub(crate) is_safe: bool,
+    pub(crate) is_finalized: bool,
+}
+
+/// Combines what endpoints that agree say of an HTLC: the lowest head, the least depth, the weakest marks, the longest elapsed time.
+/// `None` if there is none.
+pub(crate) fn combine(all: Vec<Sighting>, needed: u32) -> Option<(HtlcState, SeenAt)> {
+    let agreed = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let least = |number: fn(&Sighting) -> u64| all.iter().map(number).min().unwrap_or_default();
+    let (depth, head_time) = (least(|one| one.depth), least(|one| one.head.time));
+    let (is_safe, is_finalized) = (all.iter().all(|one| one.is_safe), all.iter().all(|one| one.is_finalized));
+    let elapsed = all.iter().map(|one| one.elapsed).max().unwrap_or_default();
+    let Sighting { mut state, head, .. } = all.into_iter().min_by_key(|one| one.head.height)?;
+    if let HtlcState::Locked(locked) = &mut state {
+        locked.elapsed = elapsed;
+    }
+    let seen = SeenAt::new(head.height, head.hash, head_time, depth).with_marks(is_safe, is_finalized).with_agreement(agreed, needed);
+    Some((state, seen))
+}
+
+/// Returns what became of a transaction that every endpoint was sent: one that accepts it is enough. `None` if there is no endpoint.
+pub(crate) fn any_accepts(outcomes: Vec<Result<(), NodeError>>) -> Option<Result<(), NodeError>> {
+    let (mut refusal, mut failure) = (None, None);
+    for outcome in outcomes {
+        match outcome {
+            Ok(()) => return Some(Ok(())),
+            Err(error @ NodeError::Rejected { .. }) => refusal = refusal.or(Some(error)),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    // An endpoint that failed may have passed the transaction on.
+    failure.or(refusal).map(Err)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
@@ -56,5 +101,26 @@ mod tests {
             assert!(matches!(error, NodeError::Disagree { agreed: 1, needed: 2, .. }), "{error}");
         }
         assert!(matches!(agree(vec![failed()], 1, |answer| *answer), Err(NodeError::Status { .. })));
+    }
+    #[test]
+    fn of_those_that_agree_the_worst_counts() {
+        let one = |height, depth, elapsed, is_finalized| {
+            let head = Head::new(height, height.to_string(), 1_000 + height);
+            Sighting { state: HtlcState::Absent, head, depth, elapsed, is_safe: true, is_finalized }
+        };
+        let (_, seen) = combine(vec![one(12, 3, 2, true), one(10, 5, 9, false), one(11, 1, 4, true)], 2).unwrap();
+        assert_eq!((seen.height, seen.hash.as_str(), seen.head_time, seen.depth), (10, "10", 1_010, 1));
+        assert_eq!((seen.is_safe, seen.is_finalized, seen.agreed, seen.needed), (true, false, 3, 2));
+        assert!(combine(Vec::new(), 1).is_none());
+    }
+
+    #[test]
+    fn a_transaction_is_rejected_only_if_nobody_took_it_and_nobody_failed() {
+        let rejected = || Err(NodeError::Rejected { endpoint: "a".to_owned(), message: "nonce too low".to_owned() });
+        let failed = || Err(NodeError::Status { endpoint: "b".to_owned(), status: 429 });
+        assert_eq!(any_accepts(vec![rejected(), failed(), Ok(())]), Some(Ok(())));
+        assert_eq!(any_accepts(vec![rejected(), failed()]), Some(failed()));
+        assert_eq!(any_accepts(vec![rejected(), rejected()]), Some(rejected()));
+        assert_eq!(any_accepts(Vec::new()), None);
     }
 }

@@ -15,7 +15,8 @@ use super::kept::Marks;
 use super::{EvmChain, MAX_ANSWER, at, call, first, hash, nth, proof, quantity, revert};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::nodes::Head;
+use crate::quorum::{Sighting, agree, combine};
 
 /// Most logs that are read of one order. It ends once.
 const MAX_LOGS: usize = 8;
@@ -99,26 +100,8 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         let views = self.connection.each(|caller| self.view(caller, &question)).await;
         let needed = self.connection.needed();
         let views = agree(views, needed, |view| (view.state.clone(), view.origin))?;
-        let agreed = u32::try_from(views.len()).unwrap_or(u32::MAX);
-        let all = |is: fn(&View) -> bool| views.iter().all(is);
-        let (is_safe, is_finalized) = (all(|view| view.is_safe), all(|view| view.is_finalized));
-        let least = |number: fn(&View) -> u64| views.iter().map(number).min().unwrap_or_default();
-        let (depth, head_time) = (least(|view| view.depth), least(|view| view.latest.time));
-        let elapsed = views.iter().map(|view| view.elapsed).max().unwrap_or_default();
-        let Some(view) = views.into_iter().min_by_key(|view| view.latest.number) else {
-            return Err(NodeError::NotConnected(self.connection.name.to_owned()));
-        };
-        let seen = SeenAt::new(view.latest.number, view.latest.hash.to_string(), head_time, depth)
-            .with_marks(is_safe, is_finalized)
-            .with_agreement(agreed, needed);
-        let state = match view.state {
-            HtlcState::Locked(mut locked) => {
-                locked.elapsed = elapsed;
-                HtlcState::Locked(locked)
-            }
-            other => other,
-        };
-        Ok((state, seen))
+        let sightings = views.into_iter().map(View::sighting).collect();
+        combine(sightings, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
     async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
@@ -196,6 +179,12 @@ impl Blocks {
 }
 
 impl View {
+    fn sighting(self) -> Sighting {
+        let head = Head::new(self.latest.number, self.latest.hash.to_string(), self.latest.time);
+        let Self { state, depth, elapsed, is_safe, is_finalized, .. } = self;
+        Sighting { state, head, depth, elapsed, is_safe, is_finalized }
+    }
+
     const fn new(state: HtlcState, latest: Block) -> Self {
         Self { state, origin: None, latest, elapsed: 0, depth: 0, is_safe: false, is_finalized: false }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{EvmChain, first, hash, quantity};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::quorum::{agree, any_accepts};
 
 /// What became of a transaction that was mined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,18 +35,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let (_, id) = self.decode(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, id)).await;
-        let mut refusal = None;
-        let mut failure = None;
-        for outcome in outcomes {
-            match outcome {
-                Ok(()) => return Ok(()),
-                Err(error @ NodeError::Rejected { .. }) => refusal = refusal.or(Some(error)),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        // An endpoint that failed may have passed the transaction on.
-        let error = failure.or(refusal);
-        Err(error.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
+        any_accepts(outcomes).unwrap_or_else(|| Err(NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
     /// Decodes a kept transaction with its id, and requires that it is the one that was kept.

@@ -11,7 +11,8 @@ use super::history::{self, MAX_READ, Seen, Signatures};
 use super::{CONFIRMED, FINALIZED, MAX_STEP_BACK, SolanaChain};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::nodes::Head;
+use crate::quorum::{Sighting, agree, combine};
 
 /// Where a swap is, and what it must be.
 struct Question<'t> {
@@ -30,6 +31,16 @@ struct View {
     clock: Clock,
     /// The newest confirmed slot.
     newest: u64,
+}
+
+impl View {
+    fn sighting(self) -> Sighting {
+        let head = Head::new(self.clock.slot, hex::encode(self.digest), self.clock.time);
+        let since = |slot: u64| self.origin.map_or(0, |origin| slot.saturating_sub(origin));
+        let is_finalized = self.origin.is_some();
+        let (depth, elapsed) = (since(self.clock.slot.saturating_add(1)), since(self.newest));
+        Sighting { state: self.state, head, depth, elapsed, is_safe: is_finalized, is_finalized }
+    }
 }
 
 /// The finalized accounts of one reading.
@@ -61,24 +72,8 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         let views = self.connection.each(|caller| self.view(caller, &question)).await;
         let needed = self.connection.needed();
         let views = agree(views, needed, |view| (view.state.clone(), view.origin, view.digest))?;
-        let agreed = u32::try_from(views.len()).unwrap_or(u32::MAX);
-        let newest = views.iter().map(|view| view.newest).max().unwrap_or_default();
-        let head_time = views.iter().map(|view| view.clock.time).min().unwrap_or_default();
-        let Some(view) = views.into_iter().min_by_key(|view| view.clock.slot) else {
-            return Err(NodeError::NotConnected(self.connection.name.to_owned()));
-        };
-        let depth = view.origin.map_or(0, |origin| view.clock.slot.saturating_sub(origin).saturating_add(1));
-        let seen = SeenAt::new(view.clock.slot, hex::encode(view.digest), head_time, depth)
-            .with_marks(view.origin.is_some(), view.origin.is_some())
-            .with_agreement(agreed, needed);
-        let state = match (view.state, view.origin) {
-            (HtlcState::Locked(mut locked), Some(origin)) => {
-                locked.elapsed = newest.saturating_sub(origin);
-                HtlcState::Locked(locked)
-            }
-            (other, _) => other,
-        };
-        Ok((state, seen))
+        let sightings = views.into_iter().map(View::sighting).collect();
+        combine(sightings, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
     async fn view(&self, caller: Caller<'n, T>, question: &Question<'_>) -> Result<View, NodeError> {

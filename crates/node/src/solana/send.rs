@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{FINALIZED, SolanaChain, nth};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::quorum::{agree, any_accepts};
 
 /// What became of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,17 +47,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         let (decoded, id) = decode(transaction)?;
         let payload = STANDARD.encode(read::transaction_bytes(&decoded));
         let outcomes = self.connection.each(|caller| self.send(caller, &payload, &id)).await;
-        let (mut refusal, mut failure) = (None, None);
-        for outcome in outcomes {
-            match outcome {
-                Ok(()) => return Ok(()),
-                Err(error @ NodeError::Rejected { .. }) => refusal = refusal.or(Some(error)),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        // An endpoint that failed may have passed the transaction on.
-        let error = failure.or(refusal);
-        Err(error.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
+        any_accepts(outcomes).unwrap_or_else(|| Err(NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
     async fn send(&self, caller: Caller<'n, T>, payload: &str, id: &str) -> Result<(), NodeError> {

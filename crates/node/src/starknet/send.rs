@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{StarknetChain, first, hex};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::quorum::{agree, any_accepts};
 
 /// How far a transaction is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,17 +40,7 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let (id, native) = self.read(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &native, id)).await;
-        let mut refusal = None;
-        let mut failure = None;
-        for outcome in outcomes {
-            match outcome {
-                Ok(()) => return Ok(()),
-                Err(error @ NodeError::Rejected { .. }) => refusal = refusal.or(Some(error)),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        // An endpoint that failed may have passed the transaction on.
-        Err(failure.or(refusal).unwrap_or_else(|| self.not_connected()))
+        any_accepts(outcomes).unwrap_or_else(|| Err(self.not_connected()))
     }
 
     /// Reads a kept transaction and computes its hash on this chain, which must be the id that was kept.

@@ -12,7 +12,8 @@ use super::messages::{Event, ExecutedTransaction, FieldMask, GetTransactionReque
 use super::{Checkpoint, SuiChain, digest, missing, newest, objects, pinned};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::nodes::Head;
+use crate::quorum::{Sighting, agree, combine};
 
 /// What is read of an object.
 const OBJECT: [&str; 7] = ["object_id", "version", "digest", "object_type", "contents", "previous_transaction", "package"];
@@ -44,6 +45,15 @@ struct View {
     head: Checkpoint,
     elapsed: u64,
     depth: u64,
+}
+
+impl View {
+    fn sighting(self) -> Sighting {
+        let head = Head::new(self.head.height, self.head.hash(), self.head.seconds());
+        let Self { state, depth, elapsed, .. } = self;
+        let is_final = depth > 0;
+        Sighting { state, head, depth, elapsed, is_safe: is_final, is_finalized: is_final }
+    }
 }
 
 impl Question {
@@ -86,24 +96,8 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         let views = self.connection.each(|caller| self.view(caller, &question)).await;
         let needed = self.connection.needed();
         let views = agree(views, needed, |view| (view.state.clone(), view.origin))?;
-        let agreed = u32::try_from(views.len()).unwrap_or(u32::MAX);
-        let least = |number: fn(&View) -> u64| views.iter().map(number).min().unwrap_or_default();
-        let (depth, head_time) = (least(|view| view.depth), least(|view| view.head.seconds()));
-        let elapsed = views.iter().map(|view| view.elapsed).max().unwrap_or_default();
-        let Some(view) = views.into_iter().min_by_key(|view| view.head.height) else {
-            return Err(NodeError::NotConnected(self.connection.name.to_owned()));
-        };
-        let is_final = depth > 0;
-        let seen =
-            SeenAt::new(view.head.height, view.head.hash(), head_time, depth).with_marks(is_final, is_final).with_agreement(agreed, needed);
-        let state = match view.state {
-            HtlcState::Locked(mut locked) => {
-                locked.elapsed = elapsed;
-                HtlcState::Locked(locked)
-            }
-            other => other,
-        };
-        Ok((state, seen))
+        let sightings = views.into_iter().map(View::sighting).collect();
+        combine(sightings, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
     async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {

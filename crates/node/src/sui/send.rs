@@ -17,7 +17,7 @@ use super::missing;
 use super::preflight::failure;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::quorum::{agree, any_accepts};
 
 /// What is read of a transaction that was sent.
 const EXECUTED: [&str; 3] = ["digest", "effects", "checkpoint"];
@@ -75,18 +75,7 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let kept = Kept::read(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &kept)).await;
-        let mut refusal = None;
-        let mut failure = None;
-        for outcome in outcomes {
-            match outcome {
-                Ok(()) => return Ok(()),
-                Err(error @ NodeError::Rejected { .. }) => refusal = refusal.or(Some(error)),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        // An endpoint that failed may have passed the transaction on.
-        let error = failure.or(refusal);
-        Err(error.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
+        any_accepts(outcomes).unwrap_or_else(|| Err(NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
     async fn send(&self, caller: Caller<'n, T>, kept: &Kept) -> Result<(), NodeError> {

@@ -15,7 +15,8 @@ use super::call::{self, Call, Log, Outcome, read_logs_of};
 use super::{NEWEST, SOLID, TronChain, ask, contradiction, count, hash, wallet};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::nodes::Head;
+use crate::quorum::{Sighting, agree, combine};
 
 /// Where an order is, and what it must be.
 struct Question {
@@ -79,25 +80,8 @@ impl<'n, T: Transport> TronChain<'n, T> {
         let views = self.connection.each(|caller| self.view(caller, &question)).await;
         let needed = self.connection.needed();
         let views = agree(views, needed, |view| (view.state.clone(), view.origin))?;
-        let agreed = u32::try_from(views.len()).unwrap_or(u32::MAX);
-        let is_solid = views.iter().all(|view| view.is_solid);
-        let least = |number: fn(&View) -> u64| views.iter().map(number).min().unwrap_or_default();
-        let (depth, head_time) = (least(|view| view.depth), least(|view| view.seen.millis / 1_000));
-        let elapsed = views.iter().map(|view| view.elapsed).max().unwrap_or_default();
-        let Some(view) = views.into_iter().min_by_key(|view| view.seen.number) else {
-            return Err(NodeError::NotConnected(self.connection.name.to_owned()));
-        };
-        let seen = SeenAt::new(view.seen.number, hex::encode(view.seen.id), head_time, depth)
-            .with_marks(is_solid, is_solid)
-            .with_agreement(agreed, needed);
-        let state = match view.state {
-            HtlcState::Locked(mut locked) => {
-                locked.elapsed = elapsed;
-                HtlcState::Locked(locked)
-            }
-            other => other,
-        };
-        Ok((state, seen))
+        let sightings = views.into_iter().map(View::sighting).collect();
+        combine(sightings, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
     async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
@@ -130,6 +114,12 @@ impl<'n, T: Transport> TronChain<'n, T> {
 }
 
 impl View {
+    fn sighting(self) -> Sighting {
+        let head = Head::new(self.seen.number, hex::encode(self.seen.id), self.seen.millis / 1_000);
+        let Self { state, depth, elapsed, is_solid, .. } = self;
+        Sighting { state, head, depth, elapsed, is_safe: is_solid, is_finalized: is_solid }
+    }
+
     const fn new(state: HtlcState, seen: Block) -> Self {
         Self { state, origin: None, seen, elapsed: 0, depth: 0, is_solid: false }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{NEWEST, SOLID, TronChain, ask, contradiction, count, hash, words};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::quorum::agree;
+use crate::quorum::{agree, any_accepts};
 
 /// What became of a transaction that is in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +45,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let id = check(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, id)).await;
-        let (mut refusal, mut failure) = (None, None);
-        for outcome in outcomes {
-            match outcome {
-                Ok(()) => return Ok(()),
-                Err(error @ NodeError::Rejected { .. }) => refusal = refusal.or(Some(error)),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        // An endpoint that failed may have passed the transaction on.
-        Err(failure.or(refusal).unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
+        any_accepts(outcomes).unwrap_or_else(|| Err(NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
     async fn send(&self, caller: Caller<'n, T>, payload: &str, id: B256) -> Result<(), NodeError> {
