@@ -28,6 +28,19 @@ impl ApprovalPlan {
         Self { step, reset_first: false }
     }
 
+    /// Creates the plan that an allowance asks for: none where it covers the amount, else the verified approval, and the allowance is
+    /// set to zero first where it is not, because some tokens take a new one only then.
+    #[must_use]
+    pub fn for_allowance(allowance: U256, amount: U256) -> Self {
+        if allowance >= amount {
+            ApprovalStep::AlreadyApproved.into()
+        } else if allowance.is_zero() {
+            ApprovalStep::AsVerified.into()
+        } else {
+            Self::new(ApprovalStep::AsVerified).with_reset()
+        }
+    }
+
     /// Sets the allowance to zero first.
     #[must_use]
     pub const fn with_reset(mut self) -> Self {
@@ -72,6 +85,14 @@ mod tests {
         assert_eq!(amounts(reset, Some(&unlimited)), [(Role::ApprovalReset, 0), (Role::Approval, 5)]);
         assert_eq!(amounts(plan(ApprovalStep::AlreadyApproved).with_reset(), Some(&unlimited)), []);
         assert_eq!(ApprovalPlan::default(), plan(ApprovalStep::AsVerified));
+    }
+
+    #[test]
+    fn an_allowance_decides_about_the_approval() {
+        let plan = |allowance: u64| ApprovalPlan::for_allowance(U256::from(allowance), U256::from(5));
+        assert_eq!([plan(5), plan(900)].map(|plan| plan.step), [ApprovalStep::AlreadyApproved; 2]);
+        assert_eq!((plan(0).step, plan(0).reset_first), (ApprovalStep::AsVerified, false));
+        assert_eq!((plan(4).step, plan(4).reset_first), (ApprovalStep::AsVerified, true));
     }
 
     #[test]

@@ -46,6 +46,17 @@ impl<C> From<Gasless> for FundingPath<C> {
 }
 
 impl<C> FundingPath<C> {
+    /// Creates the path on which the owner pays least: through the service where the order offers that, with the owner's own
+    /// transactions beside it where a token is not approved yet.
+    #[must_use]
+    pub fn cheapest(is_gasless_offered: bool, is_approved: bool, context: C) -> Self {
+        match (is_gasless_offered, is_approved) {
+            (true, true) => Self::Gasless,
+            (true, false) => Self::Both(context),
+            (false, _) => Self::SelfFunded(context),
+        }
+    }
+
     /// Returns what the wallet's own transactions need, where they are prepared.
     #[must_use]
     pub const fn self_funded(&self) -> Option<&C> {

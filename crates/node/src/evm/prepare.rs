@@ -19,21 +19,10 @@ impl<T: Transport> EvmChain<'_, T> {
         let mut calls = self.calls(deposit.sender, speed, policy).await?;
         if let Some(approval) = &deposit.approval {
             let allowance = self.allowance(approval.call.to, deposit.sender, approval.signed.spender).await?;
-            calls.approvals = if allowance >= deposit.terms.amount {
-                ApprovalStep::AlreadyApproved.into()
-            } else if allowance.is_zero() {
-                ApprovalStep::AsVerified.into()
-            } else {
-                // Some tokens take a new allowance only where the old one is zero.
-                ApprovalPlan::new(ApprovalStep::AsVerified).with_reset()
-            };
+            calls.approvals = ApprovalPlan::for_allowance(allowance, deposit.terms.amount);
         }
         let is_approved = deposit.approval.is_none() || calls.approvals.step == ApprovalStep::AlreadyApproved;
-        let path = match &deposit.typed_data {
-            Some(_) if is_approved => FundingPath::Gasless,
-            Some(_) => FundingPath::Both(calls),
-            None => FundingPath::SelfFunded(calls),
-        };
+        let path = FundingPath::cheapest(deposit.typed_data.is_some(), is_approved, calls);
         let unsigned = order.prepare(path)?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)
