@@ -14,7 +14,7 @@ use crate::error::NodeError;
 
 /// Most requests to an endpoint at the same time.
 const AT_ONCE: usize = 4;
-/// Most calls in a request that several share, until the endpoint shows that it takes fewer.
+/// Most calls in a shared request, until the endpoint refuses one with so many.
 const MOST_SHARED: usize = 100;
 
 /// The requests to one endpoint.
@@ -36,13 +36,13 @@ pub(crate) struct Waiter {
     turn: oneshot::Sender<Turn>,
 }
 
-/// What becomes of a request that waited.
+/// What a waiting request is told.
 enum Turn {
-    /// It is sent now, with the calls of others.
+    /// To send itself now, together with the calls of these others.
     Send(Vec<Waiter>),
-    /// Somebody else has sent its calls.
+    /// That its calls were sent with another request, whose response this is.
     Answered(Shared),
-    /// It has to wait once more.
+    /// To wait once more.
     Again,
 }
 

@@ -19,8 +19,8 @@ pub enum ChangeRule {
     /// Change is made if it reaches the dust limit of the chain's own nodes, and every byte counts.
     #[default]
     Standard,
-    /// The rule of `docs/spec/batch.md#bitcoin-fee-and-change`, which fixes every byte of the result: Bitcoin's dust limits for both coins, and the
-    /// numbers of inputs and outputs always count as one byte each.
+    /// The rule of `docs/spec/batch.md#bitcoin-fee-and-change`, which fixes every byte of the result: Bitcoin's dust limits for
+    /// both coins, and the numbers of inputs and outputs always count as one byte each.
     BatchContract,
 }
 

@@ -88,9 +88,10 @@ impl Question {
 impl<'n, T: Transport> EvmChain<'n, T> {
     /// Reads the state of one HTLC from every endpoint, at its newest block.
     ///
-    /// Locked and ended orders are those that the contract itself stores in a layout that is known, that of the pinned generation
-    /// where one is pinned, with the token that is expected. How an order ended is told by its event alone; without it the state is [`HtlcState::Unclear`]. Where the chain's
-    /// headers hash as Ethereum's do and a node proves what is stored (`eth_getProof`), the proof must show the same order.
+    /// Locked and ended orders are those that the contract itself stores, with the expected token, in a known layout: that of the
+    /// pinned generation where one is pinned. How an order ended is told by its event alone; without it the state is
+    /// [`HtlcState::Unclear`]. Where the chain's headers hash as Ethereum's do and a node proves what is stored (`eth_getProof`), the
+    /// proof must show the same order.
     ///
     /// # Errors
     ///
