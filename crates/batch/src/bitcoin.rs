@@ -166,13 +166,13 @@ fn read_utxo(node: &Node<'_, '_>) -> Result<Utxo, Refusal> {
 }
 
 /// Reads a transaction id as it is displayed: the bytes of the hash in reverse order.
-fn read_txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
+pub(crate) fn read_txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
     let mut bytes = number::bare_hex_array::<32>(node.text()?).map_err(|error| node.refuse(error))?;
     bytes.reverse();
     Ok(Txid::from_byte_array(bytes))
 }
 
-fn read_bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn read_bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
     if text.len() / 2 > max {
         return Err(node.at().refuse(Code::HexLength).with_expected(format!("at most {max} bytes")));
@@ -184,7 +184,7 @@ fn read_script(node: &Node<'_, '_>) -> Result<ScriptBuf, Refusal> {
     read_bytes(node, MAX_SCRIPT).map(ScriptBuf::from_bytes)
 }
 
-fn read_transaction(node: &Node<'_, '_>) -> Result<Transaction, Refusal> {
+pub(crate) fn read_transaction(node: &Node<'_, '_>) -> Result<Transaction, Refusal> {
     encode::deserialize(&read_bytes(node, MAX_TRANSACTION)?)
         .map_err(|_| node.at().refuse(Code::UtxoMismatch).with_reason("these bytes are not a transaction"))
 }

@@ -2,7 +2,7 @@
 //!
 //! A case is one object with the members `id`, `request`, `response`, `order` and `wallet`; a result has the artefacts, the
 //! summary and the warnings, or an error with a pointer into the case. The program and the language bindings share this
-//! crate; wallets written in Rust use the typed API of [`countersign`] instead.
+//! crate; the bindings use [`objects`]. Wallets written in Rust use the typed API of [`countersign`] instead.
 //!
 //! | crate | which JSON it reads and writes |
 //! |---|---|
@@ -14,6 +14,7 @@ mod calls;
 mod case;
 mod dispatch;
 mod family;
+pub mod objects;
 mod outcome;
 mod recover;
 

@@ -173,6 +173,12 @@ impl TransactionPayload {
     }
 }
 
+/// Returns the bytes of a transaction as nodes take them. Signatures that are not there yet are 64 zeros.
+#[must_use]
+pub fn to_bytes(signatures: &[Signature], message: &[u8]) -> Vec<u8> {
+    encoding::write(signatures, message)
+}
+
 /// Everything that one account is asked to sign: of an order its owner, of a recovery the fee payer.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

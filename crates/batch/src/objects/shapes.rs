@@ -1,0 +1,372 @@
+//! What the objects return: small structs that serialize, with the member names of the JSON contract.
+
+use countersign::{
+    Blame, Broadcast, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, OrderTerms, Refusal, SigningRequest, Summary, TypedValue, Unsigned,
+    Warnings, chains,
+};
+use serde::Serialize;
+
+use super::native;
+
+const CALLER: &str = "caller";
+
+/// Why something was refused: what a binding turns into its language's own error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The stable code.
+    pub code: &'static str,
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// Where: a JSON pointer, with a byte range behind `#` where a payload is meant. Empty where the whole argument is meant.
+    pub at: Box<str>,
+    /// What would have been right, where that can be said.
+    pub expected: Option<String>,
+    /// What came, where it can be shown.
+    pub actual: Option<String>,
+    /// Who has to act: `service`, `caller`, `unsupported` or `bug`; `chain` where only waiting or the other party can help.
+    pub blame: &'static str,
+}
+
+impl Failure {
+    fn new(code: &'static str, message: impl Into<String>, blame: &'static str) -> Self {
+        Self { code, message: message.into(), at: Box::default(), expected: None, actual: None, blame }
+    }
+
+    /// The failure of an object that an earlier call has consumed, with the code `used_up`.
+    #[must_use]
+    pub fn used_up() -> Self {
+        Self::new("used_up", "the order was finished already; prepare the verified order again", CALLER)
+    }
+
+    /// The failure of an argument that cannot be right, with the code `usage`.
+    #[must_use]
+    pub fn usage(at: impl Into<Box<str>>, expected: impl Into<String>) -> Self {
+        let failure = Self::new("usage", "the argument is invalid; see what is expected", CALLER);
+        Self { at: at.into(), expected: Some(expected.into()), ..failure }
+    }
+
+    pub(super) fn signatures_missing(message: String) -> Self {
+        Self::new("signatures_missing", format!("{message}; attach them first"), CALLER)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { code, message, at, expected, actual, .. } = self;
+        let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
+        write!(f, "{code}{at}: {message}")?;
+        for (name, value) in [("expected", expected), ("got", actual)] {
+            if let Some(value) = value {
+                write!(f, "; {name} {value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let blame = match refusal.blame() {
+            Blame::Service => "service",
+            Blame::Caller => CALLER,
+            Blame::Unsupported => "unsupported",
+            _ => "bug",
+        };
+        Self {
+            at: refusal.location().into(),
+            expected: refusal.expected().map(ToString::to_string),
+            actual: refusal.actual().map(ToString::to_string),
+            ..Self::new(refusal.code().name(), refusal.message(), blame)
+        }
+    }
+}
+
+impl From<Hold> for Failure {
+    fn from(hold: Hold) -> Self {
+        let advice = if hold.may_end() { "do not reveal the secret; look again later" } else { "do not reveal the secret" };
+        Self::new(hold.code(), format!("{hold}; {advice}"), "chain")
+    }
+}
+
+/// One value, as text for people and in parts for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Value {
+    /// `text`, `number`, `at_least`, `at_most`, `amount`, `account`, `hash` or `timelock`.
+    pub kind: String,
+    /// The value as a person reads it; untrusted text in it is escaped.
+    pub text: String,
+    /// Numbers, amounts and timelocks: the decimal number of base units, blocks, slots or milliseconds.
+    pub number: Option<String>,
+    /// Amounts: the asset's symbol. Timelocks: `blocks`, `slots` or `ms`.
+    pub unit: Option<String>,
+    /// Amounts: decimal places of one whole unit.
+    pub decimals: Option<u8>,
+}
+
+impl From<&TypedValue> for Value {
+    fn from(value: &TypedValue) -> Self {
+        let (kind, number, unit, decimals) = match value {
+            TypedValue::Number(number) => ("number", Some(number.to_string()), None, None),
+            TypedValue::AtLeast(bound) => ("at_least", Some(bound.to_string()), None, None),
+            TypedValue::AtMost(bound) => ("at_most", Some(bound.to_string()), None, None),
+            TypedValue::Amount(amount) => {
+                ("amount", Some(amount.base_units.to_string()), Some(amount.symbol.clone()), Some(amount.decimals))
+            }
+            TypedValue::Timelock(timelock) => ("timelock", Some(timelock.units.to_string()), Some(timelock.unit().to_owned()), None),
+            TypedValue::Account(_) => ("account", None, None, None),
+            TypedValue::Hash(_) => ("hash", None, None, None),
+            _ => ("text", None, None, None),
+        };
+        Self { kind: kind.to_owned(), text: value.to_string(), number, unit, decimals }
+    }
+}
+
+/// One line of a summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Line {
+    /// What it is about.
+    pub topic: String,
+    /// What it says; untrusted text in it is escaped.
+    pub text: String,
+    /// `info`, `caution` or `danger`.
+    pub severity: String,
+    /// The values that the text is made of.
+    pub values: Vec<Value>,
+}
+
+/// Returns the lines of a summary.
+#[must_use]
+pub fn summary(summary: &Summary) -> Vec<Line> {
+    let line = |line: &countersign::Line| Line {
+        topic: line.topic.title().to_owned(),
+        text: line.text.clone(),
+        severity: line.severity.to_string(),
+        values: line.values.iter().map(Value::from).collect(),
+    };
+    summary.lines().iter().map(line).collect()
+}
+
+/// Something that the owner should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Notice {
+    /// The stable code.
+    pub code: String,
+    /// The text that a person reads.
+    pub message: String,
+    /// `info`, `caution` or `danger`.
+    pub severity: String,
+}
+
+/// Returns the warnings.
+#[must_use]
+pub fn warnings(warnings: &Warnings) -> Vec<Notice> {
+    let notice = |warning: &countersign::Warning| Notice {
+        code: warning.code.name().to_owned(),
+        message: warning.message(),
+        severity: warning.severity().to_string(),
+    };
+    warnings.list().iter().map(notice).collect()
+}
+
+/// Which bytes of the response the lines about one topic cover.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Coverage {
+    /// The topic of the lines.
+    pub topic: String,
+    /// JSON pointer of the payload.
+    pub at: String,
+    /// First byte in the decoded payload; `None` for the whole member.
+    pub start: Option<u64>,
+    /// The byte after the last.
+    pub end: Option<u64>,
+    /// What these bytes are.
+    pub what: String,
+}
+
+/// Returns which bytes of the response each line of the summary describes.
+#[must_use]
+pub fn coverage(coverage: Vec<ByteCoverage>) -> Vec<Coverage> {
+    let wide = |position: usize| u64::try_from(position).unwrap_or(u64::MAX);
+    let covered = |covered: ByteCoverage| Coverage {
+        topic: covered.topic.title().to_owned(),
+        at: covered.at,
+        start: covered.bytes.map(|(start, _)| wide(start)),
+        end: covered.bytes.map(|(_, end)| wide(end)),
+        what: covered.what.to_owned(),
+    };
+    coverage.into_iter().map(covered).collect()
+}
+
+/// The terms that the owner agrees to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Terms {
+    /// The order's id.
+    pub order_id: String,
+    /// The family that signs.
+    pub family: String,
+    /// What the owner pays.
+    pub pay: Value,
+    /// Display name of the source chain.
+    pub source_chain: String,
+    /// What the owner receives, as the request has it.
+    pub receive: Value,
+    /// Display name of the destination chain.
+    pub destination_chain: String,
+    /// Where the owner is paid.
+    pub payout: Option<String>,
+    /// Who receives a refund; on Bitcoin-like chains the x-only key. `None` where the payload does not state it.
+    pub initiator: Option<String>,
+    /// Who may redeem with the secret. `None` where the payload does not state it.
+    pub redeemer: Option<String>,
+    /// The pinned solver that the redeemer belongs to.
+    pub solver_id: Option<String>,
+    /// How long until a refund is possible. `None` where the payload does not state it.
+    pub timelock: Option<Value>,
+    /// SHA-256 of the secret, in hex.
+    pub secret_hash: Option<String>,
+}
+
+/// Returns the terms of a verified order.
+#[must_use]
+pub fn terms(terms: &OrderTerms<'_>) -> Terms {
+    let account = |account: Option<&countersign::Account>| account.map(chains::address::to_display_string);
+    Terms {
+        order_id: terms.order_id.to_owned(),
+        family: terms.family.name().to_owned(),
+        pay: Value::from(&terms.pay.clone().into()),
+        source_chain: terms.source_chain.to_owned(),
+        receive: Value::from(&terms.receive.clone().into()),
+        destination_chain: terms.destination_chain.to_owned(),
+        payout: terms.payout.map(str::to_owned),
+        initiator: account(terms.initiator),
+        redeemer: account(terms.redeemer),
+        solver_id: terms.solver_id.map(str::to_owned),
+        timelock: terms.timelock.map(|timelock| Value::from(&timelock.into())),
+        secret_hash: terms.secret_hash.map(|hash| hash.to_string()),
+    }
+}
+
+/// Something to sign.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Request {
+    /// The name under which the signature is attached.
+    pub name: String,
+    /// The account whose signature is needed.
+    pub signer: String,
+    /// The signature scheme.
+    pub scheme: String,
+    /// The bytes that the digest is computed from; in JSON as hex.
+    pub payload: Hex,
+    /// What is signed; Ed25519 signs the payload itself, which is then here too. In JSON as hex.
+    pub digest: Hex,
+    /// The payload as the chain's own wallets take it.
+    pub native: Native,
+}
+
+/// A payload as wallets take it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Native {
+    /// `evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`, `solana_transaction`, `sui_transaction` or `psbt`.
+    pub kind: String,
+    /// JSON (`evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`) or base64 (the others).
+    pub value: String,
+}
+
+impl Request {
+    pub(super) fn new(request: SigningRequest<countersign::Payload>, order: &Unsigned) -> Self {
+        let native = native::payload(&request, order);
+        let SigningRequest { id, signer, scheme, message, digest, .. } = request;
+        Self { name: id.to_string(), signer, scheme: scheme.name().to_owned(), payload: Hex(message), digest: Hex(digest), native }
+    }
+}
+
+/// A signed transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Transaction {
+    /// What it does.
+    pub role: String,
+    /// Its id, as explorers write it.
+    pub id: String,
+    /// What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON of their interfaces.
+    pub payload: String,
+    /// The outputs that it spends, on Bitcoin-like chains.
+    pub spends: Vec<String>,
+}
+
+impl From<Broadcast> for Transaction {
+    fn from(broadcast: Broadcast) -> Self {
+        let Broadcast { role, id, payload, spends, .. } = broadcast;
+        Self { role: role.to_string(), id, payload, spends }
+    }
+}
+
+/// The state of one HTLC.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Htlc {
+    /// `absent`, `locked`, `redeemed`, `refunded` or `unclear`.
+    pub state: String,
+    /// `locked`: who gets a refund.
+    pub initiator: Option<String>,
+    /// `locked`: who redeems.
+    pub redeemer: Option<String>,
+    /// `locked`: base units, decimal.
+    pub amount: Option<String>,
+    /// `locked`: the token, as the registry writes it; `None` for the chain's own coin.
+    pub token: Option<String>,
+    /// `locked`: the hash that locks it, where the chain shows it.
+    pub secret_hash: Option<String>,
+    /// `locked`: the timelock in the chain's own unit.
+    pub timelock: Option<u64>,
+    /// `locked`: how much of the timelock has passed.
+    pub elapsed: Option<u64>,
+    /// `locked`: whether what the HTLC holds covers the amount.
+    pub covered: Option<bool>,
+    /// `redeemed`: the secret in hex, where the transaction shows it. It is public then.
+    pub secret: Option<String>,
+    /// `redeemed`, `refunded`: the transaction, where it is known.
+    pub transaction: Option<String>,
+    /// `unclear`: why.
+    pub reason: Option<String>,
+}
+
+/// Describes the state of an HTLC.
+#[must_use]
+pub fn htlc(state: &HtlcState) -> Htlc {
+    let named = |state: &str| Htlc { state: state.to_owned(), ..Htlc::default() };
+    match state {
+        HtlcState::Absent => named("absent"),
+        HtlcState::Locked(locked) => locked_htlc(named("locked"), locked),
+        HtlcState::Redeemed { secret, transaction } => {
+            Htlc { secret: secret.map(hex::encode), transaction: transaction.clone(), ..named("redeemed") }
+        }
+        HtlcState::Refunded { transaction } => Htlc { transaction: transaction.clone(), ..named("refunded") },
+        HtlcState::Unclear(why) => Htlc { reason: Some(why.clone()), ..named("unclear") },
+        _ => named("unclear"),
+    }
+}
+
+fn locked_htlc(named: Htlc, locked: &LockedHtlc) -> Htlc {
+    Htlc {
+        initiator: Some(chains::address::to_display_string(&locked.initiator)),
+        redeemer: Some(chains::address::to_display_string(&locked.redeemer)),
+        amount: Some(locked.amount.to_string()),
+        token: locked.token.clone(),
+        secret_hash: locked.secret_hash.map(|hash| hash.to_string()),
+        timelock: Some(locked.timelock),
+        elapsed: Some(locked.elapsed),
+        covered: Some(locked.covered),
+        ..named
+    }
+}
