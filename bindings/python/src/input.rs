@@ -1,6 +1,6 @@
 //! Documents and keys as Python hands them over.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyByteArray, PyBytes, PyString};
@@ -33,8 +33,7 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if object.is_instance_of::<PyString>() {
-            // A lone surrogate raises UnicodeEncodeError, which is a ValueError.
-            Ok(Self::Str(object.extract()?))
+            object.extract().map(Self::Str).map_err(|error| surrogate(error, object.py()))
         } else if object.is_instance_of::<PyBytes>() {
             Ok(Self::Bytes(object.extract()?))
         } else {
@@ -75,6 +74,14 @@ impl<'py> FromPyObject<'_, 'py> for Secret {
 /// The error does not quote the bytes, which can be a key.
 fn utf8(bytes: &[u8]) -> PyResult<&str> {
     std::str::from_utf8(bytes).map_err(|error| PyValueError::new_err(format!("invalid UTF-8 at byte {}", error.valid_up_to())))
+}
+
+/// Python's own error would hold the text, which can be a key.
+fn surrogate(error: PyErr, py: Python<'_>) -> PyErr {
+    match error.is_instance_of::<PyUnicodeEncodeError>(py) {
+        true => PyValueError::new_err("the text has a lone surrogate, which UTF-8 cannot express"),
+        false => error,
+    }
 }
 
 fn wrong_type(expected: &str, object: Borrowed<'_, '_, PyAny>) -> PyErr {

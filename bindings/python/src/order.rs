@@ -227,7 +227,8 @@ impl UnsignedOrder {
         py.detach(|| {
             let mut slot = self.lock();
             let order = slot.take().ok_or_else(Failure::used_up)?;
-            objects::finish(order).map_err(|(order, failure)| {
+            objects::finish(order).map_err(|incomplete| {
+                let (order, failure) = *incomplete;
                 *slot = Some(order);
                 failure
             })

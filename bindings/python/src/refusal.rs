@@ -35,7 +35,7 @@ pub(crate) fn raise(failure: Failure) -> PyErr {
         let set = || {
             value.setattr("code", failure.code)?;
             value.setattr("message", failure.message)?;
-            value.setattr("at", failure.at)?;
+            value.setattr("at", failure.at.as_ref())?;
             value.setattr("expected", failure.expected)?;
             value.setattr("actual", failure.actual)?;
             value.setattr("blame", failure.blame)
