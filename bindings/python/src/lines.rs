@@ -10,12 +10,15 @@ use countersign::Policy as Limits;
 use countersign_batch::objects;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyList, PyString};
 
 use crate::input::Text;
 use crate::trust::{Policy, Registry, policy_of};
 
-/// Lines that a thread takes at a time: small, so that all threads end together.
+/// Lines and bytes that are read from Python at once. Of a generator no more than that is in memory.
+const SLICE_LINES: usize = 4096;
+const SLICE_BYTES: usize = 64 * 1024 * 1024;
+/// Lines that a thread takes at a time: few, so that all threads end together.
 const CHUNK: usize = 16;
 /// How often a long run looks whether the user has pressed Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(100);
@@ -39,22 +42,22 @@ pub(crate) fn verify_line(py: Python<'_>, line: Text, registry: &Registry, polic
 
 /// Verifies many cases on several threads and returns one line of JSON for each, in the order of the input.
 ///
-/// The interpreter lock is released: other Python threads go on. Ctrl-C ends the call within a tenth of a second.
+/// The interpreter lock is released while lines are verified: other Python threads go on. Ctrl-C ends the call.
 ///
 /// Args:
-///     lines: Cases as `verify_line` takes them.
+///     lines: Cases as `verify_line` takes them, in a list or from a generator.
 ///     registry: What the wallet has pinned.
 ///     policy: The wallet's limits, by default those of `Policy()`.
 ///     threads: How many threads verify, by default as many as this process may run at once.
 #[pyfunction]
 #[pyo3(signature = (lines, registry, policy = None, threads = None))]
-pub(crate) fn verify_many(
-    py: Python<'_>,
-    lines: &Bound<'_, PyAny>,
+pub(crate) fn verify_many<'py>(
+    py: Python<'py>,
+    lines: &Bound<'py, PyAny>,
     registry: &Registry,
     policy: Option<&Policy>,
     threads: Option<usize>,
-) -> PyResult<Vec<String>> {
+) -> PyResult<Bound<'py, PyList>> {
     let threads = match threads {
         Some(0) => return Err(PyValueError::new_err("threads must be at least 1")),
         Some(threads) => threads.min(MAX_THREADS),
@@ -64,9 +67,30 @@ pub(crate) fn verify_many(
     if lines.is_instance_of::<PyString>() || lines.is_instance_of::<PyBytes>() || lines.is_instance_of::<PyByteArray>() {
         return Err(PyTypeError::new_err("lines must be an iterable of str or bytes, not one document"));
     }
-    let lines = lines.try_iter()?.map(|line| line?.extract()).collect::<PyResult<Vec<Text>>>()?;
     let policy = policy_of(policy);
-    py.detach(|| run(&lines, registry, &policy, threads))
+    let outputs = PyList::empty(py);
+    let mut source = lines.try_iter()?;
+    loop {
+        let slice = take(&mut source)?;
+        if slice.is_empty() {
+            return Ok(outputs);
+        }
+        for output in py.detach(|| run(&slice, registry, &policy, threads))? {
+            outputs.append(output)?;
+        }
+    }
+}
+
+fn take(source: &mut Bound<'_, PyIterator>) -> PyResult<Vec<Text>> {
+    let mut slice = Vec::new();
+    let mut bytes = 0_usize;
+    while slice.len() < SLICE_LINES && bytes < SLICE_BYTES {
+        let Some(line) = source.next() else { break };
+        let line: Text = line?.extract()?;
+        bytes = bytes.saturating_add(line.as_bytes().len());
+        slice.push(line);
+    }
+    Ok(slice)
 }
 
 fn run(lines: &[Text], registry: &Registry, policy: &Limits, threads: usize) -> PyResult<Vec<String>> {

@@ -101,7 +101,8 @@ def write(tree: Any) -> str:
 
 def place(tree: Any, pointer: str) -> tuple[Any, Any]:
     """What holds the value at a JSON pointer, and the value's key or index in it."""
-    parent, key = None, None
+    parent: Any = None
+    key: Any = None
     for step in pointer.split("/")[1:]:
         parent, tree = tree, None
         if isinstance(parent, list):
@@ -163,8 +164,8 @@ def rejected_case(case: dict[str, Any]) -> Rejected:
 def program() -> str | None:
     """The native program: `COUNTERSIGN`, or what a build of this project left in its target folder."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    places = [os.environ.get("COUNTERSIGN", ""), target / "release" / "countersign", target / "debug" / "countersign"]
-    return next((str(path) for path in places if os.path.isfile(path)), None)
+    places = [Path(os.environ.get("COUNTERSIGN", "")), target / "release" / "countersign", target / "debug" / "countersign"]
+    return next((str(path) for path in places if path.is_file()), None)
 
 
 def native(lines: list[str], registry: str, folder: Path, policy: str = "{}") -> list[str]:

@@ -3,6 +3,30 @@
 from collections.abc import Iterable
 from typing import Literal, final
 
+__all__ = [
+    "Coverage",
+    "Htlc",
+    "Line",
+    "Native",
+    "Notice",
+    "Order",
+    "Policy",
+    "Proof",
+    "Record",
+    "Recovery",
+    "Refusal",
+    "Registry",
+    "Request",
+    "SignedOrder",
+    "Terms",
+    "Transaction",
+    "UnsignedOrder",
+    "Value",
+    "__version__",
+    "verify_line",
+    "verify_many",
+]
+
 __version__: str
 
 # Documents are text as it came: parsing loses duplicate keys and the spelling of numbers.
