@@ -19,7 +19,7 @@ mod trust;
 pub use error::CountersignError;
 pub use order::{Order, SignedOrder, UnsignedOrder};
 pub use recovery::Recovery;
-pub use shapes::{Coverage, Htlc, HtlcTerms, Line, Native, Proof, Request, Terms, Transaction, Value, Warning};
+pub use shapes::{Coverage, Htlc, HtlcTerms, Line, NativePayload, Proof, Request, Terms, Transaction, Value, Warning};
 pub use swap::{Leg, Record};
 pub use trust::{Policy, Registry, verify_line};
 

@@ -117,7 +117,7 @@ record! {
 
 record! {
     /// A payload as the chain's own wallets take it.
-    Native = objects::Native {
+    NativePayload = objects::Native {
         /// `evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`, `solana_transaction`, `sui_transaction` or
         /// `psbt`.
         kind: String,
@@ -140,7 +140,7 @@ record! {
         /// What is signed; Ed25519 signs the payload itself, which is then here too.
         digest: Vec<u8> = |bytes: countersign::Hex| bytes.0,
         /// The payload as the chain's own wallets take it.
-        native: Native = Native::from,
+        native: NativePayload = NativePayload::from,
     }
 }
 

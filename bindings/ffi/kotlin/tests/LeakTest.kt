@@ -23,6 +23,6 @@ fun leaks(fixtures: Fixtures, orders: Int) {
     System.gc()
     val grown = resident()!! - before
     println("        $orders orders, ${grown / 1024} KiB more than before")
-    // A leak of one kilobyte for each order would show at 100,000 orders, and of ten at the default number.
-    check(grown < 32L * 1024 * 1024 + orders * 500L) { "memory grew by $grown bytes" }
+    // Five kilobytes for each order show at the default number, and a quarter of one at 100,000.
+    check(grown < 8L * 1024 * 1024 + orders * 100L) { "memory grew by $grown bytes" }
 }

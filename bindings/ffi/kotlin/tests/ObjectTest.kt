@@ -29,10 +29,10 @@ fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
         val families = mutableMapOf<String, Int>()
         for (case in fixtures.cases) {
             val key = case.key ?: continue
-            if (case.family == "starknet" || case.family == "bitcoin") continue
+            if (case.family == "starknet" || case.family == "bitcoin" || "secp256" in case.id) continue
             case.verify(fixtures.registry).use { order ->
                 order.prepare(case.wallet).use { unsigned ->
-                    // A gas sponsor's or a delegate's signature is not the key's to make.
+                    // The signature of whoever pays the gas is not this key's to make.
                     val own = unsigned.requests().filter { it.name != "sponsor" }
                     for (request in own) unsigned.attach(request.name, signOutside(request, key))
                     equal(JsonParser.parseString(unsigned.artefacts()), case.expect["artefacts"], case.id)
@@ -51,7 +51,7 @@ fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
             equal(transactions.map { it.role }, listOf("approval", "initiate"), "roles")
             equal(transactions.map { it.payload }, listOf("approval", "initiate").map { case.artefact(it, "signed") }, "payloads")
             equal(transactions.map { it.id }, listOf("approval", "initiate").map { case.artefact(it, "tx_hash") }, "ids")
-            equal(signed.gasless(), null, "gasless")
+            equal(signed.gasless(), case.artefact("typed_data", "signature"), "the same key signs the gasless message")
         }
     },
     "the gasless path has the signature of the fixtures" to {
@@ -75,7 +75,7 @@ fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
         case.verify(fixtures.registry).use { order ->
             val terms = order.terms()
             equal(terms.pay.number, "2500000000", "amount")
-            equal(terms.pay.kind to terms.pay.unit, "amount" to "USDC", "kind and unit")
+            equal(terms.pay.kind to terms.pay.unit, "amount" to "usdc", "kind and unit")
             equal(terms.orderId, order.orderId(), "order id")
             equal(terms.timelock?.unit, "blocks", "timelock")
             val summary = order.summary()

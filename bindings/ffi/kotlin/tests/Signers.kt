@@ -56,17 +56,20 @@ private fun ed25519(message: ByteArray, seed: ByteArray): ByteArray {
     return signer.generateSignature()
 }
 
-/** The bytes of a Solana key: its seed, then its public key. */
+/** The bytes of base58 text: a seed, or a seed and its public key. */
 private fun base58(text: String): ByteArray {
     val digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
     val number = text.fold(BigInteger.ZERO) { sum, digit -> sum * BigInteger.valueOf(58) + BigInteger.valueOf(digits.indexOf(digit).toLong()) }
-    val bytes = number.toByteArray().dropWhile { it == 0.toByte() }
-    return ByteArray(64 - bytes.size) + bytes
+    return ByteArray(text.takeWhile { it == '1' }.length) + number.toByteArray().dropWhile { it == 0.toByte() }
 }
 
-/** The seed in a `suiprivkey1…`: bech32 of a flag and 32 bytes, then six digits of checksum. */
+/** The seed in hex, or in a `suiprivkey1…`: bech32 of a flag and 32 bytes, then six digits of checksum. */
 private fun suiSeed(text: String): ByteArray {
-    val digits = text.substringAfterLast('1').dropLast(6).map { "qpzry9x8gf2tvdw0s3jn54khce6mua7l".indexOf(it) }
-    val bits = digits.joinToString("") { it.toString(2).padStart(5, '0') }
-    return ByteArray(33) { bits.substring(it * 8, it * 8 + 8).toInt(2).toByte() }.drop(1).toByteArray()
+    val bits = if (text.startsWith("suiprivkey1")) {
+        val digits = text.substringAfterLast('1').dropLast(6).map { "qpzry9x8gf2tvdw0s3jn54khce6mua7l".indexOf(it) }
+        digits.joinToString("") { it.toString(2).padStart(5, '0') }.drop(8)
+    } else {
+        text.removePrefix("0x").map { it.digitToInt(16).toString(2).padStart(4, '0') }.joinToString("")
+    }
+    return ByteArray(32) { bits.substring(it * 8, it * 8 + 8).toInt(2).toByte() }
 }
