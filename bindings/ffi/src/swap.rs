@@ -33,13 +33,7 @@ pub struct Record(objects::Record);
 impl Record {
     /// Verifies the record of an order that may be funded, redeemed or refunded by now.
     #[uniffi::constructor(default(policy = None))]
-    pub fn verify(
-        request: Vec<u8>,
-        response: Vec<u8>,
-        record: Vec<u8>,
-        registry: &Registry,
-        policy: Option<Arc<Policy>>,
-    ) -> Result<Self> {
+    pub fn verify(request: Vec<u8>, response: Vec<u8>, record: Vec<u8>, registry: &Registry, policy: Option<Arc<Policy>>) -> Result<Self> {
         let documents = Documents::new(&request, &response).with_record(Some(&record));
         Ok(Self(objects::verify_record(&documents, &registry.0, &policy.unwrap_or_default().0)?))
     }
