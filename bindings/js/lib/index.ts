@@ -6,7 +6,7 @@
  */
 export { CountersignError, type Blame } from "./error.js";
 export type { Document } from "./input.js";
-export { init, type ModuleSource } from "./module.js";
+export { init, memoryBytes, type ModuleSource } from "./module.js";
 export { inWholeUnits } from "./output.js";
 export { Order, type Documents } from "./order.js";
 export { Record } from "./record.js";

@@ -47,7 +47,8 @@ export function signatureText(value: unknown): string {
 /** Returns a copy of the bytes of a key or secret, which the caller wipes without touching the original. */
 export function keyBytes(value: unknown, what = "key"): Uint8Array {
   const found = bytes(value, what, MAX_WORD);
-  return typeof value === "string" ? found : found.slice();
+  // Not `slice`: that of Node's Buffer shares the memory.
+  return typeof value === "string" ? found : new Uint8Array(found);
 }
 
 /** Returns a whole number of seconds or the like. */

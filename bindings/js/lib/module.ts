@@ -1,16 +1,16 @@
 // The WebAssembly module: loading it, and calling it.
-import load from "countersign-glue";
+import load, { type InitOutput } from "countersign-glue";
 import { CountersignError, usage } from "./error.js";
 
 /** Where the WebAssembly module comes from. */
 export type ModuleSource = string | URL | Request | Response | BufferSource | WebAssembly.Module | Promise<Response>;
 
-let isLoaded = false;
+let memory: WebAssembly.Memory | undefined;
 let loading: Promise<void> | undefined;
 
 /** Remembers that the module is there. @internal */
-export function loaded(): void {
-  isLoaded = true;
+export function loaded(exports: InitOutput): void {
+  memory = exports.memory;
 }
 
 /**
@@ -21,7 +21,7 @@ export function loaded(): void {
  *   themselves. Extensions and workers may give its URL, its bytes or a compiled module.
  */
 export function init(source?: ModuleSource): Promise<void> {
-  if (isLoaded) return Promise.resolve();
+  if (memory) return Promise.resolve();
   loading ??= load(source === undefined ? undefined : { module_or_path: source }).then(loaded, (error: unknown) => {
     // The next call may try again, for example when the network is back.
     loading = undefined;
@@ -32,7 +32,7 @@ export function init(source?: ModuleSource): Promise<void> {
 
 /** Calls into the module. What it throws is the JSON of an error. @internal */
 export function call<T>(work: () => T): T {
-  if (!isLoaded) throw usage("not_initialized", "the WebAssembly module is not loaded yet; await init() first");
+  if (!memory) throw usage("not_initialized", "the WebAssembly module is not loaded yet; await init() first");
   try {
     return work();
   } catch (error) {
@@ -43,4 +43,9 @@ export function call<T>(work: () => T): T {
     }
     throw error;
   }
+}
+
+/** Returns how many bytes of memory the module has taken. It grows with the largest input and never shrinks. */
+export function memoryBytes(): number {
+  return memory?.buffer.byteLength ?? 0;
 }

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { initSync } from "countersign-glue";
 import { loaded } from "./module.js";
 
-initSync({ module: readFileSync(join(__dirname, "countersign_bg.wasm")) });
-loaded();
+loaded(initSync({ module: readFileSync(join(__dirname, "countersign_bg.wasm")) }));
 
 export * from "./index.js";

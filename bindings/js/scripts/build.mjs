@@ -26,6 +26,8 @@ const inputs = builds.map((name) => `${name} ${hashOfInputs()}\n`).join("");
 if (options.includes("--if-needed") && existsSync(stamp) && readFileSync(stamp, "utf8") === inputs) process.exit(0);
 rmSync(stamp, { force: true });
 
+// Before anything is compiled, so that the sources whose paths are cut are there.
+step("sources", "cargo", ["fetch", "--quiet", "--locked", "--manifest-path", join(HERE, "Cargo.toml")]);
 const bindgen = wasmBindgen();
 for (const name of builds) {
   compile(name);
@@ -40,8 +42,9 @@ function compile(name) {
   const families = name === "all" ? [] : ["--no-default-features", "--features", name];
   const args = ["build", "--quiet", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
   // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
-  const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
-  const remap = [[cargoHome, "/cargo"], [ROOT.replace(/\/$/, ""), "/countersign"]].map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
+  const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
+  const registries = existsSync(sources) ? readdirSync(sources).map((registry) => join(sources, registry)) : [];
+  const remap = [...registries, ROOT].map((path) => `--remap-path-prefix=${path.replace(/\/$/, "")}=`);
   const env = { CARGO_TARGET_DIR: targetFolder(), CARGO_ENCODED_RUSTFLAGS: remap.join("\x1f") };
   step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), ["cargo", ...args], env);
   const made = join(targetFolder(), TARGET, "release", "countersign_js.wasm");

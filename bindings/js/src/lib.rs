@@ -73,7 +73,13 @@ pub struct Order(countersign::Verified);
 #[wasm_bindgen]
 impl Order {
     /// Verifies an order.
-    pub fn verify(request: &[u8], response: &[u8], record: Option<Box<[u8]>>, registry: &Registry, policy: &Policy) -> Result<Self, String> {
+    pub fn verify(
+        request: &[u8],
+        response: &[u8],
+        record: Option<Box<[u8]>>,
+        registry: &Registry,
+        policy: &Policy,
+    ) -> Result<Self, String> {
         objects::verify(&documents(request, response, record.as_deref()), &registry.0, &policy.0).map(Self).map_err(thrown)
     }
 

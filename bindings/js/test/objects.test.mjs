@@ -36,7 +36,7 @@ for (const family of FAMILIES) {
   });
 
   test(`objects refuse what is refused on ${family}`, () => {
-    for (const one of refused(family).filter(({ code, raw, at }) => code && !raw && /^\/(response|order)/.test(at))) {
+    for (const one of refused(family).filter(({ code, raw, at }) => code && !raw && /^\/(response|order)\//.test(at))) {
       const policy = one.policy && new Policy(one.policy);
       assert.throws(
         () => Order.verify(documents(one.input), registryOf(one), policy),
@@ -55,7 +55,7 @@ for (const family of FAMILIES) {
 test("values are typed", () => {
   const order = Order.verify(documents(fixture("evm-token-approval-unlimited").input), new Registry(REGISTRY));
   const { pay, receive, timelock } = order.terms;
-  assert.deepEqual([pay.kind, pay.number, pay.unit, pay.decimals], ["amount", 2500000000n, "USDC", 6]);
+  assert.deepEqual([pay.kind, pay.number, pay.unit, pay.decimals], ["amount", 2500000000n, "usdc", 6]);
   assert.equal(inWholeUnits(pay), "2500");
   assert.equal(inWholeUnits(receive), "0.0259");
   assert.deepEqual([timelock.kind, timelock.number, timelock.unit], ["timelock", 7200n, "blocks"]);
@@ -110,7 +110,7 @@ function base58(text) {
 }
 
 test("a refund and a redemption from the record alone", () => {
-  const one = accepted("evm").find(({ input }) => input.includes('"order":{'));
+  const one = accepted("evm").find(({ input }) => input.includes('"order":{') && !input.includes('"delegate"'));
   const registry = new Registry(REGISTRY);
   const { record } = documents(one.input);
   const { wallet, key } = walletOf(one.input);
