@@ -45,6 +45,27 @@ pub const MAX_CALLDATA: usize = 4 + 8 * WORD + MAX_DESTINATION_DATA;
 const WORD: usize = 32;
 
 /// The terms of an `initiate` call.
+///
+/// ```
+/// use countersign_abi::alloy_primitives::{Address, B256, U256};
+/// use countersign_abi::call::{Initiate, InitiateAbi};
+/// use countersign_core::json::At;
+///
+/// # fn main() -> Result<(), countersign_core::Refusal> {
+/// let call = Initiate {
+///     initiator: None,
+///     redeemer: Address::repeat_byte(2),
+///     timelock: U256::from(7_200),
+///     amount: U256::from(50_000),
+///     secret_hash: B256::repeat_byte(3),
+///     destination_data: None,
+/// };
+/// let data = call.encode();
+/// assert_eq!((&data[..4], data.len()), (&[0x97, 0xff, 0xc7, 0xae][..], 132));
+/// assert_eq!(Initiate::decode(&data, false, InitiateAbi::All, &At::root(""))?, call);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "these are the arguments of the call")]
 pub struct Initiate {

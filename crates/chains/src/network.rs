@@ -76,6 +76,16 @@ pub enum BitcoinNet {
 }
 
 /// A network that a registry names as `<family>:<network>`.
+///
+/// ```
+/// use countersign_chains::{Family, Network};
+///
+/// # fn main() -> Result<(), countersign_chains::NetworkError> {
+/// assert_eq!(Network::parse("evm:8453")?, Network::Evm(8_453));
+/// assert_eq!(Network::parse("litecoin:testnet")?.family(), Family::Bitcoin);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Network {

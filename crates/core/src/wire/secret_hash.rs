@@ -12,6 +12,17 @@ use crate::json::number;
 use crate::report::ParseError;
 
 /// SHA-256 of the 32-byte secret. It is displayed and serialized as 64 hex digits without `0x`.
+///
+/// ```
+/// use countersign_core::SecretHash;
+///
+/// # fn main() -> Result<(), countersign_core::ParseError> {
+/// let hash = SecretHash::of(b"thirty-two bytes of good secret!");
+/// assert_eq!(hash, format!("0x{hash}").parse()?);
+/// assert!(!hash.is_trivial() && SecretHash::of(&[0; 32]).is_trivial());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretHash(pub [u8; 32]);
 
