@@ -442,10 +442,11 @@ impl Order<'_> {
         }
     }
 
-    /// Whether the source's timelock has passed, as the chain counts it. A block more than the timelock: the earliest refund.
+    /// Whether the source's timelock has passed, as the chain counts it. One endpoint with an invented height must not turn a release
+    /// into a refund, so all that agree must have seen it.
     fn source_has_run_out(&self) -> bool {
         match self.observed.source.state() {
-            Some(HtlcState::Locked(locked)) => locked.elapsed > locked.timelock || (!self.observed.source.is_seen() && locked.left() == 0),
+            Some(HtlcState::Locked(locked)) => locked.has_run_out() || (!self.observed.source.is_seen() && locked.left() == 0),
             _ => false,
         }
     }

@@ -46,8 +46,11 @@ pub struct LockedHtlc {
     pub secret_hash: Option<SecretHash>,
     /// The timelock, in the chain's own unit: blocks, slots or milliseconds.
     pub timelock: u64,
-    /// How much of the timelock has passed at the newest block, in the same unit.
+    /// How much of the timelock has passed at the newest block, in the same unit. Of several endpoints, the one that has seen the most
+    /// counts. Use this for what must happen before the timelock ends.
     pub elapsed: u64,
+    /// The same for the endpoint that has seen the least. Use this for what must wait until the timelock has ended.
+    pub least_elapsed: u64,
     /// Whether the balance of the HTLC covers the amount.
     pub covered: bool,
 }
@@ -56,7 +59,7 @@ impl LockedHtlc {
     /// Creates the state of a funded HTLC that covers its amount.
     #[must_use]
     pub const fn new(initiator: Account, redeemer: Account, amount: U256, timelock: u64, elapsed: u64) -> Self {
-        Self { initiator, redeemer, amount, token: None, secret_hash: None, timelock, elapsed, covered: true }
+        Self { initiator, redeemer, amount, token: None, secret_hash: None, timelock, elapsed, least_elapsed: elapsed, covered: true }
     }
 
     /// Sets the token.
@@ -80,7 +83,20 @@ impl LockedHtlc {
         self
     }
 
-    /// Returns how much of the timelock is left, in the chain's own unit.
+    /// Sets how much of the timelock has passed, by the endpoint that has seen the least and by the one that has seen the most.
+    #[must_use]
+    pub const fn with_elapsed(mut self, least: u64, most: u64) -> Self {
+        (self.least_elapsed, self.elapsed) = (least, most);
+        self
+    }
+
+    /// Returns whether the timelock has ended by every endpoint that agrees. The earliest refund is one unit after the timelock.
+    #[must_use]
+    pub const fn has_run_out(&self) -> bool {
+        self.least_elapsed > self.timelock
+    }
+
+    /// Returns how much of the timelock is left, in the chain's own unit, by the endpoint that has seen the most of it pass.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.timelock.saturating_sub(self.elapsed)

@@ -139,6 +139,24 @@ fn the_margin_is_counted_in_the_chains_own_unit() {
     }
 }
 
+/// An endpoint that invents a height can shorten the time to redeem, but cannot make a refund possible earlier.
+#[test]
+fn a_redemption_counts_the_most_time_and_a_refund_the_least() {
+    for (least, most, left, has_run_out) in [
+        (10, 10, 90, false),
+        (10, 60, 40, false),
+        (10, 5_000, 0, false),
+        (100, 5_000, 0, false),
+        (101, 101, 0, true),
+        (101, 5_000, 0, true),
+    ] {
+        let locked = locked().with_elapsed(least, most);
+        assert_eq!((locked.left(), locked.has_run_out()), (left, has_run_out), "{least} {most}");
+        assert_eq!(judge(locked, &seen(), RULE).is_ok(), left > 6, "{least} {most}");
+    }
+    assert!(LockedHtlc::new(account('1'), account('2'), U256::from(1_000), 100, 101).has_run_out());
+}
+
 /// The time since an old answer is subtracted from what is left of the timelock.
 #[test]
 fn an_old_answer_leaves_less_time() {
