@@ -130,7 +130,7 @@ fn a_flood_of_fees_is_counted() {
     let verified = verified::<Evm>(&case);
     let fees: Vec<_> = verified.warnings().list().iter().filter(|warning| warning.code == Code::AffiliateFeesNotRequested).collect();
     assert_eq!(fees.len(), 17);
-    assert_eq!(fees.last().expect("a warning").detail, "and 49984 fees more");
+    assert_eq!(fees.last().expect("a warning").detail, "and 49984 more fees");
 }
 
 /// One account may be a solver under two ids: an order is judged as before if one of them is on both sides.
