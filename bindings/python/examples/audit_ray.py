@@ -11,6 +11,7 @@ of the result is one case: where it came from, whether it is accepted, or why no
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import time
 from collections import Counter
@@ -81,8 +82,7 @@ def audit(cases: str, registry: countersign.Registry, policy: countersign.Policy
     files = ray.data.read_binary_files(cases, include_paths=True)
     # Tasks and no actors: Ray then reads, verifies and writes a file in one task, and no processor waits for another.
     verdicts = files.map_batches(
-        verify,
-        fn_kwargs={"registry": registry, "policy": policy},
+        functools.partial(verify, registry=registry, policy=policy),
         batch_format="pyarrow",
         batch_size=1,
         compute=ray.data.TaskPoolStrategy(size=workers),
