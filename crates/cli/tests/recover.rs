@@ -246,7 +246,7 @@ fn redeem_self_needs_no_service() {
         assert!(shown.status.success() && out(&shown).contains("makes the secret public"), "{}", said(&shown));
         // From the moment it is printed the secret may be public: later runs must know.
         assert!(fs::read_to_string(kept.home.kept(order_id, "journal")).unwrap().contains("secret_leaving"), "{id}");
-        assert!(out(&shown).contains("verified against the kept request"), "{}", out(&shown));
+        assert!(out(&shown).contains("verified against the stored request"), "{}", out(&shown));
         assert!(!String::from_utf8_lossy(&shown.stderr).contains(secret.to_hex().as_str()));
     }
 }
