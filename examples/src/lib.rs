@@ -2,6 +2,12 @@
 
 use countersign::{CreateOrder, Registry};
 
+/// The examples of the READMEs, compiled as they are.
+#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../../crates/countersign/README.md")]
+#[cfg(doctest)]
+pub struct Readme;
+
 /// The registry that the wallet pinned when it was set up.
 ///
 /// # Panics

@@ -2,6 +2,8 @@
 //!
 //! The address is its swap id, so every wallet whose order pays out on Bitcoin or Litecoin recomputes it.
 
+use std::sync::LazyLock;
+
 use bech32::segwit;
 use k256::elliptic_curve::PrimeField;
 use k256::elliptic_curve::ops::MulByGenerator;
@@ -122,8 +124,17 @@ pub(crate) fn lift_x(key: [u8; 32]) -> Option<AffinePoint> {
 /// sign for it.
 #[must_use]
 pub fn has_known_secret(key: [u8; 32]) -> bool {
-    (1..=16_u64).any(|secret| <[u8; 32]>::from(ProjectivePoint::mul_by_generator(&Scalar::from(secret)).to_affine().x()) == key)
+    KNOWN_KEYS.contains(&key)
 }
+
+/// The x-only keys of the secrets 1 to 16. A registry has many keys to compare with them.
+static KNOWN_KEYS: LazyLock<[[u8; 32]; 16]> = LazyLock::new(|| {
+    let mut secret = 0_u64;
+    [(); 16].map(|()| {
+        secret = secret.saturating_add(1);
+        ProjectivePoint::mul_by_generator(&Scalar::from(secret)).to_affine().x().into()
+    })
+});
 
 /// x(lift_x(key) + tweak * G) and whether y is odd (BIP-341).
 #[must_use]

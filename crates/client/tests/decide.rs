@@ -74,9 +74,14 @@ impl World {
     }
 
     fn locked(&self, elapsed: u64) -> HtlcState {
+        self.locked_by_several(elapsed, elapsed)
+    }
+
+    /// Endpoints have seen different heights.
+    fn locked_by_several(&self, least: u64, most: u64) -> HtlcState {
         let terms = &self.record.terms.destination;
-        let locked = LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), terms.amount, terms.timelock, elapsed);
-        HtlcState::Locked(locked.with_token(terms.token.clone()))
+        let locked = LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), terms.amount, terms.timelock, most);
+        HtlcState::Locked(locked.with_token(terms.token.clone()).with_elapsed(least, most))
     }
 
     fn evidence(&self) -> Funded {
@@ -445,6 +450,12 @@ fn funds_come_back_once_the_chain_has_counted_the_timelock() {
         world.observed.source = seen(world.locked(elapsed), true);
         assert_eq!(world.action(), action, "{elapsed}");
     }
+    // Only what all endpoints have seen of it counts.
+    let refund = Some(Action::Refund);
+    for (least, most, action) in [(5, timelock + 1, None), (timelock, u64::MAX, None), (timelock + 1, u64::MAX, refund)] {
+        world.observed.source = seen(world.locked_by_several(least, most), true);
+        assert_eq!(world.action(), action, "{least} {most}");
+    }
     world.observed.source = seen(refunded(), false);
     assert_eq!(world.decide(), (Status::Refunding, None));
     world.observed.source = seen(refunded(), true);
@@ -452,6 +463,22 @@ fn funds_come_back_once_the_chain_has_counted_the_timelock() {
     // A refund that only the service states ends nothing.
     world.observed.source = LegView::Stated(refunded());
     assert_eq!(world.decide(), (Status::Refunding, None));
+}
+
+/// An endpoint that invents a height must not turn a release into a refund that the chain would refuse. Of the destination's timelock
+/// the most that has passed counts.
+#[test]
+fn one_endpoint_with_an_invented_height_refunds_nothing_early() {
+    let mut world = World::funded();
+    let timelock = world.record.terms.destination.timelock;
+    world.observed.source = seen(world.locked_by_several(5, u64::MAX), true);
+    assert_eq!(world.action(), OWN);
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::Sending { what: Sendable::Secret }]);
+    world.means = Means::default();
+    for (least, most, status) in [(3, timelock / 2 - 1, Status::Redeeming), (3, timelock / 2, Status::RedeemNow)] {
+        world.observed.destination = seen(world.locked_by_several(least, most), true);
+        assert_eq!(world.status(), status, "{least} {most}");
+    }
 }
 
 #[test]

@@ -445,11 +445,11 @@ impl Order<'_> {
         }
     }
 
-    /// Returns whether the source's timelock has expired, by the chain's own count. Most chains allow the refund one unit after the
-    /// timelock.
+    /// Returns whether the source's timelock has expired, by the chain's own count. All endpoints that agree must have seen it, so that
+    /// one endpoint with an invented height cannot turn a release into a refund.
     fn source_has_run_out(&self) -> bool {
         match self.observed.source.state() {
-            Some(HtlcState::Locked(locked)) => locked.elapsed > locked.timelock || (!self.observed.source.is_seen() && locked.left() == 0),
+            Some(HtlcState::Locked(locked)) => locked.has_run_out() || (!self.observed.source.is_seen() && locked.left() == 0),
             _ => false,
         }
     }

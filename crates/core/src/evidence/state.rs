@@ -45,8 +45,11 @@ pub struct LockedHtlc {
     pub secret_hash: Option<SecretHash>,
     /// In the chain's own unit.
     pub timelock: u64,
-    /// How much of the timelock has passed at the chain's head, in the same unit.
+    /// How much of the timelock has passed at the chain's head, in the same unit. Of several endpoints the one that has seen the most
+    /// counts: this is for what must happen before the timelock ends.
     pub elapsed: u64,
+    /// The same by the endpoint that has seen the least: this is for what must wait until the timelock has ended.
+    pub least_elapsed: u64,
     /// Whether what the HTLC holds covers the amount.
     pub covered: bool,
 }
@@ -55,7 +58,7 @@ impl LockedHtlc {
     /// Creates the state of a funded HTLC that covers its amount.
     #[must_use]
     pub const fn new(initiator: Account, redeemer: Account, amount: U256, timelock: u64, elapsed: u64) -> Self {
-        Self { initiator, redeemer, amount, token: None, secret_hash: None, timelock, elapsed, covered: true }
+        Self { initiator, redeemer, amount, token: None, secret_hash: None, timelock, elapsed, least_elapsed: elapsed, covered: true }
     }
 
     /// Sets the token.
@@ -79,7 +82,20 @@ impl LockedHtlc {
         self
     }
 
-    /// Returns how much of the timelock is left.
+    /// Sets how much of the timelock has passed by the endpoints that have seen the least and the most.
+    #[must_use]
+    pub const fn with_elapsed(mut self, least: u64, most: u64) -> Self {
+        (self.least_elapsed, self.elapsed) = (least, most);
+        self
+    }
+
+    /// Returns whether every endpoint that agrees has seen the timelock end: a block more than the timelock is the earliest refund.
+    #[must_use]
+    pub const fn has_run_out(&self) -> bool {
+        self.least_elapsed > self.timelock
+    }
+
+    /// Returns how much of the timelock is left, by the endpoint that has seen the most of it pass.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.timelock.saturating_sub(self.elapsed)

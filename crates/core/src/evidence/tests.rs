@@ -139,6 +139,24 @@ fn the_margin_is_counted_in_the_chains_own_unit() {
     }
 }
 
+/// One endpoint with an invented height takes time from a redemption, and gives none to a refund.
+#[test]
+fn a_redemption_counts_the_most_time_and_a_refund_the_least() {
+    for (least, most, left, has_run_out) in [
+        (10, 10, 90, false),
+        (10, 60, 40, false),
+        (10, 5_000, 0, false),
+        (100, 5_000, 0, false),
+        (101, 101, 0, true),
+        (101, 5_000, 0, true),
+    ] {
+        let locked = locked().with_elapsed(least, most);
+        assert_eq!((locked.left(), locked.has_run_out()), (left, has_run_out), "{least} {most}");
+        assert_eq!(judge(locked, &seen(), RULE).is_ok(), left > 6, "{least} {most}");
+    }
+    assert!(LockedHtlc::new(account('1'), account('2'), U256::from(1_000), 100, 101).has_run_out());
+}
+
 /// What the chain has counted since an old answer is taken off what is left.
 #[test]
 fn an_old_answer_leaves_less_time() {

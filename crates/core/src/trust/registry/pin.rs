@@ -148,7 +148,7 @@ impl Pinning<'_> {
         clashes.extend(rules::clashes(records(), |record| record.chain.clone(), |_, _| false, twice));
         // An entry clashes also with one of the same name that could not be pinned.
         for (index, record) in records().filter(|(_, record)| self.left_out.contains(&record.chain)) {
-            clashes.insert(index, Clash { reason: twice(record, record), is_later: true });
+            clashes.insert(index, Clash { reason: twice(record, record), member: "", is_later: true });
         }
         for chain in self.without(read, &clashes, |pinning, chain| pinning.left_out.push(chain.record.chain))? {
             self.registry.chains.insert(chain.record.chain.clone(), Arc::new(chain));
@@ -185,7 +185,14 @@ impl Pinning<'_> {
         };
         let with_htlc = all().filter(|(_, asset)| asset.htlc.is_some());
         let htlc = |asset: &Asset| (asset.record.chain.clone(), asset.htlc.clone());
-        let mut clashes = rules::clashes(with_htlc, htlc, rules::may_share_htlc, shared);
+        // One contract is of one generation, on every chain. An asset that names none contradicts nothing.
+        let generations = with_htlc.clone().filter(|(_, asset)| asset.generation.is_some());
+        let same_generation = |asset: &Asset, other: &Asset| asset.generation == other.generation;
+        let mixed =
+            |asset: &Asset, other: &Asset| format!("{} has the HTLC of {}, in another generation", asset.record.id, other.record.id);
+        let mut clashes = rules::clashes(generations, htlc, same_generation, mixed);
+        clashes.values_mut().for_each(|clash| clash.member = "/htlc/generation");
+        clashes.extend(rules::clashes(with_htlc, htlc, rules::may_share_htlc, shared));
         clashes.extend(rules::clashes(all(), |asset| asset.record.id.as_str().to_owned(), |_, _| false, twice));
         for asset in self.without(read, &clashes, |_, _| ())? {
             let asset = Arc::new(asset);
@@ -210,7 +217,7 @@ impl Pinning<'_> {
                 Some(clash) if self.notices.is_none() && !clash.is_later => {}
                 Some(clash) => {
                     leave_out(self, value);
-                    self.skip(entry, malformed(&at, clash.reason.clone()))?;
+                    self.skip(entry, malformed(&format!("{at}{}", clash.member), clash.reason.clone()))?;
                 }
             }
         }

@@ -81,6 +81,8 @@ pub(super) fn may_share_htlc(a: &Asset, b: &Asset) -> bool {
 /// An entry that another one contradicts.
 pub(super) struct Clash {
     pub(super) reason: String,
+    /// The member of the entry that the other one contradicts; empty for the entry as a whole.
+    pub(super) member: &'static str,
     /// Whether an entry before this one contradicts it.
     pub(super) is_later: bool,
 }
@@ -93,6 +95,7 @@ pub(super) fn clashes<'e, T: 'e, K: Ord>(
     agree: impl Fn(&T, &T) -> bool,
     reason: impl Fn(&T, &T) -> String,
 ) -> BTreeMap<usize, Clash> {
+    let clash = |reason, is_later| Clash { reason, member: "", is_later };
     let mut groups: BTreeMap<K, Vec<(usize, &T)>> = BTreeMap::new();
     for (index, entry) in entries {
         groups.entry(key(entry)).or_default().push((index, entry));
@@ -101,9 +104,9 @@ pub(super) fn clashes<'e, T: 'e, K: Ord>(
     for group in groups.values() {
         let [(first, one), others @ ..] = group.as_slice() else { continue };
         let Some((_, other)) = others.iter().find(|(_, other)| !agree(one, other)) else { continue };
-        clashes.insert(*first, Clash { reason: reason(one, other), is_later: false });
+        clashes.insert(*first, clash(reason(one, other), false));
         for (index, entry) in others {
-            clashes.insert(*index, Clash { reason: reason(entry, one), is_later: true });
+            clashes.insert(*index, clash(reason(entry, one), true));
         }
     }
     clashes

@@ -1,0 +1,128 @@
+// A verified order.
+import * as glue from "countersign-glue";
+import { Freeable, bind, handleOf } from "./handle.js";
+import { type Document, documentBytes, members, wholeNumber } from "./input.js";
+import { call } from "./module.js";
+import { read } from "./output.js";
+import { UnsignedOrder } from "./signing.js";
+import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
+import type { Coverage, Family, Line, Terms, Warning } from "./types.js";
+
+/** The documents of one order, as text or bytes, exactly as sent and received. */
+export interface Documents {
+  /** The wallet's own create-order request. */
+  readonly request: Document;
+  /** The service's response, in its envelope. */
+  readonly response: Document;
+  /** The order record, bare or in its envelope. Needed on Bitcoin-like chains to recompute the deposit address. */
+  readonly record?: Document | null;
+}
+
+/** Returns the bytes of the documents. @internal */
+export function openDocuments(documents: unknown): { request: Uint8Array; response: Uint8Array; record: Uint8Array | undefined } {
+  const { request, response, record } = members(documents, "documents");
+  return {
+    request: documentBytes(request, "documents.request"),
+    response: documentBytes(response, "documents.response"),
+    record: record === undefined || record === null ? undefined : documentBytes(record, "documents.record"),
+  };
+}
+
+const CREATE = Symbol("create");
+
+/** An order whose every byte equals the request, the registry or the record, or is shown in {@link Order.summary}. */
+export class Order extends Freeable {
+  private constructor(key: typeof CREATE, handle: glue.Order) {
+    super();
+    if (key !== CREATE) throw new TypeError("use Order.verify");
+    bind(this, handle);
+  }
+
+  /**
+   * Verifies an order.
+   *
+   * @param policy - The wallet's limits; the default policy without it.
+   * @throws {@link CountersignError} at the first member or byte that is malformed, unknown or contradictory. Then nothing may be
+   *   signed.
+   */
+  static verify(documents: Documents, registry: Registry, policy?: Policy): Order {
+    const { request, response, record } = openDocuments(documents);
+    const [pinned, limits] = [registryHandle(registry), policyHandle(policy)];
+    return new Order(CREATE, call(() => glue.Order.verify(request, response, record, pinned, limits)));
+  }
+
+  /** The family that signs. */
+  get family(): Family {
+    return this.terms.family;
+  }
+
+  /** The order's id. */
+  get orderId(): string {
+    return this.terms.orderId;
+  }
+
+  /** The terms that the owner agrees to, as values. */
+  get terms(): Terms {
+    return read(call(() => this.#handle.terms()));
+  }
+
+  /** What the owner reads before signing: every value that the response chose. Show all of it. */
+  get summary(): readonly Line[] {
+    return read(call(() => this.#handle.summary()));
+  }
+
+  /** What the owner should know. A policy can refuse orders with some warnings. */
+  get warnings(): readonly Warning[] {
+    return read(call(() => this.#handle.warnings()));
+  }
+
+  /** Which bytes of the response each line of the summary describes. */
+  get coverage(): readonly Coverage[] {
+    return read(call(() => this.#handle.coverage()));
+  }
+
+  /**
+   * Checks that there is still time to pay. Call it again right before submitting.
+   *
+   * @param now - Unix seconds: `Math.floor(Date.now() / 1000)`.
+   */
+  checkDeadline(now: number): void {
+    const seconds = BigInt(wholeNumber(now, "now"));
+    call(() => this.#handle.checkDeadline(seconds));
+  }
+
+  /**
+   * Returns what wallets take that choose nonce and fees themselves: on EVM chains the parameters of `eth_sendTransaction`, one
+   * for each call, on Starknet the calls of `account.execute`.
+   *
+   * @throws {@link CountersignError} `unsupported_family` for other families.
+   */
+  walletCalls(): readonly { readonly [member: string]: unknown }[] {
+    return JSON.parse(call(() => this.#handle.walletCalls())).map((text: string) => JSON.parse(text));
+  }
+
+  /**
+   * Prepares the order with the wallet context of its family: nonce, fees, coins. It can be prepared again, as often as those
+   * change.
+   *
+   * @param wallet - JSON with the members of the family's wallet context.
+   * @throws {@link CountersignError} at the member of `/wallet` that is missing, malformed or invalid.
+   */
+  prepare(wallet: Document): UnsignedOrder {
+    const bytes = documentBytes(wallet, "wallet");
+    return UnsignedOrder.from(call(() => this.#handle.prepare(bytes)));
+  }
+
+  /**
+   * Prepares the gasless path, for which a wallet needs neither nonce nor fees: the service submits what is signed.
+   *
+   * @throws {@link CountersignError} `nothing_to_sign` if the order does not offer it.
+   */
+  prepareGasless(): UnsignedOrder {
+    return UnsignedOrder.from(call(() => this.#handle.prepareGasless()));
+  }
+
+  get #handle(): glue.Order {
+    return handleOf(this, Order, "order");
+  }
+}

@@ -1,0 +1,162 @@
+// What the objects return. The names are those of the JSON contract, in JavaScript's spelling.
+
+/** A chain family. Litecoin is of the family `bitcoin`. */
+export type Family = "bitcoin" | "evm" | "solana" | "starknet" | "sui" | "tron";
+
+/** A side of the swap: what you pay, or what you are paid. */
+export type Leg = "source" | "destination";
+
+/** How much attention something deserves. */
+export type Severity = "info" | "caution" | "danger";
+
+/** One value, as text for people and in parts for programs. */
+export interface Value {
+  readonly kind: "text" | "number" | "at_least" | "at_most" | "amount" | "account" | "hash" | "timelock";
+  /** The value as a person reads it. Untrusted text in it is escaped; it still needs to be set as text, never as HTML. */
+  readonly text: string;
+  /** Numbers, amounts and timelocks: base units, blocks, slots or milliseconds. */
+  readonly number: bigint | null;
+  /** Amounts: the symbol of the asset. Timelocks: `blocks`, `slots` or `ms`. */
+  readonly unit: string | null;
+  /** Amounts: decimal places of one whole unit. */
+  readonly decimals: number | null;
+}
+
+/** One line of a summary. */
+export interface Line {
+  /** What it is about. */
+  readonly topic: string;
+  /** What it says. Untrusted text in it is escaped. */
+  readonly text: string;
+  readonly severity: Severity;
+  /** The values that the text is made of. */
+  readonly values: readonly Value[];
+}
+
+/** Something that the owner should know. */
+export interface Warning {
+  /** The stable code. */
+  readonly code: string;
+  /** The text that a person reads. */
+  readonly message: string;
+  readonly severity: Severity;
+}
+
+/** Which bytes of the response the lines about one topic describe. */
+export interface Coverage {
+  /** The topic of the lines. */
+  readonly topic: string;
+  /** JSON pointer of the payload. */
+  readonly at: string;
+  /** First byte in the decoded payload; null for the whole member. */
+  readonly start: number | null;
+  /** The byte after the last. */
+  readonly end: number | null;
+  /** What these bytes are. */
+  readonly what: string;
+}
+
+/** The terms that the owner agrees to. Null where the payload does not state something. */
+export interface Terms {
+  readonly orderId: string;
+  /** The family that signs. */
+  readonly family: Family;
+  /** What the owner pays. */
+  readonly pay: Value;
+  /** Display name of the source chain. */
+  readonly sourceChain: string;
+  /** What the owner receives, as the request has it. */
+  readonly receive: Value;
+  /** Display name of the destination chain. */
+  readonly destinationChain: string;
+  /** Where the owner is paid. */
+  readonly payout: string | null;
+  /** Who receives a refund; on Bitcoin-like chains the x-only key. */
+  readonly initiator: string | null;
+  /** Who may redeem with the secret. */
+  readonly redeemer: string | null;
+  /** The pinned solver that the redeemer belongs to. */
+  readonly solverId: string | null;
+  /** How long until a refund is possible. */
+  readonly timelock: Value | null;
+  /** SHA-256 of the secret, in hex. */
+  readonly secretHash: string | null;
+}
+
+/** A payload as the wallets of its chain take it. */
+export interface NativePayload {
+  /** Which of the two the value is: JSON text (the first four) or base64 (the others). */
+  readonly kind:
+    | "evm_transaction"
+    | "tron_transaction"
+    | "starknet_invoke"
+    | "typed_data"
+    | "solana_transaction"
+    | "sui_transaction"
+    | "psbt";
+  readonly value: string;
+}
+
+/** Something to sign. */
+export interface SigningRequest {
+  /** The name under which the signature is attached. */
+  readonly name: string;
+  /** The account whose signature is needed. */
+  readonly signer: string;
+  readonly scheme: "secp256k1_keccak256" | "secp256k1_sha256" | "secp256k1_sha256d" | "bip340" | "ed25519" | "sui" | "stark";
+  /** The bytes that the digest is computed from. */
+  readonly payload: Uint8Array;
+  /** What is signed. Ed25519 signs the payload itself, which is then here too. */
+  readonly digest: Uint8Array;
+  /** The payload as the chain's own wallets take it. */
+  readonly native: NativePayload;
+}
+
+/** A signed transaction. */
+export interface Transaction {
+  /** What it does: `approval`, `initiate`, `refund` and so on. */
+  readonly role: string;
+  /** Its id, as explorers write it. */
+  readonly id: string;
+  /** What nodes accept: the bytes in hex, on EVM chains with `0x`; on Solana, Starknet and Sui what their interfaces take. */
+  readonly payload: string;
+  /** The outputs that it spends, on Bitcoin-like chains. */
+  readonly spends: readonly string[];
+}
+
+/** What a chain says about one HTLC. Members that a state does not have are null. */
+export interface Htlc {
+  readonly state: "absent" | "locked" | "redeemed" | "refunded" | "unclear";
+  /** `locked`: who gets a refund. */
+  readonly initiator: string | null;
+  /** `locked`: who redeems. */
+  readonly redeemer: string | null;
+  /** `locked`: base units. */
+  readonly amount: bigint | null;
+  /** `locked`: the token, as the registry writes it; null for the chain's own coin. */
+  readonly token: string | null;
+  /** `locked`: the hash that locks it, where the chain shows it. */
+  readonly secretHash: string | null;
+  /** `locked`: the timelock in the chain's own unit. */
+  readonly timelock: number | null;
+  /** `locked`: how much of the timelock has passed. */
+  readonly elapsed: number | null;
+  /** `locked`: whether what the HTLC holds covers the amount. */
+  readonly covered: boolean | null;
+  /** `redeemed`: the secret in hex, where the transaction shows it. It is public then. */
+  readonly secret: string | null;
+  /** `redeemed`, `refunded`: the transaction, where it is known. */
+  readonly transaction: string | null;
+  /** `unclear`: why. */
+  readonly reason: string | null;
+}
+
+/** The proof that a destination is funded. */
+export interface Funded {
+  /** The order that it is a proof for. */
+  readonly orderId: string;
+  /** What is left of the destination's timelock. */
+  readonly left: number;
+  /** `blocks`, `slots` or `ms`. */
+  readonly unit: string;
+}

@@ -1,0 +1,2 @@
+// The browsers' build: the page awaits `init` once.
+export * from "./index.js";

@@ -1,0 +1,73 @@
+// How long one order takes: `npm run bench`. With COUNTERSIGN set to a release build of the program, also natively.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Order, Registry, verifyLine } from "../dist/all/node.js";
+import { REGISTRY, documents, fixture, walletOf } from "../test/fixtures.mjs";
+
+const IDS = {
+  bitcoin: "bitcoin-p2wpkh",
+  evm: "evm-token-approval-exact",
+  solana: "solana-token-v0",
+  starknet: "starknet-approval-exact",
+  sui: "sui-native",
+  tron: "tron-token-approval-exact",
+};
+
+/** Returns the median of the microseconds that a call takes. */
+function microseconds(work, rounds = 15) {
+  work();
+  const times = [];
+  for (let round = 0; round < rounds; round += 1) {
+    // As many calls as fit well into the clock's resolution.
+    const start = process.hrtime.bigint();
+    let calls = 0;
+    do {
+      work();
+      calls += 1;
+    } while (process.hrtime.bigint() - start < 20_000_000n);
+    times.push(Number(process.hrtime.bigint() - start) / 1000 / calls);
+  }
+  return times.sort((a, b) => a - b)[times.length >> 1];
+}
+
+/** Returns the microseconds that the program takes for a line: the slope, so that starting it does not count. */
+function natively(program, line) {
+  const folder = mkdtempSync(join(tmpdir(), "countersign-"));
+  writeFileSync(join(folder, "registry.json"), REGISTRY);
+  const run = (lines) => {
+    const start = process.hrtime.bigint();
+    const { status } = spawnSync(program, ["batch", "--registry", join(folder, "registry.json")], { input: `${line}\n`.repeat(lines), maxBuffer: 2 ** 30 });
+    if (status !== 0) throw new Error("countersign batch failed");
+    return Number(process.hrtime.bigint() - start) / 1000;
+  };
+  const slopes = Array.from({ length: 5 }, () => (run(2200) - run(200)) / 2000).sort((a, b) => a - b);
+  rmSync(folder, { recursive: true });
+  return slopes[2];
+}
+
+/** Returns the table of the README. */
+export function speedTable() {
+  const native = process.env.COUNTERSIGN;
+  const registry = new Registry(REGISTRY);
+  const rows = Object.entries(IDS).map(([family, id]) => {
+    const { input } = fixture(id);
+    const docs = documents(input);
+    const { wallet } = walletOf(input);
+    const verify = microseconds(() => Order.verify(docs, registry).free());
+    const order = Order.verify(docs, registry);
+    const prepare = microseconds(() => order.prepare(wallet).free());
+    const whole = microseconds(() => verifyLine(input, registry));
+    const columns = [family, verify, prepare, whole, ...(native ? [natively(native, input)] : [])];
+    return `| ${columns.map((value) => (typeof value === "number" ? Math.round(value) : value)).join(" | ")} |`;
+  });
+  const heads = ["family", "verify", "prepare", "verify, prepare and sign", ...(native ? ["the same natively"] : [])];
+  return [`| ${heads.join(" | ")} |`, `|${heads.map(() => "---").join("|")}|`, ...rows].join("\n");
+}
+
+/** Names what it was measured with. */
+export const machine = () => `Node ${process.versions.node}, ${cpus().length} threads of ${cpus()[0]?.model ?? "an unknown processor"}`;
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) console.log(`Microseconds for one order, ${machine()}\n\n${speedTable()}`);

@@ -1,0 +1,156 @@
+// Builds the package into dist/: `npm run build`, or `npm run build -- evm sui` for some of the builds.
+//
+// Each build is one WebAssembly module with its JavaScript. Needed beside Node: cargo, and what `.ci/wasm` needs to compile for
+// WebAssembly. The wasm-bindgen tool is installed once into the cache folder, in the version of the lock file.
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { homedir } from "node:os";
+import { join, relative } from "node:path";
+import { build as bundle } from "esbuild";
+import { ADAPTERS, BUILDS, DIST, HERE, ROOT, cacheFolder, localProgram, lockedVersion, targetFolder } from "./paths.mjs";
+
+const TARGET = "wasm32-unknown-unknown";
+const WORK = join(targetFolder(), "npm");
+
+const options = process.argv.slice(2).filter((word) => word.startsWith("--"));
+const named = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+const unknown = [...named.filter((name) => !BUILDS.includes(name)), ...options.filter((option) => option !== "--if-needed")];
+if (unknown.length > 0) fail(`unknown: ${unknown.join(" ")}; the builds are ${BUILDS.join(", ")}, the option is --if-needed`);
+// The declarations are made from the build with all families.
+const builds = named.length > 0 ? [...new Set(["all", ...named])] : BUILDS;
+
+const stamp = join(DIST, "inputs.txt");
+const inputs = builds.map((name) => `${name} ${hashOfInputs()}\n`).join("");
+if (options.includes("--if-needed") && existsSync(stamp) && readFileSync(stamp, "utf8") === inputs) process.exit(0);
+rmSync(stamp, { force: true });
+
+// Before anything is compiled, so that the sources whose paths are cut are there.
+step("sources", "cargo", ["fetch", "--quiet", "--locked", "--manifest-path", join(HERE, "Cargo.toml")]);
+const bindgen = wasmBindgen();
+for (const name of builds) {
+  compile(name);
+  await link(name);
+}
+declarations();
+await adapters();
+writeFileSync(stamp, inputs);
+
+/** Compiles the crate with the families of a build, and makes the module small. */
+function compile(name) {
+  const families = name === "all" ? [] : ["--no-default-features", "--features", name];
+  const args = ["build", "--quiet", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
+  // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
+  const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
+  const registries = existsSync(sources) ? readdirSync(sources).map((registry) => join(sources, registry)) : [];
+  const remap = [...registries, ROOT].map((path) => `--remap-path-prefix=${path.replace(/\/$/, "")}=`);
+  const env = { CARGO_TARGET_DIR: targetFolder(), CARGO_ENCODED_RUSTFLAGS: remap.join("\x1f") };
+  step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), ["cargo", ...args], env);
+  const made = join(targetFolder(), TARGET, "release", "countersign_js.wasm");
+  step(`${name}: wasm-bindgen`, bindgen, [made, "--target", "web", "--out-dir", join(WORK, name), "--out-name", "countersign"]);
+  mkdirSync(join(DIST, name), { recursive: true });
+  // Without --all-features, which emits imports that browsers refuse.
+  const module = join(WORK, name, "countersign_bg.wasm");
+  step(`${name}: wasm-opt`, localProgram("wasm-opt"), ["-Oz", module, "-o", join(DIST, name, "countersign_bg.wasm")]);
+}
+
+/** Bundles the JavaScript of a build: a CommonJS file for Node, and an ECMAScript module for browsers. */
+async function link(name) {
+  const common = { bundle: true, charset: "utf8", target: "es2022", keepNames: true, legalComments: "none", logLevel: "warning" };
+  const alias = { "countersign-glue": join(WORK, name, "countersign.js") };
+  const file = (end) => join(DIST, name, end);
+  await bundle({
+    ...common, alias, platform: "node", format: "cjs", entryPoints: [join(HERE, "lib", "node.ts")], outfile: file("node.cjs"),
+    // Only used where the module is fetched, which Node's build never does.
+    define: { "import.meta.url": "undefined" },
+  });
+  await bundle({ ...common, alias, platform: "browser", format: "esm", entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js") });
+  // One instance for both module systems: an order made in one is an order in the other.
+  const list = Object.keys(createRequire(import.meta.url)(file("node.cjs"))).sort();
+  writeFileSync(file("node.js"), `import countersign from "./node.cjs";\nexport const { ${list.join(", ")} } = countersign;\n`);
+}
+
+/** Writes the type declarations, once for each module system. */
+function declarations() {
+  const out = join(WORK, "types");
+  rmSync(out, { recursive: true, force: true });
+  step("types", localProgram("tsc"), ["--project", HERE, "--outDir", out]);
+  for (const [folder, to] of [["lib", "types"], ["adapters", "adapters"]]) {
+    mkdirSync(join(DIST, to), { recursive: true });
+    for (const file of readdirSync(join(out, folder)).filter((file) => file.endsWith(".d.ts"))) {
+      const text = readFileSync(join(out, folder, file), "utf8").replaceAll("../lib/", "../types/");
+      writeFileSync(join(DIST, to, file), text);
+      writeFileSync(join(DIST, to, file.replace(/\.ts$/, ".cts")), text.replace(/(from "\.[^"]+)\.js"/g, '$1.cjs"'));
+    }
+  }
+}
+
+/** Bundles the adapters. They import nothing at run time, so one file of each kind serves everywhere. */
+async function adapters() {
+  for (const [format, end] of [["esm", "js"], ["cjs", "cjs"]]) {
+    await bundle({
+      bundle: true, charset: "utf8", target: "es2022", format, platform: "neutral", packages: "external", logLevel: "warning",
+      entryPoints: ADAPTERS.map((name) => join(HERE, "adapters", `${name}.ts`)), outdir: join(DIST, "adapters"),
+      outExtension: { ".js": `.${end}` },
+    });
+  }
+  for (const file of ["LICENSE-APACHE", "LICENSE-MIT"]) copyFileSync(join(ROOT, file), join(HERE, file));
+}
+
+/** Returns the wasm-bindgen tool of the lock file's version; another version refuses the module. */
+function wasmBindgen() {
+  const version = lockedVersion("wasm-bindgen");
+  const isRight = (program) => {
+    try {
+      return execFileSync(program, ["--version"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim().endsWith(` ${version}`);
+    } catch {
+      return false;
+    }
+  };
+  const folder = join(cacheFolder(), `wasm-bindgen-${version}`);
+  const cached = join(folder, "bin", "wasm-bindgen");
+  const found = ["wasm-bindgen", cached].find(isRight);
+  if (found) return found;
+  const args = ["install", "wasm-bindgen-cli", "--version", version, "--no-default-features", "--root", folder];
+  step(`wasm-bindgen ${version}, once, in some minutes`, "cargo", args, { CARGO_TARGET_DIR: join(folder, "target") });
+  rmSync(join(folder, "target"), { recursive: true, force: true });
+  return cached;
+}
+
+/** Hashes everything that the builds are made from. */
+function hashOfInputs() {
+  const hash = createHash("sha256");
+  const add = (path) => {
+    for (const entry of readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) {
+        if (entry.name !== "tests") add(inner);
+      } else {
+        hash.update(relative(ROOT, inner)).update("\0").update(readFileSync(inner));
+      }
+    }
+  };
+  for (const folder of ["src", "lib", "adapters", "scripts"]) add(join(HERE, folder));
+  for (const folder of ["abi", "batch", "bitcoin", "chains", "core", "countersign", "evm", "solana", "starknet", "sui", "tron"]) {
+    add(join(ROOT, "crates", folder));
+  }
+  const files = ["Cargo.toml", "Cargo.lock", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(HERE, name));
+  for (const file of [...files, join(ROOT, "Cargo.toml")]) hash.update(readFileSync(file));
+  return hash.digest("hex");
+}
+
+function step(what, program, args, env = {}) {
+  const start = Date.now();
+  try {
+    execFileSync(program, args, { cwd: HERE, stdio: "inherit", env: { ...process.env, ...env } });
+  } catch (error) {
+    fail(`${what} failed: ${error.message}`);
+  }
+  console.log(`${what} (${((Date.now() - start) / 1000).toFixed(0)} s)`);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

@@ -1,0 +1,44 @@
+// Where things are, and what is built.
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The folder of this package. */
+export const HERE = fileURLToPath(new URL("..", import.meta.url));
+/** The root of the project. */
+export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+/** The folder of what is published. */
+export const DIST = join(HERE, "dist");
+/** The chain families; each has a build of its own, beside the one with all of them. */
+export const FAMILIES = ["bitcoin", "evm", "solana", "starknet", "sui", "tron"];
+/** The builds. */
+export const BUILDS = ["all", ...FAMILIES];
+/** The adapters to wallet libraries. */
+export const ADAPTERS = ["eip1193", "psbt", "solana-wallet", "starknet-account", "sui-wallet", "viem"];
+
+/** Returns the folder for tools that are built once, the same as `.ci/wasm` has. */
+export function cacheFolder() {
+  const { COUNTERSIGN_CACHE, XDG_CACHE_HOME } = process.env;
+  return COUNTERSIGN_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), ".cache"), "countersign");
+}
+
+/** Returns the folder of cargo's output. */
+export function targetFolder() {
+  return process.env.CARGO_TARGET_DIR ?? join(HERE, "target");
+}
+
+/** Returns the version of a package in this crate's lock file. */
+export function lockedVersion(name) {
+  const lock = readFileSync(join(HERE, "Cargo.lock"), "utf8");
+  const version = lock.match(new RegExp(`name = "${name}"\nversion = "([^"]+)"`))?.[1];
+  if (!version) throw new Error(`${name} is not in Cargo.lock`);
+  return version;
+}
+
+/** Returns a program of node_modules. */
+export function localProgram(name) {
+  const path = join(HERE, "node_modules", ".bin", name);
+  if (!existsSync(path)) throw new Error(`${name} is not installed; run npm ci`);
+  return path;
+}

@@ -1,0 +1,17 @@
+// Writes the measured tables into the README: `npm run readme`.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { machine, speedTable } from "./bench.mjs";
+import { HERE } from "./paths.mjs";
+import { sizeTable } from "./sizes.mjs";
+
+const path = join(HERE, "README.md");
+let text = readFileSync(path, "utf8");
+for (const [name, table] of [["sizes", sizeTable()], ["speed", `${machine()}:\n\n${speedTable()}`]]) {
+  const [start, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const [before, rest] = text.split(start);
+  const after = rest?.split(end)[1];
+  if (after === undefined) throw new Error(`README.md has no ${start} with ${end}`);
+  text = `${before}${start}\n${table}\n${end}${after}`;
+}
+writeFileSync(path, text);

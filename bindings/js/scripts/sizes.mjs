@@ -1,0 +1,27 @@
+// How large the modules are: what a page downloads.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { BUILDS, DIST, FAMILIES } from "./paths.mjs";
+
+/** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
+export const limitOf = (build) => (FAMILIES.includes(build) ? 330_000 : 850_000);
+
+/** Measures every build: WebAssembly and JavaScript, plain, with gzip, and with brotli, in bytes. */
+export function measure() {
+  return BUILDS.map((build) => {
+    const files = ["countersign_bg.wasm", "web.js"].map((file) => readFileSync(join(DIST, build, file)));
+    const sum = (size) => files.reduce((total, file) => total + size(file), 0);
+    return { build, raw: sum((file) => file.length), gzip: sum((file) => gzipSync(file, { level: 9 }).length), brotli: sum((file) => brotliCompressSync(file).length) };
+  });
+}
+
+/** Returns the table of the README. */
+export function sizeTable() {
+  const kilobytes = (bytes) => Math.round(bytes / 1000).toString();
+  const rows = measure().map(({ build, raw, gzip, brotli }) => {
+    const name = build === "all" ? "`countersign`" : `\`countersign/${build}\``;
+    return `| ${name} | ${kilobytes(raw)} | ${kilobytes(gzip)} | ${kilobytes(brotli)} |`;
+  });
+  return ["| build | kB | gzip | brotli |", "|---|---|---|---|", ...rows].join("\n");
+}

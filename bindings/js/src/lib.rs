@@ -1,0 +1,308 @@
+//! The WebAssembly module behind the npm package `countersign`.
+//!
+//! The objects are those of [`countersign_batch::objects`]. Bytes of JSON go in, text goes out, and the package's JavaScript
+//! (`lib/`) turns that text into values and errors. It also checks every argument before it comes here, so that this module has
+//! nothing but the calls. What it throws is the JSON of a [`Failure`].
+
+mod key;
+
+use countersign_batch::objects::{self, Documents, Failure};
+use serde::Serialize;
+use wasm_bindgen::prelude::wasm_bindgen;
+use zeroize::Zeroizing;
+
+/// Text for JavaScript, or the JSON of a failure as what is thrown.
+type Text = Result<String, String>;
+
+fn json(value: &impl Serialize) -> String {
+    // Structs with string keys and no fallible members always serialize.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn thrown(failure: Failure) -> String {
+    json(&failure)
+}
+
+fn documents<'d>(request: &'d [u8], response: &'d [u8], record: Option<&'d [u8]>) -> Documents<'d> {
+    Documents::new(request, response).with_record(record)
+}
+
+/// Returns the names of the families that this build has code for.
+#[wasm_bindgen]
+pub fn families() -> String {
+    json(&countersign::FAMILIES.iter().map(|family| family.name()).collect::<Vec<_>>())
+}
+
+/// What the wallet has pinned.
+#[wasm_bindgen]
+pub struct Registry(countersign::Registry);
+
+#[wasm_bindgen]
+impl Registry {
+    /// Parses a registry file.
+    #[wasm_bindgen(constructor)]
+    pub fn new(text: &[u8]) -> Result<Self, String> {
+        objects::registry(text).map(Self).map_err(thrown)
+    }
+}
+
+/// The wallet's own limits.
+#[wasm_bindgen]
+pub struct Policy(countersign::Policy);
+
+#[wasm_bindgen]
+impl Policy {
+    /// Parses a policy file.
+    #[wasm_bindgen(constructor)]
+    pub fn new(text: &[u8]) -> Result<Self, String> {
+        objects::policy(text).map(Self).map_err(thrown)
+    }
+}
+
+/// Answers one line of `countersign batch`.
+#[wasm_bindgen(js_name = verifyLine)]
+pub fn verify_line(line: Vec<u8>, registry: &Registry, policy: &Policy) -> String {
+    // The line can hold a secret key.
+    objects::verify_line(&Zeroizing::new(line), &registry.0, &policy.0)
+}
+
+/// A verified order.
+#[wasm_bindgen]
+pub struct Order(countersign::Verified);
+
+#[wasm_bindgen]
+impl Order {
+    /// Verifies an order.
+    pub fn verify(
+        request: &[u8],
+        response: &[u8],
+        record: Option<Box<[u8]>>,
+        registry: &Registry,
+        policy: &Policy,
+    ) -> Result<Self, String> {
+        objects::verify(&documents(request, response, record.as_deref()), &registry.0, &policy.0).map(Self).map_err(thrown)
+    }
+
+    /// Returns the terms.
+    pub fn terms(&self) -> String {
+        json(&objects::terms(&self.0.terms()))
+    }
+
+    /// Returns the summary.
+    pub fn summary(&self) -> String {
+        json(&objects::summary(&self.0.summary()))
+    }
+
+    /// Returns the warnings.
+    pub fn warnings(&self) -> String {
+        json(&objects::warnings(self.0.warnings()))
+    }
+
+    /// Returns which bytes of the response the lines of the summary describe.
+    pub fn coverage(&self) -> String {
+        json(&objects::coverage(self.0.coverage()))
+    }
+
+    /// Checks that there is still time to pay at `now`, in Unix seconds.
+    #[wasm_bindgen(js_name = checkDeadline)]
+    pub fn check_deadline(&self, now: u64) -> Result<(), String> {
+        self.0.check_deadline(now).map_err(|refusal| thrown(refusal.into()))
+    }
+
+    /// Returns what wallets take that choose nonce and fees themselves.
+    #[wasm_bindgen(js_name = walletCalls)]
+    pub fn wallet_calls(&self) -> Text {
+        objects::wallet_calls(&self.0).map(|calls| json(&calls)).map_err(thrown)
+    }
+
+    /// Prepares the order with a wallet context.
+    pub fn prepare(&self, wallet: &[u8]) -> Result<UnsignedOrder, String> {
+        objects::prepare(&self.0, wallet).map(UnsignedOrder::new).map_err(thrown)
+    }
+
+    /// Prepares the gasless path.
+    #[wasm_bindgen(js_name = prepareGasless)]
+    pub fn prepare_gasless(&self) -> Result<UnsignedOrder, String> {
+        objects::prepare_gasless(&self.0).map(UnsignedOrder::new).map_err(thrown)
+    }
+}
+
+/// An order with its payloads, and the signatures so far. Nothing is left in it after it was finished.
+#[wasm_bindgen]
+pub struct UnsignedOrder(Option<countersign::Unsigned>);
+
+#[wasm_bindgen]
+impl UnsignedOrder {
+    /// Returns the family that signs.
+    pub fn family(&self) -> Text {
+        Ok(self.get()?.family().name().to_owned())
+    }
+
+    /// Returns the order's id.
+    #[wasm_bindgen(js_name = orderId)]
+    pub fn order_id(&self) -> Text {
+        Ok(self.get()?.order_id().to_owned())
+    }
+
+    /// Returns the summary.
+    pub fn summary(&self) -> Text {
+        Ok(json(&objects::summary(&self.get()?.summary())))
+    }
+
+    /// Returns the warnings.
+    pub fn warnings(&self) -> Text {
+        Ok(json(&objects::warnings(self.get()?.warnings())))
+    }
+
+    /// Returns what signers are asked for.
+    pub fn requests(&self) -> Text {
+        Ok(json(&objects::requests(self.get()?)))
+    }
+
+    /// Returns the names of the requests that have no signature yet.
+    pub fn missing(&self) -> Text {
+        Ok(json(&self.get()?.missing().iter().map(ToString::to_string).collect::<Vec<_>>()))
+    }
+
+    /// Returns the artefacts with the signatures so far.
+    pub fn artefacts(&self) -> Text {
+        Ok(objects::artefacts(self.get()?))
+    }
+
+    /// Proves a signature and attaches it.
+    pub fn attach(&mut self, name: &str, signature: &str) -> Result<(), String> {
+        objects::attach(self.get_mut()?, name, signature).map_err(thrown)
+    }
+
+    /// Signs with a local key.
+    pub fn sign(&mut self, key: Vec<u8>) -> Result<(), String> {
+        let key = Zeroizing::new(key);
+        let unsigned = self.get_mut()?;
+        let text = key::text(&key, unsigned.family()).map_err(thrown)?;
+        objects::sign(unsigned, &text).map_err(thrown)
+    }
+
+    /// Combines the payloads with their signatures.
+    pub fn finish(&mut self) -> Result<SignedOrder, String> {
+        let unsigned = self.0.take().ok_or_else(used_up)?;
+        objects::finish(unsigned).map(SignedOrder).map_err(|incomplete| {
+            let (unsigned, failure) = *incomplete;
+            self.0 = Some(unsigned);
+            thrown(failure)
+        })
+    }
+}
+
+impl UnsignedOrder {
+    const fn new(order: countersign::Unsigned) -> Self {
+        Self(Some(order))
+    }
+
+    fn get(&self) -> Result<&countersign::Unsigned, String> {
+        self.0.as_ref().ok_or_else(used_up)
+    }
+
+    fn get_mut(&mut self) -> Result<&mut countersign::Unsigned, String> {
+        self.0.as_mut().ok_or_else(used_up)
+    }
+}
+
+fn used_up() -> String {
+    thrown(Failure::used_up())
+}
+
+/// An order with all its signatures.
+#[wasm_bindgen]
+pub struct SignedOrder(countersign::Signed);
+
+#[wasm_bindgen]
+impl SignedOrder {
+    /// Returns the order's id.
+    #[wasm_bindgen(js_name = orderId)]
+    pub fn order_id(&self) -> String {
+        self.0.order_id().to_owned()
+    }
+
+    /// Returns the transactions in the order in which they are broadcast.
+    pub fn transactions(&self) -> String {
+        json(&objects::transactions(&self.0))
+    }
+
+    /// Returns the signature that the service is sent on the gasless path.
+    pub fn gasless(&self) -> Option<String> {
+        objects::gasless(&self.0)
+    }
+
+    /// Returns the warnings.
+    pub fn warnings(&self) -> String {
+        json(&objects::warnings(self.0.warnings()))
+    }
+}
+
+/// A recovery from the record alone.
+#[wasm_bindgen]
+pub struct Recovery(countersign::recover::Recovery);
+
+#[wasm_bindgen]
+impl Recovery {
+    /// Creates the refund of a leg.
+    pub fn refund(record: &[u8], leg: &str, registry: &Registry) -> Result<Self, String> {
+        objects::refund(record, leg, &registry.0).map(Self).map_err(thrown)
+    }
+
+    /// Creates the redemption of a leg.
+    pub fn redeem(record: &[u8], leg: &str, secret: Vec<u8>, registry: &Registry) -> Result<Self, String> {
+        let secret = key::secret_text(&Zeroizing::new(secret)).map_err(thrown)?;
+        objects::redeem(record, leg, &secret, &registry.0).map(Self).map_err(thrown)
+    }
+
+    /// Returns the family that signs.
+    pub fn family(&self) -> String {
+        self.0.family().name().to_owned()
+    }
+
+    /// Returns the order's id.
+    #[wasm_bindgen(js_name = orderId)]
+    pub fn order_id(&self) -> String {
+        self.0.order_id().to_owned()
+    }
+
+    /// Returns who is paid.
+    pub fn payee(&self) -> String {
+        countersign::chains::address::to_display_string(&self.0.payee())
+    }
+
+    /// Returns the amount in base units.
+    pub fn amount(&self) -> String {
+        self.0.amount().to_string()
+    }
+
+    /// Prepares the recovery with a wallet context.
+    pub fn prepare(&self, wallet: &[u8], policy: &Policy) -> Result<UnsignedOrder, String> {
+        objects::prepare_recovery(&self.0, wallet, &policy.0).map(UnsignedOrder::new).map_err(thrown)
+    }
+}
+
+/// A verified record.
+#[wasm_bindgen]
+pub struct Record(objects::Record);
+
+#[wasm_bindgen]
+impl Record {
+    /// Verifies the record of an order that is under way.
+    pub fn verify(request: &[u8], response: &[u8], record: &[u8], registry: &Registry, policy: &Policy) -> Result<Self, String> {
+        let documents = documents(request, response, Some(record));
+        objects::verify_record(&documents, &registry.0, &policy.0).map(Self).map_err(thrown)
+    }
+
+    /// Decodes what a chain returned about the HTLC of a leg.
+    #[wasm_bindgen(js_name = readHtlc)]
+    pub fn read_htlc(&self, leg: &str, evidence: &[u8]) -> Text {
+        objects::read_htlc(&self.0, leg, evidence).map(|state| json(&state)).map_err(thrown)
+    }
+
+    /// Compares what the destination chain returned with the verified terms.
+    pub fn judge(&self, evidence: &[u8], seen: &[u8], now: u64) -> Text {
+        objects::judge(&self.0, evidence, seen, now).map(|proof| json(&proof)).map_err(thrown)
+    }
+}

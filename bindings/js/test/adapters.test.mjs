@@ -1,0 +1,264 @@
+// Each adapter with the real library and a local key: what comes out are the fixtures' bytes, which other tools made.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as ecc from "@bitcoinerlab/secp256k1";
+import { Ed25519Keypair } from "@mysten/sui/keypairs/ed25519";
+import { Transaction as SuiTransaction } from "@mysten/sui/transactions";
+import { Transaction as ScureTransaction } from "@scure/btc-signer";
+import { Keypair, VersionedTransaction } from "@solana/web3.js";
+import * as bitcoin from "bitcoinjs-lib";
+import { Account, RpcProvider, shortString } from "starknet";
+import { createWalletClient, custom, keccak256 } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { base58 } from "@scure/base";
+import { Order, Registry } from "countersign";
+import { signWithViem } from "countersign/viem";
+import * as bitcoinExample from "../examples/bitcoin.mjs";
+import * as browserExample from "../examples/evm-browser.mjs";
+import * as viemExample from "../examples/evm-viem.mjs";
+import * as solanaExample from "../examples/solana.mjs";
+import * as starknetExample from "../examples/starknet.mjs";
+import * as suiExample from "../examples/sui.mjs";
+import { accepted, documents, fixture, walletOf } from "./fixtures.mjs";
+
+/** A wallet shows the order before it signs. */
+const approve = async (summary) => summary.length > 0;
+
+/** The cases of a family with a key, cut into their parts. */
+function keyed(family) {
+  const cases = accepted(family).map((one) => ({ ...one, docs: documents(one.input), ...walletOf(one.input), artefacts: one.expect.artefacts }));
+  return cases.filter(({ key }) => key !== undefined);
+}
+
+const hex = (text) => Buffer.from(text.replace("0x", ""), "hex");
+
+test("viem: a local account signs transactions and messages", async () => {
+  for (const { id, docs, registry, wallet, key, artefacts } of keyed("evm")) {
+    const account = privateKeyToAccount(`0x${key.replace("0x", "")}`);
+    const raw = await viemExample.pay(docs, registry, wallet, account, approve);
+    const expected = [artefacts.approval, artefacts.initiate].filter(Boolean);
+    assert.deepEqual(raw, expected.map(({ signed }) => signed), id);
+    const unsigned = Order.verify(docs, new Registry(registry)).prepare(wallet);
+    await signWithViem(unsigned, account);
+    assert.deepEqual(JSON.parse(unsigned.artefacts), artefacts, id);
+  }
+});
+
+test("viem: a wallet client signs a message", async () => {
+  const { docs, registry, key, artefacts } = keyed("evm").find(({ id }) => id === "evm-token-approval-exact");
+  const account = privateKeyToAccount(key);
+  const client = createWalletClient({ account, transport: custom({ request: async () => assert.fail("no network") }) });
+  const unsigned = Order.verify(docs, new Registry(registry)).prepareGasless();
+  await signWithViem(unsigned, client);
+  assert.equal(unsigned.finish().gasless, artefacts.typed_data.signature);
+});
+
+/** A browser wallet that takes the fees of the fixture, as its user might. */
+function browserWallet(account, wallet, gas) {
+  const { nonce, max_fee_per_gas, max_priority_fee_per_gas } = JSON.parse(wallet);
+  const sent = [];
+  const request = async ({ method, params }) => {
+    if (method === "eth_signTypedData_v4") {
+      assert.equal(params[0].toLowerCase(), account.address.toLowerCase());
+      return account.signTypedData(JSON.parse(params[1]));
+    }
+    const calls = method === "wallet_sendCalls" ? params[0].calls : params;
+    assert.ok(method === "wallet_sendCalls" || method === "eth_sendTransaction");
+    if (method === "wallet_sendCalls") {
+      assert.deepEqual([params[0].version, params[0].atomicRequired], ["2.0.0", true]);
+    }
+    for (const { to, data, value, chainId = params[0].chainId } of calls) {
+      const transaction = {
+        type: "eip1559",
+        chainId: Number(chainId),
+        nonce: nonce + sent.length,
+        to,
+        data,
+        value: BigInt(value ?? 0),
+        gas: gas[sent.length],
+        maxFeePerGas: BigInt(max_fee_per_gas),
+        maxPriorityFeePerGas: BigInt(max_priority_fee_per_gas),
+      };
+      sent.push(await account.signTransaction(transaction));
+    }
+    return method === "wallet_sendCalls" ? { id: "0x1d" } : keccak256(sent.at(-1));
+  };
+  return { provider: { request }, sent };
+}
+
+test("EIP-1193: a browser wallet signs, sends, and batches", async () => {
+  const cases = keyed("evm").filter(({ docs, wallet, artefacts }) => !wallet.includes("gas_price") && !docs.request.includes("delegate") && artefacts.typed_data);
+  assert.ok(cases.length > 20);
+  for (const { id, docs, registry, wallet, key, artefacts } of cases) {
+    const { result } = JSON.parse(docs.response);
+    const initiate = result.initiate_transaction ?? result.transaction;
+    const gas = [result.approval_transaction, initiate].filter(Boolean).map(({ gas_limit }) => BigInt(gas_limit));
+    const expected = [artefacts.approval, artefacts.initiate].filter(Boolean);
+    const account = privateKeyToAccount(`0x${key.replace("0x", "")}`);
+
+    const gasless = browserWallet(account, wallet, gas);
+    assert.equal(await browserExample.pay(docs, registry, gasless.provider, approve, { gasless: true }), artefacts.typed_data.signature, id);
+
+    const single = browserWallet(account, wallet, gas);
+    const waited = [];
+    const hashes = await browserExample.pay(docs, registry, single.provider, approve, { waitForReceipt: async (hash) => waited.push(hash) });
+    assert.deepEqual(hashes, expected.map(({ tx_hash }) => tx_hash), id);
+    assert.deepEqual(waited, hashes.slice(0, -1), id);
+
+    const batched = browserWallet(account, wallet, gas);
+    assert.equal(await browserExample.pay(docs, registry, batched.provider, approve, { batch: true }), "0x1d", id);
+    assert.deepEqual(batched.sent, expected.map(({ signed }) => signed), id);
+  }
+});
+
+/** A wallet of the Wallet Standard with one account of @solana/web3.js. */
+function solanaWallet(keypair, change = () => {}) {
+  const signTransaction = async (...inputs) =>
+    inputs.map(({ transaction }) => {
+      const parsed = VersionedTransaction.deserialize(transaction);
+      change(parsed);
+      parsed.sign([keypair]);
+      return { signedTransaction: parsed.serialize() };
+    });
+  return {
+    accounts: [{ address: keypair.publicKey.toBase58() }],
+    features: { "solana:signTransaction": { version: "1.0.0", supportedTransactionVersions: ["legacy", 0], signTransaction } },
+  };
+}
+
+const solanaKeypair = (key) => {
+  const bytes = base58.decode(key);
+  return bytes.length === 64 ? Keypair.fromSecretKey(bytes) : Keypair.fromSeed(bytes);
+};
+
+test("Solana: a standard wallet signs", async () => {
+  for (const { id, docs, registry, wallet, key, artefacts } of keyed("solana")) {
+    const { transactions, gasless } = await solanaExample.pay(docs, registry, wallet, solanaWallet(solanaKeypair(key)), approve);
+    assert.ok(transactions.includes(artefacts.transaction.signed), id);
+    assert.equal(gasless, artefacts.gasless?.submission, id);
+  }
+});
+
+test("Solana: a wallet that changes the transaction is refused", async () => {
+  const { docs, registry, wallet, key } = keyed("solana").find(({ id }) => id === "solana-native-v0");
+  const dearer = solanaWallet(solanaKeypair(key), (transaction) => {
+    transaction.message.recentBlockhash = base58.encode(new Uint8Array(32).fill(9));
+  });
+  await assert.rejects(solanaExample.pay(docs, registry, wallet, dearer, approve), { code: "signature_mismatch" });
+  await assert.rejects(solanaExample.pay(docs, registry, wallet, solanaWallet(Keypair.generate()), approve), /does not have the account/);
+});
+
+test("starknet.js: an account signs", async () => {
+  let signed = 0;
+  for (const { id, docs, registry, wallet, key, artefacts } of keyed("starknet")) {
+    const { source } = JSON.parse(docs.request);
+    // Accounts of Cairo 0 take their calls in another form.
+    if (BigInt(JSON.parse(wallet).cairo_version ?? 1) !== 1n) continue;
+    const network = JSON.parse(registry).chains.find(({ chain }) => chain === source.asset.split(":")[0]).id.split(":")[1];
+    // With the chain's id given, the provider never asks a node.
+    const provider = new RpcProvider({ nodeUrl: "http://127.0.0.1:1", chainId: shortString.encodeShortString(network) });
+    const account = new Account({ provider, address: source.delegate ?? source.owner, signer: `0x${key.replace("0x", "")}`, cairoVersion: "1" });
+    const { transactions, gasless } = await starknetExample.pay(docs, registry, wallet, account, approve);
+    assert.equal(transactions.length, 1, id);
+    assert.deepEqual(JSON.parse(transactions[0]).signature, artefacts.invoke.signature, id);
+    assert.equal(gasless, artefacts.typed_data?.signature.map((felt) => BigInt(felt)).join(","), id);
+    signed += 1;
+  }
+  assert.ok(signed > 20);
+});
+
+/** A wallet of the Wallet Standard with one account of @mysten/sui. */
+function suiWallet(keypair, change = () => {}) {
+  const signTransaction = async ({ transaction }) => {
+    const parsed = SuiTransaction.from(await transaction.toJSON());
+    change(parsed);
+    return keypair.signTransaction(await parsed.build());
+  };
+  return { accounts: [{ address: keypair.toSuiAddress() }], features: { "sui:signTransaction": { version: "2.0.0", signTransaction } } };
+}
+
+test("Sui: a standard wallet signs", async () => {
+  let signed = 0;
+  for (const { id, docs, registry, wallet, key, artefacts } of keyed("sui")) {
+    // The other curves and sponsors have signers of their own.
+    if (!/^(0x)?[0-9a-f]{64}$|^suiprivkey1qz/.test(key) || wallet.includes("sponsor")) continue;
+    const keypair = key.startsWith("suiprivkey") ? Ed25519Keypair.fromSecretKey(key) : Ed25519Keypair.fromSecretKey(hex(key));
+    const transaction = await suiExample.pay(docs, registry, wallet, suiWallet(keypair), approve);
+    assert.ok(transaction.payload.includes(artefacts.transaction.signature), id);
+    assert.equal(transaction.id, artefacts.transaction.tx_digest, id);
+    signed += 1;
+  }
+  assert.ok(signed > 10);
+});
+
+test("Sui: a wallet that changes the gas is refused", async () => {
+  const { docs, registry, wallet, key } = keyed("sui").find(({ id }) => id === "sui-key-hex");
+  const dearer = suiWallet(Ed25519Keypair.fromSecretKey(hex(key)), (transaction) => transaction.setGasBudget(99_000_000));
+  await assert.rejects(suiExample.pay(docs, registry, wallet, dearer, approve), { code: "signature_mismatch" });
+});
+
+/** Signs each input of a PSBT by bitcoinjs-lib. */
+function bitcoinJs(key) {
+  bitcoin.initEccLib(ecc);
+  const secret = hex(key);
+  const signer = {
+    publicKey: ecc.pointFromScalar(secret, true),
+    sign: (digest) => ecc.sign(digest, secret),
+  };
+  const inner = signer.publicKey.subarray(1);
+  const even = signer.publicKey[0] === 2 ? secret : ecc.privateNegate(secret);
+  const tweaked = ecc.privateAdd(even, bitcoin.crypto.taggedHash("TapTweak", inner));
+  const taproot = {
+    publicKey: ecc.pointFromScalar(tweaked, true),
+    signSchnorr: (digest) => ecc.signSchnorr(digest, tweaked, new Uint8Array(32)),
+  };
+  return (text) => {
+    const psbt = bitcoin.Psbt.fromBase64(text);
+    psbt.data.inputs.forEach((input, index) => {
+      const script = input.witnessUtxo?.script;
+      if (script?.length === 34 && script[0] === 0x51) {
+        // bitcoinjs-lib takes a key-path spend only with the internal key.
+        psbt.updateInput(index, { tapInternalKey: inner });
+        psbt.signInput(index, taproot);
+      } else {
+        psbt.signInput(index, signer);
+      }
+    });
+    return psbt.toBase64();
+  };
+}
+
+const oneKey = ({ key, docs }) => /^(0x)?[0-9a-f]{64}$/.test(key) && !docs.request.includes("litecoin");
+
+test("PSBT: bitcoinjs-lib signs", async () => {
+  const cases = keyed("bitcoin").filter(oneKey);
+  assert.ok(cases.length > 10);
+  for (const one of cases) {
+    assert.equal(await bitcoinExample.pay(one.docs, one.registry, one.wallet, bitcoinJs(one.key), approve), one.artefacts.deposit.signed, one.id);
+  }
+});
+
+test("PSBT: @scure/btc-signer signs", async () => {
+  const cases = keyed("bitcoin").filter((one) => oneKey(one) && ["bitcoin-p2wpkh", "bitcoin-mainnet-coins"].includes(one.id));
+  assert.ok(cases.length > 0);
+  for (const one of cases) {
+    const sign = (text) => {
+      const transaction = ScureTransaction.fromPSBT(Buffer.from(text, "base64"));
+      transaction.sign(hex(one.key), undefined, new Uint8Array(32));
+      return Buffer.from(transaction.toPSBT(0)).toString("base64");
+    };
+    assert.equal(await bitcoinExample.pay(one.docs, one.registry, one.wallet, sign, approve), one.artefacts.deposit.signed, one.id);
+  }
+});
+
+test("PSBT: a wallet that changes the transaction is refused", async () => {
+  const one = keyed("bitcoin").find(({ id }) => id === "bitcoin-p2wpkh");
+  const other = (text) => {
+    const psbt = bitcoin.Psbt.fromBase64(text);
+    psbt.setLocktime(7);
+    return psbt.toBase64();
+  };
+  await assert.rejects(bitcoinExample.pay(one.docs, one.registry, one.wallet, other, approve), { code: "psbt_mismatch" });
+  const address = fixture("bitcoin-address");
+  await assert.rejects(bitcoinExample.pay(documents(address.input), address.registry, "{}", other, approve), /no transaction to sign/);
+});

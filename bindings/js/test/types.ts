@@ -1,0 +1,45 @@
+// Compiled, never run: the package's types fit the libraries' own, and keep what must not be mixed up apart.
+import type { SuiWallet } from "countersign/sui-wallet";
+import type { SolanaWallet } from "countersign/solana-wallet";
+import type { WalletWithFeatures } from "@wallet-standard/base";
+import type { SolanaSignTransactionFeature } from "@solana/wallet-standard-features";
+import type { SuiSignTransactionFeature } from "@mysten/wallet-standard";
+import type { Account } from "starknet";
+import type { EIP1193Provider, LocalAccount } from "viem";
+import { type CountersignError, Order, Policy, Registry, type UnsignedOrder } from "countersign";
+import { sendTransactions } from "countersign/eip1193";
+import { signWithSolanaWallet } from "countersign/solana-wallet";
+import { signWithStarknetAccount } from "countersign/starknet-account";
+import { signWithSuiWallet } from "countersign/sui-wallet";
+import { signWithViem } from "countersign/viem";
+
+export async function adapters(
+  order: Order,
+  unsigned: UnsignedOrder,
+  local: LocalAccount,
+  provider: EIP1193Provider,
+  solana: WalletWithFeatures<SolanaSignTransactionFeature>,
+  sui: WalletWithFeatures<SuiSignTransactionFeature>,
+  account: Account,
+): Promise<void> {
+  await signWithViem(unsigned, local);
+  await sendTransactions(order, provider as never, async () => undefined);
+  await signWithSolanaWallet(unsigned, solana);
+  await signWithSuiWallet(unsigned, sui);
+  await signWithStarknetAccount(unsigned, account);
+  const wallets: [SolanaWallet<(typeof solana.accounts)[number]>, SuiWallet<(typeof sui.accounts)[number]>] = [solana, sui];
+  void wallets;
+}
+
+export function mistakes(registry: Registry, policy: Policy, error: CountersignError): void {
+  // @ts-expect-error A policy is not a registry.
+  Order.verify({ request: "", response: "" }, policy);
+  // @ts-expect-error A parsed document has lost what is verified.
+  Order.verify({ request: {}, response: {} }, registry);
+  // @ts-expect-error Orders come from verify alone.
+  void new Order();
+  // @ts-expect-error Nobody else is to blame.
+  void (error.blame === "nobody");
+  const amount: bigint | null = Order.verify({ request: "", response: new Uint8Array() }, registry, policy).terms.pay.number;
+  void amount;
+}
