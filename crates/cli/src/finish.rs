@@ -97,7 +97,7 @@ pub(crate) struct RedeemArgs {
     /// Reads the secret from a file of 64 hex digits, with --self. By default it is the stored secret of the order.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// The order's id. The order must have been created or restored here, unless --order gives its record.
+    /// The order's id. The order must have been created or restored here, unless its record is passed with --order.
     id: String,
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Line, Refusal, Summary, Warnings, text};
+use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, Warnings, text};
 use countersign_batch::Request;
 use serde::Serialize;
 
@@ -85,7 +85,17 @@ pub(crate) fn warnings(warnings: &Warnings) -> io::Result<()> {
 }
 
 fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), line.text)
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", label(line.topic), line.text)
+}
+
+/// Returns the label of a topic. The titles of the summary are part of the JSON contract, and some fit only one family.
+const fn label(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Receive => "receive",
+        Topic::Payout => "payout",
+        Topic::Gas => "fee",
+        _ => topic.title(),
+    }
 }
 
 fn write_warnings(out: &mut impl Write, warnings: &Warnings) -> io::Result<()> {
