@@ -136,7 +136,7 @@ fn a_coin_that_does_not_belong_there_is_refused() {
             *coin.expect("a coin") = Input::ImmutableOrOwned(ObjectReference::new(shared.expect("an object"), 1, Digest::new([1; 32])));
         });
         assert_eq!(in_two_roles.code(), Code::UnexpectedInput, "{in_two_roles}");
-        assert!(in_two_roles.to_string().contains(&format!("coin and {what}")), "{in_two_roles}");
+        assert!(in_two_roles.to_string().contains(&format!("coin and the {what}")), "{in_two_roles}");
     }
 }
 
