@@ -277,7 +277,7 @@ async fn a_forged_event_says_nothing() {
         change(&mut ledger.transactions[0]);
         Network::new(&[ledger])
     };
-    let silent = "the order has ended, and no event says how";
+    let silent = "the order has ended, and no event shows how";
     assert_eq!(unclear(ended(&|transaction| transaction.events.clear())).await, silent);
     // Another package's event, another order's, and one of another name.
     assert_eq!(unclear(ended(&|transaction| transaction.events[0].0 = "0x7::AtomicSwap::Redeemed".to_owned())).await, silent);
