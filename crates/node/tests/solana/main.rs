@@ -119,7 +119,7 @@ async fn every_changed_term_holds_the_secret() {
                 assert_eq!(judged.unwrap().left(), swap.timelock - 100 - (NEWEST - INITIATED));
                 continue;
             }
-            // In the client generation, the initiator and the secret hash determine the account. It would have created another one.
+            // The initiator and the secret hash determine this account. With others, the transaction creates another one.
             let is_seed = htlc.token.is_some() && !is_audited(&htlc) && [0, 2].contains(&index);
             let expected = if is_seed { "destination_unclear" } else { "destination_differs" };
             assert_eq!(judged.unwrap_err(), expected, "{form} {index}");
