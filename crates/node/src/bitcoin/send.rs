@@ -47,7 +47,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         let reject =
             |why: String| NodeError::Rejected { endpoint: caller.endpoint.host().to_owned(), message: text::escape_untrusted(&why) };
         if transaction.input.is_empty() || transaction.input.len() > MAX_INPUTS {
-            return Err(reject("the transaction has no inputs, or too many".to_owned()));
+            return Err(reject("it has no inputs, or too many".to_owned()));
         }
         let txid = transaction.compute_txid();
         if caller.endpoint.is_rpc {
@@ -57,7 +57,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
             }
         }
         let fundings = self.inputs(caller, transaction, txid).await?;
-        let fee = fee(&fundings, transaction).ok_or_else(|| reject("the outputs of the transaction exceed its inputs".to_owned()))?;
+        let fee = fee(&fundings, transaction).ok_or_else(|| reject("its outputs exceed its inputs".to_owned()))?;
         let max = policy.bitcoin_fee_rate.saturating_mul(vsize(transaction));
         if fee > max {
             let expected = countersign::TypedValue::AtMost(countersign::U256::from(max));

@@ -125,7 +125,7 @@ fn accepted<T: Transport>(caller: Caller<'_, T>, executed: &ExecutedTransaction)
         None => Ok(()),
         Some(why) => Err(NodeError::Rejected {
             endpoint: caller.endpoint.host().to_owned(),
-            message: format!("the transaction was executed and failed: {why}"),
+            message: format!("it was executed and failed: {why}"),
         }),
     }
 }

@@ -163,7 +163,7 @@ async fn an_order_of_another_kind_is_unclear() {
     for (kind, why) in [
         (other("::Order<", "::Offer<"), "the object is not an order of the contract"),
         (other("::sui::SUI", "::usdc::USDC"), "the order holds another coin than the pinned one"),
-        (other(&pinned, &Address::new([8; 32]).to_string()), "the order is of another package than the pinned one"),
+        (other(&pinned, &Address::new([8; 32]).to_string()), "the order belongs to another package than the pinned one"),
         (String::new(), "the object is not an order of the contract"),
     ] {
         assert_eq!(unclear(one(|ledger| ledger.objects[0].kind = kind)).await, why);
@@ -191,7 +191,7 @@ async fn an_order_that_is_not_there_is_absent_and_not_under_another_id() {
     assert_eq!((state, seen.height, seen.depth, seen.is_finalized), (HtlcState::Absent, HEAD, 0, false));
     // The id that follows from the terms with the other chain word.
     let elsewhere = |ledger: &mut Ledger| ledger.objects[0].id = Some(address(&made()["order"]["fields"][1]));
-    assert_eq!(unclear(one(elsewhere)).await, "the order has another id than the record says");
+    assert_eq!(unclear(one(elsewhere)).await, "the order has another id than the record");
     let twice = |ledger: &mut Ledger| {
         let second = Object { id: Some(address(&made()["order"]["fields"][1])), ..order(false) };
         ledger.objects.push(second);
