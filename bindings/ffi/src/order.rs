@@ -187,3 +187,30 @@ impl SignedOrder {
         shapes::list(objects::warnings(self.0.warnings()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error<T>(result: Result<T>) -> String {
+        result.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_lock_that_a_panic_has_poisoned_is_used_up() {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+        let registry = Registry::new(std::fs::read(format!("{fixtures}/registry.json")).unwrap()).unwrap();
+        let cases = std::fs::read_to_string(format!("{fixtures}/accept/evm.jsonl")).unwrap();
+        let case: serde_json::Value = serde_json::from_str(cases.lines().next().unwrap()).unwrap();
+        let [request, response, wallet] = ["request", "response", "wallet"].map(|member| case[member].to_string().into_bytes());
+        let order = Order::verify(request, response, &registry, None, None).unwrap();
+        let unsigned = order.prepare(wallet).unwrap();
+        assert_eq!(error(unsigned.missing()), "");
+
+        let panicked = std::thread::scope(|scope| scope.spawn(|| unsigned.with::<()>(|_| panic!("a bug"))).join());
+        assert!(panicked.is_err());
+        for error in [error(unsigned.missing()), error(unsigned.sign(String::new())), error(unsigned.finish())] {
+            assert!(error.starts_with("used_up"), "{error}");
+        }
+    }
+}

@@ -3,7 +3,15 @@ import { type Account, type Call, type InvocationsSignerDetails, type Signature,
 import type { UnsignedOrder } from "../lib/index.js";
 
 /** The functions that orders call. starknet.js hashes names, and would hash a selector a second time. */
-const FUNCTIONS = ["approve", "initiate", "initiate_on_behalf", "redeem", "refund"];
+const FUNCTIONS = [
+  "approve",
+  "initiate",
+  "initiate_on_behalf",
+  "initiate_with_destination_data",
+  "initiate_on_behalf_with_destination_data",
+  "redeem",
+  "refund",
+];
 
 /** The members of an invoke transaction of version 3, as nodes take them. */
 interface Invoke {
@@ -71,7 +79,7 @@ function calls({ calldata }: Invoke): Call[] {
     const [to, selector, length] = words.slice(at, at + 3);
     const entrypoint = selector === undefined ? undefined : names.get(selector);
     // Accounts of Cairo 0 lay out several calls in another way.
-    if (to === undefined || length === undefined || entrypoint === undefined) throw new TypeError("not the calls of a Cairo 1 account");
+    if (to === undefined || length === undefined || entrypoint === undefined) throw new TypeError("not the calls of an order by a Cairo 1 account");
     at += 3;
     found.push({ contractAddress: hex(to), entrypoint, calldata: words.slice(at, at + Number(length)).map(hex) });
     at += Number(length);

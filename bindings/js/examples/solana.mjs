@@ -2,7 +2,7 @@
 import { Order, Registry } from "countersign/solana";
 import { signWithSolanaWallet } from "countersign/solana-wallet";
 
-/** Returns the signed transactions in base64, and the gasless submission where the order has one. Use only one of them. */
+/** Returns the signed transactions in hex, and the gasless submission where the order has one. Use only one of them. */
 export async function pay(documents, registry, context, wallet, approve) {
   const order = Order.verify(documents, new Registry(registry));
   if (!(await approve(order.summary, order.warnings))) return undefined;

@@ -118,7 +118,7 @@ export interface Transaction {
   readonly role: string;
   /** Its id, as explorers write it. */
   readonly id: string;
-  /** What nodes accept: the bytes in hex, on EVM chains with `0x`; on Solana, Starknet and Sui what their interfaces take. */
+  /** What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their interfaces take. */
   readonly payload: string;
   /** The outputs that it spends, on Bitcoin-like chains. */
   readonly spends: readonly string[];

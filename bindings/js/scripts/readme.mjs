@@ -1,4 +1,4 @@
-// Writes the measured tables into the README: `npm run readme`.
+// Writes the measured tables into the README: `npm run readme`, or `npm run readme -- speed` for one of them.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { machine, speedTable } from "./bench.mjs";
@@ -7,7 +7,11 @@ import { sizeTable } from "./sizes.mjs";
 
 const path = join(HERE, "README.md");
 let text = readFileSync(path, "utf8");
-for (const [name, table] of [["sizes", sizeTable()], ["speed", `${machine()}:\n\n${speedTable()}`]]) {
+const tables = { sizes: sizeTable, speed: () => `${machine()}:\n\n${speedTable()}` };
+const named = process.argv.slice(2);
+for (const name of named.length > 0 ? named : Object.keys(tables)) {
+  const table = tables[name]?.();
+  if (table === undefined) throw new Error(`no table ${name}; there are ${Object.keys(tables).join(" and ")}`);
   const [start, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const [before, rest] = text.split(start);
   const after = rest?.split(end)[1];

@@ -22,7 +22,9 @@ function here({ input, registry, policy }) {
   );
 }
 
-function compare(cases) {
+function compare(all) {
+  // The program would take a line feed inside a case for its end.
+  const cases = all.filter(({ input }) => !input.includes("\n"));
   const there = batch(countersign, cases);
   for (const one of cases) assert.equal(here(one), there.get(one), one.id);
 }

@@ -47,6 +47,7 @@ for (const free of [true, false]) {
   test(`memory is flat over ${ORDERS} orders, ${free ? "freed by the caller" : "left to the garbage collector"}`, async () => {
     const before = await run(300, free);
     const after = await run(ORDERS, free);
-    assert.equal(after, before, `grew from ${before} to ${after} bytes`);
+    // The collector may lag behind by some orders, however many there are. Leaked orders would be tens of megabytes.
+    assert.ok(after - before <= (free ? 0 : 1024 * 1024), `grew from ${before} to ${after} bytes`);
   });
 }

@@ -1,4 +1,4 @@
-//! Kept orders: `countersign orders` with the stage and the next command of each, and what is kept of one.
+//! Stored orders: `countersign orders` with the stage and the next command of each, and the files of one.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod home;
@@ -15,7 +15,7 @@ use home::{Home, out, said};
 use serde_json::{Value, json};
 use support::{Fixture, Service};
 
-/// Nothing listens here.
+/// An address at which no server listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 struct Kept {
@@ -174,7 +174,7 @@ fn a_list_creates_nothing() {
     assert!(!state.exists());
 }
 
-/// What is kept is the user's alone and complete, and what was changed on disk is refused before anything is asked for.
+/// The stored files are complete and only the user can read them. A file that was changed on disk is refused before any request.
 #[test]
 fn kept_orders_are_private_and_name_their_own_order() {
     let home = Home::new("kept");

@@ -1,4 +1,4 @@
-//! Orders end without the service: from a record alone, and from what is kept. Every family, with a local key and with an
+//! Orders end without the service: from a record alone, and from the state directory. Every family, with a local key and with an
 //! external signature. Nothing listens at the service's address.
 //!
 //! That the calls are the contracts' own is proven elsewhere: `proofs` runs them in the chains' engines, and the calls of Sui are
@@ -118,7 +118,7 @@ fn htlc(fixture: &Fixture, leg: &str) -> String {
     asset["htlc"]["address"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The registry with a generation pinned for the destination's contract: only then is it known how it takes the secret.
+/// The registry with a generation pinned for the destination's contract, which determines how the contract takes the secret.
 fn pinned(fixture: &Fixture, generation: &str) -> String {
     let mut registry: Value = serde_json::from_str(&fixture.registry).unwrap();
     let mut assets = registry["assets"].as_array_mut().unwrap().iter_mut();
@@ -149,7 +149,7 @@ fn both_ways(kept: &Kept, family: &str, command: &[&str], key: &str, leg: &str, 
     signed
 }
 
-/// The source of every family is refunded from what is kept.
+/// The source of every family is refunded from the stored order.
 #[test]
 fn refund_self_needs_no_service() {
     let cases = [
@@ -201,7 +201,7 @@ fn refund_self_needs_no_service() {
     }
 }
 
-/// The destination of every family is redeemed from what is kept, with the kept secret.
+/// The destination of every family is redeemed from the stored order, with the stored secret.
 #[test]
 fn redeem_self_needs_no_service() {
     let cases = [
@@ -249,7 +249,7 @@ fn redeem_self_needs_no_service() {
         assert!(shown.status.success() && out(&shown).contains("makes the secret public"), "{}", said(&shown));
         // From the moment it is printed the secret may be public: later runs must know.
         assert!(fs::read_to_string(kept.home.kept(order_id, "journal")).unwrap().contains("secret_leaving"), "{id}");
-        assert!(out(&shown).contains("verified against the kept request"), "{}", out(&shown));
+        assert!(out(&shown).contains("verified against the stored request"), "{}", out(&shown));
         assert!(!String::from_utf8_lossy(&shown.stderr).contains(secret.to_hex().as_str()));
     }
 }
@@ -275,7 +275,7 @@ fn recover_makes_the_calls_of_suis_reference_sdk() {
     }
 }
 
-/// A record alone is enough, but it is shown as what it is.
+/// A record alone is enough, but it is shown as not verified against an offer.
 #[test]
 fn a_record_alone_is_not_called_verified() {
     let kept = Kept::new("alone", Fixture::load("evm-record-evm-v1"), None);
@@ -306,7 +306,7 @@ fn a_record_alone_is_not_called_verified() {
     assert_eq!((code, &shown["error"]["code"]), (Some(1), &json!("key_mismatch")), "the key is the source owner's: {shown}");
 }
 
-/// A paid order is refunded even if its asset was unpinned later: the pins that were kept with the order apply.
+/// A paid order is refunded even if its asset was unpinned later: the pins that were stored with the order apply.
 #[test]
 fn an_order_is_recovered_by_the_pins_that_were_kept_with_it() {
     let kept = Kept::new("pins", Fixture::load("evm-record-evm-v1"), None);

@@ -85,7 +85,7 @@ fn what_is_not_right_is_refused_with_its_place() {
     }
 }
 
-/// Members of each other family's context.
+/// The wallet context of each other family is read as strictly.
 #[test]
 fn each_familys_context_is_read_strictly() {
     for (id, change, expected) in [
