@@ -58,6 +58,7 @@ def main() -> int:
     command += ["--prefix", "none", "--format", "{p}\t{l}"]
     tree = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     allowed = set(rules["licenses"]["allow"])
+    exceptions = {exception["crate"]: set(exception["allow"]) for exception in rules["licenses"].get("exceptions", [])}
     banned = {ban["crate"]: set(ban.get("wrappers", [])) for ban in rules["bans"]["deny"]}
     packages = sorted({line.replace(" (*)", "") for line in tree.splitlines() if "\t" in line})
     faults = []
@@ -70,7 +71,7 @@ def main() -> int:
             strangers = parents(package.removesuffix(" (proc-macro)")) - banned[name]
             if strangers or not banned[name]:
                 faults.append(f"{package}: banned{' below ' + ', '.join(sorted(strangers)) if strangers else ''}")
-        if not licence or not satisfied(licence, allowed):
+        if not licence or not satisfied(licence, allowed | exceptions.get(name, set())):
             faults.append(f"{package}: licence {licence}")
     print("\n".join(faults) or f"{len(packages)} packages: licences, bans and sources are as deny.toml says")
     return 1 if faults else 0

@@ -1,8 +1,14 @@
-//! Offline substitutes for the swap service and the chains' nodes around an example wallet.
+//! What the example wallets need to run offline: a pinned registry, test keys, and a substitute for the swap service.
 
 use countersign::{CreateOrder, Registry};
 
-/// The registry that the wallet pinned when it was set up.
+/// The examples of the READMEs, compiled as they are.
+#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../../crates/countersign/README.md")]
+#[cfg(doctest)]
+pub struct Readme;
+
+/// Returns the registry that the wallet pinned when it was set up.
 ///
 /// # Panics
 ///
@@ -13,23 +19,23 @@ pub fn pinned_registry() -> Registry {
     Registry::from_json(include_bytes!("../../fixtures/registry.json")).expect("a valid registry file")
 }
 
-/// The seed of the Solana example's keypair: a test key that controls nothing.
+/// Returns the seed of the keypair in the Solana example. It is a test key that controls no funds.
 #[must_use]
 pub const fn solana_seed() -> [u8; 32] {
     *include_bytes!("../keys/solana.seed")
 }
 
-/// The seed of the Sui example's sender: a test key that controls nothing.
+/// Returns the seed of the sender's key in the Sui example. It is a test key that controls no funds.
 #[must_use]
 pub const fn sui_seed() -> [u8; 32] {
     *include_bytes!("../keys/sui.seed")
 }
 
-/// The swap service: returns a stored body for each request.
+/// A substitute for the swap service, which returns stored responses.
 pub mod service {
     use super::CreateOrder;
 
-    /// `POST /v2/orders`
+    /// Returns the response of `POST /v2/orders`.
     #[must_use]
     pub fn create_order(request: &CreateOrder) -> &'static [u8] {
         match request.source.asset.chain() {
@@ -42,7 +48,7 @@ pub mod service {
         }
     }
 
-    /// `GET /v2/orders/{id}`
+    /// Returns the response of `GET /v2/orders/{id}`, which is the order record; `None` if there is none for the request.
     #[must_use]
     pub fn order(request: &CreateOrder) -> Option<&'static [u8]> {
         match request.source.asset.chain() {

@@ -1,4 +1,4 @@
-//! Every example wallet runs to its end and says what it is there to show.
+//! Every example wallet runs to completion and prints what it demonstrates.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! A Bitcoin wallet in front of a hardware signer: the deposit address is recomputed from the order record, the PSBT says
-//! which keys its inputs and change belong to, and the signed PSBT is proven before it is broadcast.
+//! A Bitcoin wallet with a hardware signer. The deposit address is recomputed from the order record, the PSBT contains the key origins of
+//! its inputs and change, and the signatures in the signed PSBT are proven before the broadcast.
 
 use std::error::Error;
 
@@ -32,7 +32,7 @@ impl Hardware {
     }
 }
 
-/// A key of the wallet: its origin, and the script that it is paid by.
+/// Derives a key of the wallet. Returns its origin, and the script that pays to it.
 fn derive(master: &Xpriv, path: &str) -> Result<(KeyOrigin, ScriptBuf), Box<dyn Error>> {
     let secp = Secp256k1::new();
     let path: DerivationPath = path.parse()?;

@@ -1,6 +1,7 @@
-//! A wallet with an alloy signer: a local key here, a Ledger, a Trezor or a key service with the same code.
+//! A wallet with an alloy signer. It is a local key here; a Ledger, a Trezor or a key service works with the same code.
 //!
-//! It pays with two transactions and an exact approval; then it shows the gasless path, which needs neither nonce nor fees.
+//! The wallet first pays with two transactions, an exact approval and `initiate`. Then it shows the gasless path, which needs neither a
+//! nonce nor fees.
 
 use std::error::Error;
 
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}: {warning}", warning.severity());
     }
 
-    // The owner moves the fee slider: the verified order stays as it is.
+    // The owner changes the fees. The verified order can be prepared again.
     let slow = order.prepare(Calls::eip1559(7, 1_000_000_000, 1_000_000))?;
     println!("slow: {} requests", slow.requests().len());
     let mut fast = order.prepare(Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact))?;
@@ -39,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("broadcast {} {}, {} bytes", transaction.role, transaction.id, transaction.bytes.len());
     }
 
-    // The gasless path: one signature, which the service submits and pays for.
+    // The gasless path: the owner signs once, and the service sends the transaction and pays for it.
     let mut gasless = order.prepare(Gasless)?;
     gasless.sign_with(&signer)?;
     let submission = gasless.finish()?.gasless().ok_or("the order has a gasless path")?;

@@ -1,5 +1,5 @@
-//! A page in front of a browser wallet (EIP-1193). The browser wallet chooses nonce, fees and gas, signs and broadcasts; the
-//! page then proves that the broadcast transaction is the one that it verified.
+//! A page that uses a browser wallet (EIP-1193). The browser wallet chooses nonce, fees and gas, signs and broadcasts. The page then
+//! checks that the broadcast transaction is the one that it verified.
 
 use std::error::Error;
 
@@ -19,7 +19,7 @@ struct BrowserWallet {
 }
 
 impl BrowserWallet {
-    /// `eth_sendTransaction`, and the transaction as `eth_getTransactionByHash` returns it later.
+    /// Handles `eth_sendTransaction`. Returns the transaction as `eth_getTransactionByHash` would return it later.
     fn send_transaction(&mut self, call: &SendTransaction) -> Result<TxEnvelope, Box<dyn Error>> {
         let mut transaction = TxEip1559 {
             chain_id: call.chain_id.to(),
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let record = service::order(&request).ok_or("the service has no record of the order")?;
     let order = evm::verify(Proposal::new(&request, response).with_record(record), &pinned_registry(), &Policy::default())?;
 
-    // One request for wallets that batch calls (EIP-5792) ...
+    // Either one request, for wallets that batch calls (EIP-5792) ...
     let batch = order.deposit().send_calls(ApprovalPlan::default());
     println!("wallet_sendCalls {}", serde_json::to_string(&batch)?);
 
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("the wallet sent the {}: {}", order.matches(&sent)?, sent.tx_hash());
     }
 
-    // The gasless message, as eth_signTypedData_v4 takes it.
+    // The gasless message, as a parameter of eth_signTypedData_v4.
     let gasless = order.prepare(Gasless)?;
     for request in gasless.requests() {
         if let (Payload::TypedData(_), Some(message)) = (&request.payload, &order.deposit().typed_data) {

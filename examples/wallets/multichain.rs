@@ -1,24 +1,24 @@
-//! A wallet of many chains: one `verify` for all of them, one `match` where the chains differ.
+//! A multichain wallet: one `verify` for all chains, and one `match` where the chains differ.
 
 use std::error::Error;
 
 use countersign::{CreateOrder, Policy, Proposal, Refusal, RequestedLeg, U256, Verified, evm, solana, starknet, tron};
 use countersign_examples::{pinned_registry, service};
 
-/// What the wallet shows for any order, in a layout of its own.
+/// Shows the terms of any order, in the wallet's own layout.
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 fn show(order: &Verified) {
     let terms = order.terms();
     println!("pay      {} on {}", terms.pay, terms.source_chain);
     println!("receive  {} on {}", terms.receive, terms.destination_chain);
     println!("refund   after {}", terms.timelock.map_or_else(|| "an unknown time".to_owned(), |timelock| timelock.to_string()));
-    println!("solver   {}", terms.solver_id.unwrap_or("not a pinned one"));
+    println!("solver   {}", terms.solver_id.unwrap_or("not pinned"));
     if let Some(severity) = order.warnings().severity() {
         println!("warnings {} ({severity})", order.warnings().list().len());
     }
 }
 
-/// Chooses the path that asks the least of the user: gasless where the order offers it.
+/// Prints what the user has to sign or pay: the gasless path on chains that have one.
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 fn requests(order: &Verified) -> Result<(), Refusal> {
     let list = match order {
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         requests(&order)?;
     }
 
-    // A refused order says where, why, and who has to act.
+    // A refusal tells the location, the reason, and who has to act.
     let request = CreateOrder::new(
         leg("arbitrum:wbtc", "0xe5881215c01b9261f3C41bB1E60BDdf321556Ed5", 3_099_999)?,
         leg("bitcoin:btc", "bc1qy8znwzgy8xx68mjv06kfwgwh3jfgptylwhklck", 2_590_000)?,

@@ -1,5 +1,5 @@
-//! A Solana wallet with a keypair of the SDK: the gasless transaction, which the service co-signs and pays for, and the
-//! transaction that the owner sends with a priority fee.
+//! A Solana wallet with a keypair of the SDK. It signs the gasless transaction, which the service co-signs and pays for, and a
+//! transaction with a priority fee that the owner sends.
 
 use std::error::Error;
 
@@ -21,13 +21,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let order = solana::verify(Proposal::new(&request, response), &pinned_registry(), &Policy::default())?;
     print!("{}", order.summary());
 
-    // The service sends the transaction and pays for it; nothing is asked of the wallet but a signature.
+    // The service sends the transaction and pays for it. The wallet only signs.
     let mut gasless = order.prepare(Gasless)?;
     gasless.sign_with(&keypair)?;
     let submission = gasless.finish()?.gasless().ok_or("the order has a gasless path")?;
     println!("send to the service: {}", submission.signature);
 
-    // The owner sends and pays: with the blockhash of the response, and a priority fee within the policy.
+    // The owner sends the transaction and pays for it, with the blockhash of the response and a priority fee within the policy.
     let mut own = order.prepare(SelfFunded::new().with_priority_fee(PriorityFee::new(50_000)))?;
     own.sign_with(&keypair)?;
     for transaction in own.finish()?.transactions() {

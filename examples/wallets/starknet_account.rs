@@ -1,5 +1,5 @@
-//! A Starknet wallet: the account contract executes the calls in one transaction of its own making, which is matched with the
-//! order; the gasless message is signed by a signer of starknet-rs.
+//! A Starknet wallet. The account executes the calls in one transaction that it creates itself, and the wallet matches that with the
+//! order. A signer of starknet-rs signs the gasless message.
 
 use std::error::Error;
 
@@ -32,12 +32,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let order = starknet::verify(Proposal::new(&request, response), &pinned_registry(), &Policy::default())?;
     print!("{}", order.summary());
 
-    // The account executes approval and initiate; the broadcast transaction must be the one that was verified.
+    // The account executes the approval and the initiate call. The broadcast transaction must match the order.
     let calls = order.deposit().calls(starknet::ApprovalStep::Exact);
     let sent = execute(Felt::from_hex(account)?, &calls, &signer).now_or_never().ok_or("a local signer must not wait")??;
     println!("the account sent the {} with {} calls", order.matches(&sent)?, calls.len());
 
-    // The gasless message, proven with the account's public key.
+    // The signature of the gasless message is proven with the account's public key.
     let public_key = signer.get_public_key().now_or_never().ok_or("a local signer must not wait")??.scalar();
     let mut gasless = order.prepare(Gasless.with_public_key(public_key))?;
     gasless.sign_with_async(&signer).now_or_never().ok_or("a local signer must not wait")??;

@@ -1,4 +1,4 @@
-//! A Sui wallet whose gas another account pays: the sender signs first, the sponsor later, somewhere else.
+//! A Sui wallet whose gas is paid by another account. The sender signs first; the sponsor signs later and elsewhere.
 
 use std::error::Error;
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let order = sui::verify(Proposal::new(&request, response), &pinned_registry(), &Policy::default())?;
     print!("{}", order.summary());
 
-    // The sponsor offers a coin of its own and says what gas costs.
+    // The sponsor gives one of its coins, the gas price and the budget.
     let sponsor_address = sponsor.public_key().derive_address();
     let coin =
         ObjectReference::new("0xceb1ea315041f4e427f302e2e42b1af84394116abdfd0e5449deb05dc6a775e0".parse()?, 12, Digest::new([5; 32]));
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     unsigned.sign_with(&sender)?;
     println!("still missing: {:?}", unsigned.missing());
 
-    // Without the sponsor's signature the order is incomplete. Finishing early loses nothing.
+    // Without the sponsor's signature the order is incomplete. `finish` then returns it with the signatures that it has.
     let mut unsigned = match unsigned.finish() {
         Ok(_) => return Err("the sponsor has not signed yet".into()),
         Err(incomplete) => incomplete.into_unsigned(),

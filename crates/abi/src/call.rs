@@ -1,6 +1,7 @@
-//! Calldata of the swap contract and of a token's `approve`.
+//! Calldata of the swap contract and of a token's `approve` (`docs/spec/evm.md#functions`).
 //!
-//! `initiate` with selector `97ffc7ae`; the three other forms insert the initiator in front, or bytes at the end:
+//! This is `initiate` with selector `97ffc7ae`. The three other forms have the initiator in front, destination data at the end, or
+//! both:
 //!
 //! | bytes | field | unit |
 //! |---|---|---|
@@ -36,28 +37,49 @@ sol! {
     }
 }
 
-/// Most bytes of destination data that a call may carry.
+/// Maximum length of the destination data of a call, in bytes.
 pub const MAX_DESTINATION_DATA: usize = 1024;
-/// Most bytes of calldata that are decoded: the longest form with the most destination data.
+/// Maximum length of calldata that is decoded, in bytes. No form is longer, even with the longest destination data.
 pub const MAX_CALLDATA: usize = 4 + 8 * WORD + MAX_DESTINATION_DATA;
 
 const WORD: usize = 32;
 
-/// The terms that an `initiate` call carries.
+/// The terms of an `initiate` call.
+///
+/// ```
+/// use countersign_abi::alloy_primitives::{Address, B256, U256};
+/// use countersign_abi::call::{Initiate, InitiateAbi};
+/// use countersign_core::json::At;
+///
+/// # fn main() -> Result<(), countersign_core::Refusal> {
+/// let call = Initiate {
+///     initiator: None,
+///     redeemer: Address::repeat_byte(2),
+///     timelock: U256::from(7_200),
+///     amount: U256::from(50_000),
+///     secret_hash: B256::repeat_byte(3),
+///     destination_data: None,
+/// };
+/// let data = call.encode();
+/// assert_eq!((&data[..4], data.len()), (&[0x97, 0xff, 0xc7, 0xae][..], 132));
+/// assert_eq!(Initiate::decode(&data, false, InitiateAbi::All, &At::root(""))?, call);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "these are the arguments of the call")]
 pub struct Initiate {
-    /// The owner, where another account sends for them: `initiateOnBehalf`.
+    /// The owner, if another account sends the call for them (`initiateOnBehalf`); else `None`.
     pub initiator: Option<Address>,
     /// Who may redeem.
     pub redeemer: Address,
-    /// Blocks before a refund.
+    /// The timelock in blocks.
     pub timelock: U256,
-    /// Base units.
+    /// The amount in base units.
     pub amount: U256,
-    /// SHA-256 of the secret.
+    /// SHA-256 of the 32-byte secret.
     pub secret_hash: B256,
-    /// Bytes that go on to the destination; `None` for the forms without the argument.
+    /// Bytes that are passed on to the destination; `None` for the forms without this argument.
     pub destination_data: Option<Bytes>,
 }
 
@@ -88,8 +110,8 @@ impl Initiate {
         }
     }
 
-    /// Reads calldata in one of the forms that the order allows, and requires that encoding it again gives the same
-    /// bytes.
+    /// Decodes calldata in one of the forms that the order allows, and requires that encoding it again gives the same bytes.
+    /// `on_behalf` selects the forms with an initiator.
     ///
     /// # Errors
     ///
@@ -126,7 +148,7 @@ impl Initiate {
         Ok(call)
     }
 
-    /// Returns the bytes of the calldata behind each topic: together they cover all of it.
+    /// Returns which bytes of the calldata each topic describes. Together they cover all of it.
     #[must_use]
     pub fn spans(&self, at: &str) -> Vec<ByteCoverage> {
         let mut fields = vec![(Topic::Contract, 4, "selector of the initiate function")];
@@ -145,7 +167,7 @@ impl Initiate {
     }
 }
 
-/// Which forms of `initiate` a family has.
+/// The forms of `initiate` that a family accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "EVM has both, Tron one")]
 pub enum InitiateAbi {
@@ -159,13 +181,13 @@ pub enum InitiateAbi {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "these are the arguments of the call")]
 pub struct Approve {
-    /// Who may take tokens.
+    /// The account that may take tokens.
     pub spender: Address,
-    /// How many, in base units; the largest number means without limit.
+    /// How many tokens it may take, in base units. The largest number means without limit.
     pub amount: U256,
 }
 
-/// An approval as it came, and as it will be signed.
+/// An approval as it was proposed, and as it will be signed.
 #[derive(Debug)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
 pub struct Approval<C> {
@@ -173,7 +195,7 @@ pub struct Approval<C> {
     pub call: C,
     /// What the response proposed.
     pub proposed: Approve,
-    /// What will be signed: the proposal, or exactly the amount where the policy rewrites.
+    /// What will be signed: the proposal, or an approval of exactly the amount if the policy rewrites it.
     pub signed: Approve,
 }
 
@@ -184,11 +206,12 @@ impl Approve {
         Abi::approveCall { spender: self.spender, amount: self.amount }.abi_encode()
     }
 
-    /// Reads calldata, and requires that encoding it again gives the same bytes.
+    /// Decodes calldata of `approve`, and requires that encoding it again gives the same bytes.
     ///
     /// # Errors
     ///
-    /// As [`Initiate::decode`].
+    /// [`Code::UnexpectedSelector`] for any other function, [`Code::CalldataLength`] or [`Code::CalldataPadding`], at the bytes that
+    /// are wrong.
     pub fn decode(data: &[u8], at: &At<'_>) -> Result<Self, Refusal> {
         if data.first_chunk::<4>() != Some(&Abi::approveCall::SELECTOR) {
             let actual = data.first_chunk::<4>().map_or_else(|| "no selector".to_owned(), |selector| describe_selector(*selector));
@@ -204,7 +227,7 @@ impl Approve {
         Ok(call)
     }
 
-    /// Returns the bytes of the calldata behind each topic: together they cover all of it.
+    /// Returns which bytes of the calldata each topic describes. Together they cover all of it.
     #[must_use]
     pub fn spans(at: &str) -> Vec<ByteCoverage> {
         let fields = [
@@ -216,7 +239,7 @@ impl Approve {
     }
 }
 
-/// Returns the calldata of `redeem(bytes32,bytes)`.
+/// Returns the calldata of `redeem(bytes32,bytes)`. It contains the secret.
 #[must_use]
 pub fn redeem(swap_id: [u8; 32], secret: &[u8; 32]) -> Vec<u8> {
     Abi::redeemCall { orderId: swap_id.into(), secret: Bytes::copy_from_slice(secret) }.abi_encode()
@@ -254,7 +277,7 @@ fn expected_selectors(on_behalf: bool, abi: InitiateAbi) -> &'static str {
     }
 }
 
-/// Names the function of a selector: those of the swap contract, and those that an attacker would choose.
+/// Names the function of a selector. Those of the swap contract are known, and those that an attacker would choose.
 fn describe_selector(selector: [u8; 4]) -> String {
     const KNOWN: [([u8; 4], &str); 16] = [
         ([0x97, 0xff, 0xc7, 0xae], "initiate without destination data"),
@@ -366,7 +389,7 @@ impl Words<'_> {
         Ok(Bytes::copy_from_slice(bytes))
     }
 
-    /// Rebuilt bytes are the bytes that came: the proof that nothing was overlooked.
+    /// Requires that the rebuilt bytes are the bytes that came, so that nothing was overlooked.
     fn same(&self, rebuilt: &[u8]) -> Result<(), Refusal> {
         if rebuilt == self.data {
             return Ok(());
@@ -375,7 +398,7 @@ impl Words<'_> {
         Err(self
             .at
             .refuse_bytes(Code::CalldataPadding, start, self.data.len())
-            .with_reason("the calldata is not what its arguments encode to"))
+            .with_reason("the calldata is not the encoding of its arguments"))
     }
 }
 
@@ -437,7 +460,7 @@ mod tests {
         assert_eq!(refusal.code(), Code::DestinationDataTooLong);
     }
 
-    /// A decoder of its own would read the same arguments from other offsets, lengths and padding.
+    /// Other decoders would read the same arguments from other offsets, lengths and padding.
     #[test]
     fn only_the_canonical_encoding_is_read() {
         let bytes = initiate(false, Some(33)).encode();

@@ -1,7 +1,7 @@
 //! ECDSA over secp256k1, by one of two libraries.
 //!
-//! `libsecp256k1` is written in C and takes two thirds of the time (ADR 11). `rustcrypto` needs no C compiler, and is used for
-//! WebAssembly. Both have the same interface and make the same signatures (RFC 6979, low s), which the tests prove.
+//! `libsecp256k1` is written in C and needs about two thirds of the instructions (ADR 11). `rustcrypto` needs no C compiler, and is
+//! used for WebAssembly. Both have the same interface and make the same signatures (RFC 6979, low s), which the tests prove.
 
 #[cfg(all(feature = "libsecp256k1", not(target_family = "wasm")))]
 mod libsecp256k1;
@@ -25,7 +25,7 @@ mod tests {
     type Sign = fn(&B256, &B256) -> Option<(Address, Signature)>;
     type Recover = fn(&Signature, &B256) -> Option<Address>;
 
-    /// Reads a key and signs a digest.
+    /// Returns the two functions of a library: one parses a key and signs a digest, the other recovers the signer.
     macro_rules! library {
         ($name:ident) => {
             (
@@ -89,7 +89,7 @@ mod tests {
                 assert_eq!((signature.r(), signature.s()), (r, s), "{digest}");
                 assert_eq!(recover(&signature, &digest), Some(address), "{digest}");
             }
-            // The EIP's v is 37: its y is even.
+            // The v of EIP-155's example is 37, so its y is even.
             let (key, digest, ..) = cases[4];
             assert!(!sign(&key, &digest).unwrap().1.v());
         }

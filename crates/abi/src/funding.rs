@@ -1,17 +1,17 @@
-//! Which approvals precede the call that locks the funds.
+//! Which approvals are sent before the call that locks the funds.
 
 use alloy_primitives::U256;
 use countersign_core::{ApprovalStep, Role};
 
 use crate::call::{Approval, Approve};
 
-/// Which approvals precede the call that locks the funds.
+/// Which approvals are sent before the call that locks the funds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ApprovalPlan {
-    /// What to do with the approval.
+    /// What to do with the order's approval.
     pub step: ApprovalStep,
-    /// Whether the allowance is set to zero first, as some tokens need where one is left over.
+    /// Whether the allowance is set to zero first. Some tokens require that if an allowance is left over.
     pub reset_first: bool,
 }
 
@@ -22,14 +22,16 @@ impl From<ApprovalStep> for ApprovalPlan {
 }
 
 impl ApprovalPlan {
-    /// Creates a plan.
+    /// Creates a plan that does not set the allowance to zero first.
     #[must_use]
     pub const fn new(step: ApprovalStep) -> Self {
         Self { step, reset_first: false }
     }
 
-    /// Creates the plan that an allowance asks for: none where it covers the amount, else the verified approval, and the allowance is
-    /// set to zero first where it is not, because some tokens take a new one only then.
+    /// Creates the plan for the allowance that is on the chain. `allowance` and `amount` are in base units.
+    ///
+    /// No approval is sent if the allowance covers the amount; otherwise the verified one is sent. An allowance that is too small but
+    /// not zero is first set to zero, because some tokens accept a new one only then.
     #[must_use]
     pub fn for_allowance(allowance: U256, amount: U256) -> Self {
         if allowance >= amount {
@@ -41,7 +43,7 @@ impl ApprovalPlan {
         }
     }
 
-    /// Sets the allowance to zero first.
+    /// Adds a transaction that sets the allowance to zero first.
     #[must_use]
     pub const fn with_reset(mut self) -> Self {
         self.reset_first = true;

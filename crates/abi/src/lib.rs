@@ -1,9 +1,9 @@
 //! What EVM and Tron share: the swap contract's calls ([`call`]), its `Initiate` message ([`typed_data`]), the rules on both
 //! ([`rules`]), how an order is funded ([`funding`]), what is signed for it ([`payloads`]) and shown ([`summary`]), secp256k1
-//! signatures ([`signature`]), and what the chain says about an order ([`read`]).
+//! signatures ([`signature`]), and what the chain stores about an order ([`read`]).
 //!
-//! Calls and messages are decoded strictly, then encoded again from what was decoded and compared whole: whatever a decoder
-//! overlooks, the comparison finds.
+//! Calls and messages are decoded strictly. Then they are encoded again from the decoded values and compared whole, so that the
+//! comparison finds whatever the decoder overlooks. The formats are those of `docs/spec/evm.md` and `docs/spec/tron.md`.
 
 pub mod call;
 mod ecdsa;

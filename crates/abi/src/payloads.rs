@@ -1,5 +1,6 @@
-//! What an order of the swap contract asks its owner to sign: calls in the order in which they are sent, and the gasless
-//! message. The same for EVM and Tron, which differ in what a call becomes ([`Transaction`]).
+//! What is signed for an order of the swap contract: calls in the order in which they are sent, and the gasless message.
+//!
+//! EVM and Tron share this. They differ in the transaction that a call becomes ([`Transaction`]).
 
 use std::fmt;
 
@@ -12,34 +13,34 @@ use countersign_core::{
 use crate::signature::{self, ExternalSignature, Key};
 use crate::typed_data::{Hashes, Message, preimage};
 
-/// What a family makes of a call: a transaction to sign.
+/// A family's transaction that makes one call, ready to be signed.
 pub trait Transaction: Clone + fmt::Debug {
     /// How the transaction is signed.
     const SCHEME: Scheme;
-    /// What a signer is given.
+    /// What a signer receives.
     type Payload: fmt::Debug;
     /// The signed transaction in its native type.
     type Native: fmt::Debug;
 
-    /// Returns the bytes that the digest is taken of.
+    /// Returns the bytes that the digest is computed from.
     fn signing_bytes(&self) -> &[u8];
-    /// Returns selector and arguments of the call.
+    /// Returns the calldata: selector and arguments.
     fn calldata(&self) -> &[u8];
-    /// Returns what is signed.
+    /// Returns the digest that is signed.
     fn digest(&self) -> B256;
-    /// Returns the transaction as a signer takes it.
+    /// Returns the transaction in the form that a signer accepts.
     fn payload(&self) -> Self::Payload;
-    /// Returns the gasless message as a signer takes it.
+    /// Returns the gasless message in the form that a signer accepts.
     fn message_payload(message: &Message) -> Self::Payload;
-    /// Puts the transaction and its signature together: id, bytes and native type.
+    /// Combines the transaction with its signature. Returns its id, its bytes and its native type.
     fn signed(&self, signature: &Signature) -> (String, Vec<u8>, Self::Native);
-    /// Writes an address as the family's users do.
+    /// Formats an address as the family's users write it.
     fn format_address(address: Address) -> String;
-    /// Adds who pays what for the transactions.
+    /// Adds lines on who pays which fees for the transactions. `last` is the last of them.
     fn describe_fees(sender: Address, last: &Self, summary: &mut Summary);
     /// Describes the digest of one transaction.
     fn describe_digest(&self) -> String;
-    /// Returns a signature in the form that the service takes for the gasless message.
+    /// Formats the signature of the gasless message as the service expects it: `0x` hex by default.
     fn submission(signature: &[u8]) -> String {
         Hex(signature.to_vec()).to_string()
     }
@@ -53,7 +54,7 @@ pub struct CallPayload<T> {
     pub role: Role,
     /// The transaction.
     pub transaction: T,
-    /// The sender's signature, once it is there.
+    /// The sender's signature; `None` until it is attached.
     pub signature: Option<Signature>,
 }
 
@@ -65,24 +66,24 @@ pub struct MessagePayload {
     pub message: Message,
     /// Its hashes.
     pub hashes: Hashes,
-    /// r‖s‖v with v 27 or 28, or what a contract wallet gave, once it is there.
+    /// The 65 bytes r‖s‖v with v 27 or 28, or the bytes of a contract wallet; `None` until it is attached.
     pub signature: Option<Vec<u8>>,
 }
 
-/// Everything that the sender is asked to sign.
+/// Everything that the sender has to sign.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unsigned<T> {
-    /// Who sends and pays; of a gasless message the owner.
+    /// The account that signs: it sends and pays for the calls, and is the owner of a gasless message.
     pub sender: Address,
     /// The calls in the order in which they are sent.
     pub calls: Vec<CallPayload<T>>,
-    /// The gasless message.
+    /// The gasless message, if it is to be signed.
     pub message: Option<MessagePayload>,
 }
 
 impl<T> Unsigned<T> {
-    /// Returns the call with this role.
+    /// Returns the call with this role, if there is one.
     #[must_use]
     pub fn call(&self, role: Role) -> Option<&CallPayload<T>> {
         self.calls.iter().find(|call| call.role == role)
@@ -90,7 +91,7 @@ impl<T> Unsigned<T> {
 }
 
 impl<T: Transaction> Unsigned<T> {
-    /// Takes calls, each with what it does, and the gasless message.
+    /// Creates the payloads from calls, each with its role, and the gasless message.
     #[must_use]
     pub fn new(sender: Address, calls: impl IntoIterator<Item = (Role, T)>, message: Option<Message>) -> Self {
         let calls = calls.into_iter().map(|(role, transaction)| CallPayload { role, transaction, signature: None });
@@ -103,7 +104,7 @@ impl<T: Transaction> Unsigned<T> {
     }
 }
 
-/// Returns the request that a call's signature is asked for under.
+/// Returns the id of the request for a call's signature.
 const fn request_id(role: Role) -> RequestId {
     match role {
         Role::ApprovalReset => RequestId::ApprovalReset,
@@ -216,12 +217,12 @@ fn hash(hash: B256) -> countersign_core::TypedValue {
     countersign_core::TypedValue::Hash(hash.0)
 }
 
-/// Everything that the sender was asked to sign, signed. Only [`Signable::finish`] makes one.
+/// Everything that the sender had to sign, with its signatures. Only [`Signable::finish`] creates it.
 #[derive(Debug, Clone)]
 pub struct SignedPayloads<T>(Unsigned<T>);
 
 impl<T> SignedPayloads<T> {
-    /// Returns the payloads; every signature is there.
+    /// Returns the payloads with all their signatures.
     #[must_use]
     pub const fn payloads(&self) -> &Unsigned<T> {
         &self.0

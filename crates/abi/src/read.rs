@@ -1,4 +1,4 @@
-//! Decodes what an EVM or Tron chain returns about one HTLC. No I/O.
+//! Decodes what an EVM or Tron chain returns about one HTLC (`docs/spec/evm.md#reading-an-order`). No I/O.
 //!
 //! `orders(bytes32)` returns six words. Two layouts are known; the first word tells them apart, because no account has the address
 //! 0 or 1:
@@ -12,8 +12,8 @@
 //! | 4 | amount, base units | timelock, blocks |
 //! | 5 | block in which it ended; 0 while it is open | amount, base units |
 //!
-//! Six zero words mean that there is no order. Everything else is [`Unclear`]: a contract of another generation must not be read
-//! by the wrong table. Neither layout says how an order ended; the events do.
+//! Six zero words mean that there is no order. Everything else is [`Unclear`], because a contract of another generation must not be
+//! read by the wrong table. Neither layout tells how an order ended; the events do.
 //!
 //! ABI: <https://docs.soliditylang.org/en/v0.8.28/abi-spec.html>, storage:
 //! <https://docs.soliditylang.org/en/v0.8.28/internals/layout_in_storage.html>
@@ -42,22 +42,23 @@ sol! {
     }
 }
 
-/// The address that denotes the native asset in `token()` of a native HTLC, and in the logs of a simulation (ERC-7528).
+/// The address that denotes the native asset (ERC-7528): in the return data of `token()` of a native HTLC, and in the logs of a
+/// simulation.
 pub const NATIVE: Address = Address::repeat_byte(0xee);
 
-/// Topic of the event with which an order is funded, in both layouts.
+/// First topic of the event that an order was funded, in both layouts.
 pub const INITIATED: B256 = Views::Initiated::SIGNATURE_HASH;
-/// Topic of the event with which an order ends in a redemption.
+/// First topic of the event that an order was redeemed.
 pub const REDEEMED: B256 = Views::Redeemed::SIGNATURE_HASH;
-/// Topic of the event with which an order ends in a refund.
+/// First topic of the event that an order was refunded.
 pub const REFUNDED: B256 = Views::Refunded::SIGNATURE_HASH;
-/// Topic of a token's event for every movement.
+/// First topic of a token's `Transfer` event.
 pub const TRANSFER: B256 = Views::Transfer::SIGNATURE_HASH;
 
-/// Words of an order.
+/// Number of words of an order.
 const WORDS: usize = 6;
 
-/// Why an answer cannot be read.
+/// Why an answer of the chain cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unclear(&'static str);
 
@@ -69,13 +70,13 @@ impl fmt::Display for Unclear {
 
 impl std::error::Error for Unclear {}
 
-/// In which order a contract stores the words of an order.
+/// The layout in which a contract stores orders: see the table of the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// That of version 3.
+    /// The layout of version 3.
     V3,
-    /// That of the versions before.
+    /// The layout of older versions.
     Older,
 }
 
@@ -96,22 +97,22 @@ impl Layout {
 pub struct StoredOrder {
     /// The contract's layout.
     pub layout: Layout,
-    /// Who gets a refund.
+    /// The account that gets a refund.
     pub initiator: Address,
-    /// Who redeems.
+    /// The account that redeems.
     pub redeemer: Address,
     /// The block in which it was initiated.
     pub initiated_at: u64,
-    /// Blocks before a refund.
+    /// The timelock in blocks.
     pub timelock: u64,
-    /// Base units.
+    /// The amount in base units.
     pub amount: U256,
-    /// How far it is.
+    /// Whether it is open or has ended.
     pub progress: Progress,
 }
 
 impl StoredOrder {
-    /// Requires that the contract stores orders as the pinned generation does, where one is pinned.
+    /// Requires that the contract stores orders like the pinned generation. Without a pinned one, both layouts pass.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl StoredOrder {
     }
 }
 
-/// How far an order is.
+/// Whether an order is open or has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
@@ -138,16 +139,16 @@ pub enum Progress {
     Open,
     /// Redeemed or refunded.
     Ended {
-        /// The block, where the layout has it.
+        /// The block in which it ended; `None` for the older layout, which does not store it.
         at: Option<u64>,
     },
 }
 
-/// Decodes the return data of `orders(bytes32)`. Returns `None` if the contract does not know the order.
+/// Decodes the return data of `orders(bytes32)`. Returns `None` if the contract has no such order.
 ///
 /// # Errors
 ///
-/// [`Unclear`] if the bytes are of neither known layout.
+/// [`Unclear`] if the bytes have neither known layout, or a value that no order can have.
 pub fn order(answer: &[u8]) -> Result<Option<StoredOrder>, Unclear> {
     let (words, rest) = answer.as_chunks::<32>();
     let words: &[[u8; 32]; WORDS] = match (words.try_into(), rest) {
@@ -200,14 +201,14 @@ pub enum HtlcEvent {
         order_id: B256,
         /// SHA-256 of its secret.
         secret_hash: SecretHash,
-        /// Base units.
+        /// The amount in base units.
         amount: U256,
     },
     /// An order was redeemed.
     Redeemed {
         /// Its id.
         order_id: B256,
-        /// The secret; its hash was compared with the one of the event.
+        /// The secret. Its hash was compared with the one in the event.
         secret: [u8; 32],
     },
     /// An order was refunded.
@@ -217,13 +218,13 @@ pub enum HtlcEvent {
     },
 }
 
-/// Decodes a log of the HTLC: `None` for an event that says nothing about how far an order is.
+/// Decodes a log of the HTLC. Returns `None` for an event that is not about the progress of an order.
 ///
-/// The amount of `Initiated` is the fourth topic in version 3 and the data before it, under the same first topic.
+/// In version 3 the amount of `Initiated` is the fourth topic. In older versions it is the data, under the same first topic.
 ///
 /// # Errors
 ///
-/// [`Unclear`] if a known event has other topics or data, or a secret that does not hash to what the event says.
+/// [`Unclear`] if a known event has other topics or data, or a secret that does not match the secret hash in the event.
 pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear> {
     let malformed = Unclear("an event of the HTLC is malformed");
     let Some((signature, rest)) = topics.split_first() else { return Ok(None) };
@@ -252,19 +253,19 @@ pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear>
     Ok(Some(event))
 }
 
-/// One movement of a token.
+/// One transfer of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transfer {
-    /// Who pays.
+    /// The account that pays.
     pub from: Address,
-    /// Who gets it.
+    /// The account that receives.
     pub to: Address,
-    /// Base units.
+    /// The amount in base units.
     pub amount: U256,
 }
 
-/// Decodes a `Transfer` log of an ERC-20 token; `None` for any other, among them that of an ERC-721 token with its four topics.
+/// Decodes a `Transfer` log of an ERC-20 token. Returns `None` for any other log, such as that of an ERC-721 token with four topics.
 #[must_use]
 pub fn transfer(topics: &[B256], data: &[u8]) -> Option<Transfer> {
     let [TRANSFER, from, to] = topics else { return None };
@@ -276,16 +277,16 @@ fn account_or_zero(word: U256) -> Result<Address, Unclear> {
     if word.is_zero() { Ok(Address::ZERO) } else { account(word) }
 }
 
-/// Decodes an answer that is one number.
+/// Decodes return data that is one number.
 ///
 /// # Errors
 ///
 /// [`Unclear`] unless it has exactly 32 bytes.
 pub fn number(answer: &[u8]) -> Result<U256, Unclear> {
-    <[u8; 32]>::try_from(answer).map(U256::from_be_bytes).map_err(|_| Unclear("the answer is not one number"))
+    <[u8; 32]>::try_from(answer).map(U256::from_be_bytes).map_err(|_| Unclear("the return data is not one number"))
 }
 
-/// Decodes an answer that is one address; zero is one.
+/// Decodes return data that is one address, which may be zero.
 ///
 /// # Errors
 ///
@@ -294,17 +295,17 @@ pub fn address(answer: &[u8]) -> Result<Address, Unclear> {
     account_or_zero(number(answer)?)
 }
 
-/// Decodes an answer that is one string.
+/// Decodes return data that is one string.
 ///
 /// # Errors
 ///
 /// [`Unclear`] unless it is the encoding of a string.
 pub fn text(answer: &[u8]) -> Result<String, Unclear> {
-    String::abi_decode_validate(answer).map_err(|_| Unclear("the answer is not a string"))
+    String::abi_decode_validate(answer).map_err(|_| Unclear("the return data is not a string"))
 }
 
-/// Returns why a call reverted: the text of `Error(string)`, escaped, or the selector of a contract's own error; `None` for data
-/// that is too short to be either.
+/// Returns why a call reverted: the text of `Error(string)`, escaped, or the selector of a contract's own error. `None` for data of
+/// less than four bytes.
 #[must_use]
 pub fn revert_reason(data: &[u8]) -> Option<String> {
     let (selector, arguments) = data.split_first_chunk::<4>()?;
@@ -314,13 +315,13 @@ pub fn revert_reason(data: &[u8]) -> Option<String> {
     }
 }
 
-/// The EIP-712 domain that a contract names (ERC-5267).
+/// The EIP-712 domain that a contract reports (ERC-5267).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Domain {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
     /// EIP-155 chain id.
     pub chain_id: U256,
@@ -328,14 +329,14 @@ pub struct Domain {
     pub verifying_contract: Address,
 }
 
-/// Decodes the answer of `eip712Domain()`.
+/// Decodes the return data of `eip712Domain()`.
 ///
 /// # Errors
 ///
 /// [`Unclear`] unless it is the encoding of a domain.
 pub fn domain(answer: &[u8]) -> Result<Domain, Unclear> {
     let domain =
-        Views::eip712DomainCall::abi_decode_returns_validate(answer).map_err(|_| Unclear("the answer is not an EIP-712 domain"))?;
+        Views::eip712DomainCall::abi_decode_returns_validate(answer).map_err(|_| Unclear("the return data is not an EIP-712 domain"))?;
     let (chain_id, verifying_contract) = (domain.chainId, domain.verifyingContract);
     Ok(Domain { name: domain.name, version: domain.version, chain_id, verifying_contract })
 }

@@ -1,4 +1,5 @@
-//! Rules on decoded calls and messages that are the same on EVM and Tron: the request, the registry and the policy decide.
+//! Rules on decoded calls and messages that are the same on EVM and Tron. They compare with the request, the registry and the
+//! policy (`docs/spec/batch.md#terms`, `docs/spec/batch.md#approvals`, `docs/spec/batch.md#typed-data`).
 
 use alloy_primitives::Address;
 use countersign_core::json::{At, Node};
@@ -7,15 +8,15 @@ use countersign_core::{Account, Code, Family, OrderContext, Refusal, SecretHash,
 use crate::call::{Approve, Initiate};
 use crate::typed_data::Message;
 
-/// How a family's accounts are parsed, made and written.
+/// How a family's addresses are parsed and formatted.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
 pub struct AddressCodec {
     /// The family whose accounts these are.
     pub family: Family,
-    /// Parses an address in the spellings that the family's typed data has.
+    /// Parses an address in any form that the family's typed data may have.
     pub parse: fn(&OrderContext<'_>, Node<'_, '_>) -> Result<Address, Refusal>,
-    /// Writes an address as the family's users do.
+    /// Formats an address as the family's users write it.
     pub format: fn(Address) -> String,
 }
 
@@ -27,12 +28,13 @@ impl AddressCodec {
     }
 }
 
-/// Checks each argument of an `initiate` call against the request, the registry or the policy, at its own bytes, and returns
-/// the timelock in blocks. An initiator is one of the arguments only where another account sends for the owner.
+/// Compares each argument of an `initiate` call with the request, the registry or the policy, and returns the timelock in blocks.
+/// A refusal names the bytes of its argument. The initiator is an argument only if another account sends for the owner.
 ///
 /// # Errors
 ///
-/// The codes of [`OrderContext`]'s rules.
+/// [`Code::InitiatorMismatch`], [`Code::RedeemerInvalid`], [`Code::UnknownRedeemer`], [`Code::TimelockZero`],
+/// [`Code::TimelockTooLong`], [`Code::AmountMismatch`], [`Code::SecretHashMismatch`] or [`Code::SecretHashTrivial`].
 pub fn check_arguments(
     order: &OrderContext<'_>,
     call: &Initiate,
@@ -56,8 +58,8 @@ pub fn check_arguments(
     Ok(timelock)
 }
 
-/// Requires that the spender is the HTLC and the approval covers the amount, and returns what will be signed: the proposal, unless
-/// the policy rewrites it to exactly the amount.
+/// Requires that the spender is the HTLC and that the approval covers the amount. Returns the approval that will be signed: the
+/// proposed one, unless the policy rewrites it to exactly the amount.
 ///
 /// # Errors
 ///
@@ -78,11 +80,11 @@ pub fn check_approval(
     Ok(Approve { amount, ..proposed })
 }
 
-/// Requires that the message carries the contract's domain version, where the registry pins it.
+/// Requires that the message has the contract's domain version, if the registry pins one.
 ///
 /// # Errors
 ///
-/// [`Code::TypedDataDomain`].
+/// [`Code::TypedDataDomain`] if it has another version.
 pub fn check_pinned_version(order: &OrderContext<'_>, node: &Node<'_, '_>, message: &Message) -> Result<(), Refusal> {
     let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).and_then(|domain| domain.get("version"));
     match pinned {

@@ -1,4 +1,4 @@
-//! secp256k1 signatures over Keccak-256 or SHA-256 digests: parsing, proving, and making them locally.
+//! secp256k1 signatures over Keccak-256 or SHA-256 digests: parsing them, checking them, and making them with a local key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,23 @@ use zeroize::Zeroizing;
 
 use crate::ecdsa::{self, Secret};
 
-/// Most bytes that a contract wallet's signature may have: several nested signatures and their wrapping fit.
+/// Maximum length of a contract wallet's signature, in bytes. Several nested signatures and their wrapping fit.
 const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;
 
 /// A secp256k1 secret key. Wiped on drop, never printed.
 ///
-/// It signs in constant time, without blinding. Use an external signer where others can measure more than time.
+/// It signs in constant time, without blinding. Use an external signer where other side channels matter.
+///
+/// ```
+/// use countersign_abi::signature::Key;
+///
+/// # fn main() -> Result<(), countersign_core::ParseError> {
+/// let key: Key = "0x4646464646464646464646464646464646464646464646464646464646464646".parse()?;
+/// assert_eq!(key.address().to_string(), "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F");
+/// assert_eq!(format!("{key:?}"), "Key(..)");
+/// # Ok(())
+/// # }
+/// ```
 pub struct Key {
     secret: Secret,
     address: Address,
@@ -39,7 +50,7 @@ impl Key {
         Self::from_bytes(&bytes)
     }
 
-    /// Takes the 32 bytes of a secret scalar, big-endian. The caller wipes its own copy.
+    /// Creates a key from the 32 bytes of a secret scalar, big-endian. The caller must wipe its own copy.
     ///
     /// # Errors
     ///
@@ -59,7 +70,7 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`]; the key's own address is not secret and helps to find the right one.
+    /// [`Code::KeyMismatch`]. It shows the key's own address, which is not secret and helps to find the right key.
     pub fn check_controls(&self, sender: Address, format: impl Fn(Address) -> String) -> Result<(), Refusal> {
         if self.address == sender {
             return Ok(());
@@ -73,7 +84,7 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// [`Code::Internal`] if no nonce gives a signature, which happens for no digest that can be found.
+    /// [`Code::Internal`] if the nonce gives no signature. No digest is known for which this happens.
     pub fn sign(&self, digest: &B256) -> Result<Signature, Refusal> {
         self.secret.sign(digest).ok_or_else(|| Refusal::new(Code::Internal, ""))
     }
@@ -91,7 +102,7 @@ impl FromStr for Key {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExternalSignature {
-    /// r, s and the recovery bit, low s.
+    /// r, s and the recovery bit, with low s.
     Ecdsa(Signature),
     /// A contract wallet's signature (ERC-1271, ERC-6492): only the chain can check it.
     Contract(Bytes),
@@ -104,7 +115,7 @@ impl From<Signature> for ExternalSignature {
 }
 
 impl ExternalSignature {
-    /// Takes a contract wallet's signature.
+    /// Creates a contract wallet's signature from its bytes.
     ///
     /// # Errors
     ///
@@ -129,7 +140,7 @@ impl FromStr for ExternalSignature {
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureMalformed`], [`Code::SignatureHighS`], or a `hex_` code.
+    /// [`Code::SignatureMalformed`], [`Code::SignatureHighS`] or [`Code::HexDigit`].
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let refuse = |code| Refusal::new(code, "");
         let hex = text.strip_prefix("0x").unwrap_or(text);
@@ -155,13 +166,13 @@ impl FromStr for ExternalSignature {
     }
 }
 
-/// Refuses s above n/2, as nodes do (EIP-2): such a signature recovers the signer, but its transaction is never mined. Every
-/// signature has a second form with the other s, so accepting both would let anyone change a transaction's id in flight.
+/// Refuses s above n/2, as nodes do (EIP-2). Such a signature recovers the signer, but its transaction is never mined. Every
+/// signature has a second form with the other s, so accepting both would let anyone change the id of a pending transaction.
 fn check_low_s(signature: &Signature) -> Result<(), Refusal> {
     if signature.normalize_s().is_some() { Err(Refusal::new(Code::SignatureHighS, "")) } else { Ok(()) }
 }
 
-/// Proves that a signature is `signer`'s over exactly this digest.
+/// Checks that a signature is `signer`'s over exactly this digest.
 ///
 /// # Errors
 ///
@@ -212,7 +223,7 @@ mod tests {
         assert_eq!(prove(digest, key.address()), Ok(()));
         assert_eq!(prove(B256::repeat_byte(8), key.address()), Err(Code::SignatureMismatch));
         assert_eq!(prove(digest, Address::repeat_byte(1)), Err(Code::SignatureMismatch));
-        // Both spellings, and no other length.
+        // Both forms, and no other length.
         let (whole, compact) = (hex::encode(bytes(&signature)), hex::encode(signature.as_erc2098()));
         for text in [whole.clone(), format!("0x{whole}"), compact.clone(), format!("0x{compact}")] {
             assert_eq!(text.parse(), Ok(ExternalSignature::Ecdsa(signature)));
@@ -232,7 +243,7 @@ mod tests {
         let low = key.sign(&digest).unwrap();
         let order = alloy_primitives::uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141_U256);
         let high = Signature::new(low.r(), order.wrapping_sub(low.s()), !low.v());
-        // Sound mathematics: it recovers the signer.
+        // The signature itself is valid: it recovers the signer.
         assert_eq!(high.recover_address_from_prehash(&digest).unwrap(), key.address());
         assert_eq!(code(&hex::encode(high.as_bytes())), Code::SignatureHighS);
         let refusal = prove(&high, &digest, key.address(), |address| address.to_string()).unwrap_err();

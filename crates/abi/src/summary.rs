@@ -1,4 +1,4 @@
-//! The lines that EVM and Tron share of what a person reads before signing, and the bytes behind them.
+//! The summary lines that EVM and Tron share, and which bytes of the response they describe.
 
 use alloy_primitives::U256;
 use countersign_core::json::At;
@@ -9,21 +9,21 @@ use crate::call::{Approve, Initiate};
 use crate::payloads::{Transaction, Unsigned};
 use crate::typed_data::Message;
 
-/// What a family calls the members of its responses.
+/// What a family calls the parts of its responses.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every word")]
 pub struct Words {
     /// The member of the result that holds the call that locks the funds.
     pub initiate_key: &'static str,
-    /// A transaction's `value`.
+    /// Description of a transaction's `value`.
     pub coins: &'static str,
-    /// A transaction's `gas_limit`.
+    /// Description of a transaction's `gas_limit`.
     pub gas: &'static str,
-    /// The destination data in the gasless message.
+    /// Description of the destination data in the gasless message.
     pub message_data: &'static str,
 }
 
-/// Adds the destination data, where the call carries any.
+/// Adds a line on the destination data, if the call has that argument.
 pub fn destination_data(terms: &Initiate, summary: &mut Summary) {
     if let Some(data) = &terms.destination_data {
         let shown = if data.is_empty() { "none".to_owned() } else { format!("{} bytes {data}", data.len()) };
@@ -31,20 +31,20 @@ pub fn destination_data(terms: &Initiate, summary: &mut Summary) {
     }
 }
 
-/// What of an order is sent and signed: everything, before the wallet has chosen, then what was prepared.
+/// The parts of an order that are sent or signed: all of them before the wallet has chosen, then those that were prepared.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
 pub struct Parts<'a, G> {
     /// The approval that is sent, with its gas or fee limit.
     pub approval: Option<(Approve, G)>,
-    /// The gas or fee limit of the call that locks the funds, where it is sent.
+    /// The gas or fee limit of the call that locks the funds, if it is sent.
     pub initiate: Option<G>,
-    /// The message that is signed.
+    /// The gasless message, if it is signed.
     pub message: Option<&'a Message>,
 }
 
 impl<'a, G> Parts<'a, G> {
-    /// Returns what was prepared; `limit` reads the gas or fee limit of a transaction.
+    /// Returns the parts that were prepared. `limit` returns the gas or fee limit of a transaction.
     pub fn prepared<T: Transaction>(unsigned: &'a Unsigned<T>, limit: impl Fn(&T) -> G) -> Self {
         let approval = unsigned.call(Role::Approval).and_then(|call| Some((sent_approval(&call.transaction)?, limit(&call.transaction))));
         let initiate = unsigned.call(Role::Initiate).map(|call| limit(&call.transaction));
@@ -56,14 +56,14 @@ fn sent_approval<T: Transaction>(transaction: &T) -> Option<Approve> {
     Approve::decode(transaction.calldata(), &At::root("")).ok()
 }
 
-/// Returns the warnings about the approval that do not apply to what was prepared.
+/// Returns the codes of warnings about the approval that do not apply to what was prepared.
 #[must_use]
 pub fn settled_warnings<T: Transaction>(unsigned: &Unsigned<T>, amount: U256) -> Vec<Code> {
     let sent = unsigned.call(Role::Approval).and_then(|call| sent_approval(&call.transaction));
     settled_by_approval(sent.map(|approve| approve.amount), amount)
 }
 
-/// Returns the bytes of the response behind each line.
+/// Returns which bytes of the response each topic describes. `approves` tells whether the order has an approval.
 #[must_use]
 pub fn coverage(approves: bool, terms: &Initiate, message: Option<&Message>, words: Words) -> Vec<ByteCoverage> {
     let mut spans = Vec::new();

@@ -1,9 +1,8 @@
-//! The `Initiate` message of the swap contract: EIP-712 on EVM, TIP-712 on Tron, which hash alike once addresses are their
-//! 20 bytes.
+//! The `Initiate` message of the swap contract: EIP-712 on EVM (`docs/spec/evm.md#typed-data`), TIP-712 on Tron
+//! (`docs/spec/tron.md#typed-data`). Both hash alike once addresses are reduced to their 20 bytes.
 //!
-//! General hashers ignore members that the types do not name, and some ignore the declared domain type; so two wallets
-//! can hash one JSON differently. Here the whole structure is read strictly and the digest comes from the message that
-//! was rebuilt.
+//! General hashers ignore members that the types do not name, and some ignore the declared domain type, so two wallets can hash
+//! one JSON differently. Here the whole structure is read strictly, and the digest is computed from the rebuilt message.
 
 use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use alloy_sol_types::{Eip712Domain, SolStruct, eip712_domain};
@@ -47,23 +46,23 @@ const INITIATE_TYPE_HASH: B256 = b256!("de5278e8c85ac4e57ea69f40f594c328916a0c84
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every rule")]
 pub struct MessageRules {
-    /// How addresses are spelled.
+    /// How addresses are parsed and formatted.
     pub codec: AddressCodec,
-    /// Whether the message that is signed leaves the destination data out (Tron).
+    /// Whether the signed message leaves out the destination data, as on Tron.
     pub drops_destination_data: bool,
 }
 
-/// A message that was read strictly, with what it hashes to.
+/// A message that was read strictly.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Message {
-    /// The domain's version: printable ASCII.
+    /// The domain's version: 1 to 32 printable ASCII characters.
     pub version: String,
     /// The domain's chain id.
     pub chain_id: u64,
     /// The domain's contract.
     pub verifying_contract: Address,
-    /// The terms, without an initiator: that is whoever signs.
+    /// The terms. They have no initiator, because that is whoever signs.
     pub terms: Initiate,
     domain_separator: B256,
     hashed_data: bool,
@@ -83,11 +82,11 @@ pub enum Struct {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hashes {
-    /// Hash of the domain.
+    /// The hash of the domain.
     pub domain_separator: B256,
-    /// Hash of the message.
+    /// The hash of the message.
     pub struct_hash: B256,
-    /// What is signed: Keccak-256 of `1901`, domain separator and struct hash.
+    /// The digest that is signed: Keccak-256 of the bytes `1901`, the domain separator and the struct hash.
     pub digest: B256,
 }
 
@@ -119,8 +118,8 @@ impl Message {
         }
     }
 
-    /// Returns the message as `eth_signTypedData_v4` takes it: `types` with `EIP712Domain`, `primaryType`, `domain` and
-    /// `message`, addresses as 20 bytes in hex and numbers as decimal text.
+    /// Returns the message in the form that `eth_signTypedData_v4` accepts: `types` with `EIP712Domain`, `primaryType`, `domain` and
+    /// `message`. Addresses are 20 bytes in `0x` hex, and numbers decimal strings.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let types = |members: &[(&str, &str)]| -> Vec<_> {
@@ -173,12 +172,13 @@ impl Message {
         }
     }
 
-    /// Reads typed data and requires that it has the terms, the chain and the contract of `call`.
+    /// Reads typed data, and requires that it has the terms of `call`, and this chain and contract.
     ///
     /// # Errors
     ///
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`], [`Code::ChainMismatch`],
-    /// [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or what is malformed.
+    /// [`Code::UnknownContract`] or [`Code::PayloadsDisagree`] if it differs; [`Code::UnexpectedField`], [`Code::MissingField`],
+    /// [`Code::TextNotPlain`] or the code of a malformed number, address or hex string.
     pub fn read(
         order: &OrderContext<'_>,
         node: Node<'_, '_>,
@@ -203,12 +203,12 @@ impl Message {
     }
 }
 
-/// Hash of the domain. The two constant hashes are what a general encoder would compute again each time.
+/// Computes the hash of the domain. Two of its hashes are constants, which a general encoder would compute each time.
 fn domain_separator(version: &str, chain_id: u64, contract: Address) -> B256 {
     hash_words([DOMAIN_TYPE_HASH, DOMAIN_NAME_HASH, keccak256(version), U256::from(chain_id).into(), contract.into_word()])
 }
 
-/// Keccak-256 of five words in a row.
+/// Computes Keccak-256 of five words in a row.
 fn hash_words(words: [B256; 5]) -> B256 {
     let mut bytes = [0; 160];
     for (to, from) in bytes.chunks_exact_mut(32).zip(words) {
@@ -217,7 +217,7 @@ fn hash_words(words: [B256; 5]) -> B256 {
     keccak256(bytes)
 }
 
-/// `1901`, domain separator, struct hash: the bytes that the digest is taken of.
+/// Returns the bytes that the digest is computed from: `1901`, domain separator, struct hash.
 #[must_use]
 pub fn preimage(domain_separator: B256, struct_hash: B256) -> [u8; 66] {
     let mut bytes = [0; 66];
@@ -253,7 +253,7 @@ fn read_domain(order: &OrderContext<'_>, node: Node<'_, '_>, chain_id: u64, htlc
     Ok(version.to_owned())
 }
 
-/// Keeps the place of a refusal and gives it the code of the whole.
+/// Replaces the code of a refusal and keeps its location.
 fn at_code(refusal: Refusal, code: Code) -> Refusal {
     Refusal::new(code, refusal.location()).with_reason("a member that the contract's domain does not have")
 }
@@ -266,9 +266,9 @@ const INITIATE_TYPE: [(&str, &str); 5] =
 /// Requires that the declared types are exactly those that the contract hashes, and returns whether destination data is among them.
 fn check_types(node: Node<'_, '_>) -> Result<bool, Refusal> {
     let members = node.object()?;
-    members
-        .only(&["EIP712Domain", "Initiate"])
-        .map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("an unused type"))?;
+    members.only(&["EIP712Domain", "Initiate"]).map_err(|refusal| {
+        Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("the typed data declares a type that is not used")
+    })?;
     if let Some(domain) = members.get("EIP712Domain") {
         check_declared_type(domain, &DOMAIN_TYPE)?;
     }
@@ -294,8 +294,8 @@ fn read_message(order: &OrderContext<'_>, node: Node<'_, '_>, carries_data: bool
     })
 }
 
-/// Call and message carry the same terms. Empty destination data and none are the same; where a family leaves the data
-/// out of what is signed, a message without it is the message that is signed.
+/// Requires that call and message have the same terms. Empty destination data is the same as none. If a family leaves the data out of
+/// the signed message, a message without it is accepted too.
 fn check_agrees(message: &Initiate, call: &Initiate, carries_data: bool, at: &At<'_>, rules: MessageRules) -> Result<(), Refusal> {
     let differs = |member: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
         let refusal = at.key(member).refuse(Code::PayloadsDisagree);
@@ -325,7 +325,7 @@ fn check_agrees(message: &Initiate, call: &Initiate, carries_data: bool, at: &At
 
 #[cfg(test)]
 impl Message {
-    /// A message in the domain of some contract.
+    /// Creates a message in the domain of some contract.
     pub(crate) fn for_tests(terms: Initiate) -> Self {
         let verifying_contract = Address::repeat_byte(1);
         let separator = domain_separator("3", 1, verifying_contract);

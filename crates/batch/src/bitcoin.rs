@@ -1,7 +1,8 @@
-//! Bitcoin and Litecoin: `{}`, or `{"utxos", "change_address", "fee_rate"}` with the fee rate in sat/vB as a decimal string.
+//! Bitcoin and Litecoin: `{}`, or `{"utxos", "change_address", "fee_rate"}` with the fee rate in sat/vB as a decimal string
+//! (`docs/spec/batch.md#bitcoin-wallet`).
 //!
-//! Optional members choose coins (`selection`), order (`order`, `seed`) and replaceability (`rbf`), and name the wallet's keys
-//! with their derivations (`origins`) for hardware signers.
+//! Optional members set which coins are spent (`selection`), their order (`order`, `seed`), replaceability (`rbf`), and the
+//! derivations of the wallet's keys for hardware signers (`origins`).
 
 use countersign::bitcoin::bitcoin::consensus::encode;
 use countersign::bitcoin::bitcoin::hashes::Hash;
@@ -17,11 +18,11 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::JsonFamily;
 
-/// The longest accepted script, in bytes: consensus runs no longer one.
+/// Maximum length of a script, in bytes. Consensus rules execute no longer one.
 const MAX_SCRIPT: usize = 10_000;
-/// The longest accepted transaction, in bytes: more than fits in a block.
+/// Maximum length of a transaction, in bytes. This is more than fits in a block.
 const MAX_TRANSACTION: usize = 4_000_000;
-/// The name under which a signed PSBT is given. It holds the signatures of all requests.
+/// The name under which a signed PSBT is attached. It holds the signatures of all requests.
 const PSBT: &str = "psbt";
 
 impl JsonFamily for Bitcoin {
@@ -34,7 +35,7 @@ impl JsonFamily for Bitcoin {
         }
         context.selection = if choice(&members, "selection", &["all", "lowest_fee"])? == 0 { Selection::All } else { Selection::LowestFee };
         context.ordering = read_ordering(&members)?;
-        // The contract fixes every byte of a payment with all coins (docs/spec/batch.md#bitcoin-fee-and-change).
+        // The contract fixes every byte of a payment that spends all coins (docs/spec/batch.md#bitcoin-fee-and-change).
         if context.selection == Selection::All {
             context.change_rule = ChangeRule::BatchContract;
         }
@@ -47,7 +48,7 @@ impl JsonFamily for Bitcoin {
         Ok(context)
     }
 
-    /// Reads text, or an object `{"signature", "public_key"}` in hex.
+    /// Reads a signature as text, or as an object `{"signature", "public_key"}` in hex.
     fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
         let text = match signature.value() {
             Value::Object(_) => {
@@ -69,7 +70,7 @@ impl JsonFamily for Bitcoin {
         if unsigned.payment.is_some() {
             return Ok(());
         }
-        let reason = "without unspent outputs there is no transaction: pay the address with any wallet";
+        let reason = "without unspent outputs there is no transaction to sign: pay the address with any wallet";
         Err(Refusal::new(Code::NothingToSign, "/utxos").with_reason(reason))
     }
 
@@ -88,7 +89,7 @@ impl JsonFamily for Bitcoin {
     }
 }
 
-/// Reads what a recovery needs: outputs of the HTLC, where they go, and who pays the fee.
+/// Reads the context of a recovery: the outputs of the HTLC, where they are sent, and who pays the fee.
 pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<Payout, Refusal> {
     let funding = |node: Node<'_, '_>| {
         let text = node.text()?;
@@ -105,7 +106,11 @@ pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<
             Fee::Paid(FeeCoins::new(read_utxos(&utxos)?, change.text()?, fee_rate).with_origins(origins.clone()))
         }
         None => match members.get("change_address") {
-            Some(node) => return Err(node.refuse(Code::UnexpectedField).with_reason("only coins of the wallet, utxos, give change")),
+            Some(node) => {
+                return Err(node
+                    .refuse(Code::UnexpectedField)
+                    .with_reason("change comes only from coins of the wallet: give utxos, or leave change_address out"));
+            }
             None => Fee::Deducted(fee_rate),
         },
     };
@@ -126,7 +131,7 @@ fn read_utxos(node: &Node<'_, '_>) -> Result<Vec<Utxo>, Refusal> {
     node.array()?.map(|utxo| read_utxo(&utxo)).collect()
 }
 
-/// Returns the index of the choice that a member names; 0 without the member.
+/// Returns the index of the choice that a member names; 0 if the member is missing.
 fn choice(members: &Members<'_, '_>, key: &str, choices: &[&str]) -> Result<usize, Refusal> {
     let Some(node) = members.get(key) else { return Ok(0) };
     let text = node.text()?;
@@ -145,7 +150,7 @@ fn read_ordering(members: &Members<'_, '_>) -> Result<TxOrdering, Refusal> {
         _ => TxOrdering::Given,
     };
     match seed {
-        Some(seed) => Err(seed.at().refuse(Code::UnexpectedField).with_reason("a seed shuffles: give the order shuffled beside it")),
+        Some(seed) => Err(seed.at().refuse(Code::UnexpectedField).with_reason("a seed is used only with the order shuffled")),
         None => Ok(ordering),
     }
 }
@@ -186,10 +191,10 @@ fn read_script(node: &Node<'_, '_>) -> Result<ScriptBuf, Refusal> {
 
 pub(crate) fn read_transaction(node: &Node<'_, '_>) -> Result<Transaction, Refusal> {
     encode::deserialize(&read_bytes(node, MAX_TRANSACTION)?)
-        .map_err(|_| node.at().refuse(Code::UtxoMismatch).with_reason("these bytes are not a transaction"))
+        .map_err(|_| node.at().refuse(Code::UtxoMismatch).with_reason("the bytes are not a transaction"))
 }
 
-/// A deposit, and its payment with the signatures so far.
+/// The artefact of a deposit, with its payment and the signatures so far.
 struct Artefact<'a>(&'a Unsigned);
 
 impl Serialize for Artefact<'_> {

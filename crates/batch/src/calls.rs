@@ -1,4 +1,4 @@
-//! What the JSON of EVM and Tron has in common.
+//! The JSON that EVM and Tron share.
 
 use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::payloads::{CallPayload, MessagePayload, Unsigned};
@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::read_u64;
 
-/// The longest accepted signature of a contract wallet, in bytes.
+/// Maximum length of a contract wallet's signature, in bytes.
 const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;
 
 /// Bytes that serialize as `0x` and lower-case hex.
@@ -21,18 +21,18 @@ impl Serialize for Hex<'_> {
     }
 }
 
-/// Reads the wallet's own chain, if it names one.
+/// Reads the chain id that the wallet is set to, if it is given.
 pub(crate) fn read_chain_id(members: &Members<'_, '_>) -> Result<Option<u64>, Refusal> {
     members.get("chain_id").map(|node| read_u64(node)).transpose()
 }
 
-/// Reads whether the allowance is reset to zero first.
+/// Reads whether the allowance is set to zero first.
 pub(crate) fn read_approvals(members: &Members<'_, '_>) -> Result<ApprovalPlan, Refusal> {
     let resets = members.get("reset_approval").map(|node| node.bool()).transpose()?.unwrap_or_default();
     Ok(if resets { ApprovalPlan::default().with_reset() } else { ApprovalPlan::default() })
 }
 
-/// Reads a signature as hex, or that of a contract wallet as an object `{"contract": "0x.."}`.
+/// Reads a signature as hex text, or that of a contract wallet as an object `{"contract": "0x.."}`.
 pub(crate) fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
     let at = || signature.at().to_string();
     if let Ok(members) = signature.object() {
@@ -43,7 +43,7 @@ pub(crate) fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignatur
     signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&at()))
 }
 
-/// One call. Each family has its own `Serialize` for it.
+/// One call. Each family has its own `Serialize` implementation for it.
 pub(crate) struct Call<'a, T>(pub(crate) &'a CallPayload<T>);
 
 struct Message<'a>(&'a MessagePayload);

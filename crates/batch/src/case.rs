@@ -1,4 +1,5 @@
-//! One case: request, response, record and wallet in one JSON object, or each in a file of its own.
+//! One case: request, response, record and wallet context in one JSON object, or in separate documents
+//! (`docs/spec/batch.md#case`).
 
 use countersign::{Code, CreateOrder, Policy, Proposal, Refusal, Registry, Unsigned, Verified};
 use countersign_core::json::{Node, Value};
@@ -6,7 +7,7 @@ use countersign_core::wire::Read;
 
 use crate::dispatch;
 
-/// The members of a case, parsed. Pointers of refusals lead into this object.
+/// The parsed members of a case. The locations of refusals point into this object.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Case<'v> {
@@ -14,9 +15,9 @@ pub struct Case<'v> {
     pub request: &'v Value<'v>,
     /// The service's response, in its envelope.
     pub response: &'v Value<'v>,
-    /// The order record, bare or in its envelope.
+    /// The order record, bare or in its envelope; `None` without one.
     pub order: Option<&'v Value<'v>>,
-    /// The wallet's context, if it is given.
+    /// The wallet context of the source family; `None` without one.
     pub wallet: Option<&'v Value<'v>>,
 }
 
@@ -31,7 +32,8 @@ impl<'v> Case<'v> {
     ///
     /// # Errors
     ///
-    /// [`Code::MissingField`] without a request or response, [`Code::MisspeltField`] for a member that would be ignored.
+    /// [`Code::WrongType`] if the value is not an object; [`Code::MissingField`] without a request or a response;
+    /// [`Code::MisspeltField`] for a misspelt member, which would be ignored.
     pub fn from_value(value: &'v Value<'v>) -> Result<Self, Refusal> {
         let root = Node::root(value, "");
         let members = root.object()?;
@@ -44,26 +46,26 @@ impl<'v> Case<'v> {
         })
     }
 
-    /// Returns the documents that the order is verified by.
+    /// Parses the request, and returns it with the other documents for verification.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the first member of the request that is malformed.
+    /// A [`Refusal`] at the first member of `/request` that is malformed.
     pub fn proposal(&self) -> Result<Proposal<'v>, Refusal> {
         let request = CreateOrder::read(Node::root(self.request, "/request"))?;
         Ok(Proposal::from_parsed(request, self.response, self.order))
     }
 
-    /// Verifies the order.
+    /// Verifies the order: see [`countersign::verify`].
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the first member or byte that differs.
+    /// A [`Refusal`] at the first member or byte that is malformed, unknown or contradictory.
     pub fn verify(&self, registry: &Registry, policy: &Policy) -> Result<Verified, Refusal> {
         countersign::verify(self.proposal()?, registry, policy)
     }
 
-    /// Verifies the order and adds the wallet's context.
+    /// Verifies the order and prepares it with the wallet context.
     ///
     /// # Errors
     ///
@@ -73,11 +75,11 @@ impl<'v> Case<'v> {
         dispatch::prepare(&verified, self.wallet()?)
     }
 
-    /// Verifies and prepares the order, and signs it if the wallet's context holds a key. Also returns whether it was signed.
+    /// Verifies and prepares the order, and signs it if the wallet context has a key. Also returns whether it was signed.
     ///
     /// # Errors
     ///
-    /// As [`Case::prepare`], and a [`Refusal`] at `/wallet/secret_key`.
+    /// As [`Case::prepare`] and [`sign`](crate::sign), and [`Code::WrongType`] if the key is not a string.
     pub fn run(&self, registry: &Registry, policy: &Policy) -> Result<(Unsigned, bool), Refusal> {
         let mut unsigned = self.prepare(registry, policy)?;
         let wallet = self.wallet()?;
@@ -87,7 +89,7 @@ impl<'v> Case<'v> {
         }
     }
 
-    /// Returns the wallet's context.
+    /// Returns the wallet context.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Reads and writes the JSON of whichever family a state has.
+//! Reads and writes the JSON of the family that an order has.
 
 use std::convert::identity;
 
@@ -8,8 +8,8 @@ use serde::ser::{Error, Serialize, Serializer};
 
 use crate::family::{JsonFamily, attach_json, prepare_json, sign_text};
 
-/// Evaluates an expression for the family of a state. `$error` makes the error from a refusal if this build has no JSON of
-/// the family.
+/// Evaluates an expression for the family of an order. If this build has no JSON of the family, `$error` turns a refusal into the
+/// error.
 macro_rules! each_family {
     ($state:expr, $from:ident => |$order:ident| $body:expr, $error:expr) => {
         match $state {
@@ -30,7 +30,7 @@ macro_rules! each_family {
     };
 }
 
-/// Reads the wallet context of a case and prepares the order with it.
+/// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.
 ///
 /// # Errors
 ///
@@ -39,25 +39,27 @@ pub fn prepare(order: &Verified, wallet: Node<'_, '_>) -> Result<Unsigned, Refus
     each_family!(order, Verified => |order| prepare_json(order, wallet).map(Unsigned::from), identity)
 }
 
-/// Signs with the local key of a case.
+/// Signs with the local key of a case (`docs/spec/batch.md#keys`).
 ///
 /// # Errors
 ///
-/// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`, never with any part of the key.
+/// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`; [`Code::NothingToSign`] if the wallet context leaves the
+/// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
 pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
     each_family!(order, Unsigned => |order| sign_text(order, key), identity)
 }
 
-/// Proves and attaches signatures of external signers: an object from request name to signature.
+/// Checks and attaches signatures of external signers: an object from request name to signature
+/// (`docs/spec/batch.md#external-signatures`).
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the signature; [`Code::SignatureCount`] if the object is empty.
+/// A [`Refusal`] at the signature; [`Code::NothingToSign`] for an unknown name; [`Code::SignatureCount`] if the object is empty.
 pub fn attach(order: &mut Unsigned, signatures: Node<'_, '_>) -> Result<(), Refusal> {
     each_family!(order, Unsigned => |order| attach_json(order, signatures), identity)
 }
 
-/// The artefacts of an order with the signatures so far, serialized by `docs/spec/batch.md#artefacts`.
+/// The artefacts of an order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.
 #[derive(Debug, Clone, Copy)]
 pub struct Artefacts<'a>(pub &'a Unsigned);
 

@@ -1,5 +1,5 @@
-//! EVM: `{"nonce", "max_fee_per_gas", "max_priority_fee_per_gas"}` in wei, or `{"nonce", "gas_price"}`; optionally `chain_id`
-//! and `reset_approval`.
+//! EVM: `{"nonce", "max_fee_per_gas", "max_priority_fee_per_gas"}` or `{"nonce", "gas_price"}`, fees in wei as decimal strings;
+//! optionally `chain_id` and `reset_approval` (`docs/spec/batch.md#evm-wallet`).
 
 use countersign::evm::alloy_eips::eip2718::Encodable2718;
 use countersign::evm::{Calls, Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, Unsigned};
@@ -32,7 +32,7 @@ impl JsonFamily for Evm {
     }
 }
 
-/// Reads nonce and fees, and the wallet's own chain.
+/// Reads nonce and fees, and the chain id that the wallet is set to.
 pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<Calls, Refusal> {
     let wei = |node: Node<'_, '_>| u128::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
     let fees = match members.get("gas_price") {

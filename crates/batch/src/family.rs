@@ -5,28 +5,28 @@ use countersign_core::json::{Members, Node};
 use countersign_core::{Code, ParseError, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
 use serde::{Serialize, Serializer};
 
-/// Where the local key of a case is.
+/// Location of the local key in a case.
 const KEY: &str = "/wallet/secret_key";
 
 /// The JSON forms of one family.
 pub trait JsonFamily: ChainFamily {
-    /// Reads a wallet context. Pointers of refusals begin with `/wallet`, as the node does.
+    /// Reads a wallet context. The locations of refusals begin with that of the node, `/wallet`.
     ///
     /// # Errors
     ///
     /// A [`Refusal`] at the member that is missing or malformed.
     fn read_wallet(wallet: Node<'_, '_>) -> Result<WalletOf<Self>, Refusal>;
 
-    /// Reads a signature made by an external signer: text in most families.
+    /// Reads a signature made by an external signer. In most families it is text.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the signature.
+    /// A [`Refusal`] of the signature, such as [`Code::SignatureMalformed`], with its location.
     fn read_signature(signature: Node<'_, '_>) -> Result<SignatureOf<Self>, Refusal> {
         signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&signature.at().to_string()))
     }
 
-    /// Parses the name under which a signature is given: the request's own name, and in some families others.
+    /// Parses the name under which a signature is attached: the request's own name, and in some families others.
     ///
     /// # Errors
     ///
@@ -35,11 +35,11 @@ pub trait JsonFamily: ChainFamily {
         name.parse()
     }
 
-    /// Checks that there is something for the key of a case to sign.
+    /// Checks that the key of a case has something to sign.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the missing member of the wallet context; the caller puts `/wallet` in front.
+    /// [`Code::NothingToSign`] at the missing member of the wallet context; the caller puts `/wallet` in front.
     fn check_signable(unsigned: &UnsignedOf<Self>) -> Result<(), Refusal> {
         let _ = unsigned;
         Ok(())
@@ -55,7 +55,7 @@ pub trait JsonFamily: ChainFamily {
         Ok(())
     }
 
-    /// Writes the artefacts with the signatures so far.
+    /// Serializes the artefacts with the signatures so far.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ pub trait JsonFamily: ChainFamily {
     fn serialize_artefacts<S: Serializer>(unsigned: &UnsignedOf<Self>, serializer: S) -> Result<S::Ok, S::Error>;
 }
 
-/// Reads the wallet context of a case and prepares the order with it.
+/// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.
 ///
 /// # Errors
 ///
@@ -73,28 +73,30 @@ pub fn prepare_json<F: JsonFamily>(order: &VerifiedOrder<F>, wallet: Node<'_, '_
     order.prepare(context).map_err(|refusal| refusal.under("/wallet"))
 }
 
-/// Reads a number of 64 bits, in any of the spellings that [`Node::any_number`] reads.
+/// Reads a number of at most 64 bits, in any of the forms that [`Node::any_number`] reads.
 #[cfg(any(feature = "evm", feature = "starknet", feature = "sui", feature = "tron"))]
 pub(crate) fn read_u64(node: Node<'_, '_>) -> Result<u64, Refusal> {
     u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
-/// Signs with the local key of a case.
+/// Signs with the local key of a case (`docs/spec/batch.md#keys`).
 ///
 /// # Errors
 ///
-/// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`, never with any part of the key.
+/// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`; [`Code::NothingToSign`] if the wallet context leaves the
+/// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
 pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> Result<(), Refusal> {
     let key: KeyOf<F> = key.parse().map_err(|error| Refusal::new(error, KEY))?;
     F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.under("/wallet"))?;
     unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.under(KEY))
 }
 
-/// Proves and attaches signatures of external signers: an object from request name to signature.
+/// Checks and attaches signatures of external signers: an object from request name to signature
+/// (`docs/spec/batch.md#external-signatures`).
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the signature; [`Code::SignatureCount`] if the object is empty.
+/// A [`Refusal`] at the signature; [`Code::NothingToSign`] for an unknown name; [`Code::SignatureCount`] if the object is empty.
 pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: Node<'_, '_>) -> Result<(), Refusal> {
     let members: Members<'_, '_> = signatures.object()?;
     if members.keys().next().is_none() {
@@ -112,7 +114,7 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: N
     Ok(())
 }
 
-/// The artefacts of one family's order with the signatures so far, serialized by `docs/spec/batch.md#artefacts`.
+/// The artefacts of one family's order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.
 pub struct JsonArtefacts<'a, F: JsonFamily>(pub &'a UnsignedOf<F>);
 
 impl<F: JsonFamily> std::fmt::Debug for JsonArtefacts<'_, F> {

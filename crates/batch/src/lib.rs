@@ -1,8 +1,18 @@
-//! The JSON contract of countersign: one case in, one result out.
+//! The JSON contract of countersign: one case in, one result out (`docs/spec/batch.md`).
 //!
-//! A case is one object with the members `id`, `request`, `response`, `order` and `wallet`; a result has the artefacts, the
-//! summary and the warnings, or an error with a pointer into the case. The program and the language bindings share this
-//! crate; the bindings use [`objects`]. Wallets written in Rust use the typed API of [`countersign`] instead.
+//! A case is one object with the members `id`, `request`, `response`, `order` and `wallet`. A result has the artefacts, the
+//! summary and the warnings, or an error with a pointer into the case. The program and the language bindings share this crate;
+//! the bindings use [`objects`]. Wallets written in Rust use the typed API of [`countersign`] instead.
+//!
+//! ```
+//! use countersign::{Policy, Registry};
+//! use countersign_batch::Outcome;
+//!
+//! let outcome = Outcome::from_line(br#"{"id": "1", "request": {}}"#, &Registry::default(), &Policy::default());
+//! assert!(!outcome.is_ok());
+//! assert!(serde_json::to_string(&outcome)?.starts_with(r#"{"id":"1","ok":false,"error":{"code":"missing_field""#));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 //!
 //! | crate | which JSON it reads and writes |
 //! |---|---|
@@ -30,6 +40,11 @@ mod starknet;
 mod sui;
 #[cfg(feature = "tron")]
 mod tron;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub use case::Case;
 pub use dispatch::{Artefacts, attach, prepare, sign};

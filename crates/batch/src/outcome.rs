@@ -1,4 +1,4 @@
-//! One line of the batch: its output, and the requests to external signers.
+//! The output for one line of the batch (`docs/spec/batch.md#result`), and requests to external signers.
 
 use countersign::{Hex, Policy, Refusal, Registry, RequestId, SigningRequest, Unsigned};
 use countersign_core::json::{self, Node};
@@ -7,18 +7,18 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::case::Case;
 use crate::dispatch::Artefacts;
 
-/// One line of the batch's output.
+/// The result of one line of the batch. It serializes as one line of output.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The line's id; `None` unless exactly one can be read.
     pub id: Option<String>,
-    /// The order with its artefacts, or why there are none.
+    /// The prepared order, signed if the wallet context has a key; or why it was refused.
     pub result: Result<Unsigned, Refusal>,
 }
 
 impl Outcome {
-    /// Verifies, prepares and signs one line. Never panics, whatever the bytes.
+    /// Verifies, prepares and signs the order of one line. It never panics, whatever the bytes.
     #[must_use]
     pub fn from_line(line: &[u8], registry: &Registry, policy: &Policy) -> Self {
         let value = match json::parse(line) {
@@ -68,7 +68,7 @@ impl Serialize for Outcome {
     }
 }
 
-/// A signing request as JSON: name, signer, scheme, payload and digest in hex.
+/// A signing request as JSON (`docs/spec/batch.md#external-signatures`).
 #[derive(Debug, Clone, serde::Serialize)]
 #[non_exhaustive]
 pub struct Request {
@@ -79,9 +79,9 @@ pub struct Request {
     pub signer: String,
     /// The signature scheme.
     pub scheme: &'static str,
-    /// The bytes that the digest is computed from.
+    /// The bytes that the digest is computed from; in JSON as `0x` hex.
     pub payload: Hex,
-    /// The digest that is signed.
+    /// What is signed; in JSON as `0x` hex. Ed25519 signs the payload itself, so then this is the payload too.
     pub digest: Hex,
 }
 

@@ -1,25 +1,25 @@
-//! Recoveries with a wallet context in JSON.
+//! Prepares recoveries with a wallet context in JSON (`docs/spec/batch.md#recovery-contexts`).
 //!
-//! The context has the members that fund an order of the family, and `sender`: who sends and pays for the transaction, by
-//! default whoever is paid. The name is the same on every account chain, also for the fee payer of Solana.
+//! The context has the members of the family's wallet context, and `sender`: the account that sends and pays for the transaction, by
+//! default the one that is paid. The name is the same on every account chain; on Solana it is the fee payer.
 //!
 //! | family | members |
 //! |---|---|
-//! | EVM | `nonce`, `max_fee_per_gas` and `max_priority_fee_per_gas` or `gas_price`, `chain_id`, `gas_limit` |
-//! | Tron | `ref_block_bytes`, `ref_block_hash`, `expiration`, `timestamp`, `chain_id`, `fee_limit` in sun |
-//! | Starknet | `nonce`, `resource_bounds`, `chain_id`, `tip`, `public_key`, `cairo_version`, `paymaster_data`, and the other members of a funding context |
+//! | EVM | `nonce`, `max_fee_per_gas` and `max_priority_fee_per_gas` or `gas_price`, `chain_id`, `gas_limit`; `reset_approval` has no effect |
+//! | Tron | `ref_block_bytes`, `ref_block_hash`, `expiration`, `timestamp`, `chain_id`, `fee_limit` in sun; `reset_approval` has no effect |
+//! | Starknet | `nonce`, `resource_bounds`, `chain_id`, `tip`, `public_key`, `cairo_version`, `paymaster_data`, and the other members of the wallet context |
 //! | Solana | `recent_blockhash`, `last_valid_block_height`, `block_height`, `rent_sponsor`: who paid the rent of an SPL swap and gets it back |
 //! | Sui | `gas_price`, `gas_budget`, `gas_payment`, `sponsor`, `expiration_epoch`, `function_names`: `current` or `older` |
 //! | Bitcoin | `funding`: outputs of the HTLC as `<txid>:<index>:<base units>`; `to`; `fee_rate` in sat/vB; optionally `utxos` and `change_address` of coins that pay the fee, and `origins` |
 //!
-//! Any of them may also hold `secret_key`. A member with another name is refused, because a misspelt limit or destination
-//! would silently be ignored.
+//! Each may also have `secret_key`, which is not read here. A member with another name is refused, because a misspelt limit or
+//! destination would silently be ignored.
 
 use countersign::recover::Recovery;
 use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
 use countersign_core::json::{Members, Node};
 
-/// Reads a wallet context and prepares a recovery with it, within the limits of the policy.
+/// Reads a wallet context (`docs/spec/batch.md#recovery-contexts`) and prepares a recovery with it, within the limits of the policy.
 ///
 /// # Errors
 ///
@@ -142,20 +142,20 @@ fn bitcoin(
     recovery.clone().with_policy(policy).prepare(&payout).map_err(in_wallet)
 }
 
-/// Refuses every member but those that fund an order of the family and those that only a recovery has.
+/// Refuses every member except those of the family's wallet context (`funding`) and those that only a recovery has.
 fn only(members: &Members<'_, '_>, funding: &[&str], recovery: &[&str]) -> Result<(), Refusal> {
     members
         .only(&[funding, recovery].concat())
         .map_err(|refusal| refusal.with_reason("the wallet context of a recovery has no such member"))
 }
 
-/// Reads who sends the transaction: by default whoever it pays.
+/// Reads the account that sends the transaction. By default it is the one that is paid.
 #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
 fn read_sender<A>(members: &Members<'_, '_>, payee: A, read: impl FnOnce(Node<'_, '_>) -> Result<A, Refusal>) -> Result<A, Refusal> {
     members.get("sender").map_or(Ok(payee), read)
 }
 
-/// Locates a refusal in the wallet context, unless it is the record's.
+/// Puts `/wallet` in front of a refusal's location, unless it is located in the record.
 fn in_wallet(refusal: Refusal) -> Refusal {
     if refusal.location().starts_with("/order/") { refusal } else { refusal.under("/wallet") }
 }

@@ -1,4 +1,5 @@
-//! Solana: `{"recent_blockhash", "last_valid_block_height", "block_height"}`, each of them optional.
+//! Solana: `{"recent_blockhash", "last_valid_block_height", "block_height"}`, each of them optional: base58 of 32 bytes, and JSON
+//! integers (`docs/spec/batch.md#solana-wallet`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -34,7 +35,7 @@ impl JsonFamily for Solana {
     }
 }
 
-/// Reads the blockhash, and the block heights that tell whether it has expired.
+/// Reads the blockhash, and the block heights that show whether it has expired.
 pub(crate) fn read_self_funded(members: &Members<'_, '_>) -> Result<SelfFunded, Refusal> {
     let blockhash =
         |node: Node<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));

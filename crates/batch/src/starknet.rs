@@ -1,5 +1,6 @@
 //! Starknet: `{"nonce", "resource_bounds"}`, and what an account may need in addition: `chain_id`, `tip`, `public_key`,
-//! `cairo_version`, `paymaster_data`, `account_deployment_data` and the two data availability modes.
+//! `cairo_version`, `paymaster_data`, `account_deployment_data` and the two data availability modes
+//! (`docs/spec/batch.md#starknet-wallet`).
 
 use countersign::starknet::{
     DataAvailabilityMode, Execution, ExecutionEncoding, ExternalSignature, Felt, FundingPath, ResourceBound, ResourceBounds, Starknet,
@@ -11,7 +12,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::family::{JsonFamily, read_u64};
 
-/// The maximum length of paymaster or deployment data: a transaction of more felts is too large for a node.
+/// Maximum length of paymaster or deployment data, in felts. A transaction with more is too large for a node.
 const MAX_DATA: usize = 4096;
 
 /// The members of a wallet context.
@@ -36,8 +37,8 @@ impl JsonFamily for Starknet {
         read_execution(&members).map(FundingPath::Both)
     }
 
-    /// Reads an array of felts, an object `{"r", "s"}`, or felts joined by commas; each felt as JSON integer, decimal or `0x`
-    /// hex.
+    /// Reads an array of felts, an object `{"r", "s"}`, or text with felts joined by commas. Each felt is a JSON integer, a decimal
+    /// string or `0x` hex.
     fn read_signature(signature: Node<'_, '_>) -> Result<ExternalSignature, Refusal> {
         let at = |refusal: Refusal| refusal.under(&signature.at().to_string());
         let felts = match signature.value() {
@@ -113,7 +114,7 @@ fn read_mode(members: &Members<'_, '_>, key: &str) -> Result<DataAvailabilityMod
     DataAvailabilityMode::from_name(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("L1 or L2"))
 }
 
-/// Reads the version of Cairo that the account was written in: 0 or 1.
+/// Reads the Cairo version of the account, 0 or 1.
 fn read_encoding(node: Node<'_, '_>) -> Result<ExecutionEncoding, Refusal> {
     match u8::try_from(node.any_number()?) {
         Ok(0) => Ok(ExecutionEncoding::Legacy),

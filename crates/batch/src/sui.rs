@@ -1,4 +1,5 @@
-//! Sui: `{"gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch"}`, MIST as decimal strings.
+//! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor` and `expiration_epoch`. Price and budget are decimal
+//! strings in MIST (`docs/spec/batch.md#sui-wallet`).
 
 use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
 use countersign::sui::{Gas, MAX_GAS_COINS, Sui, Unsigned, address};
@@ -19,7 +20,7 @@ impl JsonFamily for Sui {
         let mist = |node: Node<'_, '_>| u64::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let payment = members.need("gas_payment")?;
         let coins = payment.array()?;
-        // The length is checked before the coins are read, because a list may be as long as a case.
+        // The length is checked before the coins are read, because the list may be as long as the line.
         if !(1..=MAX_GAS_COINS).contains(&coins.len()) {
             let refusal = payment.at().refuse(Code::GasCoinCount).with_expected(format!("1 to {MAX_GAS_COINS} coins"));
             return Err(refusal.with_actual(coins.len()));
@@ -31,7 +32,7 @@ impl JsonFamily for Sui {
         Ok(gas)
     }
 
-    /// The key of a case is the sender's. A key that signs only for the sponsor is refused like any other key.
+    /// Requires that the key of a case is the sender's. A key that signs only for the sponsor is refused like any other.
     fn check_signed(unsigned: &Unsigned) -> Result<(), Refusal> {
         if unsigned.signature.is_some() {
             return Ok(());
@@ -62,7 +63,7 @@ fn read_reference(node: &Node<'_, '_>) -> Result<ObjectReference, Refusal> {
     Ok(ObjectReference::new(address::read(members.need("object_id")?)?, read_u64(version)?, read_digest(&digest)?))
 }
 
-/// Reads base58 of exactly 32 bytes, as a Solana address is. The SDK's own parser takes shorter texts too.
+/// Reads base58 of exactly 32 bytes, the form of a Solana address. The SDK's own parser also accepts shorter texts.
 fn read_digest(node: &Node<'_, '_>) -> Result<Digest, Refusal> {
     let bytes = parse_solana(node.text()?);
     bytes.map(Digest::new).map_err(|_| node.refuse(Code::ObjectDigestMalformed).with_expected("base58 of 32 bytes"))

@@ -1,4 +1,5 @@
-//! Tron: `{"ref_block_bytes", "ref_block_hash", "expiration", "timestamp"}`, hex without `0x` and Unix milliseconds.
+//! Tron: `{"ref_block_bytes", "ref_block_hash", "expiration", "timestamp"}`, hex without `0x` and Unix milliseconds; optionally
+//! `chain_id` and `reset_approval` (`docs/spec/batch.md#tron-wallet`).
 
 use countersign::tron::{Calls, ExternalSignature, FundingPath, Tron, TronTransaction, Unsigned};
 use countersign_core::json::{Members, Node};
@@ -30,7 +31,7 @@ impl JsonFamily for Tron {
     }
 }
 
-/// Reads the reference block and the lifetime, and the wallet's own chain.
+/// Reads the reference block and the lifetime, and the chain id that the wallet is set to.
 pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<Calls, Refusal> {
     fn bytes<const N: usize>(node: Node<'_, '_>) -> Result<[u8; N], Refusal> {
         number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))

@@ -20,12 +20,12 @@ use countersign_testkit::lines::{accepted, difference, output, run, warning_code
 use countersign_testkit::{Tree, project, shared_registry};
 use serde_json::Value;
 
-/// The families of this build that have accept fixtures.
+/// Returns the families of this build that have accept fixtures.
 fn built() -> impl Iterator<Item = Family> {
     with_fixtures(FAMILIES)
 }
 
-/// The folder of vectors outside the project and its registry, if they are there.
+/// Returns the folder of vectors outside the project and their registry, if they are there.
 fn vectors() -> Option<(PathBuf, &'static Registry)> {
     let folder = project().join("../shared/vectors");
     if let Err(reason) = countersign_testkit::shared("vectors/registry.json") {
@@ -39,7 +39,7 @@ fn read(path: PathBuf) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Cuts a line into the input and the rest. The input is not parsed and written again, because some lines use unusual spellings
+/// Splits a line into the input and the rest. The input is not parsed and written again, because some lines use unusual spellings
 /// on purpose.
 fn cut(line: &str) -> (String, Value) {
     let (input, rest) = line.split_at(line.find(",\"note\":").expect("every line has a note"));
@@ -63,9 +63,9 @@ fn wrong(id: &str, expect: &Value, got: &Value) -> Option<String> {
 
 #[test]
 fn every_family_that_is_built_has_fixtures() {
-    assert_eq!(built().count(), FAMILIES.len(), "a family without fixtures/accept/<family>.jsonl");
+    assert_eq!(built().count(), FAMILIES.len(), "a family has no fixtures/accept/<family>.jsonl");
     for family in built() {
-        assert!(accepted(family).len() >= 40, "{family}: too few cases to be a model");
+        assert!(accepted(family).len() >= 40, "{family}: too few cases");
     }
 }
 
@@ -109,7 +109,7 @@ fn a_key_in_the_wallet_signs_everything_and_none_signs_nothing() {
         assert_eq!(got["ok"], Value::Bool(true), "{}: {}", case.id, got["error"]);
         let text = got["artefacts"].to_string();
         for signed in ["\"signed\"", "\"tx_hash\"", "\"signature\"", "\"submission\""] {
-            // Starknet's hash is that of the unsigned transaction: it is what is signed.
+            // Only on EVM does the hash depend on the signature. On Starknet it is what is signed.
             if signed == "\"tx_hash\"" && !case.id.starts_with("evm") {
                 continue;
             }
@@ -126,7 +126,7 @@ fn a_key_in_the_wallet_signs_everything_and_none_signs_nothing() {
     }
 }
 
-/// The vectors made with the reference SDKs: the same contract, another maker.
+/// These vectors follow the same contract, but were made independently with the reference SDKs.
 #[test]
 fn every_shared_vector_gives_the_artefacts_of_the_reference_sdks() {
     let Some((folder, registry)) = vectors() else { return };
@@ -145,7 +145,7 @@ fn every_shared_vector_gives_the_artefacts_of_the_reference_sdks() {
     assert!(wrongs.is_empty(), "{} of {seen}:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// Every hostile case is refused with a code that says something; one of a family that this build lacks says just that.
+/// Every hostile case is refused with a specific code. A case of a family that this build lacks is refused for that reason.
 #[test]
 fn every_shared_hostile_case_is_refused() {
     let Some((folder, registry)) = vectors() else { return };
@@ -154,12 +154,12 @@ fn every_shared_hostile_case_is_refused() {
     for line in read(folder.join("hostile-public.jsonl")).lines() {
         let at = line.rfind(",\"note\":").expect("every line has a note");
         let input = format!("{}}}", &line[..at]);
-        // Hostile lines may repeat keys, so the family is told by the id.
+        // Hostile lines may have duplicate keys, so the id is cut out of the text. It begins with the family.
         let id = input.split('"').nth(3).unwrap().to_owned();
         let got: Value = serde_json::from_str(&output(input.as_bytes(), registry, &Policy::default())).unwrap();
         let code = got["error"]["code"].as_str().unwrap_or_default();
         let is_built = FAMILIES.iter().any(|family| id.starts_with(family.name()));
-        // Without code for the family only what is common to all of them can be judged before it is told.
+        // Without the family's code, only the rules that all families share can refuse a case first.
         let known = if is_built {
             !["", "internal", "unsupported_family"].contains(&code)
         } else {
@@ -174,7 +174,7 @@ fn every_shared_hostile_case_is_refused() {
     assert!(wrongs.is_empty(), "{} of {seen}:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// Until a family is built its orders are refused, whatever they say: there is nobody who could judge them.
+/// The orders of a family that is not built are refused, whatever they contain, because this build cannot judge them.
 #[test]
 fn a_family_that_is_not_built_is_unsupported() {
     let Some((folder, registry)) = vectors() else { return };

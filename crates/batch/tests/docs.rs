@@ -1,4 +1,4 @@
-//! The documents say what the code does: the list of codes, and the tests that docs/threats.md names.
+//! The documents agree with the code: the list of codes, the tests that docs/threats.md names, and citations of docs/spec.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
 
 use std::fmt::Write;
@@ -27,7 +27,7 @@ fn the_list_of_codes_is_the_code() {
     assert!(fs::read_to_string(&path).unwrap() == text, "docs/codes.md is behind crates/core/src/report/code.rs: run with UPDATE=1");
 }
 
-/// Every file of a kind below a folder, as one text.
+/// Appends every file with this extension below a folder to one text.
 fn all(folder: &Path, extension: &str, into: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -64,7 +64,7 @@ fn every_test_that_the_threats_name_exists() {
     assert!(named > 80, "{named}");
 }
 
-/// Whether some crate has a file of tests with this name.
+/// Returns whether some crate has a file of tests with this name.
 fn is_test_file(name: &str) -> bool {
     let crates = fs::read_dir(root().join("crates")).unwrap();
     crates.map(|entry| entry.unwrap().path().join(format!("tests/{name}.rs"))).any(|path| path.exists())
@@ -74,7 +74,7 @@ fn ticked(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Whether a fixture has this id; `*` stands for any characters.
+/// Returns whether a fixture has this id, in which `*` matches any characters.
 fn has_case(fixtures: &str, pattern: &str) -> bool {
     fixtures.split("\"id\": \"").skip(1).filter_map(|rest| rest.split('"').next()).any(|id| {
         let mut rest = Some(id);
@@ -143,7 +143,7 @@ fn slug(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// Visits every source and document of the project, but not what tools have put there.
+/// Visits every source and document of the project, but no generated files.
 fn each_file(folder: &Path, visit: &mut impl FnMut(&Path, &str)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -155,6 +155,22 @@ fn each_file(folder: &Path, visit: &mut impl FnMut(&Path, &str)) {
             }
         } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md" || extension == "mjs") {
             visit(&path, &fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_member_of_a_policy_is_documented() {
+    let policy = serde_json::to_value(countersign::Policy::default()).unwrap();
+    let members = policy.as_object().unwrap();
+    assert!(members.len() > 15, "{members:?}");
+    for file in ["docs/spec/batch.md", "crates/countersign/src/guide/policy.rs"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        for (member, default) in members {
+            let row = text.lines().find(|line| line.contains(&format!("| `{member}` |"))).unwrap_or_else(|| panic!("{file}: {member}"));
+            if let Some(number) = default.as_u64() {
+                assert!(row.replace(',', "").contains(&format!("| {number} |")), "{file}: the default of {member} is {number}");
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the language bindings call: the same artefacts as the batch, typed failures, and evidence from bytes.
+//! The functions that the language bindings call: the same artefacts as the batch, typed failures, and evidence from bytes.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "bitcoin"))]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use countersign_testkit::project;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A case with its members as they are spelled: parsing changes some numbers.
+/// A case with its members as they are spelled, because parsing would change some numbers.
 struct Case(BTreeMap<String, Box<RawValue>>);
 
 impl Case {
@@ -138,7 +138,7 @@ fn number(value: &Value) -> String {
     word(&format!("{:x}", text.parse::<u128>().unwrap()))
 }
 
-/// The words of `orders(bytes32)` of version 3: initiator, redeemer, block, timelock, amount, block of the end.
+/// Returns the words of `orders(bytes32)` in version 3: initiator, redeemer, block, timelock, amount, block of the end.
 fn orders(htlc: &Value, parties: [&str; 2], block: u64, end: u64) -> String {
     let [initiator, redeemer] = parties.map(word);
     format!(
@@ -188,7 +188,7 @@ fn a_starknet_order_is_judged_from_its_felts() {
     let felts = |end: u64| json!([format!("{end:#x}"), htlc["initiator"], htlc["redeemer"], "0x384", "0xf0", "0x13042a", "0x0"]);
     let evidence = |end| json!({"order": felts(end), "token": token, "holds": htlc["amount"], "head": 1000});
     assert_eq!((htlc["timelock"].as_u64(), htlc["amount"].as_str()), (Some(240), Some("1246250")));
-    // 450 blocks are what the default rule leaves to redeem: this timelock is too short for it.
+    // The default rule requires more than 450 blocks to redeem, and this timelock is shorter.
     assert_eq!(judge(&record, &evidence(0)), Err("destination_no_time".to_owned()));
     assert_eq!(objects::read_htlc(&record, "destination", evidence(0).to_string().as_bytes()).unwrap().elapsed, Some(100));
     assert_eq!(judge(&record, &evidence(950)), Err("destination_unclear".to_owned()));
@@ -213,7 +213,7 @@ fn a_bitcoin_payment_is_judged_from_its_transaction() {
     let mut other = evidence(&pay(2_590_000), 3);
     other["txid"] = json!("11".repeat(32));
     assert_eq!(judge(&record, &other), Err("utxo_mismatch".to_owned()));
-    // What spends the output opens none of the scripts.
+    // The transaction that spends the output reveals none of the scripts.
     let paid = pay(2_590_000);
     let mut spend = pay(1);
     spend.input[0].previous_output = OutPoint::new(paid.compute_txid(), 0);

@@ -1,8 +1,8 @@
-//! What holds for every change, not only for those that somebody thought of.
+//! Properties that hold for every change, not only for those that somebody thought of.
 //!
-//! Each member of a response and each byte of its calldata is changed, one at a time. Then the order is refused, or the
-//! summary or a warning says something else, or the artefacts are the same as before: nothing is signed that was not
-//! shown. `COUNTERSIGN_ALL_FIXTURES=1` takes every accept case in place of a dozen.
+//! Each member of a response and each byte of its calldata is changed, one at a time. Then the order is refused, or the summary or
+//! a warning changes, or the artefacts stay the same: nothing is signed that was not shown. `COUNTERSIGN_ALL_FIXTURES=1` changes
+//! every accept case instead of a selection.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -22,7 +22,7 @@ use countersign_testkit::{Case, Tree, registry};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// The families of this build that have accept fixtures.
+/// Returns the families of this build that have accept fixtures.
 fn built() -> impl Iterator<Item = Family> {
     with_fixtures(FAMILIES)
 }
@@ -31,7 +31,7 @@ fn all() -> bool {
     std::env::var_os("COUNTERSIGN_ALL_FIXTURES").is_some()
 }
 
-/// The named cases of the families that are built; every case of a family without named cases.
+/// Returns the named cases of the families that are built, and every case of a family without named cases.
 fn cases(telling: &[&str]) -> Vec<Case> {
     let named = |family: Family| telling.iter().any(|id| id.starts_with(family.name()));
     built()
@@ -41,14 +41,14 @@ fn cases(telling: &[&str]) -> Vec<Case> {
         .collect()
 }
 
-/// Bytes written as integers are some hundred scalars that all mean the same kind of thing, and the family's own tests change
-/// every one of them: here a sixteenth is enough.
+/// Returns whether a scalar is changed. Bytes that are written as integers are hundreds of similar scalars, and the family's own
+/// tests change each of them, so a sixteenth is enough here.
 fn is_sampled(at: &str) -> bool {
     let index = at.rsplit_once("/ptb_bytes/").and_then(|(_, index)| index.parse::<usize>().ok());
     all() || index.is_none_or(|index| index % 16 == 5)
 }
 
-/// A case as a tree, without the key: signing what is compared anyway would only cost time.
+/// Returns a case as a tree, without the key, because signing would only cost time.
 fn unsigned(case: &Case) -> Tree {
     let mut tree = Tree::parse(&case.input);
     if tree.at("/wallet/secret_key").is_some() {
@@ -57,14 +57,14 @@ fn unsigned(case: &Case) -> Tree {
     tree
 }
 
-/// What a person reads, without the digests at the end: a digest differs wherever the artefacts do, so it shows nothing.
+/// Returns what a person reads, without the digests at the end. A digest changes whenever the artefacts do, so it shows nothing.
 fn read_by_the_owner(output: &Value) -> Vec<&str> {
     let lines = output["summary"].as_array().into_iter().flatten().filter_map(Value::as_str).filter(|line| !line.starts_with("to sign: "));
     let warnings = output["warnings"].as_array().into_iter().flatten().filter_map(|warning| warning["message"].as_str());
     lines.chain(warnings).collect()
 }
 
-/// Another token of each kind in place of a scalar; `None` takes the member out.
+/// Returns other tokens to put in place of a scalar; `None` removes the member.
 fn others(token: &str) -> Vec<(&'static str, Option<String>)> {
     let mut others = vec![("removed", None)];
     let mut put = |how, token: String| others.push((how, Some(token)));
@@ -128,14 +128,14 @@ fn changed(tree: &Tree, at: &str, other: Option<&str>) -> String {
     tree.text()
 }
 
-/// The rule of the module's head; `Some` says how it is broken.
+/// Checks the property that the module describes. `Some` tells how it is broken.
 fn unseen(before: &Value, after: &Value) -> Option<&'static str> {
     if after["ok"] != Value::Bool(true) {
         let internal = after["error"]["code"] == "internal";
         return internal.then_some("refused as internal: a rule is missing");
     }
     let same = before["artefacts"] == after["artefacts"] && before["order_id"] == after["order_id"];
-    (!same && read_by_the_owner(before) == read_by_the_owner(after)).then_some("other artefacts, and nothing says so")
+    (!same && read_by_the_owner(before) == read_by_the_owner(after)).then_some("other artefacts, and nothing shows it")
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn every_member_of_the_response_is_refused_shown_or_without_effect() {
     assert!(wrongs.is_empty(), "{} of {runs}:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// The members whose hex is a call: `data` of EVM and Tron.
+/// Returns the members that hold calldata in hex: `data` of EVM and Tron.
 fn calldata(tree: &Tree) -> Vec<(String, Vec<u8>)> {
     let scalars = tree.scalars("/response/result").into_iter().filter(|(at, _)| at.ends_with("/data"));
     scalars.map(|(at, token)| (at, hex::decode(unquoted(&token).trim_start_matches("0x")).expect("calldata is hex"))).collect()
@@ -174,12 +174,12 @@ fn every_byte_of_the_calldata_is_refused_or_shown() {
         for (at, data) in calldata(&tree) {
             let prefix = if tree.scalar(&at).unwrap().starts_with("0x") { "0x" } else { "" };
             for index in 0..data.len() {
-                // The bits that 64-bit, sign and CSV-flag readings drop or add are the highest and the lowest of a byte.
+                // The highest and the lowest bit of a byte are those that 64-bit, sign and CSV-flag readings drop or add.
                 for bit in [0x01, 0x80] {
                     let mut other = data.clone();
                     other[index] ^= bit;
                     let after = run(&changed(&tree, &at, Some(&quoted(&format!("{prefix}{}", hex::encode(other))))));
-                    // Another call is never the same artefact: it is refused or it is shown.
+                    // Another call always gives another artefact, so it must be refused or shown.
                     let seen = after["ok"] != Value::Bool(true) || read_by_the_owner(&before) != read_by_the_owner(&after);
                     if !seen || after["error"]["code"] == "internal" {
                         wrongs.push(format!("{}: {at}#{index}, bit {bit:#04x}", case.id));
@@ -193,8 +193,8 @@ fn every_byte_of_the_calldata_is_refused_or_shown() {
     assert!(wrongs.is_empty(), "{} of {runs}:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// Members of a record that only inform. A change in any other is refused, or read by the owner, or the same value in
-/// another spelling.
+/// Members of a record that only inform. A change in any other is refused, or shown to the owner, or is the same value in another
+/// spelling.
 const INFORMS: [&str; 9] = [
     "/source_swap/created_at",
     "/destination_swap/created_at",
@@ -204,11 +204,11 @@ const INFORMS: [&str; 9] = [
     "_timestamp",
     "/integrator",
     "/order/nonce",
-    // Whether the solver has funded its side already decides nothing.
+    // Whether the solver has already funded its leg decides nothing.
     "/order/destination_swap/initiate_block_number",
 ];
 
-/// Whether two tokens say the same: nothing, or the same number, or the same letters.
+/// Returns whether two tokens have the same value: none, or the same number, or the same letters.
 fn same_value(token: &str, other: Option<&str>) -> bool {
     let plain = |token: &str| {
         let text = if token.starts_with('"') { unquoted(token) } else { token.to_owned() };
@@ -242,11 +242,11 @@ fn every_member_of_the_record_is_refused_shown_or_only_informs() {
                 let silent = after["ok"] == Value::Bool(true) && read_by_the_owner(&before) == read_by_the_owner(&after);
                 let destination_progress = at.starts_with("/order/destination_swap/")
                     && ["/initiate_tx_hash", "/filled_amount", "/current_confirmations"].iter().any(|end| at.ends_with(end));
-                // Older records name no solver: the redeemer's pin says who it is.
+                // Older records name no solver; the redeemer's pin identifies it.
                 let unnamed = at == "/order/solver_id" && other.as_deref().is_none_or(|other| other == "null");
                 let informs = destination_progress || unnamed || INFORMS.iter().any(|informs| at.contains(informs));
                 if silent && !informs && !same_value(&token, other.as_deref()) {
-                    wrongs.push(format!("{}: {at}, {how} ({token} to {other:?}): accepted in silence", case.id));
+                    wrongs.push(format!("{}: {at}, {how} ({token} to {other:?}): accepted, and nothing shows it", case.id));
                 }
             }
         }
@@ -255,11 +255,11 @@ fn every_member_of_the_record_is_refused_shown_or_only_informs() {
     assert!(wrongs.is_empty(), "{} of {runs}:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// The order of keys, blanks between tokens and escapes in text mean nothing.
+/// Writes a tree with another order of keys, other blanks between tokens and other escapes in text, which must not matter.
 fn respelt(tree: &Tree, random: &mut Random, in_wallet: bool) -> String {
     let blank = |random: &mut Random| ["", " ", "\t", "\r\n  "][random.below(4)].to_owned();
     match tree {
-        // A key written with escapes is refused on purpose: unescaping it would leave a copy that nobody wipes.
+        // A secret key written with escapes is refused on purpose, because the unescaped copy could not be wiped.
         Tree::Scalar(token) if token.starts_with('"') && !in_wallet && random.below(2) == 0 => escaped(&unquoted(token)),
         Tree::Scalar(token) => token.clone(),
         Tree::Array(items) => {
@@ -322,7 +322,7 @@ fn the_same_line_gives_the_same_bytes() {
     }
 }
 
-/// One line out, which is one object with an id, a verdict, and either artefacts or an error.
+/// Requires that the output is one line with one object: an id, a verdict, and either artefacts or an error.
 fn is_one_answer(line: &[u8]) {
     let outcome = Outcome::from_line(line, registry(), &Policy::default());
     let text = serde_json::to_string(&outcome).expect("an outcome is always JSON");
@@ -341,7 +341,7 @@ fn is_one_answer(line: &[u8]) {
     }
 }
 
-/// Any JSON value, nested a little, with the words of the protocol among its keys and texts.
+/// Generates any JSON value, nested a little, with words of the protocol among its keys and texts.
 fn any_json() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "id",
@@ -452,7 +452,7 @@ proptest! {
             prop_assume!(other != before);
             let line = changed(&tree, &at, Some(&quoted(&format!("0x{}", hex::encode(other)))));
             is_one_answer(line.as_bytes());
-            // No random words hold the secret hash that was asked for.
+            // Random words never contain the requested secret hash.
             prop_assert!(!Outcome::from_line(line.as_bytes(), registry(), &Policy::default()).is_ok());
         }
     }

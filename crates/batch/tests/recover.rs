@@ -1,4 +1,4 @@
-//! Recoveries with a wallet context in JSON: any context is either prepared or refused at a location in it or in the record.
+//! Recoveries with a wallet context in JSON: any context is either prepared, or refused at a location in it or in the record.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use countersign::recover::{self, Leg, Recovery};
@@ -10,7 +10,7 @@ use countersign_testkit::registry;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A recovery of each built family, and a wallet context that prepares it.
+/// Returns a recovery of each built family, and a wallet context that prepares it.
 fn recoveries() -> Vec<(Recovery, Value)> {
     let cases = [
         ("evm-record-evm-v1", json!({ "gas_limit": 300_000, "chain_id": 1 })),
@@ -48,7 +48,7 @@ fn prepare(recovery: &Recovery, wallet: &str) -> Result<Unsigned, Refusal> {
     prepare_recovery(recovery, Node::root(&value, "/wallet"), &Policy::default())
 }
 
-/// Values that some member would take, and some that none would.
+/// Generates values that some member accepts, and some that none does.
 fn any_value() -> impl Strategy<Value = Value> {
     let text = prop_oneof!["[0-9]{0,80}", "0x[0-9a-f]{0,70}", "[1-9A-HJ-NP-Za-km-z]{0,50}", "\\PC{0,12}"];
     let leaf = prop_oneof![

@@ -1,8 +1,8 @@
-//! One change to an accepted order, and the one refusal that it must meet.
+//! One change to an accepted order, and the one refusal that it must cause.
 //!
-//! `fixtures/reject/<family>.json`: the base passes, one thing changes, and the refusal has exactly this code at exactly
-//! this place; or, where the change is allowed, the order is still accepted and says so in a warning. A case that is
-//! refused for any other reason proves nothing about its rule, so it fails here.
+//! In `fixtures/reject/<family>.json` each base is accepted, one thing changes, and the refusal has exactly this code at exactly
+//! this location. If the change is allowed, the order is still accepted, with a warning. A case that is refused for any other reason
+//! proves nothing about its rule, so it fails here.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -46,7 +46,7 @@ enum Verdict {
     Warned(String),
 }
 
-/// The members of an object, or none if the value is not an object.
+/// Returns the members of an object, or none if the value is not an object.
 fn members(tree: Option<&Tree>) -> Vec<(String, Tree)> {
     match tree {
         Some(Tree::Object(members)) => members.iter().map(|(key, value)| (unquoted(key), value.clone())).collect(),
@@ -65,12 +65,12 @@ fn texts(tree: Option<&Tree>) -> Vec<String> {
     items(tree).iter().map(|item| item.scalar("").expect("a string")).collect()
 }
 
-/// The families of this build that have reject cases.
+/// Returns the families of this build that have reject cases.
 fn families() -> impl Iterator<Item = Family> {
     FAMILIES.iter().copied().filter(|family| fixtures().join(format!("reject/{}.json", family.name())).is_file())
 }
 
-/// The file is cut, not read: a changed number can be one that a JSON reader would round.
+/// Returns the reject cases of a family. The file is only split into tokens, because a JSON parser could round a changed number.
 fn changes(family: Family) -> Vec<Change> {
     let file = Tree::parse(&read(&fixtures().join(format!("reject/{}.json", family.name()))));
     items(file.at("/cases"))
@@ -104,7 +104,7 @@ fn edit(tree: &mut Tree, remove: &[String], set: &[(String, Tree)]) {
 }
 
 impl Change {
-    /// The base line with the change made.
+    /// Returns the base line with the change.
     fn line(&self, base: &Case) -> String {
         let mut tree = Tree::parse(&base.input);
         edit(&mut tree, &self.remove, &self.set);
@@ -183,7 +183,7 @@ fn ids_are_unique() {
     }
 }
 
-/// A refusal is matched to its line by the id, so the id comes back wherever exactly one could be read.
+/// A refusal is matched to its line by the id, so the id is returned wherever exactly one can be read.
 #[test]
 fn a_refusal_carries_the_id_of_its_line() {
     for family in families() {
@@ -201,7 +201,7 @@ fn a_refusal_carries_the_id_of_its_line() {
     }
 }
 
-/// What a refusal says is one line of bounded length without characters that forge a display, whatever came.
+/// The text of a refusal is one line of bounded length without characters that could forge the display, whatever came.
 #[test]
 fn refusals_can_be_shown() {
     for family in families() {
@@ -222,10 +222,10 @@ fn refusals_can_be_shown() {
     }
 }
 
-/// Codes that no change of a line can show, and where they are tested instead. A code that gets a case leaves this list.
+/// Codes that no change of a line can cause, and where they are tested instead. A code that gets a case is removed from this list.
 const ELSEWHERE: &[(Code, &str)] = &[
     (Code::JsonNotUtf8, "a JSON file of cases cannot hold it: refuses_bytes_that_are_not_utf_8"),
-    (Code::JsonTooLarge, "16 MiB do not belong into a file of cases: refuses_a_line_above_16_mib"),
+    (Code::JsonTooLarge, "16 MiB do not belong in a file of cases: refuses_a_line_above_16_mib"),
     (Code::UnknownGeneration, "makes the whole registry unreadable: crates/evm/tests/generations.rs"),
     (Code::CallFormUnknown, "recovery: crates/starknet/tests/generations.rs"),
     (Code::UnsupportedFamily, "depends on which families are built: crates/countersign/tests/api.rs"),
@@ -236,7 +236,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::ContractSignatureUnverified, "external signatures: crates/evm/tests/sign.rs"),
     (Code::SignatureUnverified, "external signatures: crates/sui/tests/sign.rs"),
     (Code::PsbtMismatch, "external signatures: crates/bitcoin/tests/sign.rs"),
-    (Code::TransactionAboveStandard, "thousands of coins do not belong into a file of cases: crates/bitcoin/tests/coins.rs"),
+    (Code::TransactionAboveStandard, "thousands of coins do not belong in a file of cases: crates/bitcoin/tests/coins.rs"),
     (Code::FundingMismatch, "recovery: crates/bitcoin/tests/recover.rs"),
     (Code::InstantRefundMismatch, "recovery: crates/bitcoin/tests/recover.rs"),
     (Code::SighashMismatch, "recovery: crates/bitcoin/tests/recover.rs"),
@@ -249,17 +249,17 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::SecretWrong, "recovery: crates/evm/tests/recover.rs"),
     (Code::SignatureMissing, "the typed API alone: crates/evm/tests/sign.rs"),
     (Code::TransactionMismatch, "external wallets: crates/evm/tests/external.rs"),
-    (Code::GasPriceTooHigh, "what a node says: crates/node/tests/evm_wallet.rs"),
-    (Code::AllowanceTooLow, "what a node says: crates/node/tests/evm_wallet.rs"),
-    (Code::SimulationReverted, "what a node says: crates/node/tests/evm_wallet.rs"),
-    (Code::SimulationDiffers, "what a node says: crates/node/tests/evm_wallet.rs"),
-    (Code::Internal, "no input is known that gives it; properties.rs looks for one"),
+    (Code::GasPriceTooHigh, "depends on a node: crates/node/tests/evm_wallet.rs"),
+    (Code::AllowanceTooLow, "depends on a node: crates/node/tests/evm_wallet.rs"),
+    (Code::SimulationReverted, "depends on a node: crates/node/tests/evm_wallet.rs"),
+    (Code::SimulationDiffers, "depends on a node: crates/node/tests/evm_wallet.rs"),
+    (Code::Internal, "no input is known that causes it; properties.rs searches for one"),
     (Code::PaysTooLittle, "the client's driver compares the order with what its owner accepts"),
 ];
 
 #[test]
 fn every_code_has_a_case_or_a_reason() {
-    // A build of some families alone shows only their codes.
+    // A build of some families alone causes only their codes.
     if Family::ALL.iter().any(|family| !FAMILIES.contains(family)) {
         return;
     }
@@ -277,13 +277,13 @@ fn every_code_has_a_case_or_a_reason() {
     let stale: Vec<_> = shown.intersection(&excepted).collect();
     assert!(stale.is_empty(), "{stale:?} have cases and need no exception");
     let unknown: Vec<_> = shown.difference(&all).collect();
-    assert!(unknown.is_empty(), "{unknown:?} are no codes");
+    assert!(unknown.is_empty(), "{unknown:?} are not codes");
 }
 
-/// Members that only inform: nothing is decided by them and nothing of them is signed.
+/// Members that only inform: no decision depends on them, and they are not signed.
 const INFORMS: [&str; 4] = ["/created_at", "/asset_price", "/destination_swap/initiate_timestamp", "/order/integrator"];
 
-/// A pointer with `*` for every index.
+/// Returns a pointer with `*` for every index.
 fn general(at: &str) -> String {
     let at = at.split('#').next().unwrap_or_default();
     at.split('/')
@@ -292,8 +292,8 @@ fn general(at: &str) -> String {
         .join("/")
 }
 
-/// Every member that a base has is changed by some case of its own. Request, envelope and record are read by the same code
-/// for every family: EVM's cases represent all.
+/// Every member of a base is changed by some case. Request, envelope and record are read by the same code for every family, so EVM's
+/// cases represent all.
 #[test]
 fn every_member_has_a_case() {
     let own = |at: &str| (at.starts_with("/response/result/") && !at.ends_with("/order_id")) || at.starts_with("/wallet/");
@@ -340,7 +340,7 @@ fn refuses_bytes_that_are_not_utf_8() {
 fn refuses_a_line_above_16_mib() {
     let case = first_case();
     let limit = 16 * 1024 * 1024;
-    // Blanks behind the object are allowed, up to the limit exactly.
+    // Blanks after the object are allowed, up to exactly the limit.
     let fits = format!("{}{}", case.input, " ".repeat(limit - case.input.len()));
     assert_eq!(run(&fits)["ok"], Value::Bool(true));
     let (code, at, id) = refusal(format!("{fits} ").as_bytes());

@@ -1,4 +1,4 @@
-//! Rules that no line of the batch reaches: orders judged at a time, and the records of orders under way.
+//! Rules that no line of the batch reaches: orders verified at a given time, and the records of orders under way.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,7 +18,7 @@ const CREATED: u64 = 1_772_600_767;
 /// The deadline of the fixtures' records.
 const DEADLINE: u64 = 1_772_604_367;
 
-/// Verifies a case with changes to its record, at a time.
+/// Verifies a case with changes to its record, at a given time.
 fn verified(id: &str, now: Option<u64>, changes: &[(&str, Value)]) -> Result<Verified, Refusal> {
     with_proposal(id, changes, |proposal| {
         let proposal = match now {
@@ -61,9 +61,9 @@ fn an_order_is_not_paid_after_its_deadline_or_too_close_to_it() {
     assert_eq!(at(DEADLINE), Some((Code::OrderExpired, deadline())));
     assert_eq!(at(DEADLINE + 3 * 86_400), Some((Code::OrderExpired, deadline())));
     assert_eq!(at(u64::MAX), Some((Code::OrderExpired, deadline())));
-    // Without a time nothing is judged by it.
+    // Without a time the deadline is not checked.
     assert_eq!(code(verified(EVM, None, &[("/deadline", json!(1))])), None);
-    // Ethereum's nominal block is 12 s: 10 confirmations and one block more.
+    // Ethereum's nominal block time is 12 s: 10 confirmations and one more block.
     let slow = [("/source_swap/required_confirmations", json!(10))];
     assert_eq!(code(verified(EVM, Some(DEADLINE - 132), &slow)), None);
     assert_eq!(code(verified(EVM, Some(DEADLINE - 131), &slow)), Some((Code::DeadlineTooClose, deadline())));
@@ -75,7 +75,7 @@ fn without_a_deadline_an_order_holds_for_a_time_after_its_creation() {
     let created = || "/order/created_at".to_owned();
     assert_eq!(code(verified(EVM, Some(CREATED + 3_600 - 60), &none)), None);
     assert_eq!(code(verified(EVM, Some(CREATED + 3_600), &none)), Some((Code::OrderExpired, created())));
-    // A Bitcoin deposit has six hours, of which two blocks are needed.
+    // A Bitcoin deposit has six hours, of which the time of two blocks is needed.
     assert_eq!(code(verified(BITCOIN, Some(CREATED + 6 * 3_600 - 1_200), &none)), None);
     assert_eq!(code(verified(BITCOIN, Some(CREATED + 6 * 3_600 - 1_199), &none)), Some((Code::DeadlineTooClose, created())));
     let nothing = [("/deadline", Value::Null), ("/created_at", json!(""))];
@@ -121,7 +121,7 @@ fn times_of_an_order_under_way_can_be_read() {
 
 #[test]
 fn transactions_of_an_order_under_way_have_the_form_of_their_chain() {
-    // Two transactions of the captured order of a live service: one on Bitcoin's, one on Ethereum's test network.
+    // Two transactions of a captured order of the live service: one on Bitcoin's test network, one on Ethereum's.
     let bitcoin = json!("66e11d4099b9351f2b4981b921c2822af5665406968a4896d5b7a2083d56183a:90249");
     let evm = json!("0x7b3d81b0caddadbb35a9cf717b5f23b2ceddfa7a1a5251b2dbee723247cffdd6");
     let funded = |id: &Value| [("/source_swap/initiate_tx_hash", id.clone())];

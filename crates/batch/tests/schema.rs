@@ -1,4 +1,4 @@
-//! The fixtures against their JSON Schemas: the schemas are what other tools read the files by.
+//! The fixtures follow their JSON Schemas, by which other tools read the files.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -27,7 +27,7 @@ fn read(path: &Path) -> String {
 
 fn schema(name: &str) -> Validator {
     let schema: Value = serde_json::from_str(&read(&fixtures().join(name))).unwrap();
-    jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{name} is no schema: {error}"))
+    jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{name} is not a schema: {error}"))
 }
 
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {

@@ -1,5 +1,5 @@
-//! The states of an order, the same for every family: an order keeps its signatures until it is complete, and recognises its
-//! own signed transactions.
+//! The states of an order, which are the same for every family. An order keeps its signatures until it is complete, and recognises
+//! its own signed transactions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use countersign_batch::JsonFamily;
 use countersign_testkit::lines::difference;
 use countersign_testkit::{artefacts, fixtures, key, verified, wallet};
 
-/// From verification to the signed order, for every fixture with a key.
+/// Takes every fixture from verification to the unsigned order, and those with a key to the signed order.
 fn orders_are_signed_step_by_step<F: JsonFamily>() {
     let (mut whole, mut partial) = (0, 0);
     for case in fixtures::<F>().unwrap() {
@@ -35,7 +35,7 @@ fn orders_are_signed_step_by_step<F: JsonFamily>() {
         }
         assert!(unsigned.missing().iter().all(|id| ids.contains(id)), "{}", case.id);
         if ids.is_empty() {
-            // An address that somebody else pays to: nothing is signed.
+            // The deposit address is paid by another wallet, so nothing is signed.
             assert_eq!(unsigned.finish().unwrap().transactions().len(), 0, "{}", case.id);
             continue;
         }
@@ -57,7 +57,7 @@ fn orders_are_signed_step_by_step<F: JsonFamily>() {
         }
         let summary = unsigned.summary();
         for line in order.summary().lines() {
-            assert!(summary.lines().contains(line), "{}: {line} was read before signing, and is not there", case.id);
+            assert!(summary.lines().contains(line), "{}: {line} was in the summary before signing, and is missing", case.id);
         }
         let signed = unsigned.finish().unwrap();
         assert_eq!(signed.order_id(), case.expect()["order_id"]);
@@ -77,7 +77,7 @@ fn own<F: JsonFamily>(order: &countersign::VerifiedOrder<F>, transaction: &Trans
     order.matches(transaction)
 }
 
-/// An order that misses signatures is not finished, and comes back.
+/// Requires that an order with missing signatures cannot be finished, and returns it.
 fn unfinished<F: JsonFamily>(unsigned: UnsignedOrder<F>) -> UnsignedOrder<F> {
     let missing = unsigned.missing();
     let incomplete = unsigned.finish().unwrap_err();

@@ -1,4 +1,6 @@
-//! Addresses of both coins as script pubkeys, and script pubkeys as addresses.
+//! Conversion between addresses and script pubkeys, on both Bitcoin and Litecoin.
+//!
+//! Specification: `docs/spec/bitcoin.md#chains-and-addresses`.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{PubkeyHash, ScriptBuf, ScriptHash, XOnlyPublicKey, base58};
@@ -6,17 +8,28 @@ use countersign_core::chains::address::{hrp, parse};
 use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::{Account, Amount, Code, Family, Refusal, U256, address_refusal};
 
-/// A Bitcoin-like chain: which coin, and which of its networks.
+/// A Bitcoin-like chain: a coin and one of its networks.
+///
+/// ```
+/// use countersign_bitcoin::Chain;
+/// use countersign_core::chains::{BitcoinNet, Coin};
+///
+/// let chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main };
+/// let script = chain.script("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "/to")?;
+/// assert_eq!(chain.dust_limit(&script), 294);
+/// assert_eq!(chain.address(&script).as_deref(), Some("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"));
+/// # Ok::<(), countersign_core::Refusal>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
     /// Bitcoin or Litecoin.
     pub coin: Coin,
-    /// Main, test or regtest.
+    /// The main network, a test network, or regtest.
     pub net: BitcoinNet,
 }
 
 impl Chain {
-    /// Returns the chain of a network; `None` for another family's.
+    /// Returns the chain of a network; `None` for a network of another family.
     #[must_use]
     pub const fn from_network(network: &Network) -> Option<Self> {
         match network {
@@ -34,7 +47,7 @@ impl Chain {
         }
     }
 
-    /// Returns the symbol that amounts are shown with.
+    /// Returns the symbol of the coin, for example `BTC`.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self.coin {
@@ -48,10 +61,9 @@ impl Chain {
         Amount::new(U256::from(base_units), 8, self.symbol().to_lowercase())
     }
 
-    /// Returns the smallest output of this script that nodes relay, in base units.
+    /// Returns the smallest value of an output with this script that nodes relay, in base units.
     ///
-    /// It is what spending the output costs at 3 sat/vB on Bitcoin and at 30 on Litecoin, whose dust relay rate is ten times as
-    /// high (`DUST_RELAY_TX_FEE` of both nodes).
+    /// It is the cost of spending the output at the dust relay rate (`DUST_RELAY_TX_FEE`): 3 sat/vB on Bitcoin, 30 on Litecoin.
     #[must_use]
     pub fn dust_limit(self, script: &ScriptBuf) -> u64 {
         let dust = script.minimal_non_dust().to_sat();
@@ -61,17 +73,17 @@ impl Chain {
         }
     }
 
-    /// Parses an address of exactly this chain.
+    /// Parses an address of this chain, and returns its script pubkey.
     ///
     /// # Errors
     ///
-    /// [`Code::AddressNetwork`], [`Code::AddressChecksum`] or [`Code::AddressMalformed`] at `location`.
+    /// [`Code::AddressNetwork`], [`Code::AddressChecksum`] or [`Code::AddressMalformed`], at `location`.
     pub fn script(self, address: &str, location: &str) -> Result<ScriptBuf, Refusal> {
         let account = parse(&Network::Bitcoin(self.coin, self.net), address).map_err(|error| address_refusal(error, address, location))?;
         Ok(ScriptBuf::from_bytes(account.bytes().to_vec()))
     }
 
-    /// Returns the address of a script pubkey, bech32 in lower case; `None` where none is defined.
+    /// Returns the address of a script pubkey, with bech32 in lower case; `None` if the script has no address.
     #[must_use]
     pub fn address(self, script: &ScriptBuf) -> Option<String> {
         let bytes = script.as_bytes();
@@ -96,14 +108,14 @@ impl Chain {
         Some(base58::encode_check(&[&[version], hash].concat()))
     }
 
-    /// Returns the address of a script pubkey, or its hex where it has none.
+    /// Returns the address of a script pubkey, or its hex if it has no address.
     #[must_use]
     pub fn format_script(self, script: &ScriptBuf) -> String {
         self.address(script).unwrap_or_else(|| hex::encode(script.as_bytes()))
     }
 }
 
-/// Where coins go: an address of the chain, or the script pubkey of one.
+/// The destination of a payment: an address, or a script pubkey that has one.
 ///
 /// ```
 /// use countersign_bitcoin::Destination;
@@ -114,9 +126,9 @@ impl Chain {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Destination {
-    /// An address as its users write it. It has to be of the chain that it is used on.
+    /// An address. It must be an address of the chain on which it is used.
     Address(String),
-    /// A script pubkey of a kind that has an address.
+    /// A script pubkey that has an address.
     Script(ScriptBuf),
 }
 
@@ -125,13 +137,13 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// What [`Chain::script`] refuses, and [`Code::AddressMalformed`] for a script that has no address.
+    /// The errors of [`Chain::script`], or [`Code::AddressMalformed`] for a script that has no address. The location is `location`.
     pub fn script(&self, chain: Chain, location: &str) -> Result<ScriptBuf, Refusal> {
         match self {
             Self::Address(address) => chain.script(address, location),
             Self::Script(script) if chain.address(script).is_some() => Ok(script.clone()),
             Self::Script(script) => Err(Refusal::new(Code::AddressMalformed, location)
-                .with_reason("this script has no address")
+                .with_reason("the script has no address")
                 .with_actual(hex::encode(script.as_bytes()))),
         }
     }
@@ -150,7 +162,7 @@ impl From<String> for Destination {
 }
 
 impl From<bitcoin::Address> for Destination {
-    /// Keeps the address as text, so that its network is compared with the chain's.
+    /// Keeps the address as text, so that its network is checked against the chain's.
     fn from(address: bitcoin::Address) -> Self {
         Self::Address(address.to_string())
     }
@@ -162,7 +174,8 @@ impl From<ScriptBuf> for Destination {
     }
 }
 
-/// Returns the output key of a taproot script whose key is a point of the curve. Nobody can ever spend from any other (BIP-341).
+/// Returns the output key of a taproot script; `None` for any other script, or if the key is not a point of the curve. Nobody could
+/// ever spend from such an output (BIP-341).
 #[must_use]
 pub fn taproot_key(script: &ScriptBuf) -> Option<XOnlyPublicKey> {
     if !script.is_p2tr() {
@@ -171,17 +184,17 @@ pub fn taproot_key(script: &ScriptBuf) -> Option<XOnlyPublicKey> {
     XOnlyPublicKey::from_slice(script.as_bytes().get(2..)?).ok()
 }
 
-/// Returns the hash in a p2pkh script.
+/// Returns the hash in a p2pkh script; `None` for any other script.
 pub(crate) fn key_hash(script: &ScriptBuf) -> Option<PubkeyHash> {
     PubkeyHash::from_slice(script.is_p2pkh().then(|| script.as_bytes().get(3..23)).flatten()?).ok()
 }
 
-/// Returns the hash in a p2sh script.
+/// Returns the hash in a p2sh script; `None` for any other script.
 pub(crate) fn script_hash(script: &ScriptBuf) -> Option<ScriptHash> {
     ScriptHash::from_slice(script.is_p2sh().then(|| script.as_bytes().get(2..22)).flatten()?).ok()
 }
 
-/// Returns the account of this family with this x-only key.
+/// Returns the account with this x-only key.
 pub(crate) fn account(key: [u8; 32]) -> Account {
     Account::from_array(Family::Bitcoin, key)
 }

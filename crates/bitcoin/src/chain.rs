@@ -1,11 +1,11 @@
-//! What a chain says about an HTLC: raw transactions, spends, headers and proofs in, facts out. No I/O.
+//! Checks what a chain returns about an HTLC: raw transactions, spends, headers and Merkle proofs. No I/O.
 //!
-//! Everything here follows from bytes: a transaction's id from its serialization, an amount from its output, keys, timelock and
-//! secret hash from the tree that the address proves, a secret from the witness that was checked against the hash.
+//! Every result is proven by the bytes. A transaction id is computed from the serialized transaction, and an amount is read from its
+//! output. Keys, timelock and secret hash are those of the tree that gives the address. A secret is checked against its hash.
 //!
-//! What bytes cannot prove is that a block is of the chain with the most work. On Bitcoin a header must carry the work that it
-//! claims. Litecoin's blocks are named by double SHA-256 too, so a header and a Merkle proof are checked against the block's
-//! hash, but their work is measured by scrypt, which is not computed here.
+//! Bytes cannot prove that a block belongs to the chain with the most work. On Bitcoin, a header must have the work that it
+//! claims. On Litecoin, a header and a Merkle proof are checked against the block hash, which is double SHA-256 too. Litecoin's work
+//! is measured by scrypt, which is not computed here.
 //!
 //! Specification: `docs/spec/bitcoin.md#reading-an-order`.
 
@@ -19,20 +19,20 @@ use countersign_core::{Code, HtlcTerms, Refusal};
 use crate::address::Chain;
 use crate::htlc::{Htlc, Leaf, Tree};
 
-/// Longest raw transaction that is read: the weight limit of a block.
+/// The most bytes of a raw transaction that is parsed, which is the weight limit of a block.
 pub const MAX_TRANSACTION: usize = 4_000_000;
 
-/// Length of a block header, in bytes.
+/// The length of a block header in bytes.
 const HEADER: usize = 80;
 
-/// The flag of Litecoin's extension blocks (MWEB) where BIP-144 has the flag of witnesses.
+/// The flag of Litecoin's extension blocks (MWEB), in the same byte as the witness flag of BIP-144.
 const MWEB_FLAG: u8 = 0x08;
 
 /// How an output of an HTLC was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "one for each leaf")]
 pub enum HtlcSpend {
-    /// With the secret; `None` where what hashes to the secret hash is not 32 bytes long.
+    /// By the redeemer, with this secret; `None` if the secret does not have 32 bytes.
     Redeem(Option<[u8; 32]>),
     /// By the initiator, after the timelock.
     Refund,
@@ -44,8 +44,8 @@ pub enum HtlcSpend {
 ///
 /// # Errors
 ///
-/// [`Code::RecordMismatch`] or [`Code::TimelockTooLong`] for terms that no tree has, [`Code::RecordSwapId`] if the address is
-/// another.
+/// [`Code::RecordMismatch`] or [`Code::TimelockTooLong`] for terms that cannot be those of an HTLC, or [`Code::RecordSwapId`] if the
+/// address is not the swap id.
 pub fn tree(terms: &HtlcTerms, chain: Chain) -> Result<Tree, Refusal> {
     let refuse = |code, member: &str| Refusal::new(code, format!("/{member}"));
     let key = |member: &str, account: Option<&countersign_core::Account>| {
@@ -68,7 +68,7 @@ pub fn tree(terms: &HtlcTerms, chain: Chain) -> Result<Tree, Refusal> {
     Ok(tree)
 }
 
-/// Returns the name that Electrum and Esplora servers give a script: its SHA-256, in hex, the bytes in the opposite order.
+/// Returns the script hash of the Electrum protocol: the SHA-256 of the script in hex, with the bytes in reverse order.
 #[must_use]
 pub fn script_hash(script: &Script) -> String {
     let mut hash = sha256::Hash::hash(script.as_bytes()).to_byte_array();
@@ -76,15 +76,15 @@ pub fn script_hash(script: &Script) -> String {
     hex::encode(hash)
 }
 
-/// Returns whether raw bytes are a Litecoin transaction with MimbleWimble data. The last transaction of each block is one: its
-/// outputs are the coins that left the extension block.
+/// Returns whether raw bytes are a Litecoin transaction with MimbleWimble data. The last transaction of each block is such a
+/// transaction, and its outputs are the coins that left the extension block.
 #[must_use]
 pub fn is_mweb(raw: &[u8]) -> bool {
     matches!(raw, [_, _, _, _, 0, flag, ..] if flag & MWEB_FLAG != 0)
 }
 
-/// Returns whether a transaction takes part in the chain of Litecoin's extension block: its first output is the witness program
-/// of version 8 that holds all coins of the extension block.
+/// Returns whether the first output of a transaction holds all coins of Litecoin's extension block: a witness program of version 8
+/// and 32 bytes.
 #[must_use]
 pub fn holds_mweb(transaction: &Transaction) -> bool {
     transaction.output.first().is_some_and(|output| matches!(output.script_pubkey.as_bytes(), [0x58, 0x20, rest @ ..] if rest.len() == 32))
@@ -94,12 +94,12 @@ pub fn holds_mweb(transaction: &Transaction) -> bool {
 ///
 /// # Errors
 ///
-/// [`Code::TransactionMalformed`] for bytes that are not one transaction, and for Litecoin transactions with MimbleWimble data,
-/// whose form this library does not read. [`Code::UtxoMismatch`] for another transaction.
+/// [`Code::TransactionMalformed`] for bytes that are not exactly one transaction, and for Litecoin transactions with MimbleWimble
+/// data, which this library does not parse. [`Code::UtxoMismatch`] if the id is another one.
 pub fn parse_transaction(raw: &[u8], txid: Txid) -> Result<Transaction, Refusal> {
     let refuse = |code| Refusal::new(code, "/transaction");
     if is_mweb(raw) {
-        return Err(refuse(Code::TransactionMalformed).with_reason("a transaction with MimbleWimble data is not read"));
+        return Err(refuse(Code::TransactionMalformed).with_reason("transactions with MimbleWimble data are not supported"));
     }
     if raw.len() > MAX_TRANSACTION {
         return Err(refuse(Code::TransactionMalformed).with_reason("longer than a block"));
@@ -117,14 +117,14 @@ pub fn parse_transaction(raw: &[u8], txid: Txid) -> Result<Transaction, Refusal>
 ///
 /// # Errors
 ///
-/// [`Code::FundingMismatch`] if it does not spend that output, if the witness opens none of the leaves, or if it redeems with
-/// something that is not the secret.
+/// [`Code::FundingMismatch`] if the transaction does not spend that output, if its witness does not contain one of the leaves, or if
+/// it redeems without the secret.
 pub fn read_spend(tree: &Tree, outpoint: OutPoint, transaction: &Transaction) -> Result<HtlcSpend, Refusal> {
     let refuse = |why: &'static str| Refusal::new(Code::FundingMismatch, "/spend").with_reason(why);
     let input = transaction.input.iter().find(|input| input.previous_output == outpoint);
     let input = input.ok_or_else(|| refuse("the transaction does not spend the output"))?;
     let mut items: Vec<&[u8]> = input.witness.iter().collect();
-    // An annex (BIP-341).
+    // The annex of BIP-341 is not part of the script's input.
     if items.len() >= 2 && items.last().is_some_and(|item| item.first() == Some(&0x50)) {
         items.pop();
     }
@@ -132,24 +132,24 @@ pub fn read_spend(tree: &Tree, outpoint: OutPoint, transaction: &Transaction) ->
     match items.as_slice() {
         [_, secret, script, control] if opens(Leaf::Redeem, script, control) => {
             if sha256::Hash::hash(secret).to_byte_array() != tree.htlc.secret_hash {
-                return Err(refuse("the witness does not have the secret"));
+                return Err(refuse("the witness does not contain the secret"));
             }
             Ok(HtlcSpend::Redeem(<[u8; 32]>::try_from(*secret).ok()))
         }
         [_, script, control] if opens(Leaf::Refund, script, control) => Ok(HtlcSpend::Refund),
         [_, _, script, control] if opens(Leaf::InstantRefund, script, control) => Ok(HtlcSpend::InstantRefund),
-        _ => Err(refuse("the witness opens none of the HTLC's scripts")),
+        _ => Err(refuse("the witness does not match any of the HTLC's scripts")),
     }
 }
 
-/// Parses a block header, and requires that it hashes to the expected block, with the work that it claims.
+/// Parses a block header, and requires that its hash is the expected one and that it has the work that it claims.
 ///
-/// On Bitcoin's main network the claimed work must also be at least a difficulty of 8.8e12, which no block has been below since
-/// 2019: a forged header is expensive. On Litecoin the work is not checked (see the module's documentation).
+/// On Bitcoin's main network the difficulty must also be at least 8.8e12. No block has been below that since 2019, and it makes a
+/// forged header expensive. On Litecoin the work is not checked: see the module's documentation.
 ///
 /// # Errors
 ///
-/// [`Code::FundingMismatch`].
+/// [`Code::FundingMismatch`] if the bytes are not such a header.
 pub fn check_header(raw: &[u8], hash: BlockHash, chain: Chain) -> Result<block::Header, Refusal> {
     let header = Some(raw).filter(|raw| raw.len() == HEADER).and_then(|raw| deserialize::<block::Header>(raw).ok());
     let header = header.ok_or_else(|| mismatch("not a block header"))?;
@@ -157,15 +157,15 @@ pub fn check_header(raw: &[u8], hash: BlockHash, chain: Chain) -> Result<block::
     Ok(header)
 }
 
-/// Requires that a header is that of a block, and has the work that it claims: see [`check_header`].
+/// Requires that the hash of a header is the expected one, and that it has the work that it claims: see [`check_header`].
 ///
 /// # Errors
 ///
-/// [`Code::FundingMismatch`].
+/// [`Code::FundingMismatch`] if either is not the case.
 pub fn check_work(header: &block::Header, hash: BlockHash, chain: Chain) -> Result<(), Refusal> {
     let actual = header.block_hash();
     if actual != hash {
-        return Err(mismatch("the header is another block's").with_expected(hash.to_string()).with_actual(actual.to_string()));
+        return Err(mismatch("the header belongs to another block").with_expected(hash.to_string()).with_actual(actual.to_string()));
     }
     if chain.coin == Coin::Bitcoin {
         let floor = Target::from_compact(CompactTarget::from_consensus(0x171f_ffff));
@@ -176,18 +176,19 @@ pub fn check_work(header: &block::Header, hash: BlockHash, chain: Chain) -> Resu
     Ok(())
 }
 
-/// Checks a Merkle proof as Bitcoin's nodes serialize it (BIP-37): a header and the path of the transaction in its block.
+/// Checks a Merkle proof, and returns the header in it. The proof is serialized as in BIP-37: a header, and the path of the transaction
+/// in its block.
 ///
 /// # Errors
 ///
-/// [`Code::FundingMismatch`] if the header is not that of the block, or the transaction is not in it.
+/// [`Code::FundingMismatch`] if the proof is malformed, if the header fails [`check_work`], or if the transaction is not in the block.
 pub fn check_merkle_block(raw: &[u8], txid: Txid, hash: BlockHash, chain: Chain) -> Result<block::Header, Refusal> {
     let proof: MerkleBlock = deserialize(raw).map_err(|_| mismatch("not a Merkle proof"))?;
     check_work(&proof.header, hash, chain)?;
     let (mut matches, mut indexes) = (Vec::new(), Vec::new());
     let extracted = proof.extract_matches(&mut matches, &mut indexes);
     if extracted.is_err() || !matches.contains(&txid) {
-        return Err(mismatch("the Merkle proof does not lead to the block's root"));
+        return Err(mismatch("the Merkle proof does not prove the transaction"));
     }
     Ok(proof.header)
 }

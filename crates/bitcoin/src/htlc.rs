@@ -1,7 +1,7 @@
-//! The taproot HTLC: the keys that an order record names, the leaves, the control blocks and the address.
+//! The taproot HTLC: the keys of an order record, the leaves, the control blocks and the address.
 //!
 //! The tree is `[redeem, [refund, instant refund]]` under the pinned internal key, which has no known secret key. Script
-//! bytes, hashes and the tweak come from `countersign_chains::taproot`, which recomputes swap ids for every family.
+//! bytes, hashes and the tweak come from `countersign_chains::taproot`, which all families use to recompute swap ids.
 //!
 //! Specification: `docs/spec/bitcoin.md#functions`.
 
@@ -15,7 +15,7 @@ use countersign_core::{Asset, Code, OrderContext, Refusal, SecretHash};
 
 use crate::address::Chain;
 
-/// A leaf of the HTLC's tree: one script that spends it.
+/// A leaf of the HTLC's tree, which is one of the scripts that can spend it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Leaf {
@@ -27,18 +27,18 @@ pub enum Leaf {
     InstantRefund,
 }
 
-/// An HTLC with its output key computed.
+/// An HTLC with its computed output key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tree {
-    /// What the scripts are made of.
+    /// The keys and terms in the scripts.
     pub htlc: Htlc,
-    /// Leaves, root and output key.
+    /// The leaf hashes, the Merkle root and the output key.
     pub output: Output,
 }
 
 impl Tree {
-    /// Computes the output; `None` if the internal key is not a point of the curve.
+    /// Computes the output key; `None` if the internal key is not a point of the curve.
     #[must_use]
     pub fn new(htlc: Htlc) -> Option<Self> {
         Some(Self { output: htlc.output()?, htlc })
@@ -66,7 +66,8 @@ impl Tree {
         TapLeafHash::from_script(&self.script(leaf), LeafVersion::TapScript)
     }
 
-    /// Returns the control block of a leaf, 97 or 65 bytes: leaf version and parity, internal key, the path to the root.
+    /// Returns the control block of a leaf: leaf version and parity, internal key, path to the root. It has 65 bytes for the redeem leaf
+    /// and 97 for the others.
     #[must_use]
     pub fn control_block(&self, leaf: Leaf) -> Vec<u8> {
         let Output { redeem_leaf, refund_leaf, instant_refund_leaf, .. } = &self.output;
@@ -78,26 +79,26 @@ impl Tree {
         [&[LEAF_VERSION | u8::from(self.output.parity_odd)], &self.htlc.internal_key[..], &path].concat()
     }
 
-    /// Returns the address on a chain.
+    /// Returns the deposit address on a chain.
     #[must_use]
     pub fn address(&self, chain: Chain) -> String {
         chain.format_script(&self.script_pubkey())
     }
 }
 
-/// Makes a refusal at a member of a swap record.
+/// Creates a refusal located at a field of a swap record.
 pub(crate) type RefuseMember<'m> = &'m dyn Fn(Code, &str) -> Refusal;
 
-/// Returns the internal key that is pinned for an asset.
+/// Returns the internal key that is pinned for an asset; `None` if none is pinned.
 pub(crate) fn internal_key(asset: &Asset) -> Option<[u8; 32]> {
     asset.htlc.as_ref().and_then(Account::array)
 }
 
-/// Reads the HTLC of a swap record. The party that is written as an address is replaced by the key in `delegate`.
+/// Reads the HTLC of a swap record. If a party is written as an address, its key is the one in `delegate`.
 ///
 /// # Errors
 ///
-/// [`Code::UnknownAsset`], [`Code::MissingField`], [`Code::RecordMismatch`] or [`Code::TimelockTooLong`] at the member.
+/// [`Code::UnknownAsset`], [`Code::MissingField`], [`Code::RecordMismatch`] or [`Code::TimelockTooLong`], at the field.
 pub(crate) fn from_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse: RefuseMember<'_>) -> Result<Htlc, Refusal> {
     let internal_key =
         internal_key(asset).ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("no internal key is pinned for the asset"))?;
@@ -114,7 +115,7 @@ pub(crate) fn from_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse
         chain.script(text, "").map_err(|_| {
             refuse(Code::RecordMismatch, member).with_expected("an x-only key or an address of this chain").with_actual(text)
         })?;
-        // The delegate is the key of one party only.
+        // The delegate is the key of only one party.
         let key = delegate.take().ok_or_else(|| refuse(Code::MissingField, "delegate"))?;
         read("delegate", key)
     };
@@ -124,9 +125,9 @@ pub(crate) fn from_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse
     Ok(Htlc { internal_key, initiator, redeemer, secret_hash: swap.secret_hash.0, timelock })
 }
 
-/// Searches for the HTLC behind an output key among the pinned solvers and every timelock that the policy allows.
+/// Searches for the HTLC of an output key, over the pinned solvers and every timelock that the policy allows.
 pub(crate) fn search(order: &OrderContext<'_>, output_key: &[u8; 32], initiator: [u8; 32], secret_hash: SecretHash) -> Option<Tree> {
-    /// The source timelocks of the service's chains, which are tried first.
+    /// The usual timelocks of the service for source legs, which are tried first.
     const USUAL: [u16; 2] = [144, 576];
     let internal_key = internal_key(order.source)?;
     let max = u16::try_from(order.policy.bitcoin_timelock).unwrap_or(u16::MAX);

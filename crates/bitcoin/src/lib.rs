@@ -19,7 +19,7 @@ pub use verify::Deposit;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
-/// The Bitcoin family, which includes Litecoin: see the crate's documentation.
+/// The Bitcoin family, which includes Litecoin. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]
 pub enum Bitcoin {}
 
@@ -29,18 +29,18 @@ impl ChainFamily for Bitcoin {
     type Deposit = Deposit;
 }
 
-/// A Bitcoin or Litecoin order whose every byte is accounted for.
+/// A verified Bitcoin or Litecoin order: every field of its payload is accounted for.
 pub type VerifiedOrder = countersign_core::VerifiedOrder<Bitcoin>;
-/// A Bitcoin or Litecoin order with payloads for any signer.
+/// A prepared Bitcoin or Litecoin order, whose payment any signer can sign.
 pub type UnsignedOrder = countersign_core::UnsignedOrder<Bitcoin>;
-/// A Bitcoin or Litecoin order with all its signatures.
+/// A signed Bitcoin or Litecoin order: it has all its signatures.
 pub type SignedOrder = countersign_core::SignedOrder<Bitcoin>;
 
-/// Verifies an order whose source asset is on a Bitcoin-like chain.
+/// Verifies an order whose source asset is on Bitcoin or Litecoin.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+/// Returns a [`Refusal`] that locates the first field or byte that differs: see [`countersign_core::verify`].
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
     countersign_core::verify(proposal, registry, policy)
 }

@@ -1,8 +1,8 @@
-//! Recovery from an order record alone: redeem with the secret, refund after the timelock, instant refund by both parties.
+//! Recovery from an order record: redeem with the secret, refund after the timelock, or instant refund by both parties.
 //!
-//! Unlike on account chains the coins go where the transaction says, so each recovery names its destination, and only the
-//! holder of the key can take them. A refund is valid once the funding output has as many confirmations as the timelock has
-//! blocks (BIP-68). The caller must check that on chain.
+//! Unlike on account chains, a recovery needs the funding outputs and a destination for the coins, and only the holder of the key can
+//! sign it. A refund is valid once each funding output has as many confirmations as the timelock has blocks (BIP-68). The caller must
+//! check that on chain.
 //!
 //! Specification: `docs/spec/bitcoin.md#redeem-and-refund`.
 
@@ -30,34 +30,34 @@ use crate::htlc::{self, Leaf, Tree};
 use crate::summary::format_coins;
 use crate::transaction::{Input, Kind, LeafSpend, Payment, Secret, Unsigned};
 
-/// One leg of a record on a Bitcoin-like chain, its address recomputed.
+/// The HTLC of one leg of a record, with its recomputed address.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordedHtlc {
-    /// The record's order id.
+    /// The order id of the record.
     pub order_id: String,
-    /// The chain.
+    /// The chain of the leg.
     pub chain: Chain,
-    /// The HTLC.
+    /// The HTLC and its output key.
     pub tree: Tree,
-    /// Base units that the order is for.
+    /// Amount of the leg in base units.
     pub amount: u64,
-    /// Base units that have arrived, by the record.
+    /// Base units that have been paid, according to the record.
     pub filled: u64,
-    /// Transactions that funded it, by the record.
+    /// The funding transactions, according to the record.
     pub funding: Vec<FundingTx>,
     initiator: XOnlyPublicKey,
     redeemer: XOnlyPublicKey,
     instant_refund_tx: String,
     leg: Leg,
-    /// The policy's ceiling for the fee rate, sat/vB.
+    /// The highest fee rate that the policy allows, in sat/vB.
     max_fee_rate: u64,
 }
 
-/// A recovery of one leg, ready to be given funding outputs, a destination and a fee.
+/// A recovery of one leg, to which [`Recovery::prepare`] adds funding outputs, a destination and a fee.
 #[derive(Clone)]
 pub struct Recovery {
-    /// The HTLC.
+    /// The HTLC to recover from.
     pub htlc: RecordedHtlc,
     secret: Option<Secret>,
 }
@@ -72,7 +72,7 @@ impl fmt::Debug for Recovery {
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`], without the secret, and as [`RecordedHtlc::new`].
+/// [`Code::SecretWrong`] if the secret does not hash to the record's secret hash, or the errors of [`RecordedHtlc::new`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let htlc = RecordedHtlc::new(record, leg, registry)?;
     htlc.check_secret(secret)?;
@@ -83,37 +83,37 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 ///
 /// # Errors
 ///
-/// As [`RecordedHtlc::new`].
+/// The errors of [`RecordedHtlc::new`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     Ok(Recovery { htlc: RecordedHtlc::new(record, leg, registry)?, secret: None })
 }
 
 impl Recovery {
-    /// Returns whether it redeems or refunds.
+    /// Returns whether the recovery redeems or refunds.
     #[must_use]
     pub const fn role(&self) -> Role {
         if self.secret.is_some() { Role::Redeem } else { Role::Refund }
     }
 
-    /// Returns the x-only key that takes the coins, wherever they are sent.
+    /// Returns the x-only key that must sign, which is independent of the destination.
     #[must_use]
     pub fn signer(&self) -> Account {
         let key = if self.secret.is_some() { self.htlc.redeemer } else { self.htlc.initiator };
         Account::from_array(Family::Bitcoin, key.serialize())
     }
 
-    /// Replaces the default policy's ceiling for the fee rate with the wallet's own.
+    /// Applies the fee rate ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub fn with_policy(mut self, policy: &Policy) -> Self {
         self.htlc = self.htlc.with_policy(policy);
         self
     }
 
-    /// Returns the transaction that takes the coins.
+    /// Prepares the transaction that recovers the coins.
     ///
     /// # Errors
     ///
-    /// As [`RecordedHtlc::redeem`] and [`RecordedHtlc::refund`].
+    /// The errors of [`RecordedHtlc::redeem`] and [`RecordedHtlc::refund`].
     pub fn prepare(&self, payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         match &self.secret {
             Some(secret) => self.htlc.redeem(&secret.0, payout),
@@ -123,12 +123,13 @@ impl Recovery {
 }
 
 impl RecordedHtlc {
-    /// Reads one leg, recomputes its address, and requires that the record names the same.
+    /// Reads one leg, recomputes its address, and requires that it is the recorded swap id.
     ///
     /// # Errors
     ///
-    /// What [`Leg::pinned`] refuses, [`Code::UnsupportedFamily`], [`Code::RecordSwapId`], [`Code::FundingMismatch`] for funding
-    /// transactions that cannot be parsed, or what a record's HTLC refuses.
+    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordMismatch`], [`Code::MissingField`],
+    /// [`Code::TimelockTooLong`], [`Code::RecordSwapId`] for another address, [`Code::AmountAboveSupply`], or
+    /// [`Code::FundingMismatch`] for funding transactions that cannot be parsed. The location is the field of the record.
     pub fn new(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Self, Refusal> {
         let swap = leg.of(record);
         let refuse = |code, member: &str| leg.refuse(code, member);
@@ -165,14 +166,14 @@ impl RecordedHtlc {
         })
     }
 
-    /// Replaces the default policy's ceiling for the fee rate with the wallet's own.
+    /// Applies the fee rate ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
         self.max_fee_rate = policy.bitcoin_fee_rate;
         self
     }
 
-    /// Returns how much has been paid, by the record.
+    /// Returns how much has been paid, according to the record.
     #[must_use]
     pub const fn funding_status(&self) -> FundingStatus {
         match self.amount.checked_sub(self.filled) {
@@ -182,29 +183,30 @@ impl RecordedHtlc {
         }
     }
 
-    /// Returns the transaction that takes the coins back after the timelock.
+    /// Prepares the transaction that takes the coins back after the timelock.
     ///
-    /// Its inputs' sequence is the timelock, so nodes refuse it before the funding outputs have as many confirmations.
+    /// The sequence of its inputs is the timelock, so nodes refuse it until each funding output has that many confirmations.
     ///
     /// # Errors
     ///
-    /// [`Code::FundingMismatch`], what an address or a coin of the payout is refused for, [`Code::InsufficientFunds`] where the
-    /// fee leaves less than nodes relay, and [`Code::FeeRateTooHigh`] above the policy's ceiling or where the fee is higher than
-    /// what is paid out.
+    /// [`Code::FundingMismatch`] for funding outputs that do not fit the record; the errors of [`Destination::script`], or
+    /// [`Code::ChangeToDeposit`], for an address; [`Code::UtxoTwice`] or [`Code::AmountAboveSupply`] for a coin that pays the fee;
+    /// [`Code::InsufficientFunds`] if the fee leaves less than nodes relay; [`Code::FeeRateTooHigh`] if the rate is above the policy's,
+    /// or the fee is higher than the amount that is paid out; [`Code::TransactionAboveStandard`].
     pub fn refund(&self, payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         let timelock = self.tree.htlc.timelock;
         let mut summary = Summary::default();
-        let text = format!("nodes take it once each funding output has {timelock} confirmations");
+        let text = format!("nodes accept it once each funding output has {timelock} confirmations");
         summary.add_values(Topic::Timelock, text, [timelock.into()]);
         let leaf = LeafSpend::new(&self.tree, Leaf::Refund, self.initiator, None);
         self.spend(Role::Refund, leaf, Sequence::from_height(timelock), payout, summary)
     }
 
-    /// Returns the transaction that takes the coins with the secret.
+    /// Prepares the transaction that takes the coins with the secret.
     ///
     /// # Errors
     ///
-    /// [`Code::SecretWrong`], without the secret, and as [`RecordedHtlc::refund`].
+    /// [`Code::SecretWrong`] if the secret does not hash to the HTLC's secret hash, or the errors of [`RecordedHtlc::refund`].
     pub fn redeem(&self, secret: &[u8; 32], payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         self.check_secret(secret)?;
         let leaf = LeafSpend::new(&self.tree, Leaf::Redeem, self.redeemer, Some(Secret(*secret)));
@@ -239,14 +241,15 @@ impl RecordedHtlc {
         self.recovery(role, payment, summary)
     }
 
-    /// Finishes a recovery with the summary's line on what is paid out: all outputs but the change, which have one script.
+    /// Checks the fee of a recovery, and adds the summary line on the payout. The payout is all outputs except the change; they have the
+    /// same script.
     fn recovery(&self, role: Role, payment: Payment, mut summary: Summary) -> Result<UnsignedOrder, Refusal> {
         let outputs = payment.transaction().output.iter().enumerate();
         let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
         let value = paid.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
         payment.fee_rate.check_ceiling(self.max_fee_rate, "/fee_rate")?;
         if payment.fee > value {
-            let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_reason("the fee is higher than what is paid out");
+            let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_reason("the fee is higher than the amount that is paid out");
             return Err(refusal.with_expected(TypedValue::AtMost(U256::from(value))).with_actual(payment.fee));
         }
         if let Some(first) = paid.first() {

@@ -1,4 +1,6 @@
-//! Signing requests, proofs of external signatures, and the local signer. One signature for each input.
+//! Signing: the requests, external signatures and their proofs, and the local signer. Each input has one signature.
+//!
+//! Specification: `docs/spec/bitcoin.md#signing`.
 
 mod external;
 mod get_key;
@@ -22,16 +24,16 @@ pub(crate) use proof::{Proof, opens};
 
 use crate::transaction::{Input, Kind, Payment, Spend, Unsigned};
 
-/// Tables of the curve, made once.
+/// The context of the curve library, which is created once.
 pub(crate) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
-/// What a signer is given: the whole PSBT, and the index of the input to sign.
+/// What a signer receives: the whole PSBT, and the index of the input to sign.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Payload {
-    /// The PSBT, shared by the requests of one transaction. A signed one is a signature for all of them.
+    /// The PSBT, which all requests of one transaction share. The signed PSBT has the signatures for all of them.
     pub psbt: Arc<Psbt>,
-    /// Index of the input.
+    /// Index of the input to sign.
     pub input: usize,
 }
 
@@ -41,7 +43,7 @@ impl Payload {
     }
 }
 
-/// A transaction with all its signatures; none where another wallet pays. Only [`Signable::finish`] makes one.
+/// The transaction with all its signatures, or nothing if another wallet pays. Only [`Signable::finish`] creates it.
 #[derive(Clone)]
 pub struct SignedPayment {
     role: Role,
@@ -50,7 +52,7 @@ pub struct SignedPayment {
 }
 
 impl fmt::Debug for SignedPayment {
-    /// Leaves the witnesses out: that of a redemption has the secret, which is public only once it is broadcast.
+    /// Leaves out the witnesses. The witness of a redemption contains the secret, which must stay private until the broadcast.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let txid = self.transaction.as_ref().map(Transaction::compute_txid);
         f.debug_struct("SignedPayment").field("role", &self.role).field("txid", &txid).finish_non_exhaustive()
@@ -58,13 +60,13 @@ impl fmt::Debug for SignedPayment {
 }
 
 impl SignedPayment {
-    /// Returns the PSBT with the signatures in it.
+    /// Returns the PSBT with its signatures; `None` if another wallet pays.
     #[must_use]
     pub const fn psbt(&self) -> Option<&Psbt> {
         self.psbt.as_ref()
     }
 
-    /// Returns the transaction, ready to be broadcast.
+    /// Returns the transaction to broadcast; `None` if another wallet pays.
     #[must_use]
     pub const fn transaction(&self) -> Option<&Transaction> {
         self.transaction.as_ref()
@@ -84,7 +86,7 @@ impl Signed for SignedPayment {
 }
 
 impl Input {
-    /// Returns whose signature the input needs: an address, or an x-only key for a leaf.
+    /// Returns the signer that the input needs: an address, or the x-only key of a leaf.
     pub(crate) fn signer(&self, chain: crate::Chain) -> String {
         match &self.kind {
             Kind::Htlc(leaf) => leaf.signer.to_string(),
@@ -101,14 +103,15 @@ impl Input {
 }
 
 impl Payment {
-    /// Returns the refusal of a key that does not open an input; `None` if every input is signed.
+    /// Returns the refusal of a key that cannot sign any input, which names the signer of the first unsigned input; `None` if every
+    /// input is signed.
     #[must_use]
     pub fn key_mismatch(&self) -> Option<Refusal> {
         let open = self.inputs.iter().find(|input| !input.is_signed())?;
         Some(Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {}", open.signer(self.chain))))
     }
 
-    /// Stores proofs, each where there is one.
+    /// Stores the proofs of the inputs that have one.
     fn keep(&mut self, proofs: Vec<Option<Proof>>) {
         for (input, proof) in self.inputs.iter_mut().zip(proofs) {
             if proof.is_some() {
@@ -124,12 +127,13 @@ impl Unsigned {
         self.payment.as_mut().ok_or_else(|| Refusal::new(Code::NothingToSign, "").with_reason(reason))
     }
 
-    /// Proves every signature that a PSBT holds, finalized or not, and attaches them. A refused PSBT changes nothing.
+    /// Proves all signatures of a PSBT, finalized or not, and attaches them. A refused PSBT changes nothing.
     ///
     /// # Errors
     ///
-    /// [`Code::PsbtMismatch`] for a PSBT of another transaction, [`Code::SignatureMissing`] for one without signatures,
-    /// [`Code::SignatureMalformed`], [`Code::SignatureHighS`] or [`Code::SignatureMismatch`] for a wrong one.
+    /// [`Code::NothingToSign`] if another wallet pays; [`Code::PsbtMismatch`] for a PSBT of another transaction;
+    /// [`Code::SignatureMissing`] for a PSBT without signatures; [`Code::SignatureMalformed`], [`Code::SignatureHighS`] or
+    /// [`Code::SignatureMismatch`] for a wrong signature.
     pub fn attach_psbt(&mut self, psbt: &Psbt) -> Result<(), Refusal> {
         let payment = self.payment()?;
         if psbt.unsigned_tx != payment.psbt.unsigned_tx {
@@ -141,7 +145,7 @@ impl Unsigned {
         });
         let proofs: Vec<_> = proofs.collect::<Result<_, _>>()?;
         if proofs.iter().all(Option::is_none) {
-            return Err(Refusal::new(Code::SignatureMissing, "").with_reason("the PSBT holds no signature of an input"));
+            return Err(Refusal::new(Code::SignatureMissing, "").with_reason("the PSBT has no signature for any input"));
         }
         payment.keep(proofs);
         Ok(())
@@ -186,7 +190,7 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    /// Attaches the signature of an input, or a signed PSBT, which is taken under the id of any input.
+    /// Attaches the signature of an input, or all signatures of a signed PSBT, which may be attached under the id of any input.
     fn attach(&mut self, id: RequestId, signature: ExternalSignature, _: &mut Warnings) -> Result<(), Refusal> {
         let RequestId::Input(index) = id else { return Err(Refusal::new(Code::NothingToSign, "")) };
         if let ExternalSignature::Psbt(psbt) = &signature {

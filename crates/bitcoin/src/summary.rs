@@ -1,4 +1,4 @@
-//! The summary's lines on a deposit and its payment, and the response members that each line covers.
+//! The summary lines of a deposit and its payment, and the response fields that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 
@@ -7,7 +7,7 @@ use crate::htlc::Tree;
 use crate::transaction::Payment;
 use crate::verify::Deposit;
 
-/// Inputs that are shown one by one.
+/// The number of inputs that are shown one by one.
 const SHOWN: usize = 8;
 
 /// Formats an amount: `0.0005 BTC (50000 sat)`.
@@ -27,7 +27,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
         summary.add_values(Topic::Owner, format!("refund key {}", hex::encode(htlc.initiator)), [account.into()]);
     }
     if let Some(today) = &deposit.owner_today {
-        let text = format!("the owner's address is in an old form that Bitcoin has too; today it is written {today}");
+        let text = format!("the owner's address has an old form that Bitcoin also uses; its current form is {today}");
         summary.add_values(Topic::Owner, text, [today.into()]);
     }
     let text = format!("exactly {}, in one payment, cannot be undone", format_coins(*amount, *chain));
@@ -44,14 +44,14 @@ pub(crate) fn coverage() -> Vec<ByteCoverage> {
 }
 
 impl Payment {
-    /// Adds what the payment spends, pays and costs, and at the end what is signed.
+    /// Adds lines on what the payment spends, pays and costs, and then on what is signed.
     pub fn describe(&self, summary: &mut Summary) {
         self.describe_coins(summary);
         let chain = self.chain;
         let fee = format!("fee {}, at least {} sat/vB of {} vB", format_coins(self.fee, chain), self.fee_rate, self.vsize);
         summary.add_values(Topic::Gas, fee, [chain.amount(self.fee).into()]);
         let is_replaceable = self.transaction().is_explicitly_rbf();
-        summary.add(Topic::Gas, if is_replaceable { "can be replaced by one with a higher fee" } else { "cannot be replaced" });
+        summary.add(Topic::Gas, if is_replaceable { "can be replaced by a transaction with a higher fee" } else { "cannot be replaced" });
         let changes = if self.id_is_final() { "" } else { ", which signing changes" };
         let txid = self.transaction().compute_txid().to_string();
         summary.add_values(Topic::Digest, format!("transaction {txid}{changes}"), [txid.into()]);

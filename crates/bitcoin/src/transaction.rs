@@ -1,6 +1,6 @@
-//! The payment of a deposit from the wallet's own coins.
+//! The payment of a deposit from the wallet's own coins. Without them there is nothing to sign, and any wallet can pay the address.
 //!
-//! Without unspent outputs there is nothing to sign: any wallet can pay the address.
+//! Specification: `docs/spec/bitcoin.md#signing`.
 
 mod change;
 mod coins;
@@ -29,14 +29,14 @@ pub use wallet::{Selection, TxOrdering, Wallet};
 
 use crate::verify::Deposit;
 
-/// What the owner is asked to sign: the payment of a deposit, or the transaction of a recovery.
+/// The transaction that the owner has to sign: the payment of a deposit, or a recovery.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unsigned {
     /// What the transaction does.
     pub role: Role,
-    /// What is paid; `None` for a recovery.
+    /// The deposit that is paid; `None` for a recovery.
     pub deposit: Option<Deposit>,
-    /// The transaction; `None` where the deposit is paid by another wallet.
+    /// The transaction; `None` if another wallet pays the deposit.
     pub payment: Option<Payment>,
 }

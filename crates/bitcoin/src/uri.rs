@@ -1,14 +1,25 @@
-//! Payment URIs (BIP-21, extended by BIP-321), and their QR codes with the feature `qr`.
+//! Payment URIs (BIP-21, extended by BIP-321), and QR codes with the feature `qr`.
 //!
-//! Any wallet can pay a deposit address. A gasless message is not needed: the transaction that sends the coins funds the
-//! swap.
+//! Any wallet can pay a deposit address, because any transaction that sends the coins to it funds the swap.
+//!
+//! Specification: `docs/spec/bitcoin.md#payload`.
 
 use countersign_core::chains::Coin;
 use countersign_core::{U256, number};
 
 use crate::address::Chain;
 
-/// Returns `bitcoin:<address>?amount=<whole coins>`, or `litecoin:` for Litecoin. The scheme is the same on test networks.
+/// Returns `bitcoin:<address>?amount=<whole coins>`, or the same with `litecoin:` for Litecoin. `amount` is in base units. The scheme
+/// is the same on test networks.
+///
+/// ```
+/// use countersign_bitcoin::{Chain, uri};
+/// use countersign_core::chains::{BitcoinNet, Coin};
+///
+/// let chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main };
+/// let uri = uri::payment_uri(chain, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", 50_000);
+/// assert_eq!(uri, "bitcoin:bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4?amount=0.0005");
+/// ```
 #[must_use]
 pub fn payment_uri(chain: Chain, address: &str, amount: u64) -> String {
     let scheme = match chain.coin {
@@ -23,7 +34,7 @@ pub fn payment_uri(chain: Chain, address: &str, amount: u64) -> String {
 #[must_use]
 pub fn qr_terminal(text: &str) -> Option<String> {
     use qrcode::render::unicode::Dense1x2;
-    // Light on dark, as most terminals are: cameras read both.
+    // Light on dark, like most terminals. Cameras read both.
     let code = qrcode::QrCode::new(text).ok()?;
     Some(code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build())
 }

@@ -1,4 +1,4 @@
-//! The only file that accepts or refuses: each rule on a Bitcoin or Litecoin result.
+//! The verification rules for the result of a Bitcoin or Litecoin order.
 //!
 //! Specification: `docs/spec/bitcoin.md#payload`.
 
@@ -15,43 +15,43 @@ use crate::htlc::{self, Tree};
 use crate::transaction::{self, Unsigned, Wallet};
 use crate::uri::payment_uri;
 
-/// Where the funds go, and whether the address was recomputed.
+/// The deposit of an order: its address and amount, and the HTLC if the address was recomputed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Deposit {
-    /// The chain.
+    /// The chain of the deposit.
     pub chain: Chain,
-    /// The address, bech32m in lower case.
+    /// The deposit address, bech32m in lower case.
     pub address: String,
     /// The script pubkey of the address.
     pub script_pubkey: ScriptBuf,
-    /// Base units, at most the chain's supply.
+    /// Amount in base units, at most the chain's supply.
     pub amount: u64,
-    /// The HTLC that the address was recomputed from; `None` where it is taken on trust.
+    /// The HTLC from which the address was recomputed; `None` if the address is taken on trust.
     pub tree: Option<Tree>,
-    /// The owner's address in today's form, where the request has Litecoin's old `3…` form, which Bitcoin uses too.
+    /// The current form of the owner's address, if the request has Litecoin's old `3…` form, which Bitcoin also uses; else `None`.
     pub owner_today: Option<String>,
-    /// The policy's ceiling for the wallet's fee rate, sat/vB.
+    /// The highest fee rate that the policy allows, in sat/vB.
     pub(crate) max_fee_rate: u64,
 }
 
 impl Deposit {
-    /// Returns the payment URI with address and amount, for any wallet.
+    /// Returns the payment URI with the address and the amount, for any wallet.
     #[must_use]
     pub fn uri(&self) -> String {
         payment_uri(self.chain, &self.address, self.amount)
     }
 
-    /// Requires that a PSBT made by another wallet pays the deposit.
+    /// Requires that a PSBT of another wallet pays the deposit, and returns [`Role::Initiate`].
     ///
-    /// The wallet chooses coins, change and fee. Any hash type but SIGHASH_ALL and SIGHASH_DEFAULT is refused, both where an
-    /// input declares it and in a signature that is there already. Finalized scripts and witnesses are not read.
+    /// The wallet may choose coins, change and fee. Hash types other than SIGHASH_ALL and SIGHASH_DEFAULT are refused, both as the
+    /// declared type of an input and in signatures that are already attached. Finalized scripts and witnesses are not read.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] with what differs.
+    /// [`Code::TransactionMismatch`], located at the part that differs.
     pub fn matches_psbt(&self, psbt: &Psbt) -> Result<Role, Refusal> {
-        // ECDSA's SIGHASH_ALL is the same number as taproot's.
+        // SIGHASH_ALL has the same number for ECDSA and taproot.
         let sign_all = [TapSighashType::Default, TapSighashType::All].map(PsbtSighashType::from);
         let mut hash_types = psbt.inputs.iter().enumerate().flat_map(|(index, input)| {
             let ecdsa = input.partial_sigs.values().map(|signature| signature.sighash_type.into());
@@ -90,7 +90,7 @@ impl family::Deposit for Deposit {
         }
         let deposit = Self {
             chain,
-            // An address of the chain is canonical but for its letter case.
+            // A valid address of the chain is canonical except for its letter case.
             address: to.text()?.to_ascii_lowercase(),
             script_pubkey,
             amount,
@@ -113,8 +113,8 @@ impl family::Deposit for Deposit {
         transaction::prepare(self, wallet)
     }
 
-    /// Requires that exactly one output pays the deposit address, and exactly the amount. Inputs, change, fee and the order of
-    /// outputs are the paying wallet's choice.
+    /// Requires that exactly one output pays the deposit address, and that it pays exactly the amount. The paying wallet may choose
+    /// inputs, change, fee and the order of outputs.
     fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
         let mut paying = transaction.output.iter().enumerate().filter(|(_, output)| output.script_pubkey == self.script_pubkey);
         let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
@@ -122,7 +122,7 @@ impl family::Deposit for Deposit {
             return Err(differs("/output".to_owned()).with_reason("no output pays the deposit address").with_expected(&self.address));
         };
         if let Some((second, _)) = paying.next() {
-            return Err(differs(format!("/output/{second}")).with_reason("the deposit address is paid twice: pay it once"));
+            return Err(differs(format!("/output/{second}")).with_reason("the transaction pays the deposit address twice"));
         }
         let value = output.value.to_sat();
         if value != self.amount {
@@ -132,7 +132,7 @@ impl family::Deposit for Deposit {
     }
 }
 
-/// Returns the owner's address in today's form, where the request has another form of it.
+/// Returns the owner's address in its current form, if the request has another form of it.
 fn owner_today(order: &OrderContext<'_>, chain: Chain) -> Option<String> {
     let script = ScriptBuf::from_bytes(order.owner.as_ref()?.bytes().to_vec());
     let today = chain.address(&script)?;
@@ -149,7 +149,7 @@ fn swap_terms(tree: &Tree) -> SwapTerms {
     }
 }
 
-/// Requires the requested amount, at most the chain's supply.
+/// Requires that the amount is the requested one, and at most the chain's supply.
 fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<u64, Refusal> {
     order.check_amount(amount, &|code| Refusal::new(code, "/response/result/amount"))?;
     u64::try_from(amount).ok().filter(|amount| *amount <= chain.supply()).ok_or_else(|| {
@@ -159,13 +159,13 @@ fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<
     })
 }
 
-/// Requires that the requested refund key is not that of another participant.
+/// Requires that the requested refund key is an x-only key, and not that of a solver or the internal key.
 fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
     let Some(delegate) = &order.delegate else { return Ok(()) };
     let faults = [
         (order.solver(delegate).is_some(), "the refund key is a solver's"),
         (order.source.htlc.as_ref() == Some(delegate), "the refund key is the HTLC's internal key, which has no known secret key"),
-        (delegate.array::<32>().is_none(), "the refund key is an address: it has to be an x-only key"),
+        (delegate.array::<32>().is_none(), "the refund key is an address, but must be an x-only key"),
     ];
     match faults.iter().find(|(is, _)| *is) {
         Some((_, what)) => Err(Refusal::new(Code::InitiatorMismatch, "/request/source/delegate")
@@ -184,13 +184,14 @@ fn check_taproot(chain: Chain, to: Node<'_, '_>) -> Result<(ScriptBuf, XOnlyPubl
     match taproot_key(&script) {
         Some(key) => Ok((script, key)),
         None => {
-            let reason = "the address does not hold a point of the curve: nobody could ever spend from it";
+            let reason = "the key in the address is not a point of the curve: nobody could ever spend from it";
             Err(to.refuse(Code::NotTaproot).with_reason(reason))
         }
     }
 }
 
-/// Recomputes the address from the record, or searches for its HTLC, or takes it on trust with a warning.
+/// Recomputes the address from the record if there is one. Otherwise searches for its HTLC if the request has the wallet's key and
+/// secret hash, or else takes it on trust with a warning.
 fn check_derivation(
     order: &OrderContext<'_>,
     chain: Chain,
@@ -216,12 +217,12 @@ fn check_derivation(
         let reason = "no pinned solver and no timelock of the policy give this address with your key and secret hash";
         to.refuse(Code::AddressNotDerived).with_reason(reason)
     })?;
-    // The search stays within the policy's number of blocks; the policy may limit their duration too.
+    // The search respects the policy's limit in blocks. The policy may also limit the duration.
     order.check_timelock(U256::from(tree.htlc.timelock), warnings, &|code| to.at().refuse(code))?;
     Ok(Some(tree))
 }
 
-/// Returns the record's HTLC, each term checked before its address is compared.
+/// Checks each term of the record, and returns its HTLC.
 fn tree_of_record(order: &OrderContext<'_>, chain: Chain, record: &OrderRecord, warnings: &mut Warnings) -> Result<Tree, Refusal> {
     let refuse = |code, member: &str| Refusal::new(code, format!("{}/source_swap/{member}", order.record_at));
     let swap = &record.source_swap;

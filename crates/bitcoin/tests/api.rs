@@ -1,4 +1,4 @@
-//! The public surface: what crosses threads, what is never printed, and how keys are parsed.
+//! The public API: thread safety, secrets in printed text, and the parsing of keys.
 
 #![allow(
     clippy::arithmetic_side_effects,

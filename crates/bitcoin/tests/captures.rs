@@ -1,4 +1,4 @@
-//! What the service answered on the test network.
+//! Responses of the service on the test network.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -14,7 +14,7 @@ use countersign_testkit::recover::read_record;
 use countersign_testkit::{TestResult, shared, skipped};
 use serde_json::{Value as Json, json};
 
-/// The pins of the captures' network: the internal key is that of all the service's HTLCs.
+/// The pins of the captures' network. The internal key is that of all HTLCs of the service.
 fn registry() -> Registry {
     let text = json!({
         "chains": [{ "chain": "bitcoin_testnet", "id": "bitcoin:testnet4" }, { "chain": "base_sepolia", "id": "evm:84532" }],

@@ -1,4 +1,4 @@
-//! What is read from the bytes of a chain: transactions, spends, headers, proofs.
+//! Checking what a chain returns: transactions, spends, headers, Merkle proofs.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -104,7 +104,7 @@ fn litecoins_extension_transactions_are_never_misread() -> TestResult {
     let refusal = parse_transaction(&raw, Txid::from_byte_array([0; 32])).expect_err("of another form");
     assert_eq!(refusal.code(), Code::TransactionMalformed);
     assert!(refusal.to_string().contains("MimbleWimble"), "{refusal}");
-    // The same without its flag is a transaction whose first output holds the coins of the extension block.
+    // Without its flag, it is a transaction whose first output holds the coins of the extension block.
     let plain = [&raw[..4], &raw[6..raw.len() - 5], &raw[raw.len() - 4..]].concat();
     assert!(!is_mweb(&plain));
     assert!(holds_mweb(&deserialize(&plain)?));
@@ -130,7 +130,7 @@ fn a_header_has_the_work_that_it_claims() -> TestResult {
     let (raw, hash) = (serialize(&header), header.block_hash());
     let (main, test) = (chain(Coin::Bitcoin, BitcoinNet::Main), chain(Coin::Bitcoin, BitcoinNet::Test));
     assert_eq!(check_header(&raw, hash, test)?, header);
-    // Enough in 2009, and far too little for a block of today's main network.
+    // Enough work in 2009, but far too little for a current block of the main network.
     assert_eq!(check_header(&raw, hash, main).expect_err("too easy").code(), Code::FundingMismatch);
     let mut other = header;
     other.nonce = 1;

@@ -1,4 +1,4 @@
-//! Coin selection: it covers the amount and the exact fee, and costs no more than the plain ways.
+//! Coin selection: it covers the amount and the exact fee, and costs no more than simple strategies.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -42,7 +42,7 @@ fn values(payment: &Payment) -> Vec<u64> {
     payment.psbt.inputs.iter().map(|input| input.witness_utxo.as_ref().expect("segwit").value.to_sat()).collect()
 }
 
-/// Weight of a finished transaction of p2wpkh inputs: BIP-141, signatures at their longest.
+/// Returns the weight of a signed transaction of p2wpkh inputs (BIP-141), with signatures of the maximal length.
 fn vsize(payment: &Payment) -> u64 {
     let inputs = payment.transaction().input.len() as u64;
     let stripped = payment.transaction().base_size() as u64;
@@ -51,7 +51,7 @@ fn vsize(payment: &Payment) -> u64 {
 
 #[test]
 fn an_exact_match_needs_no_change() {
-    // 50,000 and 2 sat/vB of 122 vB: branch and bound finds the one coin that fits among larger and smaller ones.
+    // 50,000 and 122 vB at 2 sat/vB: branch and bound finds the only coin that fits, among larger and smaller ones.
     let payment = pay(coins(&[40_000, 900_000, 50_244, 60_000, 300]), "2", Selection::LowestFee, TxOrdering::Given).expect("enough");
     assert_eq!((values(&payment), payment.change), (vec![50_244], None));
     assert_eq!(payment.fee, 244);
@@ -90,7 +90,7 @@ fn a_shuffle_moves_everything_and_only_that() {
     assert_eq!(values(&shuffled(1)), values(&shuffled(1)));
     let set = |payment: &Payment| values(payment).into_iter().collect::<BTreeSet<_>>();
     assert_eq!(set(&given), set(&shuffled(1)));
-    // The change is found again wherever it went.
+    // The index of the change is right in every order.
     for seed in 0..8 {
         let payment = shuffled(seed);
         let change = payment.change.expect("change");
@@ -117,7 +117,7 @@ proptest! {
                 prop_assert_eq!(spent - paid, payment.fee);
                 let needed = FeeRate::parse(rate).expect("a rate").fee(vsize(&payment)).expect("64 bits");
                 prop_assert!(payment.fee >= needed, "{} below {needed}", payment.fee);
-                // Nothing is given away: without change the rest is what change would have cost, and dust.
+                // Nothing is wasted: without change, the surplus is at most the cost of a change output and dust.
                 let wasted = FeeRate::parse(rate).expect("a rate").fee(31).expect("64 bits") + 294 + 1;
                 prop_assert!(payment.fee <= needed + wasted, "{} far above {needed}", payment.fee);
             }

@@ -1,4 +1,4 @@
-//! Transactions and PSBTs of other wallets: coins, change, fee and order are theirs, the deposit is not.
+//! Matching transactions and PSBTs of external wallets, which may choose coins, change, fee and order, but not the deposit.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -70,7 +70,7 @@ fn another_amount_or_address_does_not() {
     }
 }
 
-/// Each payment to the address is a deposit of its own: two halves, or the amount twice, are not what was verified.
+/// Each payment to the address is a separate deposit. Two halves, or the amount twice, do not match the order.
 #[test]
 fn the_deposit_is_paid_once() {
     let case = fixture::<Bitcoin>(CASES[0]);
@@ -100,14 +100,14 @@ fn a_psbt_of_another_wallet_is_matched_before_it_is_signed() {
         psbt.inputs[0].sighash_type = Some(hash_type);
         assert!(deposit.matches_psbt(&psbt).is_ok(), "{hash_type}");
     }
-    // Hash types that leave outputs or inputs open.
+    // Hash types that do not cover all outputs or inputs.
     for hash_type in [EcdsaSighashType::None, EcdsaSighashType::Single, EcdsaSighashType::AllPlusAnyoneCanPay] {
         let mut psbt = good.clone();
         psbt.inputs[0].sighash_type = Some(hash_type.into());
         let refusal = deposit.matches_psbt(&psbt).expect_err("an open hash type");
         assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/inputs/0/sighash_type"));
     }
-    // The same in a signature that is there already.
+    // The same in a signature that is already attached.
     let transaction = signed(&case);
     let witness = &transaction.input[0].witness;
     let public_key = PublicKey::from_slice(witness.nth(1).expect("a key")).expect("a key");

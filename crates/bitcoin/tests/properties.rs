@@ -1,4 +1,4 @@
-//! Rules over many inputs: whatever changes in a response is refused, shown, or without effect; and no text makes the library
+//! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No text makes the library
 //! panic.
 
 #![allow(
@@ -34,7 +34,7 @@ const CHAINS: [Chain; 6] = [
 const INTERNAL_KEY: &str = "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290c0410cf388f0";
 const GENERATOR: &str = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
-/// With the record nothing but the very address is accepted: each character is changed into each other one.
+/// With the record, only the exact address is accepted: each character is replaced by every other character.
 fn bytes(hex: &str) -> Vec<u8> {
     hex::decode(hex).expect("hex")
 }
@@ -62,7 +62,7 @@ fn every_character_of_the_address_counts() {
     }
 }
 
-/// A term of the record that goes into the address cannot change: the address would be another.
+/// If a term of the record that the address depends on changes, the address is refused.
 #[test]
 fn every_term_of_the_record_is_bound() {
     let case = fixture::<Bitcoin>("bitcoin-delegate");
@@ -92,7 +92,7 @@ proptest! {
         for chain in CHAINS {
             let address = chain.address(&script).expect("an address");
             prop_assert_eq!(chain.script(&address, "").expect("the same"), script.clone());
-            // No other coin's segwit address is taken; old script-hash and test addresses are shared on purpose.
+            // Segwit addresses of the other coin are refused. Old script-hash and test addresses are valid on both coins.
             for other in CHAINS.iter().filter(|other| **other != chain && kind < 3) {
                 prop_assert!(other.script(&address, "").is_err());
             }
@@ -106,7 +106,7 @@ proptest! {
         let key = bitcoin::XOnlyPublicKey::from_slice(&tree.output.key).expect("a point");
         let secp = bitcoin::key::Secp256k1::verification_only();
         for leaf in [Leaf::Redeem, Leaf::Refund, Leaf::InstantRefund] {
-            // The bitcoin crate's own check of BIP-341's commitment.
+            // The check of the BIP-341 commitment in the bitcoin crate.
             let control = bitcoin::taproot::ControlBlock::decode(&tree.control_block(leaf)).expect("a control block");
             prop_assert!(control.verify_taproot_commitment(&secp, key, &tree.script(leaf)));
         }

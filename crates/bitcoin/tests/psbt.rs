@@ -49,7 +49,7 @@ fn p2tr(path: &str) -> ScriptBuf {
     ScriptBuf::new_p2tr(&Secp256k1::new(), origin(path).public_key.0.x_only_public_key().0, None)
 }
 
-/// One transaction that made all four coins.
+/// The transaction that created all four coins.
 fn previous() -> Transaction {
     let scripts = [
         p2wpkh(P2WPKH),
@@ -132,7 +132,7 @@ fn previous_transactions_are_in_the_psbt_for_all_but_taproot() {
     let psbt = &unsigned.payloads().payment.as_ref().expect("coins").psbt;
     let whole: Vec<_> = psbt.inputs.iter().map(|input| (input.non_witness_utxo.is_some(), input.witness_utxo.is_some())).collect();
     assert_eq!(whole, [(true, true), (false, true), (true, true), (true, false)]);
-    // Origins that open nothing leave no trace.
+    // Origins whose keys can spend neither an input nor the change are ignored.
     let others = prepared(wallet().with_origins([origin("m/0")]));
     assert_eq!(others.payloads().payment.as_ref().expect("coins").psbt, *psbt);
 }
@@ -183,7 +183,7 @@ fn signers_without_the_key_or_its_origin_are_refused() -> TestResult {
     let mut nothing = order().prepare(Wallet::address_only())?;
     assert_eq!(nothing.sign_with(&master()).expect_err("nothing").code(), Code::NothingToSign);
 
-    // One of several signers signs its own input; a map of keys is a signer too.
+    // One of several signers signs its own input. A map of keys is a signer too.
     let mut unsigned = prepared(wallet().with_origins(origins()));
     let key = private_key(P2SH);
     unsigned.sign_with(&HashMap::from([(PublicKey::new(origin(P2SH).public_key.0), key)]))?;
@@ -219,7 +219,7 @@ fn the_wallets_json_has_origins_and_previous_transactions() -> TestResult {
         let refusal = outcome::<Bitcoin>(&case.with_input(line.to_string())).map(|_| ()).expect_err("a fault");
         (refusal.code(), refusal.location().to_owned())
     };
-    // The coin is given as larger than its transaction made it.
+    // The coin has a higher value than the output of its transaction.
     let mut other = line.clone();
     other["wallet"]["utxos"][0]["previous_tx"] = hex.into();
     assert_eq!(refused(&other), (Code::UtxoMismatch, "/wallet/utxos/0/previous_tx".to_owned()));
@@ -230,13 +230,13 @@ fn the_wallets_json_has_origins_and_previous_transactions() -> TestResult {
     Ok(())
 }
 
-/// Litecoin's nodes do not relay what Bitcoin's do: the typed API keeps to the chain's own limit, the batch to its contract.
+/// Litecoin's nodes have a higher dust limit than Bitcoin's. The typed API uses the limit of the chain, the batch that of its contract.
 #[test]
 fn litecoins_change_is_made_by_its_own_dust_limit() -> TestResult {
     use countersign_bitcoin::ChangeRule;
 
     let order = verified::<Bitcoin>(&fixture::<Bitcoin>("bitcoin-address-litecoin"));
-    // 50,000, 141 vB at 1 sat/vB and 1,000 litoshi, which are dust on Litecoin alone.
+    // 50,000, the fee of 141 vB at 1 sat/vB, and 1,000 litoshi, which are dust only on Litecoin.
     let output = TxOut { value: Amount::from_sat(50_000 + 153 + 1_000), script_pubkey: p2wpkh(P2WPKH) };
     let coin = Utxo::new(OutPoint::null(), output)?;
     let change = |rule| {

@@ -59,7 +59,7 @@ fn the_services_own_addresses_are_recomputed() -> TestResult {
     Ok(())
 }
 
-/// The tree below `node`: its root.
+/// Returns the root of the tree below `node`.
 fn root(node: &Json) -> [u8; 32] {
     match node {
         Json::Array(children) => branch_hash(root(&children[0]), root(&children[1])),
@@ -110,7 +110,7 @@ fn bip341_outputs() -> TestResult {
     Ok(())
 }
 
-/// The digests of key-path spends are the library's affair; that it computes those of BIP-341 is held against its vectors.
+/// The library computes the digests of key-path spends. They are compared with the vectors of BIP-341.
 #[test]
 fn bip341_sighashes() -> TestResult {
     use bitcoin::sighash::{Prevouts, SighashCache, TapSighashType};

@@ -1,4 +1,4 @@
-//! Recovery. Keys and secret are the tests' own; every transaction here also runs through consensus code in
+//! Recovery from an order record. Keys and secret belong to these tests. Every transaction here is also checked with consensus code in
 //! `proofs/bitcoin`.
 
 #![allow(
@@ -22,14 +22,14 @@ use serde_json::{Value as Json, json};
 const INITIATOR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
 const REDEEMER: &str = "2222222222222222222222222222222222222222222222222222222222222222";
 const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
-/// Of BIP-173's examples.
+/// An example of BIP-173.
 const TO: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
 
 fn key(text: &str) -> Key {
     Key::parse(text).expect("a key")
 }
 
-/// A fixture's record with these tests' own parties; the swap id is recomputed, as the address has to be.
+/// The record of a fixture with the parties of these tests, and with the swap id recomputed for them.
 fn order() -> Json {
     let mut order = fixture::<Bitcoin>("bitcoin-address").json()["order"].take();
     let swap = &mut order["source_swap"];
@@ -58,7 +58,7 @@ fn deducted(rate: &str) -> Fee {
     Fee::Deducted(FeeRate::parse(rate).expect("a rate"))
 }
 
-/// To the tests' own address, at 1 sat/vB.
+/// A payout to the address of these tests, at 1 sat/vB.
 fn payout(fundings: &[Funding]) -> Payout {
     Payout::new(fundings, TO, deducted("1"))
 }
@@ -83,7 +83,7 @@ fn a_refund_waits_for_the_timelock_and_pays_its_fee() -> TestResult {
     assert_eq!(transaction.output.len(), 1);
     assert_eq!(unsigned.missing(), [RequestId::Input(0), RequestId::Input(1)]);
     let signed = signed(unsigned, INITIATOR)?;
-    // The finished transaction's own size, to the weight unit: BIP-340 signatures have one length.
+    // The weight is exact, because BIP-340 signatures have a fixed length.
     assert_eq!(signed.vsize() as u64, vsize);
     assert_eq!(transaction.output[0].value.to_sat(), 50_700 - 3 * vsize);
     assert_eq!(signed.input[0].witness.len(), 3);
@@ -102,7 +102,7 @@ fn a_recovery_ends_in_the_states_of_an_order() -> TestResult {
     let address = order["source_swap"]["swap_id"].as_str().ok_or("no id")?;
     assert!(summary.contains(&format!("refund of swap {address} pays 0.000{paid} BTC ({paid} sat) to {TO}")), "{summary}");
     assert!(summary.contains("144 confirmations"), "{summary}");
-    // An external signer: its signature is proven like that of a payment.
+    // The signature of an external signer is proven like that of a payment.
     let request = unsigned.requests().remove(0);
     assert_eq!(request.signer, key(INITIATOR).x_only().to_string());
     let keypair = bitcoin::key::Keypair::from_seckey_str(&bitcoin::key::Secp256k1::new(), INITIATOR)?;
@@ -117,7 +117,7 @@ fn a_recovery_ends_in_the_states_of_an_order() -> TestResult {
     Ok(())
 }
 
-/// The derivation of the refund key lets a seed refund: for hardware signers, and for an extended key here.
+/// With the derivation of the refund key, a seed can sign a refund: a hardware signer, or an extended key as here.
 #[test]
 fn a_seed_refunds_by_the_origin_of_its_key() -> TestResult {
     use bitcoin::bip32::{DerivationPath, Xpriv};
@@ -187,13 +187,13 @@ fn other_coins_can_pay_the_fee() -> TestResult {
     let outputs = &paid.transaction().output;
     assert_eq!((outputs[0].value.to_sat(), outputs[1].value.to_sat()), (50_000, 120_000 - paid.fee));
     assert_eq!((paid.change, paid.fee), (Some(1), 5 * paid.vsize));
-    // Refund key and wallet key may be two signers.
+    // The refund key and the wallet key may belong to two signers.
     unsigned.sign(&key(INITIATOR))?;
     assert_eq!(unsigned.missing(), [RequestId::Input(1)]);
     unsigned.sign(&key(wallet_key))?;
     assert!(unsigned.finish().is_ok());
 
-    // The same for an instant refund, which both have signed already.
+    // The same for an instant refund that both parties have signed.
     let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)?;
     let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
     let unsigned = refund.with_fee(&complete, &coins)?;
@@ -257,7 +257,7 @@ fn funding_outputs_are_the_records_own() {
     }
     order["source_swap"]["initiate_tx_hash"] = json!("0x1234:5");
     assert_eq!(refused(read(&order)), (Code::FundingMismatch, at));
-    // Not funded, by this record: the caller's node knows better.
+    // According to the record of the fixture, the swap is not funded.
     assert_eq!(self::swap().funding_status(), FundingStatus::Unfunded);
 }
 
@@ -289,7 +289,7 @@ fn coins_do_not_go_to_another_chain_back_into_the_htlc_or_into_fees() {
     assert_eq!(refused(swap.refund(&payout(&[funding(1, 0, 400)]))), (Code::InsufficientFunds, "/fee_rate".to_owned()));
 }
 
-/// Whoever pays the fee: the rate is within the policy, and the fee is not higher than what is recovered.
+/// However the fee is paid, its rate must be within the policy, and it must not be higher than the recovered amount.
 #[test]
 fn a_fee_has_ceilings() -> TestResult {
     let swap = swap();
@@ -348,7 +348,7 @@ fn no_other_hash_is_signed_above_all_not_the_refund_leafs() -> TestResult {
     let good = hex::encode(refund.sighashes[0]);
     refund.check_hashes(&[&good])?;
     let mismatch = (Code::SighashMismatch, "/0".to_owned());
-    // One of the refund leaf: what the refund of the same output to the same address would be signed with.
+    // A hash of the refund leaf: that of a refund of the same output to the same address.
     let unsigned = swap.refund(&Payout::new([funding(1, 0, 50_000)], TO, deducted("0")))?;
     let of_refund = hex::encode(&unsigned.requests()[0].digest);
     let refusal = refund.check_hashes(&[&of_refund]).expect_err("the refund leaf's");
@@ -386,7 +386,7 @@ fn the_body_of_the_patch_has_65_bytes_for_each_output() -> TestResult {
     for (request, sighash) in requests.iter().zip(&refund.sighashes) {
         assert_eq!(bitcoin::TapSighash::hash(&request.message).to_byte_array(), *sighash);
         assert_eq!(request.digest, sighash);
-        // A signer of PSBTs sees the hash type and the leaf.
+        // The PSBT contains the hash type and the leaf.
         let input = &request.payload.psbt.inputs[request.payload.input];
         assert_eq!(input.sighash_type, Some(bitcoin::TapSighashType::SinglePlusAnyoneCanPay.into()));
         assert_eq!(input.tap_scripts.len(), 1);

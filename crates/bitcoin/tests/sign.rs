@@ -1,5 +1,5 @@
-//! Signatures of external signers: as hex, as `<signature>:<public key>`, as a signed PSBT; proven, and refused where they are not
-//! those of the request. The good ones are bitcoinjs-lib's, from the fixtures' signed PSBTs.
+//! Signatures of external signers: as hex, as `<signature>:<public key>`, or as a signed PSBT. Each is proven, and refused if it is not
+//! valid for its request. The valid ones are those of bitcoinjs-lib, from the signed PSBTs of the fixtures.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -28,7 +28,7 @@ fn signed_psbt(case: &Case) -> Psbt {
     Psbt::from_str(deposit(case)["signed_psbt"].as_str().expect("a PSBT")).expect("a PSBT")
 }
 
-/// The signatures of a signed PSBT, each as an external signer returns it.
+/// Returns the signatures of a signed PSBT, each as an external signer returns it.
 fn external(psbt: &Psbt) -> Vec<(String, String)> {
     let one = |input: &bitcoin::psbt::Input| match (input.tap_key_sig, input.partial_sigs.iter().next()) {
         (Some(signature), _) => hex::encode(signature.to_vec()),
@@ -64,7 +64,7 @@ fn signatures_of_another_library_complete_the_transaction() {
     }
 }
 
-/// Hardware signers often finalise: then the signatures stand in the final scripts.
+/// Hardware signers often finalize PSBTs, so that the signatures are in the final scripts.
 #[test]
 fn a_finalised_psbt_is_read_too() {
     for id in CASES {
@@ -113,7 +113,7 @@ fn the_digest_is_that_of_the_message_and_the_payload_is_the_psbt() {
     }
 }
 
-/// Keys that open different inputs sign one after the other, and an external signer signs the rest.
+/// Keys for different inputs sign one after the other, and an external signer signs the rest.
 #[test]
 fn each_key_signs_the_inputs_that_it_opens() {
     let case = fixture::<Bitcoin>("bitcoin-every-kind");
@@ -162,7 +162,7 @@ fn a_refused_signature_changes_nothing() {
     let good = external(&signed_psbt(&case));
     unsigned.attach(RequestId::Input(0), good[0].1.parse().expect("a signature")).expect("the signature of input 0");
     let before = artefacts::<Bitcoin>(&unsigned);
-    // Another input's signature, and a PSBT with a good signature beside a bad one.
+    // The signature of another input, and a PSBT with a valid signature beside an invalid one.
     unsigned.attach(RequestId::Input(0), good[1].1.parse().expect("a signature")).expect_err("another input's");
     let mut psbt = signed_psbt(&case);
     let taproot: Vec<_> = (0..5).filter(|index| psbt.inputs[*index].tap_key_sig.is_some()).collect();
@@ -227,12 +227,12 @@ fn signatures_that_are_not_the_requested_ones_are_refused() {
     mismatch(code(&case, &under(schnorr, &good[others[0]].1)));
     let others: Vec<_> = (0..good.len()).filter(|index| good[*index].1.contains(':') && *index != ecdsa).collect();
     mismatch(code(&case, &under(ecdsa, &good[others[0]].1)));
-    // The wrong kind, another length, no text at all.
+    // The wrong kind, a wrong length, and empty text.
     for text in [&good[ecdsa].1, "", "00", &format!("{}83", good[schnorr].1), &good[schnorr].1[..126]] {
         assert_eq!(code(&case, &under(schnorr, text)).0, Code::SignatureMalformed, "{text}");
     }
     assert_eq!(code(&case, &under(ecdsa, &good[schnorr].1)).0, Code::SignatureMalformed);
-    // An input that is not there.
+    // An input that does not exist.
     assert_eq!(code(&case, &under(5, &good[schnorr].1)), (Code::NothingToSign, "/signatures/input_5".to_owned()));
     assert_eq!(code(&case, &[("initiate".to_owned(), good[schnorr].1.clone())]).0, Code::NothingToSign);
 }
@@ -257,7 +257,7 @@ fn a_psbt_of_another_transaction_is_refused() {
     let mut psbt = signed_psbt(&case);
     psbt.unsigned_tx.output[0].script_pubkey = ScriptBuf::from_bytes(vec![0x51]);
     assert_eq!(code(&case, &[("psbt".to_owned(), psbt.to_string())]), (Code::PsbtMismatch, "/signatures/psbt".to_owned()));
-    // Signed with a hash type that leaves the outputs open.
+    // Signed with a hash type that does not cover the outputs.
     let mut psbt = signed_psbt(&case);
     for signature in psbt.inputs[0].partial_sigs.values_mut() {
         signature.sighash_type = bitcoin::EcdsaSighashType::None;
@@ -275,7 +275,7 @@ fn without_coins_there_is_nothing_to_sign() {
     assert!(unsigned.finish().expect("nothing is missing").transactions().is_empty());
 }
 
-/// The contract of the batch: a key has to open every input, and the refusal points to it.
+/// In the batch, the key must be able to sign every input. The refusal locates the key.
 #[test]
 fn in_a_batch_a_key_opens_every_input() {
     let case = fixture::<Bitcoin>("bitcoin-every-kind");
@@ -299,7 +299,7 @@ fn a_signature_and_its_key_may_be_members_of_an_object() {
     let given = serde_json::json!({ (name): { "signature": signature, "public_key": public_key } });
     attach_json(&mut unsigned, &given).expect("the signature");
     assert_eq!(artefacts::<Bitcoin>(&unsigned)["deposit"], deposit(&case));
-    // A bare signature is not taken under the PSBT's name.
+    // A bare signature is not accepted under the name of the PSBT.
     let refusal = attach_json(&mut unsigned, &serde_json::json!({ "psbt": text })).expect_err("no input of this name");
     assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, "/signatures/psbt"));
 }

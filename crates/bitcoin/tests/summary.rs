@@ -1,4 +1,4 @@
-//! What a person reads: every value that the response chose, and what the wallet adds.
+//! Texts for people: the summary shows every value that the response chose, and what the wallet adds.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -47,7 +47,7 @@ fn a_deposit_with_coins_shows_what_is_spent_paid_and_signed() -> TestResult {
     Ok(())
 }
 
-/// One script, written as Litecoin's software did until 2018 and does since (the example of litecoin-project/p2sh-convert).
+/// The address of one script, in the form of Litecoin's software until 2018 and since (the example of litecoin-project/p2sh-convert).
 #[test]
 fn an_old_address_of_litecoin_is_named_in_its_new_form() -> TestResult {
     let (old, today) = ("3MSvaVbVFFLML86rt5eqgA9SvW23upaXdY", "MTf4tP1TCNBn8dNkyxeBVoPrFCcVzxJvvh");

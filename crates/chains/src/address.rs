@@ -1,8 +1,20 @@
-//! Addresses of every family, parsed strictly and compared by what they mean.
+//! Addresses of every family, parsed strictly and compared by the account that they denote (`docs/spec/batch.md#addresses`).
 //!
 //! The same account has several spellings: an EVM address in lower case or with its EIP-55 checksum, a Starknet felt with
 //! or without leading zeros, a Tron address in base58check or hex. [`Account`] holds the canonical bytes, so that two
 //! spellings of one account are equal and two accounts never are.
+//!
+//! ```
+//! use countersign_chains::{Network, address};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let network = Network::parse("evm:1")?;
+//! let account = address::parse(&network, "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")?;
+//! assert_eq!(address::to_display_string(&account), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
+//! assert!(address::parse(&network, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 mod bitcoin;
 
@@ -28,10 +40,10 @@ pub const STARK_PRIME: [u8; 32] = {
     prime
 };
 
-/// Longest base58check text of 21 bytes that is looked at.
+/// Maximum length of a base58check text that is decoded, in characters. One of 21 bytes is shorter.
 const MAX_BASE58: usize = 40;
 
-/// Longest text that is looked at: a bech32m address of a witness program of 40 bytes is shorter.
+/// Maximum length of a text that is parsed, in characters. A bech32m address of a witness program of 40 bytes is shorter.
 const MAX_TEXT: usize = 130;
 
 /// An account, contract, object or key on one family's chains, as canonical bytes.
@@ -50,7 +62,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account with these canonical bytes, at most 42 of them; `None` if there are more.
+    /// Creates the account with these canonical bytes; `None` if there are more than 42.
     #[must_use]
     pub fn new(family: Family, canonical: &[u8]) -> Option<Self> {
         let mut bytes = [0; 42];
@@ -59,7 +71,7 @@ impl Account {
         Some(Self { family, len, bytes })
     }
 
-    /// Creates the account with these canonical bytes, whose number is known to fit: 20 or 32 of them.
+    /// Creates the account with these canonical bytes. More than 42 do not compile.
     #[must_use]
     pub fn from_array<const N: usize>(family: Family, canonical: [u8; N]) -> Self {
         const { assert!(N <= 42) };
@@ -71,25 +83,25 @@ impl Account {
         Self { family, len: N as u8, bytes }
     }
 
-    /// The family whose chains this account is on.
+    /// Returns the family whose chains this account is on.
     #[must_use]
     pub const fn family(&self) -> Family {
         self.family
     }
 
-    /// The canonical bytes: see the table on the type.
+    /// Returns the canonical bytes: see the table on the type.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// The canonical bytes as an array, `None` if there is another number of them.
+    /// Returns the canonical bytes as an array; `None` if there are not exactly `N`.
     #[must_use]
     pub fn array<const N: usize>(&self) -> Option<[u8; N]> {
         self.bytes().try_into().ok()
     }
 
-    /// Whether every byte is zero: nobody's account.
+    /// Returns whether every byte is zero. Nobody owns that account.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.bytes().iter().all(|byte| *byte == 0)
@@ -106,36 +118,36 @@ impl fmt::Debug for Account {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// Empty, too long, or with characters that no address of this family has.
+    /// The text is empty, too long, or has characters that no address of this family has.
     Form,
-    /// The right alphabet, but another number of bytes.
+    /// The characters are valid, but the number of bytes is wrong.
     Length,
     /// The checksum is wrong: EIP-55 letter case, base58check, bech32.
     Checksum,
-    /// An address of another chain or network.
+    /// The address belongs to another chain or network.
     OtherNetwork,
-    /// A felt that is not below the field prime.
+    /// The felt is not below the field prime.
     Range,
-    /// 32 bytes that are not a point of the curve.
+    /// The 32 bytes are not the x coordinate of a point on the curve.
     NotOnCurve,
 }
 
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Form => "not an address of this chain",
-            Self::Length => "an address of another length",
-            Self::Checksum => "the address checksum is wrong",
-            Self::OtherNetwork => "an address of another chain or network",
-            Self::Range => "not below the field prime",
-            Self::NotOnCurve => "not a point of the curve",
+            Self::Form => "not a valid address on this chain",
+            Self::Length => "the address has the wrong length",
+            Self::Checksum => "the checksum of the address is wrong",
+            Self::OtherNetwork => "the address belongs to another chain or network",
+            Self::Range => "the number is not below the field prime",
+            Self::NotOnCurve => "the key is not a point on the curve",
         })
     }
 }
 
 impl std::error::Error for AddressError {}
 
-/// Parses an address of `network`, in the spelling that the network's users write.
+/// Parses an address of `network`, in the form that its users write.
 ///
 /// EVM: `0x` and 40 digits, all lower, all upper or with the right EIP-55 checksum. Tron: base58check. Starknet: `0x` and
 /// a felt, leading zeros optional. Solana: base58 of 32 bytes. Sui: `0x` and 64 digits. Bitcoin and Litecoin: the
@@ -143,7 +155,7 @@ impl std::error::Error for AddressError {}
 ///
 /// # Errors
 ///
-/// [`AddressError`] if the text is anything else. No input is slow: the length is bounded first.
+/// [`AddressError`] if the text is anything else. The length is checked first, so that no input is slow.
 pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
     if text.is_empty() || text.len() > MAX_TEXT || !text.is_ascii() {
         return Err(AddressError::Form);
@@ -161,11 +173,11 @@ pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
     }
 }
 
-/// Parses a party of an HTLC: an address, or on Bitcoin-like chains the 64 digits of an x-only key that is a point of the curve.
+/// Parses a party of an HTLC: an address, or on Bitcoin-like chains the 64 hex digits of an x-only key.
 ///
 /// # Errors
 ///
-/// As [`parse`], and [`AddressError::NotOnCurve`].
+/// As [`parse`], and [`AddressError::NotOnCurve`] if the key is not a point on the curve.
 pub fn parse_party(network: &Network, text: &str) -> Result<Account, AddressError> {
     match network {
         Network::Bitcoin(..) if is_key(text) => parse_xonly(text).map(|key| Account::from_array(Family::Bitcoin, key)),
@@ -173,7 +185,7 @@ pub fn parse_party(network: &Network, text: &str) -> Result<Account, AddressErro
     }
 }
 
-/// Writes an account as the network's users write it; an x-only key or a script pubkey as hex.
+/// Formats an account as its network's users write it; on Bitcoin-like chains the x-only key or the script pubkey in hex.
 #[must_use]
 pub fn to_display_string(account: &Account) -> String {
     match account.family() {
@@ -185,8 +197,8 @@ pub fn to_display_string(account: &Account) -> String {
     }
 }
 
-/// Whether a text has the form of an x-only key: 64 hex digits. Length alone does not tell: a taproot address of Litecoin's
-/// test network has 64 characters too.
+/// Returns whether a text has the form of an x-only key: 64 hex digits. The length alone is not enough, because a taproot address
+/// of Litecoin's test network has 64 characters too.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -208,13 +220,13 @@ pub fn parse_evm(text: &str) -> Result<[u8; 20], AddressError> {
     Ok(bytes)
 }
 
-/// Writes an EVM address with its EIP-55 checksum.
+/// Formats an EVM address with its EIP-55 checksum.
 #[must_use]
 pub fn checksum_evm(bytes: [u8; 20]) -> String {
     ['0', 'x'].into_iter().chain(checksummed(bytes).map(char::from)).collect()
 }
 
-/// The 40 digits, letters in upper case where the same digit of their hash is 8 or more (EIP-55).
+/// Returns the 40 digits, letters in upper case where the same digit of their hash is 8 or more (EIP-55).
 fn checksummed(bytes: [u8; 20]) -> [u8; 40] {
     let mut digits = [0; 40];
     // 40 digits always fit.
@@ -236,7 +248,8 @@ fn checksummed(bytes: [u8; 20]) -> [u8; 40] {
 ///
 /// # Errors
 ///
-/// [`AddressError::OtherNetwork`] if the version byte is not `41`, else as for any base58check text.
+/// [`AddressError::OtherNetwork`] if the version byte is not `41`; [`AddressError::Form`], [`AddressError::Length`] or
+/// [`AddressError::Checksum`].
 pub fn parse_tron_base58(text: &str) -> Result<[u8; 20], AddressError> {
     let payload = base58check(text)?;
     let payload: [u8; 21] = payload.try_into().map_err(|_| AddressError::Length)?;
@@ -244,7 +257,7 @@ pub fn parse_tron_base58(text: &str) -> Result<[u8; 20], AddressError> {
     Ok(address)
 }
 
-/// Writes a Tron address in base58check.
+/// Formats a Tron address in base58check.
 #[must_use]
 pub fn tron_base58(bytes: [u8; 20]) -> String {
     let mut payload = [TRON_PREFIX; 21];
@@ -254,11 +267,12 @@ pub fn tron_base58(bytes: [u8; 20]) -> String {
     bs58::encode(payload).with_check().into_string()
 }
 
-/// Parses a Starknet felt: `0x` and 1 to 64 digits, below the prime; leading zeros mean nothing.
+/// Parses a Starknet felt: `0x` and 1 to 64 hex digits, below the prime. Leading zeros do not matter.
 ///
 /// # Errors
 ///
-/// [`AddressError::Range`] at or above the prime; a library that reduces silently would give another account.
+/// [`AddressError::Range`] at or above the prime, because a library that reduces it silently would give another account;
+/// [`AddressError::Form`] or [`AddressError::Length`].
 pub fn parse_felt(text: &str) -> Result<[u8; 32], AddressError> {
     let digits = text.strip_prefix("0x").ok_or(AddressError::Form)?;
     if digits.is_empty() {
@@ -288,7 +302,7 @@ pub fn parse_solana(text: &str) -> Result<[u8; 32], AddressError> {
     }
 }
 
-/// Parses a Sui account or object: `0x` and exactly 64 digits.
+/// Parses a Sui account or object id: `0x` and exactly 64 hex digits.
 ///
 /// # Errors
 ///
@@ -297,18 +311,18 @@ pub fn parse_sui(text: &str) -> Result<[u8; 32], AddressError> {
     hex_array(text.strip_prefix("0x").ok_or(AddressError::Form)?)
 }
 
-/// Parses an x-only public key: 64 digits that are the x coordinate of a point of secp256k1.
+/// Parses an x-only public key: 64 hex digits, the x coordinate of a point of secp256k1.
 ///
 /// # Errors
 ///
-/// [`AddressError::NotOnCurve`] if no point has this x coordinate.
+/// [`AddressError::NotOnCurve`] if no point has this x coordinate; [`AddressError::Form`] or [`AddressError::Length`].
 pub fn parse_xonly(text: &str) -> Result<[u8; 32], AddressError> {
     let key = hex_array::<32>(text)?;
     taproot::lift_x(key).ok_or(AddressError::NotOnCurve)?;
     Ok(key)
 }
 
-/// Payload of a base58check text, the four checksum bytes checked and cut.
+/// Returns the payload of a base58check text: its four checksum bytes are checked and removed.
 fn base58check(text: &str) -> Result<Vec<u8>, AddressError> {
     // Decoding takes quadratic time; every address of 21 bytes and a checksum is shorter than this.
     if text.len() > MAX_BASE58 {
@@ -393,7 +407,7 @@ mod tests {
         let network = Network::Bitcoin(Coin::Bitcoin, BitcoinNet::Test);
         let generator = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
         assert!(parse_party(&network, generator).is_ok());
-        // 64 characters too, but an address: the encoding of the generator as a witness program, by bech32's own tool.
+        // An address that has 64 characters too: the generator as a witness program, encoded by bech32's own tool.
         let litecoin = Network::Bitcoin(Coin::Litecoin, BitcoinNet::Test);
         let address = segwit::encode(hrp(Coin::Litecoin, BitcoinNet::Test), segwit::VERSION_1, &parse_xonly(generator).unwrap()).unwrap();
         assert_eq!(address.len(), 64);

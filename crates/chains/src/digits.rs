@@ -1,9 +1,8 @@
-//! Hex digits to bytes, strictly: the library that does it fast also skips a prefix `0x`, which would let one slip in
-//! where digits alone may stand.
+//! Strict decoding of hex digits. The hex library also accepts a prefix `0x`, which must be refused where only digits are allowed.
 
 pub use hex::FromHexError;
 
-/// Bytes of an even number of hex digits, in either letter case, without a prefix.
+/// Decodes an even number of hex digits, in either letter case, without a prefix.
 ///
 /// # Errors
 ///
@@ -13,7 +12,7 @@ pub fn bytes(digits: &str) -> Result<Vec<u8>, FromHexError> {
     hex::decode(digits)
 }
 
-/// Exactly `N` bytes of hex digits, in either letter case, without a prefix.
+/// Decodes exactly `N` bytes of hex digits, in either letter case, without a prefix.
 ///
 /// # Errors
 ///
@@ -24,7 +23,8 @@ pub fn array<const N: usize>(digits: &str) -> Result<[u8; N], FromHexError> {
     Ok(bytes)
 }
 
-/// As [`array()`], into memory of the caller's: for secrets, which are wiped where they stand.
+/// Decodes like [`array()`], into the caller's memory. Use it for secrets, which can then be wiped in place. The digits must fill
+/// `bytes` exactly.
 ///
 /// # Errors
 ///

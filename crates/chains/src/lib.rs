@@ -1,11 +1,11 @@
-//! What a wallet must know of *every* chain to judge an order, whichever chain it signs on: networks, the strict spelling
-//! of addresses, and the swap id that each chain's HTLC gives to a swap.
+//! What a wallet must know about *every* chain to judge an order, whichever chain it signs on: networks, the strict forms of
+//! addresses, and the swap id that each chain's HTLC gives to a swap.
 //!
-//! An order has two sides on two chains. Its record is checked whole, so a wallet that compiles only one family still
-//! recomputes the other side's swap id: a Cargo feature must never change a verdict. That is why this crate stands below
-//! the families instead of inside them.
+//! An order has two legs on two chains. Its whole record is checked, so a wallet that compiles only one family still recomputes
+//! the other leg's swap id: a Cargo feature must never change a verdict. That is why the families depend on this crate instead of
+//! containing it.
 //!
-//! Nothing here parses JSON, signs, or reads anything from outside.
+//! Nothing here parses JSON, signs or does I/O.
 
 pub mod address;
 pub mod digits;

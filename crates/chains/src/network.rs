@@ -1,19 +1,19 @@
-//! Chain families and networks: `<family>:<network>` as the registry writes it, and the chain names that are known
-//! without a registry.
+//! Chain families, networks as the registry writes them (`<family>:<network>`), and the chain names that are known without a
+//! registry (`docs/spec/batch.md#known-chains`).
 
 use std::fmt;
 
-/// A chain family: one way to lock funds, one crate.
+/// A chain family: the chains on which funds are locked in the same way. Each family has its own crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Family {
-    /// Ethereum and its like: calls and EIP-712.
+    /// Ethereum and similar chains: calls and EIP-712.
     Evm,
     /// Tron: `TriggerSmartContract` and TIP-712.
     Tron,
     /// Starknet: invoke v3 and SNIP-12.
     Starknet,
-    /// Solana: versioned transactions.
+    /// Solana: legacy and version 0 transactions.
     Solana,
     /// Sui: programmable transactions.
     Sui,
@@ -25,7 +25,7 @@ impl Family {
     /// Every family, in the order of the documentation.
     pub const ALL: [Self; 6] = [Self::Evm, Self::Tron, Self::Starknet, Self::Solana, Self::Sui, Self::Bitcoin];
 
-    /// The name that results carry: Litecoin's artefacts are of family `bitcoin`.
+    /// Returns the name, such as `evm`. Litecoin is of family `bitcoin`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Family {
         }
     }
 
-    /// What one unit of a timelock is on this family's chains.
+    /// Returns the name of the timelock unit on this family's chains: `blocks`, `slots` or `ms`.
     #[must_use]
     pub const fn timelock_unit(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ pub enum Coin {
     Litecoin,
 }
 
-/// The network of a Bitcoin-like chain. Testnet 3, testnet 4 and signet share their address forms.
+/// The network of a Bitcoin-like chain. Testnet 3, testnet 4 and signet have the same address forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BitcoinNet {
     /// The main network.
@@ -76,39 +76,49 @@ pub enum BitcoinNet {
 }
 
 /// A network that a registry names as `<family>:<network>`.
+///
+/// ```
+/// use countersign_chains::{Family, Network};
+///
+/// # fn main() -> Result<(), countersign_chains::NetworkError> {
+/// assert_eq!(Network::parse("evm:8453")?, Network::Evm(8_453));
+/// assert_eq!(Network::parse("litecoin:testnet")?.family(), Family::Bitcoin);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Network {
-    /// EIP-155 chain id.
+    /// An EVM chain, by its EIP-155 chain id.
     Evm(u64),
-    /// Low 32 bits of the genesis-derived chain id.
+    /// A Tron network, by the low 32 bits of its genesis-derived chain id.
     Tron(u64),
-    /// Chain id as a short string, `SN_MAIN`.
+    /// A Starknet network, by its chain id as a short string: `SN_MAIN`.
     Starknet(String),
-    /// Cluster name, or the number that the service gives it.
+    /// A Solana cluster, by its name or the number that the service gives it.
     Solana(String),
-    /// Network name.
+    /// A Sui network, by its name.
     Sui(String),
     /// Bitcoin or Litecoin.
     Bitcoin(Coin, BitcoinNet),
 }
 
-/// Why a chain id is not one that this crate understands.
+/// Why a chain id could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetworkError {
     /// The text is not `<family>:<network>`.
     Form,
-    /// The family is none of the known ones.
+    /// The family is unknown.
     UnknownFamily,
-    /// The family has no such network.
+    /// The network is unknown or malformed.
     UnknownNetwork,
 }
 
 impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Form => "a chain id has the form <family>:<network>",
+            Self::Form => "the chain id does not have the form <family>:<network>",
             Self::UnknownFamily => "no such chain family",
             Self::UnknownNetwork => "no such network in this family",
         })
@@ -118,11 +128,11 @@ impl fmt::Display for NetworkError {
 impl std::error::Error for NetworkError {}
 
 impl Network {
-    /// Reads `<family>:<network>`, such as `evm:1`, `starknet:SN_MAIN` or `litecoin:testnet`.
+    /// Parses `<family>:<network>`, such as `evm:1`, `starknet:SN_MAIN` or `litecoin:testnet`.
     ///
     /// # Errors
     ///
-    /// [`NetworkError`] if the text has another form, or names a family or network that does not exist.
+    /// [`NetworkError`] if the text has another form, or names a family or network that is unknown.
     pub fn parse(id: &str) -> Result<Self, NetworkError> {
         let (family, network) = id.split_once(':').ok_or(NetworkError::Form)?;
         let named = |text: &str| {
@@ -154,7 +164,7 @@ impl Network {
         }
     }
 
-    /// The family that signs on this network.
+    /// Returns the family of this network.
     #[must_use]
     pub const fn family(&self) -> Family {
         match self {
@@ -168,13 +178,13 @@ impl Network {
     }
 }
 
-/// One chain name that is known without a registry.
+/// A chain name that is known without a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownChain {
-    /// The name that asset ids carry.
+    /// Chain name as in asset ids, such as `ethereum`.
     pub name: &'static str,
-    /// `<family>:<network>`.
+    /// The id, `<family>:<network>`.
     pub id: &'static str,
     /// Other ids of the same network, as the service or wallets write them.
     pub aliases: &'static [&'static str],
@@ -183,7 +193,7 @@ pub struct KnownChain {
 }
 
 impl KnownChain {
-    /// Whether an id is one of this chain's.
+    /// Returns whether an id is this chain's id or one of its aliases.
     #[must_use]
     pub fn has_id(&self, id: &str) -> bool {
         self.id == id || self.aliases.contains(&id)
@@ -247,8 +257,8 @@ pub fn known_chain(name: &str) -> Option<&'static KnownChain> {
     KNOWN_CHAINS.iter().find(|chain| chain.name == name)
 }
 
-/// Finds the known chain that a name and an id contradict: a known name with an id that is not its own, or a known id under
-/// another name.
+/// Finds the known chain that a name and an id contradict: a known name with an id that is not its own, or a known id with another
+/// name. `None` if nothing known is contradicted.
 #[must_use]
 pub fn misnamed(name: &str, id: &str) -> Option<&'static KnownChain> {
     match known_chain(name) {
@@ -257,8 +267,7 @@ pub fn misnamed(name: &str, id: &str) -> Option<&'static KnownChain> {
     }
 }
 
-/// Whether a chain is a test network: by its id where that is known, else by its name where that is, else by the words that
-/// test networks carry in their name or id.
+/// Returns whether a chain is a test network. A known id decides, else a known name, else words such as `test` in name or id.
 #[must_use]
 pub fn is_test_network(name: &str, id: &str) -> bool {
     const WORDS: [&str; 10] = ["test", "sepolia", "devnet", "signet", "regtest", "shasta", "nile", "hoodi", "holesky", "local"];
@@ -269,8 +278,9 @@ pub fn is_test_network(name: &str, id: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word) || id.contains(word))
 }
 
-/// Returns the nominal milliseconds per timelock unit: what a timelock means in time is only ever an approximation. An EVM
-/// chain without a nominal value of its own has the listed one, else two seconds.
+/// Returns the nominal milliseconds per unit of a timelock, which are only an approximation (`docs/spec/batch.md#nominal-times`).
+///
+/// An EVM chain without its own nominal value has the `listed` one, in milliseconds, else two seconds.
 #[must_use]
 pub fn nominal_unit_millis(name: &str, network: &Network, listed: Option<u64>) -> u64 {
     let base = name.split_once('_').map_or(name, |(base, _)| base);
@@ -288,6 +298,15 @@ pub fn nominal_unit_millis(name: &str, network: &Network, listed: Option<u64>) -
             _ => listed.filter(|millis| *millis > 0).unwrap_or(2_000),
         },
     }
+}
+
+/// Returns the fewest milliseconds in which a chain may count one unit of a timelock: the cautious value where time runs out.
+///
+/// Contracts on Arbitrum may count its own blocks, of 250 milliseconds, instead of Ethereum's.
+#[must_use]
+pub fn min_unit_millis(name: &str, nominal: u64) -> u64 {
+    let base = name.split_once('_').map_or(name, |(base, _)| base);
+    if base == "arbitrum" { nominal.min(250) } else { nominal }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Swap ids: how each chain's HTLC names a swap.
 //!
-//! An id that recomputes proves only that an order record is coherent with itself; several formulas leave fields unbound
-//! (`docs/spec/swap_ids.md`). Every field is compared with the request all the same.
+//! An id that recomputes proves only that an order record agrees with itself. Several formulas leave fields unbound
+//! (`docs/spec/swap_ids.md#which-formula-holds`), so every field is also compared with the request.
 
 use ruint::aliases::U256;
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Reads `v1`, `v2` or `v3`.
+    /// Parses `v1`, `v2` or `v3`; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -33,7 +33,7 @@ impl Version {
     }
 }
 
-/// What the account chains' formulas draw from.
+/// The inputs of the account chains' formulas.
 #[derive(Debug, Clone, Copy)]
 pub struct SwapIdInput<'a> {
     /// SHA-256 of the secret.
@@ -42,13 +42,13 @@ pub struct SwapIdInput<'a> {
     pub initiator: &'a [u8],
     /// Canonical bytes of the redeemer's account.
     pub redeemer: &'a [u8],
-    /// In the chain's own unit.
+    /// The timelock, in the chain's own unit.
     pub timelock: u64,
-    /// In base units.
+    /// The amount in base units.
     pub amount: U256,
 }
 
-/// A 32-byte big-endian word with `bytes` at its low end.
+/// Returns a 32-byte big-endian word with `bytes` at its low end.
 fn word(bytes: &[u8]) -> [u8; 32] {
     let mut word = [0; 32];
     for (to, from) in word.iter_mut().rev().zip(bytes.iter().rev()) {
@@ -57,7 +57,7 @@ fn word(bytes: &[u8]) -> [u8; 32] {
     word
 }
 
-/// EVM and, as far as is known, Tron: SHA-256 of the ABI-encoded words.
+/// Computes the swap id of EVM chains, and most likely of Tron: SHA-256 of the ABI-encoded words.
 #[must_use]
 pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -90,10 +90,11 @@ pub enum StarknetFormula {
 /// The chain that the source of February 2025 has as a constant, whatever chain it is deployed on.
 const STARKNET_CONSTANT: &str = "SN_SEPOLIA";
 
-/// Starknet: Poseidon over felts, the chain id as a short string first, the secret hash as eight words.
+/// Computes the swap ids of Starknet: Poseidon over felts, the chain id as a short string first, the secret hash as eight words.
 ///
-/// Returns every id that a contract can give the swap. There is more than one where the source names a chain of its own, which
-/// whoever deploys it may have corrected or not. There is none if the chain id is not a short string (1 to 31 ASCII characters).
+/// Returns every id that a contract can give to the swap. There are two where the contract's source has the chain as a constant,
+/// because whoever deployed it may have changed the constant or not. There is none if the chain id is not a short string (1 to 31
+/// ASCII characters).
 #[must_use]
 pub fn starknet(formula: StarknetFormula, chain_id: &str, swap: &SwapIdInput<'_>, htlc: &[u8]) -> Vec<[u8; 32]> {
     let mut chains = vec![chain_id];
@@ -129,7 +130,7 @@ fn starknet_on(formula: StarknetFormula, chain_id: &str, swap: &SwapIdInput<'_>,
     Poseidon::hash_array(&felts).to_bytes_be()
 }
 
-/// Solana: SHA-256 of chain id, secret hash and initiator. Binds neither amount nor redeemer.
+/// Computes the swap id of Solana: SHA-256 of chain number, secret hash and initiator. It binds neither amount nor redeemer.
 #[must_use]
 pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -139,7 +140,8 @@ pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 3
     hash.finalize().into()
 }
 
-/// The EVM contract's public source of June 2024: SHA-256 of secret hash and initiator. Binds no other term, not even the chain.
+/// Computes the swap id of the EVM contract's public source of June 2024: SHA-256 of secret hash and initiator. It binds no other
+/// term, not even the chain.
 #[must_use]
 pub fn evm_2024(secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -148,7 +150,7 @@ pub fn evm_2024(secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The number of a Solana cluster in a swap id, and whether a live record has confirmed it.
+/// Returns the number of a Solana cluster in swap ids, and whether a live record has confirmed it; `None` if the number is unknown.
 #[must_use]
 pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
     match cluster {
@@ -159,14 +161,15 @@ pub fn solana_chain_id(cluster: &str) -> Option<(u64, bool)> {
     }
 }
 
-/// Sui: SHA-256 of 200 bytes, the registry object last. The chain word is zero on the test
-/// network; elsewhere it is not known. `None` if the amount does not fit 64 bits.
+/// Computes the swap id of Sui: SHA-256 of 200 bytes, with the id of the registry object last. The chain word is zero, as on the test
+/// network; for other networks it is not known. `None` if the amount does not fit 64 bits.
 #[must_use]
 pub fn sui(swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {
     sui_with_chain_word(0, swap, registry)
 }
 
-/// Sui, with a chain word of the caller's choice: the contract's publishers change it by hand before they deploy.
+/// Computes the swap id of Sui like [`sui`], with another chain word. The contract's publishers change the word by hand before they
+/// deploy it.
 #[must_use]
 pub fn sui_with_chain_word(chain_word: u8, swap: &SwapIdInput<'_>, registry: &[u8]) -> Option<[u8; 32]> {
     let mut hash = Sha256::new();

@@ -1,6 +1,8 @@
-//! The taproot HTLC of the Bitcoin-like chains: three leaves under a fixed internal key.
+//! The taproot HTLC of the Bitcoin-like chains: three leaves under a fixed internal key (`docs/spec/bitcoin.md#functions`).
 //!
-//! The address is its swap id, so every wallet whose order pays out on Bitcoin or Litecoin recomputes it.
+//! Its address is the swap id, so every wallet whose order pays out on Bitcoin or Litecoin recomputes it.
+
+use std::sync::LazyLock;
 
 use bech32::segwit;
 use k256::elliptic_curve::PrimeField;
@@ -15,10 +17,10 @@ use crate::network::{BitcoinNet, Coin};
 /// Leaf version of every script in the tree.
 pub const LEAF_VERSION: u8 = 0xc0;
 
-/// What the three scripts are made of.
+/// An HTLC: the values in its three scripts, and the internal key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Htlc {
-    /// X-only internal key: a point that nobody can sign for, pinned by the registry.
+    /// X-only internal key, pinned by the registry: a point that nobody can sign for.
     pub internal_key: [u8; 32],
     /// X-only key of the party that may refund.
     pub initiator: [u8; 32],
@@ -26,7 +28,7 @@ pub struct Htlc {
     pub redeemer: [u8; 32],
     /// SHA-256 of the 32-byte secret.
     pub secret_hash: [u8; 32],
-    /// Blocks after funding before a refund, at most 65535 (BIP-68).
+    /// How many blocks after the funding a refund is possible (BIP-68).
     pub timelock: u16,
 }
 
@@ -35,7 +37,7 @@ pub struct Htlc {
 pub struct Output {
     /// X-only output key: the witness program.
     pub key: [u8; 32],
-    /// Whether the output key's point has an odd y coordinate: the low bit of every control block.
+    /// Whether the output key's point has an odd y coordinate. This is the low bit of the first byte of every control block.
     pub parity_odd: bool,
     /// TapLeaf hash of the redeem script.
     pub redeem_leaf: [u8; 32],
@@ -47,7 +49,7 @@ pub struct Output {
     pub merkle_root: [u8; 32],
 }
 
-/// BIP-340 tagged hash.
+/// Computes a BIP-340 tagged hash.
 #[must_use]
 pub fn tagged_hash(tag: &str, parts: &[&[u8]]) -> [u8; 32] {
     let tag = Sha256::digest(tag.as_bytes());
@@ -59,7 +61,7 @@ pub fn tagged_hash(tag: &str, parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Hash of one leaf.
+/// Computes the hash of one leaf.
 #[must_use]
 pub fn leaf_hash(script: &[u8]) -> [u8; 32] {
     // Every script here is shorter than 253 bytes, so its compact size is one byte.
@@ -67,32 +69,33 @@ pub fn leaf_hash(script: &[u8]) -> [u8; 32] {
     tagged_hash("TapLeaf", &[&[LEAF_VERSION, len], script])
 }
 
-/// Hash of two children, in bytewise order.
+/// Computes the hash of two children, in bytewise order.
 #[must_use]
 pub fn branch_hash(a: [u8; 32], b: [u8; 32]) -> [u8; 32] {
     tagged_hash("TapBranch", &[&a.min(b), &a.max(b)])
 }
 
 impl Htlc {
-    /// `OP_SHA256 <secret hash> OP_EQUALVERIFY <redeemer> OP_CHECKSIG`, 69 bytes.
+    /// Returns the redeem script: `OP_SHA256 <secret hash> OP_EQUALVERIFY <redeemer> OP_CHECKSIG`, 69 bytes.
     #[must_use]
     pub fn redeem_script(&self) -> Vec<u8> {
         [&[0xa8, 0x20][..], &self.secret_hash, &[0x88, 0x20], &self.redeemer, &[0xac]].concat()
     }
 
-    /// `<timelock> OP_CHECKSEQUENCEVERIFY OP_DROP <initiator> OP_CHECKSIG`, the timelock as a minimal script number.
+    /// Returns the refund script: `<timelock> OP_CHECKSEQUENCEVERIFY OP_DROP <initiator> OP_CHECKSIG`, with the timelock as a minimal
+    /// script number.
     #[must_use]
     pub fn refund_script(&self) -> Vec<u8> {
         [&minimal_number(self.timelock)[..], &[0xb2, 0x75, 0x20], &self.initiator, &[0xac]].concat()
     }
 
-    /// `<initiator> OP_CHECKSIG <redeemer> OP_CHECKSIGADD OP_2 OP_NUMEQUAL`, 70 bytes.
+    /// Returns the instant-refund script: `<initiator> OP_CHECKSIG <redeemer> OP_CHECKSIGADD OP_2 OP_NUMEQUAL`, 70 bytes.
     #[must_use]
     pub fn instant_refund_script(&self) -> Vec<u8> {
         [&[0x20][..], &self.initiator, &[0xac, 0x20], &self.redeemer, &[0xba, 0x52, 0x9c]].concat()
     }
 
-    /// Leaves, root and output key; `None` if the internal key is not a point of the curve.
+    /// Computes leaves, root and output key; `None` if the internal key is not a point on the curve.
     #[must_use]
     pub fn output(&self) -> Option<Output> {
         let redeem_leaf = leaf_hash(&self.redeem_script());
@@ -103,29 +106,39 @@ impl Htlc {
         Some(Output { key, parity_odd, redeem_leaf, refund_leaf, instant_refund_leaf, merkle_root })
     }
 
-    /// The address on a network; `None` if the internal key is not a point of the curve.
+    /// Computes the address on a network; `None` if the internal key is not a point on the curve.
     #[must_use]
     pub fn address(&self, coin: Coin, net: BitcoinNet) -> Option<String> {
         segwit::encode(hrp(coin, net), segwit::VERSION_1, &self.output()?.key).ok()
     }
 }
 
-/// The point with this x coordinate and an even y; `None` if there is none (`lift_x` of BIP-340).
+/// Returns the point with this x coordinate and an even y; `None` if there is no such point (`lift_x` of BIP-340).
 ///
-/// Without `k256`'s feature `schnorr`: that feature does not compile beside its `serde` unless a third one, `pkcs8`, is on
-/// as well, and a wallet's other crates decide which of them are.
+/// This does not use `k256`'s feature `schnorr`. Together with `serde`, that feature compiles only if `pkcs8` is enabled too, and
+/// other crates of a wallet decide which of them are enabled.
 pub(crate) fn lift_x(key: [u8; 32]) -> Option<AffinePoint> {
     AffinePoint::decompact(&key.into()).into()
 }
 
-/// Returns whether an x-only key is the generator or a multiple of it up to 16. Its secret key is that number, so everybody can
-/// sign for it.
+/// Returns whether an x-only key is the generator or a multiple of it up to 16. Its secret key is that number, so anybody can sign
+/// for it.
 #[must_use]
 pub fn has_known_secret(key: [u8; 32]) -> bool {
-    (1..=16_u64).any(|secret| <[u8; 32]>::from(ProjectivePoint::mul_by_generator(&Scalar::from(secret)).to_affine().x()) == key)
+    KNOWN_KEYS.contains(&key)
 }
 
-/// x(lift_x(key) + tweak * G) and whether y is odd (BIP-341).
+/// The x-only keys of the secrets 1 to 16, computed once because a registry has many keys to compare with them.
+static KNOWN_KEYS: LazyLock<[[u8; 32]; 16]> = LazyLock::new(|| {
+    let mut secret = 0_u64;
+    [(); 16].map(|()| {
+        secret = secret.saturating_add(1);
+        ProjectivePoint::mul_by_generator(&Scalar::from(secret)).to_affine().x().into()
+    })
+});
+
+/// Computes the x coordinate of `lift_x(key) + tweak * G`, and whether y is odd (BIP-341). `None` if `key` is not a point on the
+/// curve, or `tweak` not below its order.
 #[must_use]
 pub fn tweak(key: [u8; 32], tweak: [u8; 32]) -> Option<([u8; 32], bool)> {
     let point = lift_x(key)?;
@@ -135,7 +148,7 @@ pub fn tweak(key: [u8; 32], tweak: [u8; 32]) -> Option<([u8; 32], bool)> {
     (sum != AffinePoint::IDENTITY).then(|| (sum.x().into(), bool::from(sum.y_is_odd())))
 }
 
-/// A number from 0 to 65535 as the shortest script push that leaves it on the stack.
+/// Returns the shortest script push that leaves a number on the stack.
 #[must_use]
 pub fn minimal_number(number: u16) -> Vec<u8> {
     match number.to_le_bytes() {
@@ -143,7 +156,7 @@ pub fn minimal_number(number: u16) -> Vec<u8> {
         [small @ 1..=16, 0] => vec![small.wrapping_add(0x50)],
         [low, 0] if low < 0x80 => vec![1, low],
         [low, high] if high < 0x80 => vec![2, low, high],
-        // The top bit is the sign: a byte more keeps the number positive.
+        // The top bit is the sign: one more byte keeps the number positive.
         [low, high] => vec![3, low, high, 0],
     }
 }

@@ -1,9 +1,9 @@
-//! The forms in which order records write transaction ids.
+//! The forms of transaction ids in order records (`docs/spec/service.md#order-record`).
 
 use crate::address::{parse_felt, parse_solana};
 use crate::network::Family;
 
-/// Most transactions that one member lists: a deposit may be paid in parts.
+/// Maximum number of transactions in one member. A deposit may be paid in parts.
 const MAX_LISTED: usize = 64;
 
 /// Returns whether a text has the form of a transaction id on a family's chains. The transaction need not exist.
@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 64;
 /// | Starknet | a felt in hex, with or without `0x` |
 /// | Solana | base58 of 64 bytes |
 /// | Sui | base58 of 32 bytes |
-/// | Bitcoin | 64 hex digits, also as `<txid>:<number>`, several separated by commas |
+/// | Bitcoin | 64 hex digits, also as `<txid>:<number>`; up to 64 of them, separated by commas |
 #[must_use]
 pub fn is_well_formed(family: Family, text: &str) -> bool {
     let bare = text.strip_prefix("0x").unwrap_or(text);
@@ -46,7 +46,7 @@ fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// `<txid>` or `<txid>:<number>`.
+/// Returns whether a text is `<txid>` or `<txid>:<number>`.
 fn is_funding(text: &str) -> bool {
     let (txid, number) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
     is_hash(txid) && (1..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())

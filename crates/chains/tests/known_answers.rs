@@ -1,4 +1,4 @@
-//! Swap ids and HTLC addresses against the values that the live service computed, where that collection is at hand.
+//! Swap ids and HTLC addresses, compared with the values that the live service computed, if that collection is there.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -16,7 +16,7 @@ use serde_json::Value;
 fn known_answers() -> Option<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/known_answers.json");
     let Ok(text) = std::fs::read_to_string(path) else {
-        println!("skipped: the collection of the service's own values is not beside this project");
+        println!("skipped: the collection of the service's own values is not there");
         return None;
     };
     Some(serde_json::from_str(&text).unwrap())

@@ -1,4 +1,4 @@
-//! An accepted order as it is printed: JSON for programs, text for people.
+//! Prints an accepted order: JSON for programs, text for people.
 
 use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
 use countersign_batch::{Artefacts, Request};
@@ -7,16 +7,16 @@ use serde::Serialize;
 use crate::input::{Failure, usage};
 use crate::show;
 
-/// An accepted order, with the members that the command prints.
+/// An accepted order, with the members that a command prints.
 #[derive(Serialize)]
 pub(crate) struct Accepted<'a> {
-    /// The id of a case; the inner `None` if the case has none.
+    /// The id of a case; `Some(None)` for a case without an id.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Option<&'a str>>,
     ok: bool,
     family: &'static str,
     order_id: &'a str,
-    /// The heading of the artefacts, for people.
+    /// The heading of the artefacts in the text output.
     #[serde(skip)]
     heading: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,12 +45,12 @@ impl<'a> Accepted<'a> {
         }
     }
 
-    /// Takes a verified order.
+    /// Shows a verified order.
     pub(crate) fn verified(order: &'a Verified) -> Self {
         Self::new(order.family(), order.order_id(), order.summary(), order.warnings())
     }
 
-    /// Takes a prepared order and its artefacts, with the signatures so far.
+    /// Shows a prepared order and its artefacts, with the signatures so far.
     pub(crate) fn prepared(order: &'a Unsigned) -> Self {
         let is_signed = order.missing().len() < order.requests().len();
         Self {
@@ -66,7 +66,7 @@ impl<'a> Accepted<'a> {
         self
     }
 
-    /// Adds the requests to external signers. The text for people shows them instead of the artefacts.
+    /// Adds the requests to external signers. The text output shows them in place of the artefacts.
     pub(crate) fn with_requests(mut self, requests: Vec<Request>) -> Self {
         self.requests = Some(requests);
         self

@@ -38,7 +38,7 @@ pub(crate) fn earnings(args: &service::ServiceArgs, json: bool) -> Result<u8, Fa
     Ok(OK)
 }
 
-/// One claim call, with whatever was prepared and signed.
+/// One claim call, with its signing request and signed transaction if there are any.
 #[derive(Serialize)]
 struct Prepared {
     asset: String,
@@ -68,7 +68,7 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
     }
     if let (Some(path), [_, _, ..]) = (&args.wallet.wallet, claims.as_slice()) {
         return Err(usage(format_args!(
-            "{}: one wallet context has one nonce, for one call: choose an asset with --asset",
+            "{}: a wallet context has the nonce for a single call: choose an asset with --asset",
             path.display()
         )));
     }
@@ -81,9 +81,9 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
         show::field("claim", "nothing to claim")?;
     }
     for claim in claims {
-        show::heading(&format!("claim {} base units of {}, all that was ever earned", claim.total_rewards, claim.asset))?;
+        show::heading(&format!("claim {} base units of {}, the total ever earned", claim.total_rewards, claim.asset))?;
         show::field("paid to", &claim.affiliate)?;
-        show::field("distributor", &format!("{} on chain {}; no wallet pins it", claim.to, claim.chain_id))?;
+        show::field("distributor", &format!("{} on chain {}; this address is not pinned, so check it", claim.to, claim.chain_id))?;
         show::artefacts(&serde_json::to_value(&claim).map_err(usage)?, "")?;
     }
     Ok(OK)
@@ -107,7 +107,7 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim) -> Result<Prepared, 
     let path = Evm::read_wallet(Node::root(&value, "/wallet"))?;
     let calls = path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
     let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
-    // Anyone may send the claim. The sender is not part of the transaction.
+    // Anyone may send the claim. The sender follows from the signature.
     let sender = key.as_ref().map_or(claim.to, Key::address);
     let mut order = claim.prepare(sender, calls).map_err(|refusal| refusal.under("/wallet"))?;
     if let Some(request) = order.requests().into_iter().next() {

@@ -1,4 +1,4 @@
-//! Amounts as people and programs write them: base units (`1500000`), or whole units with the asset's symbol (`1.5 usdc`).
+//! Parses amounts: base units (`1500000`), or whole units with the asset's symbol (`1.5 usdc`).
 
 use countersign::{AssetId, Registry, U256, number};
 
@@ -9,9 +9,9 @@ pub(crate) fn is_in_base_units(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Parses an amount of an asset into base units. Whole units are exact: their digits are shifted by the asset's pinned decimals.
+/// Parses an amount of an asset into base units. The conversion of whole units is exact, with the asset's pinned decimals.
 ///
-/// A number without a symbol is in base units and has no point, so that a forgotten symbol cannot change an amount unnoticed.
+/// A number without a symbol is in base units and must not contain a decimal point, so that a forgotten symbol is always noticed.
 pub(crate) fn units(text: &str, asset: &AssetId, registry: Option<&Registry>) -> Result<U256, Failure> {
     let text = text.trim();
     let units = if is_in_base_units(text) { number::decimal(text) } else { number::decimal(&whole_units(text, asset, registry)?) };
@@ -26,20 +26,20 @@ fn whole_units(text: &str, asset: &AssetId, registry: Option<&Registry>) -> Resu
     let (number, symbol) = text.split_at(end);
     let (symbol, wanted) = (symbol.trim_start(), asset.symbol());
     if number.is_empty() {
-        return Err(refused(format!("not an amount: write base units, or whole units as in 1.5 {wanted}")));
+        return Err(refused(format!("not an amount: write base units, or whole units like 1.5 {wanted}")));
     }
     if symbol.is_empty() {
-        return Err(refused(format!("base units have no point: for whole units add the symbol, as in {number} {wanted}")));
+        return Err(refused(format!("base units have no decimal point: for whole units add the symbol, as in {number} {wanted}")));
     }
     if !symbol.eq_ignore_ascii_case(wanted) {
         return Err(refused(format!("the symbol of {asset} is {wanted}")));
     }
-    let registry = registry.ok_or_else(|| refused("whole units need the registry, which has the asset's decimals".to_owned()))?;
+    let registry = registry.ok_or_else(|| refused("whole units need the registry, which contains the asset's decimals".to_owned()))?;
     let pinned = registry.asset(asset.as_str()).ok_or_else(|| refused(format!("{asset} is not in the registry")))?;
     let decimals = usize::from(pinned.record.decimals);
     let (whole, fraction) = match number.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit()) => (whole, fraction),
-        Some(_) => return Err(refused("write one decimal point, with digits on both sides".to_owned())),
+        Some(_) => return Err(refused("write a single decimal point, with digits on both sides".to_owned())),
         None => (number, ""),
     };
     number::decimal(whole).map_err(|error| refused(error.to_string()))?;
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn digits_alone_are_base_units() {
         assert_eq!(read("1500000", "ethereum:usdc"), Ok(U256::from(1_500_000)));
-        // Without a registry too.
+        // Base units do not need a registry.
         assert!(units("7", &AssetId::parse("ethereum:usdc").unwrap(), None).is_ok_and(|units| units == U256::from(7)));
         assert!(units("7 usdc", &AssetId::parse("ethereum:usdc").unwrap(), None).is_err());
     }

@@ -29,10 +29,10 @@ pub(crate) struct Args {
 /// Signatures of external signers.
 #[derive(clap::Args)]
 pub(crate) struct SignatureArgs {
-    /// A signature and the name of its request. Can be given several times.
+    /// The name of a request and its signature. Can be given several times.
     #[arg(long, value_name = "NAME=SIGNATURE", conflicts_with = "signatures")]
     signature: Vec<String>,
-    /// An object from request name to signature; `-` is stdin.
+    /// A JSON object that maps request names to signatures; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     signatures: Option<PathBuf>,
 }
@@ -42,7 +42,7 @@ impl SignatureArgs {
         self.signature.is_empty() && self.signatures.is_none()
     }
 
-    /// Proves the signatures and attaches them.
+    /// Verifies the signatures and attaches them.
     pub(crate) fn attach(&self, order: &mut Unsigned) -> Result<(), Failure> {
         let text = match &self.signatures {
             Some(path) => input::read(path)?.to_vec(),
@@ -55,7 +55,7 @@ impl SignatureArgs {
 
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     if args.signatures.is_empty() {
-        return Err(usage("no signature: name one with --signature or --signatures"));
+        return Err(usage("no signature: pass --signature or --signatures"));
     }
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
@@ -67,13 +67,13 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     })
 }
 
-/// Parses `NAME=SIGNATURE` pairs into an object from request name to signature; a repeated name is a usage error.
+/// Converts `NAME=SIGNATURE` pairs to a JSON object. A repeated name is a usage error.
 fn by_name(pairs: &[String]) -> Result<Vec<u8>, Failure> {
     let mut object = serde_json::Map::new();
     for pair in pairs {
-        let (name, signature) = pair.split_once('=').ok_or_else(|| usage("a signature has the form NAME=SIGNATURE"))?;
+        let (name, signature) = pair.split_once('=').ok_or_else(|| usage("a signature must have the form NAME=SIGNATURE"))?;
         if object.insert(name.to_owned(), signature.into()).is_some() {
-            return Err(usage(format_args!("two signatures for {name}")));
+            return Err(usage(format_args!("there are two signatures for {name}")));
         }
     }
     serde_json::to_vec(&object).map_err(usage)

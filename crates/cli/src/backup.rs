@@ -16,8 +16,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign backup swaps.backup                                  # asks for a password
   countersign backup swaps.backup --password-file password.txt --json
 
-The file holds every order, the rescue phrase and the secrets, encrypted with the password. An existing file is never overwritten.
-What could not be read is named, everything else is in the backup, and the exit code is then 2.";
+The file contains every order, the rescue phrase and the secrets, encrypted with the password. An existing file is never overwritten.
+Files that cannot be read are listed and left out; the exit code is then 2.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Written<'a> {
-    /// Whether everything is in the backup.
+    /// Whether no file was unreadable.
     ok: bool,
     file: &'a Path,
     orders: usize,
@@ -47,9 +47,9 @@ struct LeftOut {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let path = args.state.path()?;
     let Some(state) = args.state.open_existing()? else {
-        return Err(usage(format_args!("the state directory {} does not exist: name it with --state", path.display())));
+        return Err(usage(format_args!("the state directory {} does not exist: pass the right one with --state", path.display())));
     };
-    // Checked before the user types a password. `create_private` checks it again.
+    // Checked before the user types a password; `create_private` checks it again.
     if args.file.symlink_metadata().is_ok() {
         return Err(usage(format_args!("{} already exists and is never overwritten", args.file.display())));
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let ok = kept.left_out.iter().all(|(_, error)| error.is_none());
     let reason = |error: Option<countersign_store::Error>| match error {
         Some(error) => format!("{}; {}", input::chain(&error), error.advice()),
-        None => "not a file of this program's".to_owned(),
+        None => "not a file of this program".to_owned(),
     };
     let left_out = kept.left_out.into_iter().map(|(path, error)| LeftOut { path, reason: reason(error) }).collect();
     let written = Written { ok, file: &args.file, orders, left_out };
@@ -94,7 +94,7 @@ pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, j
         show::json(&Restored { ok: true, state: &path, orders, next_index })?;
     } else {
         show::field("restored", &format!("{} into {}", show::count(orders, "order"), path.display()))?;
-        show::field("note", "use only one of the two state directories from now on: two would give one secret to two orders")?;
+        show::field("note", "use only one of the two state directories from now on; otherwise two orders could share a secret")?;
         show::field("next", "countersign orders")?;
     }
     Ok(OK)
@@ -112,9 +112,9 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 fn failed(error: &BackupError) -> Failure {
     let advice = match error {
         BackupError::Store(error) => return state::failed(error),
-        BackupError::PasswordTooShort => format!("choose one of at least {MIN_PASSWORD} bytes"),
-        BackupError::WrongPasswordOrDamaged => "type the password again, or use another copy of the file".to_owned(),
-        BackupError::NotEmpty { .. } => "name a new directory with --state".to_owned(),
+        BackupError::PasswordTooShort => format!("choose a password of at least {MIN_PASSWORD} bytes"),
+        BackupError::WrongPasswordOrDamaged => "try the password again, or use another copy of the file".to_owned(),
+        BackupError::NotEmpty { .. } => "pass a new directory with --state".to_owned(),
         BackupError::NewerVersion { .. } => "update this program".to_owned(),
         _ => "nothing was written".to_owned(),
     };

@@ -1,4 +1,5 @@
-//! `countersign batch`: one case a line in, one result a line out, in order, in bounded memory.
+//! `countersign batch`: reads one case per line and writes one result per line, in the same order and in bounded memory
+//! (`docs/spec/batch.md`).
 
 use std::io::{self, BufRead, Read, Write};
 use std::num::NonZeroUsize;
@@ -19,13 +20,14 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign batch --registry registry.json < cases.jsonl > results.jsonl
   countersign batch --registry registry.json --threads 4 --policy policy.json < cases.jsonl | jq -c 'select(.ok | not)'
 
-One JSON object a line in, one a line out, in the same order. Exit codes: 0 every line ok, 1 some refused, 2 usage error.";
+Input and output are one JSON object per line, in the same order. Exit codes: 0 every line was accepted, 1 some lines were refused, 2 usage
+error or I/O error.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     trust: TrustArgs,
-    /// Number of threads that verify lines. The output is the same with any number.
+    /// Number of threads that verify lines. It does not change the output.
     #[arg(long, value_name = "N", default_value = "1")]
     threads: NonZeroUsize,
 }
@@ -37,27 +39,27 @@ pub(crate) fn command(args: &Args) -> Result<u8, Failure> {
     Ok(if all_ok { OK } else { REFUSED })
 }
 
-/// More threads than any machine has use for would only take memory.
+/// More threads would only waste memory.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// A chunk is handed to a worker once it holds this many lines or bytes, or once no further line has arrived. Interactive
-/// callers get each result immediately; in bulk, handing over costs nothing.
+/// A chunk is passed to a worker once it contains this many lines or bytes, or once no further complete line is buffered. Interactive
+/// callers therefore get each result immediately, and bulk input has little overhead.
 const CHUNK_LINES: usize = 64;
 const CHUNK_BYTES: usize = 256 * 1024;
-/// The most bytes that are read at once.
+/// The maximum number of bytes that are read at once.
 const READ_BYTES: usize = 128 * 1024;
-/// How many chunks may wait for each worker.
+/// The maximum number of chunks that wait, per worker.
 const WAITING: usize = 4;
 
-/// One input line. It is wiped, because it can hold a secret key.
+/// One input line. It is wiped, because it can contain a secret key.
 enum Line {
     Whole(Zeroizing<Vec<u8>>),
-    /// Longer than the limit: only its head was kept.
+    /// The head of a line that is longer than the limit.
     TooLong(Zeroizing<Vec<u8>>),
 }
 
-/// A buffered reader that wipes its buffer, as the standard library's does not. Standard input hands reads of this size
-/// through its own buffer without a copy.
+/// A buffered reader that wipes its buffer, unlike that of the standard library. Reads of this size bypass the buffer of standard
+/// input.
 struct Input<R> {
     source: R,
     buffer: Zeroizing<Vec<u8>>,
@@ -147,7 +149,7 @@ fn work(queue: &Mutex<Receiver<Job>>, registry: &Registry, policy: &Policy) {
                 output.push(b'\n');
             }
         }
-        // The writer is gone only after an I/O error, which ends the run.
+        // Best effort: the writer is gone only after an I/O error, which ends the run.
         let _ = done.send(Done { output, all_ok });
     }
 }
@@ -157,7 +159,7 @@ fn too_long(head: &[u8]) -> Outcome {
     Outcome::refused(json::salvage_id(head), refusal)
 }
 
-/// Reads lines into chunks. The writer gets every chunk's result channel first, so that the order is kept.
+/// Reads lines into chunks. The writer gets each chunk's result channel before a worker gets the chunk, which preserves the order.
 fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender<Receiver<Done>>) -> io::Result<()> {
     let mut lines = Vec::new();
     let mut bytes = 0_usize;
@@ -173,7 +175,7 @@ fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender
         let waits = !input.unread().contains(&b'\n');
         if ends || waits || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
             let (done, result) = sync_channel(1);
-            // A channel closes early only when the writer met an I/O error, which it reports itself.
+            // A channel closes early only after an I/O error of the writer, which reports it.
             if order.send(result).is_err() || jobs.send(Job { lines: std::mem::take(&mut lines), done }).is_err() || ends {
                 return Ok(());
             }
@@ -182,7 +184,7 @@ fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender
     }
 }
 
-/// Returns the next line that is not blank, `None` at the end. Of a line that is too long only the head stays in memory.
+/// Returns the next line that is not blank; `None` at the end of the input. Only the head of a line that is too long stays in memory.
 fn read_line(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
     loop {
         let mut line = Zeroizing::new(Vec::new());
@@ -218,7 +220,7 @@ fn read_line(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
     }
 }
 
-/// Grows a buffer without leaving an unwiped copy of its content behind.
+/// Reserves capacity without leaving an unwiped copy of the content behind.
 fn reserve(line: &mut Zeroizing<Vec<u8>>, more: usize) {
     if line.capacity().saturating_sub(line.len()) >= more {
         return;
@@ -235,7 +237,7 @@ fn write(results: &Receiver<Receiver<Done>>, output: &mut (dyn Write + Send)) ->
         let done = result.recv().map_err(|_| io::Error::other("a worker stopped"))?;
         all_ok &= done.all_ok;
         output.write_all(&done.output)?;
-        // The reader at the other end of a pipe sees each chunk as soon as it is done.
+        // Flushed, so that the reader of a pipe gets each chunk as soon as it is done.
         output.flush()?;
     }
     Ok(all_ok)

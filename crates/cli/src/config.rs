@@ -1,4 +1,4 @@
-//! The user's configuration file: defaults for values that neither an argument nor the environment names.
+//! The user's configuration file: defaults for values that neither an argument nor an environment variable sets.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use crate::input::{self, Failure, usage};
 const MEMBERS: [&str; 10] =
     ["app_id", "app_id_file", "base_url", "key_file", "nodes", "owners", "policy", "redeem_key_file", "registry", "state"];
 
-/// The members of the configuration file, all optional. Relative paths start at the file's directory; `~/` is the user's home.
+/// The members of the configuration file, all optional. Relative paths are relative to the file's directory; `~/` is the home directory.
 ///
 /// ```json
 /// {"base_url": "https://..", "app_id_file": "app-id.txt", "registry": "registry.json", "policy": "policy.json",
@@ -29,17 +29,17 @@ pub(crate) struct Config {
     pub(crate) policy: Option<PathBuf>,
     pub(crate) state: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
-    /// The key that sends redemptions on the destination chain.
+    /// The file with the key that sends redemptions on the destination chain.
     pub(crate) redeem_key_file: Option<PathBuf>,
-    /// The endpoints of each chain.
+    /// The file with the endpoints of each chain.
     pub(crate) nodes: Option<PathBuf>,
-    /// The user's address on each chain, by the chain's name in asset ids.
+    /// The user's address on each chain, by the chain name of asset ids.
     owners: BTreeMap<String, String>,
 }
 
 impl Config {
-    /// Reads the file, or returns the defaults if it does not exist. A file that cannot be read is an error, because it may hold
-    /// other values than the defaults.
+    /// Reads the file, or returns the defaults if it does not exist. A file that cannot be read is an error, because its values could differ
+    /// from the defaults.
     pub(crate) fn read() -> Result<Self, Failure> {
         let Ok(directories) = etcetera::choose_base_strategy() else { return Ok(Self::default()) };
         let directory = directories.config_dir().join("countersign");
@@ -74,7 +74,7 @@ impl Config {
         })
     }
 
-    /// Returns the user's address on the chain of an asset.
+    /// Returns the user's address on the chain of an asset; `None` if the file has none.
     pub(crate) fn owner(&self, asset: &AssetId) -> Option<&str> {
         self.owners.get(asset.chain()).map(String::as_str)
     }
@@ -92,16 +92,16 @@ fn owners(node: &Node<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> {
     let members = node.object()?;
     let owner = |chain: &str| {
         let owner = members.need(chain)?;
-        // A name that no asset's chain can have would never be used: it is a typing error.
+        // A name that cannot be a chain of an asset id would never be used, so it is a typing error.
         if AssetId::parse(&format!("{chain}:x")).is_err() {
-            return Err(owner.refuse(Code::AssetIdMalformed).with_reason("a chain is named as in asset ids: ethereum, bitcoin"));
+            return Err(owner.refuse(Code::AssetIdMalformed).with_reason("use the chain names of asset ids, like ethereum or bitcoin"));
         }
         Ok((chain.to_owned(), owner.text()?.to_owned()))
     };
     members.keys().map(owner).collect()
 }
 
-/// Where paths start.
+/// The directories that paths are relative to.
 struct Paths<'p> {
     home: &'p Path,
     directory: &'p Path,

@@ -1,4 +1,4 @@
-//! What the pinned contracts said about themselves, in a file beside the registry.
+//! Descriptions of the pinned contracts, in a file next to the registry.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::files::{self, Access};
 use crate::input::{Failure, read, usage};
 use crate::show;
 
-/// Returns the file that belongs to a registry: `registry.json` has `registry.contracts.json`.
+/// Returns the path of the descriptions for a registry: `registry.contracts.json` for `registry.json`.
 fn beside(registry: &Path) -> PathBuf {
     registry.with_extension("contracts.json")
 }
@@ -24,7 +24,7 @@ fn kept(registry: &Path) -> Result<Contracts, Failure> {
     Contracts::from_json(&read(&path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))
 }
 
-/// Replaces what was kept by what is known now; what was not described stays as it was.
+/// Updates the stored descriptions with new ones. Descriptions of other contracts stay unchanged.
 pub(crate) fn keep(registry: &Path, described: Contracts) -> Result<(), Failure> {
     let mut contracts = kept(registry)?;
     contracts.extend(described);
@@ -34,15 +34,15 @@ pub(crate) fn keep(registry: &Path, described: Contracts) -> Result<(), Failure>
     Ok(())
 }
 
-/// Returns what has changed since the contracts of a registry were described.
+/// Returns the changes since the contracts of a registry were last described.
 pub(crate) fn changes(path: &Path, registry: &Registry, now: &Contracts) -> Result<Vec<ContractChange>, Failure> {
     let before = kept(path)?;
     let of = |asset: &&Asset| now.get(asset.record.id.as_str()).map(|description| before.changes(asset, description));
     Ok(registry.assets().iter().filter_map(of).flatten().collect())
 }
 
-/// Compares the contracts of both sides with what was kept, where their chains are connected. A contract that is seen for the first time is
-/// kept; a change is shown, and counts as `contract_changed` where nobody reads it.
+/// Compares the contracts of both legs with their stored descriptions, where their chains are connected. A contract that is seen for the
+/// first time is stored. A change is shown; if nobody reads the output (`is_read` is false), it is the failure `contract_changed`.
 pub(crate) async fn check(
     nodes: &Nodes<Http>,
     path: &Path,
@@ -61,17 +61,20 @@ pub(crate) async fn check(
             continue;
         }
         if !is_kept {
-            show::progress(&format!("{}: its contract is seen for the first time, and kept beside the registry", asset.record.id));
+            show::progress(&format!(
+                "{}: its contract is seen for the first time; its description is stored next to the registry",
+                asset.record.id
+            ));
             new.insert(asset, description);
         } else {
             changes.extend(contracts.changes(asset, &description));
         }
     }
     for change in &changes {
-        show::progress(&format!("NEWS: the contract of {change}"));
+        show::progress(&format!("CHANGED: the contract of {change}"));
     }
     if !changes.is_empty() && !is_read {
-        let message = "a pinned contract has changed: look at it, then pin it again with registry pin --nodes";
+        let message = "a pinned contract has changed: inspect it, then pin it again with registry pin --nodes";
         return Err(Failure::Held { code: "contract_changed", message: message.to_owned() });
     }
     keep(path, new)

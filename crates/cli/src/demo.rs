@@ -11,11 +11,11 @@ use serde::{Serialize, Serializer};
 use crate::input::{Failure, usage};
 use crate::{OK, show};
 
-/// What the wallet of these orders has pinned, and the orders: copies of the fixtures, so that the package is whole by itself.
+/// The registry and the orders of the demo: copies of the fixtures, so that the package is self-contained.
 const REGISTRY: &str = include_str!("../demo/registry.json");
 const CASES: &str = include_str!("../demo/cases.jsonl");
 
-/// The case that is shown of each family, and a change that an attacker would make to it.
+/// The cases that are shown for each family, and a change that an attacker could make to each.
 const SHOWN: &[Shown] = &[
     Shown { family: Family::Evm, id: "evm-record-bitcoin-v3", tamper: |line| one_digit(line, "approval_transaction") },
     Shown { family: Family::Tron, id: "tron-record-bitcoin-v1", tamper: |line| one_digit(line, "approval_transaction") },
@@ -27,13 +27,13 @@ const SHOWN: &[Shown] = &[
     Shown { family: Family::Bitcoin, id: "bitcoin-every-kind-litecoin", tamper: |line| other_address(line, "bitcoin-delegate-litecoin") },
 ];
 
-/// Times are medians of this many rounds.
+/// The number of rounds whose median is shown.
 const ROUNDS: usize = 201;
 
 struct Shown {
     family: Family,
     id: &'static str,
-    /// Changes one digit or byte of a payload, or its address.
+    /// Changes one character or byte of a payload, or replaces its address.
     tamper: fn(&str) -> String,
 }
 
@@ -51,7 +51,7 @@ fn artefacts<S: Serializer>(order: &Unsigned, serializer: S) -> Result<S::Ok, S:
     Artefacts(order).serialize(serializer)
 }
 
-/// Medians, in microseconds.
+/// Median times, in microseconds.
 #[derive(Serialize)]
 struct Micros {
     parse_and_verify: f64,
@@ -61,7 +61,7 @@ struct Micros {
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Shows everything about the orders of one family: the summary, what is signed, and the refusal.
+    /// Shows everything about the orders of one family: the summary, the signed artefacts, and the refusal of the tampered copy.
     #[arg(long, value_name = "FAMILY")]
     full: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let full = match args.full.as_deref() {
         Some(name) => Some(FAMILIES.iter().find(|family| family.name() == name).copied().ok_or_else(|| {
             let names: Vec<_> = FAMILIES.iter().map(|family| family.name()).collect();
-            usage(format_args!("the families are {}", names.join(", ")))
+            usage(format_args!("unknown family: the families are {}", names.join(", ")))
         })?),
         None => None,
     };
@@ -108,28 +108,28 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         show::field("times", &format!("{times} (medians)"))?;
         show::heading(&format!("{}: the signed artefacts", one.family))?;
         show::artefacts(&serde_json::to_value(Artefacts(&one.signed)).map_err(usage)?, "")?;
-        show::heading(&format!("{}: the same response, tampered with", one.family))?;
+        show::heading(&format!("{}: the refusal of a tampered copy", one.family))?;
         show::refusal(refusal)?;
     }
     if full.is_none() {
-        show::progress("each tampered response differs in one digit or byte, or names another order's address; times are medians");
-        show::progress("countersign demo --full evm shows what is signed, in words and bytes; --json all of it");
+        show::progress("each tampered response differs in one character or byte, or contains another order's address; times are medians");
+        show::progress("countersign demo --full evm shows what is signed, in words and bytes; --json shows all orders in full");
     }
     Ok(OK)
 }
 
-/// Returns the input part of a fixture line: what precedes its note.
+/// Returns the input part of a fixture line, which ends before the member `note`.
 fn line(shown: &Shown) -> Result<String, Failure> {
     let id = format!("{{\"id\":\"{}\"", shown.id);
     let line = CASES.lines().find(|line| line.starts_with(&id)).and_then(|line| line.split_once(",\"note\":"));
-    line.map(|(input, _)| format!("{input}}}")).ok_or_else(|| usage(format_args!("the fixtures hold no case {}", shown.id)))
+    line.map(|(input, _)| format!("{input}}}")).ok_or_else(|| usage(format_args!("the demo has no case {}", shown.id)))
 }
 
 fn signed(line: &str, registry: &Registry, policy: &Policy) -> Result<Unsigned, Failure> {
     let value = json::parse(line.as_bytes())?;
     match Case::from_value(&value)?.run(registry, policy)? {
         (order, true) => Ok(order),
-        (_, false) => Err(usage("the fixture holds no key")),
+        (_, false) => Err(usage("the demo case has no key")),
     }
 }
 
@@ -161,7 +161,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
-/// Changes the last letter or digit of the payload's first long text: another spender, program, package or address.
+/// Changes the 48th character of the payload's first long alphanumeric text, such as an address or calldata.
 fn one_digit(line: &str, payload: &str) -> String {
     let Some(start) = line.find(&format!("\"{payload}\"")) else { return line.to_owned() };
     let (head, tail) = line.split_at(start);
@@ -181,8 +181,8 @@ fn one_digit(line: &str, payload: &str) -> String {
     format!("{head}{tail}")
 }
 
-/// Changes one letter of a payload in base64, a hundred before its end: an argument of the last instruction. It begins with
-/// the owner's signature slot, which is overwritten whatever it holds.
+/// Changes one letter of a base64 payload, 100 letters before its end. That is part of the last instruction's data; the beginning is the
+/// owner's signature slot, which is overwritten anyway.
 fn one_letter(line: &str, payload: &str) -> String {
     let Some((head, tail)) = line.split_once(&format!("\"{payload}\":\"")) else { return line.to_owned() };
     let Some((text, rest)) = tail.split_once('"') else { return line.to_owned() };
@@ -203,7 +203,7 @@ fn one_letter(line: &str, payload: &str) -> String {
     format!("{head}\"{payload}\":\"{changed}\"{rest}")
 }
 
-/// Replaces the deposit address by another order's: a valid one, of another HTLC.
+/// Replaces the deposit address with that of another order: a valid address of another HTLC.
 fn other_address(line: &str, other: &str) -> String {
     const KEY: &str = "\"to\":\"";
     let address = |line: &str| line.split_once(KEY).and_then(|(_, rest)| rest.split_once('"')).map(|(address, _)| address.to_owned());
@@ -215,7 +215,7 @@ fn other_address(line: &str, other: &str) -> String {
     }
 }
 
-/// Changes the fifth byte of a payload that is written as integers: of a transaction kind, the first input's value.
+/// Changes the fifth byte of a payload that is an array of integers. In a Sui transaction kind, that is in the value of the first input.
 fn one_byte(line: &str, payload: &str) -> String {
     let Some((head, tail)) = line.split_once(&format!("\"{payload}\":[")) else { return line.to_owned() };
     let changed: Vec<_> = tail

@@ -1,4 +1,4 @@
-//! Drives a kept order: what `swap`, `order watch` and `redeem` have in common.
+//! Drives a stored order, for `swap`, `order watch`, `redeem` and `refund`.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
@@ -21,15 +21,15 @@ use crate::input::{Failure, chain, usage};
 use crate::status::{StatusReport, describe, report_status};
 use crate::{OK, show};
 
-/// Why an order is not paid while its secret is missing.
+/// The message if an order's secret is missing.
 pub(crate) const SECRET_MISSING: &str =
-    "the secret of this order is not kept here, so nothing is paid; pass --service-secret if somebody else holds it";
+    "the secret of this order is not in the state directory, so nothing is paid; pass --service-secret if somebody else holds the secret";
 
-/// Whether the service's statements about chains are trusted.
+/// Whether to trust the service's statements about chains.
 #[derive(clap::Args)]
 pub(crate) struct TrustFlags {
-    /// Takes the service's word that the solver has paid, and gives the secret to the service's relayer. RISK: a service that lies
-    /// gets the secret, takes your payment and pays nothing. Without this, look at the destination chain yourself and redeem with
+    /// Trusts the service's word that the solver has paid, and sends the secret to the service's relayer. RISK: a dishonest service then has the
+    /// secret, takes your payment and pays nothing. Without this flag, check the destination chain yourself and redeem with
     /// `countersign redeem --self`.
     #[arg(long)]
     trust_the_service: bool,
@@ -41,7 +41,7 @@ impl TrustFlags {
     }
 }
 
-/// The driver of the program.
+/// The driver as this program uses it.
 pub(crate) type Program<O> = Driver<Http, Arc<Nodes<Http>>, Arc<Store>, O>;
 
 pub(crate) fn driver<O: Owner>(
@@ -59,29 +59,30 @@ pub(crate) fn driver<O: Owner>(
 /// The key and the account of the owner's own redemption or refund.
 pub(crate) struct Ending {
     pub(crate) key: Zeroizing<String>,
-    /// Who sends the transaction; on a Bitcoin-like chain where the coins go.
+    /// The account that sends the transaction; on a Bitcoin-like chain the address that receives the coins.
     pub(crate) account: String,
 }
 
-/// The owner at a terminal, with a local key or none.
+/// The owner at a terminal, with or without a local key.
 pub(crate) struct Terminal {
     pub(crate) nodes: Arc<Nodes<Http>>,
     pub(crate) speed: Speed,
-    /// How the source is refunded, and how the destination is redeemed, by the owner's own transactions.
+    /// Signs the owner's own refund of the source; `None` without a key.
     pub(crate) refund: Option<Ending>,
+    /// Signs the owner's own redemption of the destination; `None` without a key.
     pub(crate) redeem: Option<Ending>,
     /// The owner's address on the source chain.
     pub(crate) owner: String,
     /// The wallet context, as JSON.
     pub(crate) wallet: Option<Zeroizing<Vec<u8>>>,
     pub(crate) key: Option<Zeroizing<String>>,
-    /// The key of the configuration file, if neither a key was named nor the wallet context has one.
+    /// The key of the configuration file, used if neither an argument nor the wallet context gives one.
     pub(crate) configured_key: Option<Zeroizing<String>>,
-    /// Signs without asking.
+    /// Whether to sign without asking.
     pub(crate) yes: bool,
-    /// The token approval is on chain already.
+    /// Whether the token approval is on chain already.
     pub(crate) approved: bool,
-    /// The least that the record may pay, in base units, as this run was told. What was kept with the order holds as well.
+    /// The minimum that the record must pay, in base units, by an argument of this run. The minimum stored with the order applies as well.
     pub(crate) at_least: Option<U256>,
     pub(crate) policy: Policy,
     pub(crate) json: bool,
@@ -115,7 +116,7 @@ impl Owner for Terminal {
 }
 
 impl Terminal {
-    /// Shows the order, asks, and signs.
+    /// Shows the order, asks for confirmation, and signs.
     async fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
         check_floor(order, self.at_least)?;
         let chain = source_chain(order);
@@ -156,7 +157,7 @@ impl Terminal {
         Ok(FundingReply::Signed(funding))
     }
 
-    /// Builds and signs a redemption or a refund with what its chain says.
+    /// Builds and signs a redemption or a refund with the nonce and fees read from its chain.
     async fn end(&self, task: &Settlement<'_>, ending: &Ending) -> Result<Vec<KeptTransaction>, Failure> {
         let Settlement { leg, record, registry, .. } = task;
         let recovery = match task.secret {
@@ -166,9 +167,9 @@ impl Terminal {
         let chain = &leg.of(record).chain;
         let unsigned = match task.replaces {
             [] => Some(self.nodes.prepare_recovery(&recovery, chain, &ending.account, self.speed, &self.policy).await?),
-            // What pays too little is replaced by what should be mined at once.
+            // A transaction with too low a fee is replaced by one that should be mined at once.
             [sent] => self.nodes.prepare_replacement(&recovery, chain, &ending.account, sent, Speed::Fast, &self.policy).await?,
-            // A recovery is one transaction.
+            // A recovery is a single transaction.
             _ => None,
         };
         let Some(mut unsigned) = unsigned else { return Ok(Vec::new()) };
@@ -176,7 +177,7 @@ impl Terminal {
         Ok(KeptTransaction::all(&unsigned.finish().map_err(usage)?, chain))
     }
 
-    /// With `--yes` nobody reads the warnings, so the policy must accept each of them.
+    /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.
     fn check_warnings(&self, warnings: &Warnings) -> Result<(), Failure> {
         let is_open = |code: Code| code.severity() > Severity::Info && !self.policy.accepted_warnings.contains(&code);
         let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code).filter(|code| is_open(*code)).collect();
@@ -192,8 +193,8 @@ impl Terminal {
     }
 }
 
-/// Returns the wallet context to prepare an order with: the given one, or an empty one for a Bitcoin-like deposit, which is an address
-/// that any wallet can pay.
+/// Returns the wallet context to prepare an order with: the given one, or an empty one for a Bitcoin-like deposit, whose address any
+/// wallet can pay.
 pub(crate) fn wallet_context(order: &Verified, given: Option<Zeroizing<Vec<u8>>>) -> Option<Zeroizing<Vec<u8>>> {
     given.or_else(|| (order.family() == Family::Bitcoin).then(|| b"{}".to_vec().into()))
 }
@@ -203,7 +204,7 @@ fn source_chain(order: &Verified) -> String {
     terms.record.map(|record| record.source_swap.chain.clone()).unwrap_or_default()
 }
 
-/// Asks a question at the terminal.
+/// Asks for confirmation at the terminal.
 pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(usage("stdin is not a terminal: read the summary, then pass --yes to skip the prompt"));
@@ -217,9 +218,9 @@ pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
     Err(Failure::Held { code: "not_confirmed", message: "nothing was signed".to_owned() })
 }
 
-/// Drives an order until it ends, or until only the owner can move it on.
+/// Drives an order until it ends, or until the owner has to act.
 pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
-    let again = format!("go on with: countersign swap --resume {id}");
+    let again = format!("continue with: countersign swap --resume {id}");
     let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
     let (source_is_seen, destination_is_seen, mut is_paid) = {
         let kept = driver.store().load(id).map_err(usage)?;
@@ -231,7 +232,7 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
     while let Some(change) = changes.next().await {
         let progress = match change.result {
             Ok(progress) => progress,
-            // A paid order is watched until it ends, whatever fails: a fee above the policy today may be below it in an hour.
+            // A paid order is followed until it ends, whatever fails. A fee above the policy's limit may be below it in an hour.
             Err(error) if is_paid && (error.is_transient() || matches!(error, DriveError::Owner(_))) => {
                 show::progress(&format!("{}; retrying", chain(&error)));
                 continue;
@@ -247,7 +248,7 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
         if progress.acted {
             continue;
         }
-        // What the chains show ends the order by itself.
+        // With connections to both chains, what they show decides when the order ends.
         if !(source_is_seen && destination_is_seen)
             && let Some(code) = stated_end(id, &progress, trusts, json)?
         {
@@ -255,24 +256,24 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
         }
         match &progress.status {
             Status::Ended { outcome } => return ended(id, &progress, *outcome, json),
-            // Without a connection to the chains this is only what the service states.
+            // Without a connection to the chain this is only a statement of the service.
             Status::Lost if !destination_is_seen => {
                 let message =
-                    "the service states that the source is redeemed and the destination refunded: look at both chains. If it is not true";
+                    "the service states that the source is redeemed and the destination refunded: check both chains. If that is not true";
                 return Err(Failure::Lost(format!("{message}, {again}")));
             }
             Status::Expired => return ended(id, &progress, Outcome::Expired, json),
             Status::Unsigned if progress.trouble.is_none() => {
                 let message =
-                    format!("pass --wallet and a key to sign, or pay with another wallet what was shown and pass --paid; then {again}");
+                    format!("to sign, pass --wallet and a key; or pay what was shown with another wallet and pass --paid; then {again}");
                 return Err(Failure::NeedsUser { code: "not_signed", message });
             }
             Status::Refused { refusal } if !is_paid => return Err(Failure::Refused(refusal.clone())),
             Status::NeedsOwner { what } => return needs_owner(driver, id, &progress, *what, json),
             Status::Waiting { code: "destination_unclear", .. } if !trusts && !destination_is_seen && says_funded(&progress) => {
                 let message = format!(
-                    "the service states that the solver has paid, but only the destination chain can prove it. Look there yourself, then run: \
-                     countersign redeem --self {id}; or connect the chain with --node, or give the secret to the service with \
+                    "the service states that the solver has paid, but only the destination chain can prove it. Check that chain yourself, then run: \
+                     countersign redeem --self {id}; or connect the chain with --node, or send the secret to the service with \
                      --trust-the-service"
                 );
                 return Err(Failure::NeedsUser { code: "evidence_needed", message });
@@ -285,22 +286,22 @@ pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: 
             return Err(Failure::Network { code: "service_unavailable", message });
         }
     }
-    // Not reached: the stream ends after the order has ended, which returns above.
+    // Not reached: the stream ends only after the order has ended, which returns above.
     Err(Failure::Held { code: "swap_not_complete", message: again })
 }
 
-/// Stops watching where the service states an end that the program cannot check. Nothing is written down: the order stays open, and
+/// Stops following an order if the service states an end that the program cannot check. Nothing is stored, so the order stays open and
 /// `swap --resume` continues it.
 fn stated_end(id: &OrderId, progress: &Progress, trusts: bool, json: bool) -> Result<Option<u8>, Failure> {
     let Some(stated) = progress.stated.as_ref().filter(|stated| stated.status.is_final() && progress.is_paid) else { return Ok(None) };
     if stated.status.complete && trusts {
         show_complete(id, progress, json)?;
-        show::progress("this is what the service states: look at your address");
+        show::progress("this is only what the service states: check the balance of your address");
         return Ok(Some(OK));
     }
     let what = if stated.status.complete { "complete" } else { "refunded" };
     let message = format!(
-        "the service states that the order is {what}, and this program cannot check that: look at your address. If it is not true, run: \
+        "the service states that the order is {what}, and this program cannot check that: check the balance of your address. If it is not true, run: \
          countersign swap --resume {id}"
     );
     if trusts {
@@ -313,7 +314,7 @@ fn says_funded(progress: &Progress) -> bool {
     progress.stated.as_ref().is_some_and(|stated| stated.status.state == State::AwaitingRedeem)
 }
 
-/// Prints a complete order, with the redemption that the service names.
+/// Prints a complete order, with the id of the redemption as the service states it.
 fn show_complete(id: &OrderId, progress: &Progress, json: bool) -> Result<(), Failure> {
     if json {
         show::json(&StatusReport { ok: Some(true), ..StatusReport::new(id, progress) })?;
@@ -336,22 +337,22 @@ fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
     Failure::Held { code, message: format!("the order ended: {}", describe(&Status::Ended { outcome })) }
 }
 
-/// Says how to redeem at once, with the transaction if one is signed. The program goes on watching.
+/// Says how to redeem at once, with the transaction if one is signed. The program continues to follow the order.
 fn alarm<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
     let kept = driver.store().load(id).map_err(usage)?;
     match kept.signed(Purpose::Redemption) {
         Some((transactions, _)) => {
-            show::progress("broadcast this at once, through any node of the destination chain:");
+            show::progress("broadcast this transaction at once, through any node of the destination chain:");
             for transaction in transactions {
                 show::progress(&transaction.payload);
             }
         }
-        None => show::progress(&format!("redeem by yourself now, in another terminal: countersign redeem --self {id}")),
+        None => show::progress(&format!("redeem the order yourself now, in another terminal: countersign redeem --self {id}")),
     }
     Ok(())
 }
 
-/// Prints what only the owner can do.
+/// Prints what the owner has to do.
 fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress, what: OwnerTask, json: bool) -> Result<u8, Failure> {
     let kept = driver.store().load(id).map_err(usage)?;
     let (purpose, message) = match what {
@@ -362,10 +363,10 @@ fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress,
         }
         OwnerTask::BroadcastRedemption => (Purpose::Redemption, "broadcast the redemption at once: the secret may be public".to_owned()),
         OwnerTask::Secret => return Err(usage(SECRET_MISSING)),
-        OwnerTask::Refund => (Purpose::Refund, format!("take your funds back with: countersign refund --self {id}")),
+        OwnerTask::Refund => (Purpose::Refund, format!("refund your payment with: countersign refund --self {id}")),
         _ => {
             let message = format!(
-                "only your own key may redeem, and the secret must not go to the service. Look at the destination chain, then run: countersign \
+                "only your own key can redeem, and the secret must not go to the service. Check the destination chain, then run: countersign \
                  redeem --self {id}"
             );
             (Purpose::Redemption, message)
@@ -384,7 +385,8 @@ fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress,
     Ok(crate::NEEDS_USER)
 }
 
-/// Asks the service's relayer to refund a kept order, once its timelock has passed.
+/// Refunds a stored order once its timelock has expired: with the owner's own transaction where the source chain is connected, otherwise
+/// through the service's relayer.
 pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
     let progress = driver.refund(id).await?;
     report_status(id, &progress);
@@ -398,21 +400,21 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
         let kept = driver.store().load(id).map_err(usage)?;
         Ok::<_, Failure>(kept.was_sent(Sendable::RefundRequest) || kept.was_sent(Sendable::Refund))
     };
-    // A refund that was broadcast needs no service.
+    // A refund that was broadcast does not need the service.
     if progress.acted && matches!(progress.status, Status::Refunding) {
         return Ok(());
     }
-    // Without the service, the source chain alone says that it is too early.
+    // The source chain alone shows that it is too early, even if the service fails.
     let source_is_seen = driver.chains().has(driver.store().load(id).map_err(usage)?.swap.request().source.asset.chain());
     let is_too_early = source_is_seen && matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
     if let Some(trouble) = progress.trouble.as_ref().filter(|_| !is_too_early) {
-        let message = format!("{}; try again, or take your funds back with: {by_self}", text::escape_untrusted(trouble));
+        let message = format!("{}; try again, or refund your payment with: {by_self}", text::escape_untrusted(trouble));
         return Err(Failure::Network { code: "service_unavailable", message });
     }
     match &progress.status {
         Status::Refunding if was_sent()? => Ok(()),
         Status::Refunding => {
-            let message = format!("the service did not take the request a moment ago; try again, or run: {by_self}");
+            let message = format!("the service did not accept the request a moment ago; try again, or run: {by_self}");
             Err(Failure::Network { code: "service_unavailable", message })
         }
         Status::NeedsOwner { what: OwnerTask::Refund } => {
@@ -423,13 +425,13 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
         Status::Lost => Err(Failure::Lost(describe(&progress.status))),
         Status::Unsigned | Status::Expired => not_yet("nothing was paid for this order"),
         Status::Paying => not_yet("the payment for this order has not arrived yet"),
-        Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not passed"),
+        Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not expired"),
         other => not_yet(&describe(other)),
     }
 }
 
-/// Redeems a kept order: with the owner's own transaction where the destination is connected, else by giving the secret to the
-/// relayer on the service's word that the destination is funded.
+/// Redeems a stored order: with the owner's own transaction where the destination chain is connected, otherwise by sending the secret to
+/// the relayer on the service's word that the destination is funded.
 pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
     loop {
         let progress = driver.advance(id).await?;
@@ -449,7 +451,7 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
             Status::AwaitingRefund { reason } => return Err(not_redeemable(reason)),
             Status::Refunding => return Err(not_redeemable("the order is being refunded")),
             Status::NeedsOwner { .. } => {
-                let message = format!("only your own key may redeem: run countersign redeem --self {id}");
+                let message = format!("only your own key can redeem: run countersign redeem --self {id}");
                 return Err(Failure::NeedsUser { code: "redeem_needed", message });
             }
             Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),

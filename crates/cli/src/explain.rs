@@ -21,7 +21,7 @@ pub(crate) struct Args {
     trust: TrustArgs,
     #[command(flatten)]
     case: CaseArgs,
-    /// Shows which bytes of the response each line describes.
+    /// Shows the bytes of the response that each line describes.
     #[arg(long)]
     bytes: bool,
     /// Shows the payment URI of a Bitcoin or Litecoin deposit as a QR code below the summary.

@@ -1,4 +1,4 @@
-//! Replaces files atomically, and creates files that must not exist.
+//! Replaces files atomically, and creates new files.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,9 +10,9 @@ use crate::input::{Failure, usage};
 /// Who may read a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// The user only.
+    /// Only the user.
     Private,
-    /// Whoever the user's defaults allow.
+    /// Everyone whom the user's default permissions allow.
     Shared,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Result<(), F
     written.map_err(|error| usage(format_args!("{}: {error}", path.display())))
 }
 
-/// Writes a file that must not exist, for the user alone. It is on disk when this returns; what could not be written as a whole is
+/// Creates a file that must not exist, readable only by the user. It is durable when this returns. After an error the incomplete file is
 /// removed.
 pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: io::Error| usage(format_args!("{}: {error}", path.display()));
@@ -36,7 +36,7 @@ pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut file = options.open(path).map_err(failed)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| sync_directory(path));
     written.map_err(|error| {
-        // Best effort: the error is reported in any case.
+        // Best effort: the first error is reported in any case.
         let _ = fs::remove_file(path);
         failed(error)
     })
@@ -54,7 +54,7 @@ fn write(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the new name of a file durable: on Unix it is part of the directory.
+/// Makes the new name of a file durable. On Unix the name is part of the directory.
 fn sync_directory(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Some(directory) = path.parent() {

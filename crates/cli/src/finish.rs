@@ -1,5 +1,5 @@
-//! `countersign refund|redeem|instant-refund`: ends an order through the service's relayer. With `--self` it is ended from the kept
-//! documents, without the service.
+//! `countersign refund|redeem|instant-refund`: ends a stored order, with the owner's own transaction or through the service's relayer. With
+//! `--self` the transaction is built from the stored documents, without the service.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,18 +28,22 @@ pub(crate) const REFUND_EXAMPLES: &str = "Examples:
   countersign refund --self <order id> --registry registry.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2 --key-file refund-key.txt
   countersign refund --self <order id> --registry registry.json --order record.json --wallet wallet.json --json
 
-With --self the transaction is built and signed here, without any call to the service, and printed for you to broadcast once the
-timelock has passed. `countersign recover --help` describes the wallet context of each family.";
+With endpoints of the source chain (--node, --nodes) and a key, the program refunds with your own transaction; otherwise it asks the
+service's relayer, which can only pay you. With --self the transaction is built and signed here, without any call to the service, and
+printed for you to broadcast once the timelock has expired. `countersign recover --help` describes the wallet context of each family.";
 
 pub(crate) const REDEEM_EXAMPLES: &str = "Examples:
-  countersign redeem <order id> --registry registry.json
+  countersign redeem <order id> --registry registry.json --nodes nodes.json --key-file key.txt
+  countersign redeem <order id> --registry registry.json --trust-the-service
   countersign redeem --self <order id> --registry registry.json --wallet wallet.json --key-file key.txt
   countersign redeem --self <order id> --registry registry.json --funding <txid>:0:50000 --to bc1q... --fee-rate 9 --key-file redeem-key.txt
   countersign redeem --self <order id> --registry registry.json --order record.json --secret-file secret.txt --wallet wallet.json --json
 
-With --self the transaction is built and signed here, without any call to the service, and printed for you to broadcast.
-Broadcasting it makes the secret public, so look at the chain first: the destination must be funded, deep enough, and far from its
-timelock. `countersign recover --help` describes the wallet context of each family.";
+With endpoints of the destination chain (--node, --nodes) and a key, the program checks the solver's payment and redeems with your own
+transaction. Without them, the service's relayer redeems if you pass --trust-the-service. With --self the transaction is built and signed
+here, without any call to the service, and printed for you to broadcast. Broadcasting it makes the secret public, so check the chain
+first: the destination must be funded in a final block, and its timelock must be far from its end. `countersign recover --help` describes
+the wallet context of each family.";
 
 #[derive(clap::Args)]
 pub(crate) struct RefundArgs {
@@ -59,13 +63,13 @@ pub(crate) struct RefundArgs {
     id: String,
 }
 
-/// How an order is ended without the service.
+/// How to end an order without the service.
 #[derive(clap::Args)]
 struct SelfArgs {
-    /// Builds and signs the transaction here, from what is kept, without any call to the service.
+    /// Builds and signs the transaction here from the stored documents, without any call to the service.
     #[arg(long = "self")]
     by_self: bool,
-    /// The order record, instead of the one that is kept; `-` is stdin.
+    /// The order record, in place of the stored one; `-` is stdin.
     #[arg(long, value_name = "FILE", requires = "by_self")]
     order: Option<PathBuf>,
     #[command(flatten)]
@@ -90,10 +94,10 @@ pub(crate) struct RedeemArgs {
     ending: EndingArgs,
     #[command(flatten)]
     pace: PaceArgs,
-    /// Reads the secret from a file of 64 hex digits. By default it is the one that was kept when the order was created.
+    /// Reads the secret from a file of 64 hex digits, with --self. By default it is the stored secret of the order.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// The order's id; it must have been created or restored here, unless --order names its record.
+    /// The order's id. The order must have been created or restored here, unless its record is passed with --order.
     id: String,
 }
 
@@ -107,10 +111,11 @@ pub(crate) struct InstantRefundArgs {
     state: state::StateArgs,
     #[command(flatten)]
     key: KeyArgs,
-    /// A funding output. Can be given several times. By default the record's only funding transaction is searched.
+    /// A funding output, with its amount in base units. Can be given several times. By default the record's only funding transaction is
+    /// searched.
     #[arg(long, value_name = "TXID:INDEX:UNITS")]
     funding: Vec<String>,
-    /// The order's id; it must have been created here.
+    /// The order's id. The order must have been created here.
     id: String,
 }
 
@@ -145,7 +150,7 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
     let state = args.state.open_existing()?;
     let kept = state.as_ref().map(|state| state.find(&id)).transpose()?.flatten();
     let (Some(state), Some(kept)) = (state, kept) else {
-        // The relayer can only pay the owner, so it may be asked for any order.
+        // The relayer can only pay the owner, so the request is harmless for any order.
         let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
         return done(&id, "refund", answer.value.as_deref(), json);
     };
@@ -178,7 +183,7 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
     if args.secret_file.is_some() {
-        return Err(usage("--secret-file is only used with --self: the service gets nothing but the kept secret of this order"));
+        return Err(usage("--secret-file is only used with --self: without it, only the stored secret of this order is used"));
     }
     let id = OrderId::parse(&args.id)?;
     let kept = state.load(&id)?;
@@ -186,8 +191,8 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     let trust = args.relying.trust();
     if trust.is_none() && !nodes.has(kept.swap.request().destination.asset.chain()) {
         let message = format!(
-            "the program cannot look at the destination chain, and the service's word does not prove that it is funded: redeem with your own \
-             transaction (countersign redeem --self {id}), connect the chain with --node, or pass --trust-the-service"
+            "the program is not connected to the destination chain, and the service's word does not prove that the solver has paid: redeem with your \
+             own transaction (countersign redeem --self {id}), connect the chain with --node, or pass --trust-the-service"
         );
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
     }
@@ -196,13 +201,13 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     let driver = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
     service::run(async {
         drive::release(&driver, &id).await?;
-        show::progress("the secret has left; the redemption is followed until it is done");
+        show::progress("the secret was sent; following the redemption until it is complete");
         drive::follow(&driver, &id, trust.is_some(), json).await
     })
 }
 
-/// The owner who ends an order and signs nothing else.
-#[expect(clippy::too_many_arguments, reason = "what two commands have in common")]
+/// Returns an owner that can end an order and signs nothing else.
+#[expect(clippy::too_many_arguments, reason = "shared by two commands")]
 fn ending_owner(
     kept: &KeptOrder,
     state: &state::State,
@@ -223,7 +228,7 @@ fn ending_owner(
         redeem,
         owner: kept.swap.request().source.owner.clone().unwrap_or_default(),
         wallet: None,
-        // An order is paid by `swap` alone.
+        // Only `swap` pays orders.
         key: None,
         configured_key: None,
         yes: false,
@@ -234,19 +239,19 @@ fn ending_owner(
     })
 }
 
-/// What is kept of an order, and the record to recover it with. Nothing is asked of the service.
+/// The stored documents of an order, and the record to recover it with. The service is not called.
 struct Kept {
     id: OrderId,
     order: Option<KeptOrder>,
-    /// What was restored from the rescue phrase, if the order was not created here.
+    /// The order as restored from the rescue phrase, if it was not created here.
     restored: Option<Restored>,
     record: OrderRecord,
-    /// The warnings of a record that was verified against the kept request and response; `None` if these are not kept.
+    /// The warnings of a record that was verified against the stored request and response; `None` if these are not stored.
     warnings: Option<Warnings>,
 }
 
 impl Kept {
-    /// Reads the record. If the order was created here, verifies it again, by the pins and the policy that were kept with the order.
+    /// Reads the record. If the order was created here, verifies it again with the pins and the policy that were stored with the order.
     fn read(id: &str, own: &SelfArgs, state: &state::State, registry: &Registry, policy: &Policy) -> Result<Self, Failure> {
         let id = OrderId::parse(id)?;
         let (kept, restored) = (state.find(&id)?, state.restored(&id)?);
@@ -255,7 +260,7 @@ impl Kept {
             (None, Some(restored)) => Some(restored.record.clone()),
             (None, None) => state.record(&id)?,
         };
-        let record = record.ok_or_else(|| usage("no record of this order is kept here: name one with --order"))?;
+        let record = record.ok_or_else(|| usage("the state directory has no record of this order: pass one with --order"))?;
         if !record.order_id.eq_ignore_ascii_case(id.as_str()) {
             let refusal = Refusal::new(Code::RecordMismatch, "/order/order_id");
             return Err(refusal.with_expected(id.as_str()).with_actual(&record.order_id).into());
@@ -275,24 +280,23 @@ impl Kept {
         Ok(Self { id, order: Some(order), restored, record: verified.record, warnings: Some(verified.warnings) })
     }
 
-    /// Returns the registry that was kept with the order, else the current one. Removing a pin later must not prevent a
-    /// refund or a redemption.
+    /// Returns the registry that was stored with the order, otherwise the current one. Removing a pin later must not prevent a refund or a
+    /// redemption.
     fn registry<'r>(&'r self, current: &'r Registry) -> &'r Registry {
         self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(current, |pins| &pins.registry)
     }
 
-    /// Returns the kept secret, if it belongs to this order. A record alone could name the secret hash of another order, so the kept
-    /// request has to name it too. A restored order has no request: its hash was compared with the order's own index when it was
-    /// restored.
+    /// Returns the stored secret if it belongs to this order. A record alone could contain the secret hash of another order, so the stored
+    /// request must contain it too. A restored order has no request; its hash was compared with its own index when it was restored.
     fn secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
         let restored = self.restored.as_ref().and_then(|restored| restored.secret.as_ref());
         let secret = self.order.as_ref().and_then(KeptOrder::own_secret).or(restored);
-        let secret = secret.ok_or_else(|| usage("the order's secret is not kept here: name --secret-file"))?;
+        let secret = secret.ok_or_else(|| usage("the order's secret is not in the state directory: pass --secret-file"))?;
         Ok(Zeroizing::new(*secret.expose()))
     }
 
-    /// Returns the key that signs if none is named. On a Bitcoin-like chain it is the key that was derived for the leg, if the order
-    /// names it; on other chains it is the key of the configuration file.
+    /// Returns the key that signs if no other is given. On a Bitcoin-like chain it is the derived key of the leg, if the order contains its
+    /// public key; on other chains it is the key of the configuration file.
     fn signing_key(&self, leg: Leg, registry: &Registry, state: &state::State) -> Result<Option<Zeroizing<String>>, Failure> {
         let is_bitcoin = registry.family(leg.of(&self.record).asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
         if !is_bitcoin {
@@ -307,12 +311,13 @@ impl Kept {
             Leg::Source => order.swap.request().source.delegate.as_deref(),
             _ => order.swap.request().destination.delegate.as_deref(),
         });
-        // Without the request, the record says which key it is.
+        // Without the request, the public key is that of the record.
         derived_key(state, leg, index, requested.unwrap_or_else(|| restore::owner_key(&self.record, leg)))
     }
 }
 
-/// Returns the key that the rescue phrase gives for a leg, if it is the one that the order names: the user may have named another.
+/// Returns the key that is derived from the rescue phrase for a leg, if `named` is its public key. The user may have chosen another key;
+/// then the result is `None`.
 pub(crate) fn derived_key(
     state: &state::State,
     leg: Leg,
@@ -334,7 +339,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
         Some(key) => Some(key),
         None => derived_key(&state, Leg::Source, kept.index, swap.request().source.delegate.as_deref())?,
     };
-    let text = key.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
+    let text = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
     let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
     let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;

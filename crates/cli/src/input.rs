@@ -1,4 +1,5 @@
-//! Reads the input of a command: documents, registry, policy, keys. Keys are never arguments.
+//! Reads the input of a command: documents, registry, policy and keys. Keys are never arguments, because other users of the machine can see
+//! those.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -18,39 +19,39 @@ use crate::config::Config;
 pub(crate) enum Failure {
     /// The order was refused.
     Refused(Refusal),
-    /// A case was refused: its id, if it has one.
+    /// A case was refused. The id is that of the case, if it has one.
     RefusedCase(Option<String>, Refusal),
     /// A usage error, or a file that cannot be read or written.
     Usage(String),
     /// The secret was not released, or another step was not taken.
     Held {
-        /// A stable name.
+        /// A stable code.
         code: &'static str,
-        /// Why.
+        /// Why, in one sentence.
         message: String,
     },
     /// The network or the service failed: the same command may succeed later.
     Network {
-        /// A stable name.
+        /// A stable code.
         code: &'static str,
-        /// What failed, what may have happened, and how to go on.
+        /// What failed, what may have happened, and how to continue.
         message: String,
     },
     /// The user has to do something first.
     NeedsUser {
-        /// A stable name.
+        /// A stable code.
         code: &'static str,
         /// What to do.
         message: String,
     },
-    /// The funds are gone.
+    /// The funds are lost.
     Lost(String),
     /// Stdout was closed, so nothing more can be reported.
     Closed,
 }
 
 impl Failure {
-    /// Returns what went wrong, in one sentence.
+    /// Returns the message of the failure.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Refused(refusal) | Self::RefusedCase(_, refusal) => refusal.to_string(),
@@ -59,11 +60,11 @@ impl Failure {
             | Self::Network { message, .. }
             | Self::NeedsUser { message, .. }
             | Self::Lost(message) => message.clone(),
-            Self::Closed => "the output is closed".to_owned(),
+            Self::Closed => "stdout is closed".to_owned(),
         }
     }
 
-    /// Adds what may have happened and how to go on to a failure of the network.
+    /// Adds to a network failure what may have happened and how to continue.
     pub(crate) fn with_advice(self, advice: impl Display) -> Self {
         match self {
             Self::Network { code, message } => Self::Network { code, message: format!("{message}; {advice}") },
@@ -112,7 +113,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Returns the message of an error and those of its causes.
+/// Returns the messages of an error and its causes, joined with colons.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -128,12 +129,12 @@ pub(crate) fn usage(message: impl Display) -> Failure {
     Failure::Usage(message.to_string())
 }
 
-/// What the wallet trusts.
+/// The registry and the policy.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
     #[command(flatten)]
     registry: RegistryArgs,
-    /// The wallet's limits. By default those of the configuration file, or the documented ones.
+    /// The policy file with the wallet's limits. By default that of the configuration file, or the documented default values.
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_POLICY")]
     policy: Option<PathBuf>,
 }
@@ -141,7 +142,7 @@ pub(crate) struct TrustArgs {
 /// The pinned registry.
 #[derive(Args)]
 pub(crate) struct RegistryArgs {
-    /// The registry that the wallet has pinned. By default that of the configuration file.
+    /// The pinned registry. By default that of the configuration file.
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_REGISTRY")]
     registry: Option<PathBuf>,
 }
@@ -149,7 +150,7 @@ pub(crate) struct RegistryArgs {
 impl TrustArgs {
     pub(crate) fn read(&self) -> Result<(Registry, Policy), Failure> {
         let registry = self.registry.read()?.ok_or_else(|| {
-            usage("no registry: name the pinned one with --registry, COUNTERSIGN_REGISTRY, or registry in the configuration file")
+            usage("no registry: pass the pinned one with --registry, or set COUNTERSIGN_REGISTRY or registry in the configuration file")
         })?;
         let policy = match &self.policy {
             Some(path) => Some(path.clone()),
@@ -164,7 +165,7 @@ impl TrustArgs {
 }
 
 impl TrustArgs {
-    /// Returns where the registry is; `None` if nothing names one.
+    /// Returns the path of the registry; `None` if it is not configured.
     pub(crate) fn registry_path(&self) -> Result<Option<PathBuf>, Failure> {
         match &self.registry.registry {
             Some(path) => Ok(Some(path.clone())),
@@ -174,7 +175,7 @@ impl TrustArgs {
 }
 
 impl RegistryArgs {
-    /// Reads the registry; `None` if nothing names one.
+    /// Reads the registry; `None` if it is not configured.
     pub(crate) fn read(&self) -> Result<Option<Registry>, Failure> {
         match &self.registry {
             Some(path) => registry(path).map(Some),
@@ -190,7 +191,7 @@ pub(crate) fn registry(path: &Path) -> Result<Registry, Failure> {
 /// The documents of one order, in one file or in several.
 #[derive(Args)]
 pub(crate) struct CaseArgs {
-    /// A case, as `countersign batch` reads it: request, response, order and wallet in one object; `-` is stdin.
+    /// A case in the format of `countersign batch`: one object with request, response, order and wallet; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "response"], required_unless_present_all = ["request", "response"])]
     case: Option<PathBuf>,
     /// The create-order request that the wallet sent.
@@ -199,27 +200,27 @@ pub(crate) struct CaseArgs {
     /// The service's response.
     #[arg(long, value_name = "FILE", requires = "request")]
     response: Option<PathBuf>,
-    /// The order record, bare or in its envelope.
+    /// The order record, with or without its envelope.
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
 }
 
-/// The wallet's context.
+/// The wallet context.
 #[derive(Args)]
 pub(crate) struct WalletArgs {
-    /// The wallet's context: nonce, fees, coins, as in the batch contract.
+    /// The wallet context as JSON, as in the batch contract: for example nonce and fees on EVM, coins and fee rate on Bitcoin.
     #[arg(long, value_name = "FILE")]
     pub(crate) wallet: Option<PathBuf>,
 }
 
 impl WalletArgs {
-    /// Reads the wallet's context; `None` if none was named.
+    /// Reads the wallet context; `None` if none was given.
     pub(crate) fn read(&self) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
         self.wallet.as_deref().map(read).transpose()
     }
 }
 
-/// The texts of one order. They are wiped, because a wallet context can hold a key.
+/// The unparsed documents of one order. They are wiped, because a wallet context can contain a key.
 pub(crate) struct Texts {
     case: Option<Zeroizing<Vec<u8>>>,
     request: Option<Zeroizing<Vec<u8>>>,
@@ -228,7 +229,7 @@ pub(crate) struct Texts {
     wallet: Option<Zeroizing<Vec<u8>>>,
 }
 
-/// The parsed texts.
+/// The parsed documents of one order.
 pub(crate) struct Values<'t> {
     case: Option<Value<'t>>,
     request: Option<Value<'t>>,
@@ -251,7 +252,7 @@ impl CaseArgs {
 }
 
 impl Texts {
-    /// Parses the texts and hands them on. A refusal carries the case's id, as in the batch.
+    /// Parses the documents and passes them to `then`. A refusal gets the case's id, as in the batch contract.
     pub(crate) fn open(&self, then: impl FnOnce(&Values<'_>) -> Result<u8, Failure>) -> Result<u8, Failure> {
         let (id, answer) = match self.parse() {
             Ok(values) => (values.id().map(str::to_owned), then(&values)),
@@ -278,12 +279,12 @@ impl Texts {
 }
 
 impl<'t> Values<'t> {
-    /// Returns the id of the case.
+    /// Returns the id of the case; `None` if it has none.
     pub(crate) fn id(&self) -> Option<&str> {
         Node::root(self.case.as_ref()?, "").object().ok()?.get("id")?.text().ok()
     }
 
-    /// Returns the case. Separate documents replace those of a case file.
+    /// Returns the case. A separate record or wallet context replaces that of a case file.
     pub(crate) fn case(&'t self) -> Result<Case<'t>, Refusal> {
         let mut case = match (&self.case, &self.request, &self.response) {
             (Some(case), ..) => Case::from_value(case)?,
@@ -300,7 +301,7 @@ impl<'t> Values<'t> {
     }
 }
 
-/// Where a secret comes from.
+/// Where a key comes from.
 #[derive(Args)]
 #[group(required = false, multiple = false)]
 pub(crate) struct KeyArgs {
@@ -316,18 +317,19 @@ pub(crate) struct KeyArgs {
 }
 
 impl KeyArgs {
-    /// Returns whether a source was named.
+    /// Returns whether a key was given.
     pub(crate) const fn is_named(&self) -> bool {
         self.key_file.is_some() || self.key_env.is_some() || self.key_stdin
     }
 
-    /// Reads the key's text, without surrounding whitespace; `None` if no source was named.
+    /// Reads the text of the key, without surrounding white space; `None` if no key was given.
     pub(crate) fn read(&self) -> Result<Option<Zeroizing<String>>, Failure> {
         if let Some(path) = &self.key_file {
             return key_from(path).map(Some);
         }
         let bytes = if let Some(name) = &self.key_env {
-            let value = std::env::var(name).map_err(|_| usage(format_args!("the environment variable {name} holds no text")))?;
+            let value =
+                std::env::var(name).map_err(|_| usage(format_args!("the environment variable {name} is not set, or is not text")))?;
             Zeroizing::new(value.into_bytes())
         } else if self.key_stdin {
             read(Path::new("-"))?
@@ -338,8 +340,8 @@ impl KeyArgs {
     }
 }
 
-/// Reads the key of the configuration file. Only commands that always sign use it. A command that also prints what an external signer
-/// has to sign does not.
+/// Reads the key of the configuration file; `None` if it has none. Only commands that always sign use it. Commands that print requests to
+/// an external signer do not.
 pub(crate) fn configured_key() -> Result<Option<Zeroizing<String>>, Failure> {
     Config::read()?.key_file.as_deref().map(key_from).transpose()
 }
@@ -353,10 +355,10 @@ fn key_text(bytes: &[u8]) -> Result<Zeroizing<String>, Failure> {
     Ok(Zeroizing::new(text.trim().to_owned()))
 }
 
-/// Reads a file, or stdin for `-`, up to the size of the largest document that is parsed.
+/// Reads a file, or stdin for `-`, up to one byte more than the largest document that is parsed.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let limit = u64::try_from(json::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    // A document that holds a key is far shorter, so the buffer does not grow and leave a copy behind.
+    // A document with a key is far shorter, so the buffer does not grow and leave an unwiped copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
     let read = if path == Path::new("-") {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)

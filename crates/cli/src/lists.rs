@@ -1,4 +1,4 @@
-//! `countersign chains|assets|liquidity|fee|volume|schemas|policy|health`: what the service lists.
+//! `countersign chains|assets|liquidity|fee|volume|schemas|policy|health`: public lists and values of the service.
 
 use countersign::text;
 use countersign::wire::{Earnings, Fees};
@@ -7,12 +7,12 @@ use crate::input::{Failure, usage};
 use crate::quote::asset;
 use crate::{OK, REFUSED, service, show};
 
-/// A list, with parameters that the interface accepts without documenting them.
+/// The service, with query parameters that its interface accepts without documenting them.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     service: service::ServiceArgs,
-    /// An additional query parameter.
+    /// An additional query parameter. Can be given several times.
     #[arg(long = "query", value_name = "NAME=VALUE")]
     query: Vec<String>,
 }
@@ -21,7 +21,7 @@ impl Args {
     fn extra(&self) -> Result<Vec<(&str, &str)>, Failure> {
         let pair = |text: &'_ String| text.find('=').is_some();
         if !self.query.iter().all(pair) {
-            return Err(usage("a query parameter has the form NAME=VALUE"));
+            return Err(usage("a query parameter must have the form NAME=VALUE"));
         }
         Ok(self.query.iter().filter_map(|text| text.split_once('=')).collect())
     }
@@ -31,13 +31,13 @@ impl Args {
 pub(crate) struct SchemaArgs {
     #[command(flatten)]
     service: service::ServiceArgs,
-    /// The schema to show.
+    /// The schema to show. By default the names of all schemas are listed.
     name: Option<String>,
 }
 
 #[derive(clap::Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Says whether the service's rules allow a route. The exit code is 1 if they do not.
+    /// Checks whether the service's rules allow a route. The exit code is 1 if they do not.
     Check {
         #[command(flatten)]
         service: service::ServiceArgs,
@@ -75,7 +75,7 @@ pub(crate) fn assets(args: &Args, json: bool) -> Result<u8, Failure> {
         vec![asset.id.to_string(), asset.name, asset.decimals.to_string(), htlc, token, range(asset.min_amount), range(asset.max_amount)]
     };
     let rows: Vec<_> = answer.value.into_iter().map(row).collect();
-    show::table(&["asset", "name", "decimals", "HTLC", "token", "least", "most"], &rows)?;
+    show::table(&["asset", "name", "decimals", "HTLC", "token", "min", "max"], &rows)?;
     Ok(OK)
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn liquidity(args: &Args, json: bool) -> Result<u8, Failure> {
             })
         })
         .collect();
-    show::table(&["solver", "address", "asset", "base units", "not promised", "whole units"], &rows)?;
+    show::table(&["solver", "address", "asset", "base units", "available", "whole units"], &rows)?;
     Ok(OK)
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn fee(args: &Args, json: bool) -> Result<u8, Failure> {
     match answer.value {
         Fees::Earned(rows) => earnings(&rows)?,
         Fees::Total(total) => show::field("fees", &text::escape_untrusted(&total))?,
-        _ => return Err(usage("the response is of an unknown kind: use --json")),
+        _ => return Err(usage("the response has an unknown form: use --json")),
     }
     Ok(OK)
 }
@@ -127,7 +127,7 @@ pub(crate) fn earnings(rows: &[Earnings]) -> Result<(), Failure> {
         let claim = row.claim_amount.map_or_else(|| "nothing".to_owned(), |amount| amount.to_string());
         vec![row.asset.to_string(), row.affiliate.clone(), row.total_earnings.to_string(), row.total_earnings_usd.clone(), claim]
     };
-    Ok(show::table(&["asset", "affiliate", "earned", "US dollars", "to claim"], &rows.iter().map(row).collect::<Vec<_>>())?)
+    Ok(show::table(&["asset", "affiliate", "earned", "USD", "to claim"], &rows.iter().map(row).collect::<Vec<_>>())?)
 }
 
 pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
@@ -144,7 +144,7 @@ pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
 pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
     let client = args.service.client()?;
     if let Some(name) = &args.name {
-        // A schema is JSON and has no other form.
+        // A schema is shown as JSON, because it has no other form.
         let answer = service::run(async { Ok(client.schema(name).await?) })?;
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -173,7 +173,7 @@ pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure>
     let rule = verdict.rule.as_deref().map(|rule| format!(", {}", text::escape_untrusted(rule))).unwrap_or_default();
     show::field("because", &format!("{}{rule}", verdict.because))?;
     if verdict.differs {
-        show::field("note", "two interpretations of the rules are known, and differ here: the stricter one holds")?;
+        show::field("note", "the two known interpretations of the rules differ here; the stricter one applies")?;
     }
     Ok(end)
 }

@@ -1,4 +1,4 @@
-//! The `countersign` program: explains, prepares and signs what a swap service asks a wallet to sign.
+//! The `countersign` program: verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 
 mod accepted;
 mod affiliate;
@@ -39,27 +39,27 @@ use clap_complete::Shell;
 
 use crate::input::Failure;
 
-/// Every line was ok, the order was accepted, or the swap is complete.
+/// Exit code: every line was accepted, the order was accepted, or the swap is complete.
 const OK: u8 = 0;
-/// An order was refused, or a registry differs.
+/// Exit code: an order was refused, a step was not taken, or two registries differ.
 const REFUSED: u8 = 1;
-/// A usage error, or a file that cannot be read or written.
+/// Exit code: a usage error, or a file that cannot be read or written.
 const USAGE: u8 = 2;
-/// The network or the service failed: the same command may succeed later.
+/// Exit code: the network or the service failed. The same command may succeed later.
 const NETWORK: u8 = 3;
-/// The user has to do something first: broadcast, wait, decide.
+/// Exit code: the user has to do something first.
 const NEEDS_USER: u8 = 4;
-/// The funds are gone.
+/// Exit code: the funds are lost.
 const LOST: u8 = 5;
 
 /// Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 ///
-/// The service's response is decoded, rebuilt from the order's own terms, and refused where the two differ. Only then are there
-/// bytes to sign.
+/// The program rebuilds the service's payloads from the order's own terms, and refuses the response if they differ. Nothing can be signed
+/// before that.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
-    /// Prints JSON instead of text for people.
+    /// Prints JSON in place of text.
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -73,33 +73,34 @@ const EXAMPLES: &str = "Examples:
   countersign batch --registry registry.json --threads 2 < cases.jsonl > results.jsonl
   countersign orders
 
-Defaults come from a configuration file, ~/.config/countersign/config.json (on Windows %APPDATA%\\countersign\\config.json): base_url,
-app_id or app_id_file, registry, policy, state, nodes, key_file, redeem_key_file, and owners by chain. Arguments and environment variables come first.
+Defaults come from the configuration file ~/.config/countersign/config.json (%APPDATA%\\countersign\\config.json on Windows), with the
+members base_url, app_id or app_id_file, registry, policy, state, nodes, key_file, redeem_key_file, and owners (addresses by chain).
+Arguments and environment variables take precedence.
 
-Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read, 3 network or service (try again), 4 you have to do something
-first, 5 the funds are lost.";
+Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read or written, 3 network or service failure (try again), 4 you have
+to do something first, 5 the funds are lost.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows what a response would lock, where and until when, or why it is refused.
+    /// Shows what signing a response would lock, where and until when, or why the response is refused.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::Args),
     /// Prints payloads and digests for an external signer.
     #[command(after_help = prepare::EXAMPLES)]
     Prepare(prepare::Args),
-    /// Signs with a local key from a file, an environment variable or stdin.
+    /// Verifies an order and signs it with a local key from a file, an environment variable or stdin.
     #[command(after_help = sign::EXAMPLES)]
     Sign(sign::Args),
-    /// Proves and attaches signatures made by an external signer.
+    /// Verifies and attaches the signatures of an external signer.
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
     /// Redeems or refunds from an order record alone, without the service.
     #[command(after_help = recover::EXAMPLES)]
     Recover(Box<recover::Args>),
-    /// Verifies, prepares and signs one case per line, in order and in bounded memory: the contract for other languages.
+    /// Verifies, prepares and signs one case per line, in order and in bounded memory, for programs in other languages.
     #[command(after_help = batch::EXAMPLES)]
     Batch(batch::Args),
-    /// Shows, pins and compares what the wallet trusts.
+    /// Shows, pins and compares registries, which list the contracts and parties that the wallet trusts.
     #[command(subcommand)]
     Registry(registry::Command),
     /// Fetches quotes for an amount.
@@ -108,44 +109,43 @@ enum Command {
     /// Creates, shows, lists and follows orders.
     #[command(subcommand)]
     Order(order::Command),
-    /// Lists the orders that are kept here: how far each is, and what to do next. No network.
+    /// Lists the orders in the state directory, with their stage and the next command. Does not use the network.
     #[command(after_help = orders::EXAMPLES)]
     Orders(orders::Args),
-    /// Writes everything that is kept into one encrypted file.
+    /// Writes the whole state directory to one encrypted file.
     #[command(after_help = backup::EXAMPLES)]
     Backup(backup::Args),
-    /// Restores a backup, or finds the orders of a rescue phrase again.
+    /// Restores the state directory from a backup or from the rescue phrase.
     #[command(after_help = restore::EXAMPLES)]
     Restore(Box<restore::Args>),
     /// Runs a whole swap: quote, create, verify, sign, submit, follow, redeem.
     #[command(after_help = swap::EXAMPLES)]
     Swap(Box<swap::Args>),
-    /// Asks the service to refund an order, or refunds it without the service.
+    /// Refunds an order, with your own transaction or through the service's relayer.
     #[command(after_help = finish::REFUND_EXAMPLES)]
     Refund(Box<finish::RefundArgs>),
-    /// Gives the secret to the service, if the destination is verified and funded, and leaves enough time; or redeems without
-    /// the service.
+    /// Redeems an order once the solver has paid, with your own transaction or through the service's relayer.
     #[command(after_help = finish::REDEEM_EXAMPLES)]
     Redeem(Box<finish::RedeemArgs>),
-    /// Computes, signs and submits an early refund of a Bitcoin-like order.
+    /// Computes, signs and submits an early refund of an order that you paid on a Bitcoin-like chain.
     InstantRefund(finish::InstantRefundArgs),
-    /// Asks the endpoints of chains.
+    /// Checks the endpoints of chains.
     #[command(subcommand)]
     Node(nodes::Command),
-    /// Shows what an address holds of an asset, as its chain says.
+    /// Shows the balance of an address in an asset, read from the asset's chain.
     #[command(after_help = nodes::BALANCE_EXAMPLES)]
     Balance(nodes::BalanceArgs),
-    /// Lists what an affiliate has earned.
+    /// Lists the earnings of an affiliate.
     Earnings(service::ServiceArgs),
-    /// Prepares or signs the calls that pay out what an affiliate has earned.
+    /// Prepares or signs the calls that pay out an affiliate's earnings.
     Claim(affiliate::ClaimArgs),
     /// Lists the service's chains.
     Chains(lists::Args),
     /// Lists the service's assets.
     Assets(lists::Args),
-    /// Lists what solvers hold.
+    /// Lists the liquidity of the solvers.
     Liquidity(lists::Args),
-    /// Shows fees.
+    /// Shows the fees.
     Fee(lists::Args),
     /// Shows the traded volume.
     Volume(lists::Args),
@@ -156,9 +156,9 @@ enum Command {
     Policy(lists::PolicyCommand),
     /// Checks the service's health.
     Health(service::ServiceArgs),
-    /// Verifies and signs an order of each family with worthless keys, and refuses a tampered copy of each.
+    /// Verifies and signs an example order of each family, and refuses a tampered copy of each.
     Demo(demo::Args),
-    /// Prints completions for a shell.
+    /// Prints a completion script for a shell.
     Completions {
         /// The shell.
         shell: Shell,
@@ -206,8 +206,8 @@ fn main() -> ExitCode {
     ExitCode::from(answer.unwrap_or_else(|failure| report(&failure, cli.json)))
 }
 
-/// Prints refusals to stdout, because they are data, and every other message to stderr; with `--json` all of them to stdout, in
-/// one shape.
+/// Prints a failure and returns its exit code. Refusals and steps that were not taken go to stdout, because they are data; other messages
+/// go to stderr. With `--json` all of them go to stdout, in the same shape.
 fn report(failure: &Failure, json: bool) -> u8 {
     let held = |code: &str, message: &str| if json { show::json(&show::Held::new(code, message)) } else { show::field(code, message) };
     let error = |code: &str, message: &str| {

@@ -23,12 +23,12 @@ pub(crate) const CHECK_EXAMPLES: &str = "Examples:
   countersign node check --registry registry.json --nodes nodes.json
   countersign node check --registry registry.json --node base=https://base.example/key --node litecoin=https://litecoin.example/api
 
-nodes.json has a member for each chain, named as in asset ids: an array of URLs, or an object with `endpoints` and `quorum`, the number
-of endpoints that must give the same answer (more than half of them).
+nodes.json has a member for each chain, with the chain name of asset ids. Its value is an array of URLs, or an object with `endpoints` and
+`quorum`, the number of endpoints that must give the same answer (more than half of them).
   {\"base\": [\"https://one.example/key\", \"https://two.example\", \"https://three.example\"],
    \"litecoin\": {\"endpoints\": [\"https://litecoin.example/api\", \"rpc+http://user:password@127.0.0.1:9332\"], \"quorum\": 2}}
-EVM, Solana and Starknet endpoints speak JSON-RPC (Starknet's in version 0.9 or 0.10), Sui endpoints gRPC-web, Tron endpoints the HTTP
-interface of its nodes. Bitcoin-like chains are read through an Esplora server, or with `rpc+` through a node's own RPC.";
+EVM, Solana and Starknet endpoints use JSON-RPC (Starknet in version 0.9 or 0.10), Sui endpoints gRPC-web, and Tron endpoints the HTTP
+interface of Tron nodes. Bitcoin-like chains are read through an Esplora server, or with the prefix `rpc+` through the RPC of a node.";
 
 pub(crate) const BALANCE_EXAMPLES: &str = "Examples:
   countersign balance base:usdc 0x... --registry registry.json --nodes nodes.json
@@ -37,22 +37,22 @@ pub(crate) const BALANCE_EXAMPLES: &str = "Examples:
 /// The connections to chains.
 #[derive(clap::Args)]
 pub(crate) struct NodeArgs {
-    /// The endpoints of each chain. By default those of the configuration file.
+    /// The file with the endpoints of each chain. By default that of the configuration file.
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_NODES")]
     nodes: Option<PathBuf>,
-    /// An endpoint of a chain, in place of those of the file. Can be given several times. Other users of this machine see
-    /// arguments, so a URL with a key belongs in the file.
+    /// An endpoint of a chain, in place of those of the file. Can be given several times. Other users of this machine can see arguments, so
+    /// put a URL with an API key in the file.
     #[arg(long, value_name = "CHAIN=URL")]
     node: Vec<String>,
 }
 
 impl NodeArgs {
-    /// Whether any endpoint is named.
+    /// Returns whether any endpoint is configured.
     pub(crate) fn is_named(&self) -> Result<bool, Failure> {
         Ok(self.nodes.is_some() || !self.node.is_empty() || Config::read()?.nodes.is_some())
     }
 
-    /// Connects the chains that have endpoints. Nothing is sent yet.
+    /// Connects the chains that have endpoints. This sends nothing yet.
     pub(crate) fn connect(&self, registry: &Registry) -> Result<Nodes<Http>, Failure> {
         let path = match &self.nodes {
             Some(path) => Some(path.clone()),
@@ -68,7 +68,7 @@ impl NodeArgs {
     fn with(&self, mut config: NodeConfig, registry: &Registry) -> Result<Nodes<Http>, Failure> {
         let mut named: std::collections::BTreeMap<&str, Vec<Endpoint>> = std::collections::BTreeMap::new();
         for text in &self.node {
-            let (chain, url) = text.split_once('=').ok_or_else(|| usage("an endpoint has the form CHAIN=URL"))?;
+            let (chain, url) = text.split_once('=').ok_or_else(|| usage("an endpoint must have the form CHAIN=URL"))?;
             named.entry(chain).or_default().push(Endpoint::parse(url)?);
         }
         for (chain, endpoints) in named {
@@ -84,7 +84,7 @@ impl NodeArgs {
     }
 }
 
-/// No connection to any chain.
+/// Returns connections to no chain at all.
 pub(crate) fn none(registry: &Registry) -> Result<Arc<Nodes<Http>>, Failure> {
     let args = NodeArgs { nodes: None, node: Vec::new() };
     args.with(NodeConfig::new(), registry).map(Arc::new)
@@ -101,7 +101,7 @@ impl From<NodeError> for Failure {
     }
 }
 
-/// How soon the program's transactions should be mined.
+/// How soon the owner's transactions should be mined.
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
 pub(crate) enum SpeedArg {
     Slow,
@@ -123,11 +123,11 @@ impl From<SpeedArg> for Speed {
 /// How the owner's own transactions redeem or refund an order.
 #[derive(clap::Args)]
 pub(crate) struct EndingArgs {
-    /// Reads the key that sends the redemption on the destination chain. By default it is that of the configuration file, or the key
-    /// that pays, if both chains have keys of the same kind; on Bitcoin-like chains one from the rescue phrase.
+    /// Reads the key that sends the redemption on the destination chain from a file. By default it is that of the configuration file, or the
+    /// key that pays if both chains belong to the same family. On Bitcoin-like chains it is always derived from the rescue phrase.
     #[arg(long, value_name = "FILE")]
     redeem_key_file: Option<PathBuf>,
-    /// How soon the transactions should be mined.
+    /// How soon the transactions should be mined, which determines their fees.
     #[arg(long, value_enum, default_value = "normal")]
     speed: SpeedArg,
 }
@@ -164,7 +164,7 @@ impl EndingArgs {
             let (Some(family), Some(key)) = (family, key) else { return Ok(None) };
             let refuse = |error| Refusal::new(error, "/wallet/secret_key");
             let account = match family {
-                // The key does not show its account.
+                // The account cannot be derived from the key.
                 Family::Starknet => match &requested.owner {
                     Some(owner) => owner.clone(),
                     None => return Ok(None),
@@ -186,7 +186,7 @@ impl EndingArgs {
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Asks each endpoint for its chain and its newest block.
+    /// Checks the chain and the newest block of each endpoint.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
 }
@@ -199,7 +199,7 @@ pub(crate) struct CheckArgs {
     nodes: NodeArgs,
 }
 
-/// One endpoint, as it answered.
+/// The result of checking one endpoint.
 #[derive(Serialize)]
 struct Checked {
     chain: String,
@@ -209,7 +209,7 @@ struct Checked {
     height: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// Seconds since the newest block was made.
+    /// Seconds since the newest block was produced.
     #[serde(skip_serializing_if = "Option::is_none")]
     head_age: Option<u64>,
     milliseconds: u64,
@@ -225,7 +225,7 @@ struct Report<'a> {
 }
 
 fn pinned(registry: &RegistryArgs) -> Result<Registry, Failure> {
-    registry.read()?.ok_or_else(|| usage("no registry: name the pinned one with --registry"))
+    registry.read()?.ok_or_else(|| usage("no registry: pass the pinned one with --registry"))
 }
 
 pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
@@ -251,7 +251,7 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
         Ok(())
     })?;
     if checked.is_empty() {
-        return Err(usage("no endpoint: name them with --node, --nodes, or nodes in the configuration file"));
+        return Err(usage("no endpoint: pass --node or --nodes, or set nodes in the configuration file"));
     }
     let ok = checked.iter().all(|one| one.ok);
     if json {
@@ -307,7 +307,7 @@ pub(crate) struct BalanceArgs {
     nodes: NodeArgs,
     /// The asset, `<chain>:<symbol>`.
     asset: String,
-    /// Whose balance.
+    /// The address whose balance to show.
     owner: String,
 }
 
@@ -320,7 +320,7 @@ struct Balance<'a> {
     amount: String,
 }
 
-/// Prints what an address holds of a pinned asset.
+/// Prints the balance of an address in a pinned asset.
 pub(crate) fn balance(args: &BalanceArgs, json: bool) -> Result<u8, Failure> {
     let registry = pinned(&args.registry)?;
     let id = asset(&args.asset)?;

@@ -21,14 +21,14 @@ use crate::{OK, REFUSED, service, show, state};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Creates an order, verifies the response and the record, and shows what it would lock. Signs nothing.
+    /// Creates an order, verifies the response and the record, and shows what signing it would lock. Signs nothing.
     #[command(after_help = CREATE_EXAMPLES)]
     Create(Box<CreateArgs>),
-    /// Shows the status of an order.
+    /// Shows the status of an order, as the service states it.
     Show(OneArgs),
     /// Lists orders, page by page.
     List(ListArgs),
-    /// Follows an order until it is complete, refunded or expired.
+    /// Follows an order until it is complete, refunded or expired. For an order that was created here, this also sends what is signed already.
     Watch(OneArgs),
 }
 
@@ -43,22 +43,23 @@ pub(crate) struct AskArgs {
     /// Source asset, `<chain>:<symbol>`.
     #[arg(long, value_name = "ASSET")]
     pub(crate) from: Option<String>,
-    /// The owner's address on the source chain, who gets refunds. By default that of the configuration file for this chain.
+    /// The owner's address on the source chain, which receives a refund. By default the owner of this chain in the configuration file.
     #[arg(long, value_name = "ADDRESS")]
     from_owner: Option<String>,
-    /// The account that sends for the owner. On Bitcoin-like chains the owner's x-only key for refunds, by default one from the rescue phrase.
+    /// The account that pays for the owner. On Bitcoin-like chains: the owner's x-only public key for refunds, by default derived from the
+    /// rescue phrase.
     #[arg(long, value_name = "ACCOUNT")]
     from_delegate: Option<String>,
     /// Amount to pay: base units, or whole units with the symbol (`1.5 usdc`).
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) amount: Option<String>,
-    /// Destination asset.
+    /// Destination asset, `<chain>:<symbol>`.
     #[arg(long, value_name = "ASSET")]
     pub(crate) to: Option<String>,
-    /// The address that is paid. By default that of the configuration file for this chain.
+    /// The address that is paid on the destination chain. By default the owner of this chain in the configuration file.
     #[arg(long, value_name = "ADDRESS")]
     to_owner: Option<String>,
-    /// On Bitcoin-like chains the owner's x-only key that redeems, by default one from the rescue phrase.
+    /// On Bitcoin-like chains: the owner's x-only public key for the redemption, by default derived from the rescue phrase.
     #[arg(long, value_name = "KEY")]
     to_delegate: Option<String>,
     /// Allowed slippage, in basis points.
@@ -76,26 +77,26 @@ pub(crate) struct SecretArgs {
     /// Reads the secret from a file of 64 hex digits, instead of deriving one from the rescue phrase.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// Leaves the secret to the service, which can then redeem by itself.
+    /// Lets the service choose the secret, or somebody else hold it. The holder can redeem without you.
     #[arg(long)]
     service_secret: bool,
 }
 
-/// What only the owner knows of a new order.
+/// The parts of a new order that only the owner knows.
 pub(crate) struct Owned {
     secret: Option<Secret>,
-    /// The index from which keys and secret are derived, if any are.
+    /// The index with which keys and secret are derived, if any are.
     index: Option<u32>,
 }
 
 impl SecretArgs {
-    /// Whether somebody else holds the secret.
+    /// Returns whether somebody else holds the secret.
     pub(crate) const fn is_for_others(&self) -> bool {
         self.service_secret
     }
 
-    /// Adds the hash of the secret to a request, and the owner's own keys on Bitcoin-like chains. Their index is marked as used
-    /// before anything derived from it leaves.
+    /// Adds the hash of the secret to a request, and the owner's keys on Bitcoin-like chains. Their index is marked as used before anything
+    /// derived from it is sent.
     pub(crate) fn take(&self, state: &state::State, registry: &Registry, order: &mut CreateOrder) -> Result<Owned, Failure> {
         let (rescue, index) = (state.rescue()?, state.take_index()?);
         let secret = match &self.secret_file {
@@ -119,12 +120,12 @@ impl SecretArgs {
 }
 
 impl Owned {
-    /// Nothing is derived: the request is complete.
+    /// Returns the value for a complete request, for which nothing is derived.
     const fn nothing() -> Self {
         Self { secret: None, index: None }
     }
 
-    /// Creates the order and keeps it.
+    /// Creates the order and stores it.
     pub(crate) async fn create(
         self,
         flow: &Flow<Http>,
@@ -134,8 +135,7 @@ impl Owned {
     ) -> Result<OrderId, Failure> {
         let driver = drive::driver(flow.clone(), &nodes::none(flow.registry())?, &state.store, NoOwner, Pace::default(), None);
         driver.create(NewOrder { request, secret: self.secret, index: self.index, at_least }).await.map_err(|error| {
-            Failure::from(error)
-                .with_advice("the order may exist, but nothing was paid: create a new one; an order that nobody pays costs nothing")
+            Failure::from(error).with_advice("the order may exist, but nothing was paid: create a new one; an unpaid order costs nothing")
         })
     }
 }
@@ -162,15 +162,15 @@ impl AskArgs {
         order.slippage = self.slippage;
         for text in &self.affiliate {
             let parts: Vec<_> = text.split('=').collect();
-            let [id, address, fee] = parts.as_slice() else { return Err(usage("an affiliate fee has the form ASSET=ADDRESS=BPS")) };
-            let fee = fee.parse().map_err(|_| usage(format_args!("{fee}: not basis points")))?;
+            let [id, address, fee] = parts.as_slice() else { return Err(usage("an affiliate fee must have the form ASSET=ADDRESS=BPS")) };
+            let fee = fee.parse().map_err(|_| usage(format_args!("{fee}: not a number of basis points")))?;
             order.affiliate_fees.push(AffiliateFee::new(asset(id)?, (*address).to_owned(), fee)?);
         }
         Ok(order)
     }
 }
 
-/// Returns the value of an argument that this command needs.
+/// Returns the value of a required argument.
 pub(crate) fn need<'a>(value: &'a Option<String>, name: &str) -> Result<&'a str, Failure> {
     value.as_deref().ok_or_else(|| usage(format_args!("{name} is missing")))
 }
@@ -190,7 +190,7 @@ pub(crate) struct CreateArgs {
     /// Amount to receive, as quoted: base units, or whole units with the symbol (`0.00005 btc`).
     #[arg(long, value_name = "AMOUNT", required_unless_present = "request")]
     receive: Option<String>,
-    /// A complete request as JSON instead; `-` is stdin.
+    /// A complete request as JSON, in place of the arguments; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "receive"])]
     request: Option<PathBuf>,
 }
@@ -198,7 +198,7 @@ pub(crate) struct CreateArgs {
 /// How often the record of an order is fetched.
 #[derive(clap::Args)]
 pub(crate) struct PaceArgs {
-    /// Milliseconds between two requests. By default the pace follows what happens.
+    /// Milliseconds between two requests. By default the wait adapts to the progress of the order.
     #[arg(long, value_name = "MS")]
     poll: Option<u64>,
 }
@@ -239,28 +239,28 @@ pub(crate) struct ListArgs {
     /// Owner on the destination chain.
     #[arg(long)]
     to_owner: Option<String>,
-    /// Any address in the order.
+    /// Any address of the order.
     #[arg(long)]
     address: Option<String>,
-    /// Any transaction of the order.
+    /// Id of any transaction of the order.
     #[arg(long)]
     tx_hash: Option<String>,
-    /// Source chain.
+    /// Name of the source chain.
     #[arg(long)]
     from_chain: Option<String>,
-    /// Destination chain.
+    /// Name of the destination chain.
     #[arg(long)]
     to_chain: Option<String>,
-    /// `not-initiated`, `in-progress`, `completed`, `expired` or `refunded`, or several, separated by commas.
+    /// `not-initiated`, `in-progress`, `completed`, `expired` or `refunded`, or several of them separated by commas.
     #[arg(long)]
     status: Option<String>,
-    /// First page.
+    /// Number of the first page.
     #[arg(long)]
     page: Option<u64>,
     /// Orders per page.
     #[arg(long)]
     per_page: Option<u64>,
-    /// The most pages to fetch.
+    /// Maximum number of pages to fetch.
     #[arg(long, default_value_t = 1)]
     pages: usize,
 }
@@ -310,13 +310,13 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Prints the status of an order; JSON on one line, because it may be one of many.
+/// Prints the status of an order; as JSON on one line, because it may be one of many.
 fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failure> {
     if json {
         return Ok(show::json_line(&Order::new(record, status))?);
     }
     show::field("order", &text::escape_untrusted(&record.order_id))?;
-    // Only the service says so: what the program has checked itself is shown by `orders`.
+    // This is only what the service states. `orders` shows what the program did itself.
     show::field("service says", status.state.name())?;
     for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {
         show::field(label, &format!("{} of {} base units of {}", swap.filled_amount, swap.amount, swap.asset))?;
@@ -331,7 +331,7 @@ fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failur
     let times = [
         ("pay until", status.deadline),
         ("refund from", status.refund_possible_from),
-        ("solver's from", status.solver_refund_possible_from),
+        ("solver refund", status.solver_refund_possible_from),
     ];
     for (label, time) in times {
         if let Some(time) = time.filter(|_| !status.is_final()) {
@@ -361,9 +361,9 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
         };
         let id = owned.create(&flow, &state, request, None).await?;
         let kept = state.load(&id)?;
-        let again = format!("the order exists and nothing was paid; go on with: countersign swap --resume {id}");
+        let again = format!("the order exists and nothing was paid; continue with: countersign swap --resume {id}");
         let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;
-        // Its terms and the pins hold from now on: another wallet may pay what is shown here.
+        // Its terms and the pins apply from now on, because another wallet may pay what is shown here.
         let record = serde_json::to_vec(&verified.record).map_err(usage)?;
         let pins = Pins { registry: flow.registry().clone(), policy: flow.policy().clone() };
         let guard = state.store.lock(&id).map_err(usage)?;
@@ -374,11 +374,11 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
     })
 }
 
-/// An order and what its commands need.
+/// An order with the context of its commands.
 struct One {
     flow: Flow<Http>,
     id: OrderId,
-    /// The order as it is kept, if it was created here.
+    /// The stored order, if it was created here.
     kept: Option<KeptOrder>,
     state: state::State,
 }
@@ -397,7 +397,7 @@ fn one(args: &OneArgs, json: bool) -> Result<u8, Failure> {
     let one = args.open()?;
     let record = service::run(async {
         Ok(match &one.kept {
-            // An order of this wallet is verified again.
+            // An order that was created here is verified again.
             Some(kept) => one.flow.follow(&kept.swap).await?.record,
             None => one.flow.client().order(&one.id).await?.value,
         })
@@ -441,7 +441,7 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
         let leg = |swap: &SwapRecord| format!("{} {}", swap.amount, swap.asset);
         vec![record.order_id, record.created_at, leg(&source), leg(&destination), paid.to_owned()]
     };
-    show::table(&["order", "created", "pay", "get", ""], &rows.into_iter().map(row).collect::<Vec<_>>())?;
+    show::table(&["order", "created", "pay", "receive", ""], &rows.into_iter().map(row).collect::<Vec<_>>())?;
     Ok(OK)
 }
 
@@ -454,7 +454,7 @@ fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
             let driver = drive::driver(flow, &nodes, &state.store, NoOwner, pace, args.relying.trust());
             return drive::follow(&driver, &id, args.relying.trust().is_some(), json).await;
         }
-        // The request is not known, so that the record cannot be verified.
+        // The request is not known, so the record cannot be verified.
         follow(Box::pin(track(flow.client(), flow.registry(), id, pace, |_| Ok(()))), json).await
     })
 }
@@ -471,7 +471,7 @@ async fn follow(mut changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>> 
             Err(error) => return Err(error.into()),
         };
         if progress.went_back {
-            show::progress("the service now knows less than before: the response is outdated, or a block was replaced");
+            show::progress("the service now shows less than before: the response is outdated, or a block was replaced");
         }
         print(&progress.record, &progress.status, json)?;
         if progress.status.complete {

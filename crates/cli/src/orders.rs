@@ -15,8 +15,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign orders
   countersign orders --json | jq -r '.orders[] | select(.finished | not) | .order_id'
 
-The list is what this program did and knows, read from the state directory. It asks neither the service nor a chain: the command in
-the last column does. An order that cannot be read is listed with its error, and the exit code is 2.";
+The list shows what this program did, read from the state directory. It uses neither the service nor a chain; the command in the last
+column does. An order that cannot be read is listed with its error, and the exit code is then 2.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -65,16 +65,16 @@ struct Order {
     destination: Leg,
     stage: Stage,
     finished: bool,
-    /// Whether the secret is kept here.
+    /// Whether the secret is stored here.
     secret_kept: bool,
-    /// How the secret left, or may have left.
+    /// How the secret was released, or may have been.
     secret_left: Option<Path>,
     funding: Done,
     redemption: Done,
     refund: Done,
     /// The command that continues the order.
     next: Option<String>,
-    /// The commands that may come after `next`, for a restored order: which one depends on the chains.
+    /// The commands that may follow `next`, for a restored order. Which one is right depends on the chains.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     then: Vec<String>,
 }
@@ -84,23 +84,23 @@ struct Leg {
     asset: String,
     /// Base units.
     amount: String,
-    /// In the asset's own units, where the registry has it.
+    /// In whole units, if the registry contains the asset.
     #[serde(skip_serializing_if = "Option::is_none")]
     whole_units: Option<String>,
 }
 
-/// How far a transaction is.
+/// The progress of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Done {
     No,
     Signed,
-    /// It was about to be sent. It is not known whether it arrived.
+    /// It was about to be sent, and it is not known whether it arrived.
     MaybeSent,
     Sent,
 }
 
-/// How far an order is.
+/// The stage of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
@@ -110,19 +110,19 @@ enum Stage {
     Signed,
     /// The payment was sent, or may have been.
     Paid,
-    /// The secret left, or may have left: somebody must redeem.
+    /// The secret was released, or may have been: somebody must redeem.
     Redeeming,
-    /// A refund was signed or asked for.
+    /// A refund was signed or requested.
     Refunding,
-    /// The owner is paid.
+    /// The owner has received the destination funds.
     Complete,
-    /// The owner has the funds back.
+    /// The owner has the source funds back.
     Refunded,
     /// Nothing was paid.
     Expired,
-    /// The funds are gone.
+    /// The funds are lost.
     Lost,
-    /// Rebuilt from the rescue phrase: what was done is not known.
+    /// Restored from the rescue phrase, so it is not known what was done.
     Restored,
 }
 
@@ -148,7 +148,7 @@ impl Stage {
             Some(Outcome::Refunded) => Self::Refunded,
             Some(Outcome::Expired) => Self::Expired,
             Some(Outcome::Lost) => Self::Lost,
-            // A secret that left is more urgent than anything else.
+            // A released secret is more urgent than anything else.
             _ if kept.secret_left().is_some() => Self::Redeeming,
             _ if refund != Done::No => Self::Refunding,
             _ => match funding {
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     };
     let kept = state.store.as_ref().orders()?;
     let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref())).collect();
-    // Orders that need the user come first.
+    // Unfinished orders come first.
     orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
     let ok = orders.iter().all(|row| matches!(row, Row::Order(_)));
     if json {
@@ -201,7 +201,7 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
             vec![id, "?".to_owned(), "?".to_owned(), "cannot be read".to_owned(), "see below".to_owned()]
         }
     };
-    show::table(&["order", "pay", "get", "state", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
+    show::table(&["order", "pay", "receive", "state", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
     for row in orders {
         if let Row::Unreadable(Unreadable { order_id, error }) = row {
             show::field("cannot be read", &text::escape_untrusted(&format!("{}: {}", order_id.as_deref().unwrap_or("?"), error.message)))?;
@@ -210,7 +210,7 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the row of an order's directory. Returns `None` for a directory without documents: its creation was interrupted at once.
+/// Returns the row of an order's directory; `None` for a directory without documents, whose creation was interrupted at once.
 fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>) -> Option<Row> {
     let order = match order {
         Ok(order) => order,
@@ -233,7 +233,8 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
         (Err(failure), _) => failed(failure.message()),
         (Ok(None), Ok(documents)) if documents.is_empty() => None,
         (Ok(None), Ok(_)) => failed(
-            "its creation or restoring was interrupted: nothing was paid from here; restore it again, or remove its directory".to_owned(),
+            "its creation or restoration was interrupted, and nothing was paid from here; restore it again, or remove its directory"
+                .to_owned(),
         ),
         (Ok(None), Err(error)) => failed(input::chain(&error)),
     }
@@ -281,7 +282,7 @@ fn created_here(kept: &KeptOrder, registry: Option<&Registry>) -> Order {
 fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
     let record = &restored.record;
     let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
-    // The record is as old as the restore, and it is the service's word: an order that it calls unpaid may be paid now.
+    // The record is only the service's word from the time of the restoration, so an order that was unpaid then may be paid now.
     let mut then = vec![format!("countersign refund --self {}", record.order_id)];
     if restored.secret.is_some() {
         then.insert(0, format!("countersign redeem --self {}", record.order_id));

@@ -21,12 +21,12 @@ pub(crate) struct Args {
     registry: RegistryArgs,
     /// Source asset, `<chain>:<symbol>`.
     from: String,
-    /// Destination asset.
+    /// Destination asset, `<chain>:<symbol>`.
     to: String,
-    /// Amount to pay: base units, or whole units with the symbol (`1.5 usdc`), which need the registry.
+    /// Amount to pay: base units, or whole units with the symbol (`1.5 usdc`). Whole units need the registry.
     #[arg(required_unless_present = "receive")]
     amount: Option<String>,
-    /// Amount to receive, instead of an amount to pay.
+    /// Amount to receive, in place of an amount to pay.
     #[arg(long, value_name = "AMOUNT", conflicts_with = "amount")]
     receive: Option<String>,
     /// Affiliate fee, in basis points.
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let amount = match (&args.amount, &args.receive) {
         (_, Some(receive)) => QuoteAmount::To(units(receive, &to)?),
         (Some(amount), None) => QuoteAmount::From(units(amount, &from)?),
-        (None, None) => return Err(usage("name an amount")),
+        (None, None) => return Err(usage("no amount: pass an amount to pay, or --receive")),
     };
     let mut request = QuoteRequest::new(from, to, amount);
     request.affiliate_fee = args.affiliate_fee;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             number(quote.estimated_time, "s"),
         ]
     };
-    show::table(&["solver", "pay", "get", "fee", "fixed fee", "time"], &answer.value.iter().map(row).collect::<Vec<_>>())?;
+    show::table(&["solver", "pay", "receive", "fee", "fixed fee", "time"], &answer.value.iter().map(row).collect::<Vec<_>>())?;
     Ok(OK)
 }
 

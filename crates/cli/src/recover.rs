@@ -1,5 +1,5 @@
-//! `countersign recover`: redeems or refunds from an order record alone. Also prepares what `refund --self` and `redeem --self`
-//! sign.
+//! `countersign recover`: redeems or refunds from an order record alone. `refund --self` and `redeem --self` use the same code
+//! (`docs/spec/batch.md#recovery-contexts`).
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign recover ... --wallet wallet.json --json | jq -r '.requests[0].digest'                                     # external signer
   countersign recover ... --wallet wallet.json --signature refund=0x...
 
-The wallet context has the members that fund an order of the family, and `sender`, who pays the fee (by default who is paid):
+The wallet context has the members that fund an order of the family, and `sender`, the account that pays the fee (by default the payee):
   EVM        {\"nonce\": 7, \"max_fee_per_gas\": \"30000000000\", \"max_priority_fee_per_gas\": \"1000000000\", \"sender\": \"0x...\"}
   Tron       {\"ref_block_bytes\": \"7f87\", \"ref_block_hash\": \"...\", \"expiration\": ..., \"timestamp\": ..., \"sender\": \"T...\"}
   Starknet   {\"nonce\": \"7\", \"resource_bounds\": {...}, \"sender\": \"0x...\"}
@@ -31,55 +31,56 @@ The wallet context has the members that fund an order of the family, and `sender
   Sui        {\"gas_price\": \"1000\", \"gas_budget\": \"5000000\", \"gas_payment\": [...], \"sender\": \"0x...\"}
   Bitcoin    {\"funding\": [\"<txid>:0:50000\"], \"to\": \"bc1q...\", \"fee_rate\": \"2.5\"}
 
-Bitcoin and Litecoin also take flags instead of a wallet context:
+Bitcoin and Litecoin also accept flags in place of a wallet context:
   countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2.5
   countersign recover ... --key-file refund-key.txt --json | jq -r .artefacts.refund.signed
   countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --instant --hash <hash> --key-env KEY
 
-A refund is valid only after the timelock: look at the chain first. Broadcasting a redemption makes the secret public.";
+A refund is valid only after the timelock has expired, so check the chain first. Broadcasting a redemption makes the secret public.";
 
-const SECRET_BECOMES_PUBLIC: &str = "broadcasting this redemption makes the secret public: it then redeems the other leg too";
-const VERIFIED: &str = "verified against the kept request and response";
-const NOT_VERIFIED: &str = "not verified against your request: it is only coherent with itself and the registry. Check who is paid";
+const SECRET_BECOMES_PUBLIC: &str = "broadcasting this redemption makes the secret public, and with it the other leg can be redeemed too";
+const VERIFIED: &str = "verified against the stored request and response";
+const NOT_VERIFIED: &str = "not verified against your request, only consistent with itself and the registry: check who is paid";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     trust: TrustArgs,
-    /// The order record, bare or in its envelope; `-` is stdin.
+    /// The order record, with or without its envelope; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     order: PathBuf,
-    /// Which leg of the order: what you paid, or what you are paid.
+    /// Which leg of the order: source is what you paid, destination is what you receive.
     #[arg(long, value_enum, default_value = "source")]
     leg: LegArg,
-    /// Redeems with the secret in this file, 64 hex digits, instead of refunding.
+    /// Redeems with the secret in this file (64 hex digits). Without it, the leg is refunded.
     #[arg(long, value_name = "FILE", conflicts_with = "instant")]
     secret_file: Option<PathBuf>,
-    /// Bitcoin: signs the instant refund, which the solver has to sign too, and prints the body of the PATCH.
+    /// Bitcoin and Litecoin: signs an instant refund, which the solver has to sign too, and prints the body of the PATCH request.
     #[arg(long, conflicts_with_all = ["wallet", "signature", "signatures"])]
     instant: bool,
-    /// A hash that the service wants signed, one for each output. It is refused unless it is the one computed here.
+    /// A sighash that the service wants signed, one for each output. It is refused unless it equals the one computed here. Can be given
+    /// several times.
     #[arg(long, value_name = "HEX", requires = "instant")]
     hash: Vec<String>,
-    /// Bitcoin: only verifies the presigned instant refund of the record, for the outputs that the record names.
+    /// Bitcoin and Litecoin: only verifies the presigned instant refund of the record, for the outputs that the record contains.
     #[arg(long, conflicts_with_all = ["instant", "secret_file", "funding", "wallet", "signature", "signatures"])]
     presigned: bool,
     #[command(flatten)]
     signing: SigningArgs,
 }
 
-/// What the transaction needs, and who signs it.
+/// The inputs of the transaction, and its key or signatures.
 #[derive(clap::Args)]
 pub(crate) struct SigningArgs {
     #[command(flatten)]
     wallet: WalletArgs,
-    /// Bitcoin: an unspent output of the HTLC, as your node shows it. Can be given several times.
+    /// Bitcoin and Litecoin: an unspent output of the HTLC, as your node shows it, with its amount in base units. Can be given several times.
     #[arg(long, value_name = "TXID:INDEX:AMOUNT", conflicts_with = "wallet")]
     funding: Vec<String>,
-    /// Bitcoin: your address, where the coins go.
+    /// Bitcoin and Litecoin: your address, which receives the coins.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "wallet")]
     to: Option<String>,
-    /// Bitcoin: base units per virtual byte, deducted from what is paid out.
+    /// Bitcoin and Litecoin: the fee rate in base units per virtual byte. The fee is deducted from the payout.
     #[arg(long, value_name = "RATE", conflicts_with = "wallet")]
     fee_rate: Option<String>,
     #[command(flatten)]
@@ -117,14 +118,14 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 /// The recovery of one leg.
 pub(crate) struct LegRecovery {
     recovery: Recovery,
-    /// What it pays, in the asset's own units.
+    /// The amount that it pays.
     amount: Amount,
-    /// The key that signs where no other is given: from the rescue phrase or the configuration file.
+    /// The key that signs if no other is given: from the rescue phrase or the configuration file.
     default_key: Option<Zeroizing<String>>,
 }
 
 impl LegRecovery {
-    /// Creates the redemption if the secret is given, else the refund.
+    /// Creates the redemption if a secret is given, otherwise the refund.
     pub(crate) fn new(record: &OrderRecord, leg: Leg, secret: Option<&[u8; 32]>, registry: &Registry) -> Result<Self, Failure> {
         let recovery = match secret {
             Some(secret) => recover::redeem(record, leg, secret, registry)?,
@@ -134,16 +135,16 @@ impl LegRecovery {
         Ok(Self { recovery, amount, default_key: None })
     }
 
-    /// Sets the key that signs where no other is given.
+    /// Sets the key that signs if no other is given.
     pub(crate) fn with_default_key(mut self, key: Option<Zeroizing<String>>) -> Self {
         self.default_key = key;
         self
     }
 
-    /// Prepares the recovery, signs it with the key or the signatures that are given, and prints it. `verified` has the warnings
-    /// of a record that was verified against the order's request and response.
+    /// Prepares the recovery, signs it with the given key or signatures, and prints it. `verified` contains the warnings of a record that was
+    /// verified against the order's request and response; `None` for any other record.
     ///
-    /// `leaving` is called before a redemption is printed: from then on the secret may be public.
+    /// `leaving` is called before a redemption is printed, because the secret may be public from then on.
     pub(crate) fn finish(
         &self,
         verified: Option<&Warnings>,
@@ -153,7 +154,7 @@ impl LegRecovery {
         json: bool,
     ) -> Result<u8, Failure> {
         let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), args, policy)?;
-        // A redemption that is signed elsewhere contains the secret too.
+        // An unsigned redemption contains the secret too.
         if self.recovery.role() == Role::Redeem {
             leaving()?;
         }
@@ -215,7 +216,7 @@ impl LegRecovery {
     }
 }
 
-/// Prepares a recovery, and signs it with the key or the signatures that are given.
+/// Prepares a recovery, and signs it with the given key or signatures.
 fn prepare(recovery: &Recovery, default_key: Option<&str>, args: &SigningArgs, policy: &Policy) -> Result<Unsigned, Failure> {
     let text = args.wallet(recovery.family())?;
     let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
@@ -236,7 +237,7 @@ fn prepare(recovery: &Recovery, default_key: Option<&str>, args: &SigningArgs, p
     Ok(order)
 }
 
-/// Signs whatever the key can sign: coins that pay a fee can have another one.
+/// Signs what the key can sign. Coins that pay the fee can have another key.
 fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
     order.sign(key).map_err(|refusal| refusal.under("/wallet/secret_key"))
 }
@@ -255,7 +256,7 @@ struct Recovered<'a> {
     secret_becomes_public: bool,
 }
 
-/// A transaction with all its signatures. Starknet's nodes take the artefact instead of bytes.
+/// A fully signed transaction. It has no bytes on Starknet, whose nodes accept the artefact as JSON.
 #[derive(Serialize)]
 struct Transaction {
     id: String,
@@ -263,7 +264,7 @@ struct Transaction {
     bytes: Option<Hex>,
 }
 
-/// Returns what can be broadcast: nothing while a signature is missing.
+/// Returns the transactions to broadcast; none while a signature is missing.
 fn transactions(order: Unsigned) -> Vec<Transaction> {
     let Ok(signed) = order.finish() else { return Vec::new() };
     let transactions = signed.transactions().into_iter();
@@ -271,26 +272,28 @@ fn transactions(order: Unsigned) -> Vec<Transaction> {
 }
 
 impl SigningArgs {
-    /// Returns the wallet context: the named one, or one that is made from the flags for Bitcoin.
+    /// Returns the wallet context: the given one, or on Bitcoin-like chains one that is built from the flags.
     fn wallet(&self, family: Family) -> Result<Zeroizing<Vec<u8>>, Failure> {
         if let Some(text) = self.wallet.read()? {
             return Ok(text);
         }
         if family != Family::Bitcoin {
-            return Err(usage(format_args!("no wallet context: name one with --wallet, as {family} needs nonce, fees or a blockhash")));
+            return Err(usage(format_args!(
+                "no wallet context: pass one with --wallet; `countersign recover --help` shows the members for {family}"
+            )));
         }
-        let to = self.to.as_deref().ok_or_else(|| usage("no address: name yours with --to, or a wallet context with --wallet"))?;
-        let fee_rate = self.fee_rate.as_deref().ok_or_else(|| usage("no fee rate: name one with --fee-rate"))?;
+        let to = self.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to, or a wallet context with --wallet"))?;
+        let fee_rate = self.fee_rate.as_deref().ok_or_else(|| usage("no fee rate: pass one with --fee-rate"))?;
         let funding = &self.funding;
         serde_json::to_vec(&serde_json::json!({ "funding": funding, "to": to, "fee_rate": fee_rate })).map(Zeroizing::new).map_err(usage)
     }
 
-    /// Requires that nothing but a key is given, and a key only where a chain is connected: the rest is for transactions that are
-    /// built offline.
+    /// Checks that nothing but a key is given, and a key only if a chain is connected. Everything else is for transactions that are built
+    /// offline.
     pub(crate) fn check_key_only(&self, is_connected: bool) -> Result<(), Failure> {
         let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some();
         if is_bitcoin || self.wallet.wallet.is_some() || !self.signatures.is_empty() {
-            return Err(usage("a wallet context, a fee or a signature is only used with --self"));
+            return Err(usage("a wallet context, Bitcoin flags or signatures are only used with --self"));
         }
         if self.key.is_named() && !is_connected {
             return Err(usage("a key is only used with --self, or with a connection to the chain (--node)"));
@@ -298,7 +301,7 @@ impl SigningArgs {
         Ok(())
     }
 
-    /// Reads the key.
+    /// Reads the key; `None` if none is given.
     pub(crate) fn key(&self) -> Result<Option<Zeroizing<String>>, Failure> {
         self.key.read()
     }
@@ -313,10 +316,10 @@ pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, Failure> {
     Ok(secret)
 }
 
-/// Signs the instant refund of a Bitcoin leg, or prints what has to be signed.
+/// Signs the instant refund of a leg on a Bitcoin-like chain, or prints the requests to an external signer.
 fn instant_refund(args: &Args, htlc: &RecordedHtlc, json: bool) -> Result<u8, Failure> {
     let signing = &args.signing;
-    let to = signing.to.as_deref().ok_or_else(|| usage("no address: name yours with --to"))?;
+    let to = signing.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to"))?;
     let key = signing.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
     if args.presigned {
         return hashes(&InstantRefund::verify_presigned(htlc, to)?, json);
@@ -342,7 +345,7 @@ fn hashes(refund: &InstantRefund, json: bool) -> Result<u8, Failure> {
         return Ok(OK);
     }
     for (request, output) in requests.iter().zip(&refund.transaction.output) {
-        show::heading(&format!("instant refund of {} sat, sign {} with {}", output.value.to_sat(), request.id, request.signer))?;
+        show::heading(&format!("instant refund of {} base units: sign {} with {}", output.value.to_sat(), request.id, request.signer))?;
         show::field("digest", &request.digest.to_string())?;
     }
     Ok(OK)

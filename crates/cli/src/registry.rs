@@ -16,19 +16,19 @@ use crate::{OK, REFUSED, service, show};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Shows what is pinned.
+    /// Shows the content of a registry and its digest.
     Show {
-        /// The registry.
+        /// The registry file.
         registry: PathBuf,
     },
-    /// Pins what the service lists, and shows what would change before an older pin is replaced.
+    /// Pins a registry. Changes to older pins are shown, and need --accept.
     #[command(after_help = PIN_EXAMPLES)]
     Pin(Box<PinArgs>),
-    /// Shows what differs between two registries. The exit code is 1 if anything does.
+    /// Shows the differences between two registries. The exit code is 1 if there are any.
     Diff {
-        /// What is pinned.
+        /// The pinned registry.
         old: PathBuf,
-        /// What would be pinned.
+        /// The registry to compare it with.
         new: PathBuf,
     },
 }
@@ -39,29 +39,29 @@ const PIN_EXAMPLES: &str = "Examples:
   countersign registry pin --from newer.json --out registry.json --accept
   countersign registry pin --from-service --out registry.json --nodes nodes.json
 
-With nodes, every pinned contract on their chains is described in a file beside the registry, registry.contracts.json, so that a change
-is noticed later. The generation of a contract is pinned where the chain shows it.";
+With --nodes or --node, every pinned contract on a connected chain is described in a file next to the registry, registry.contracts.json, so
+that a later change is noticed. The generation of a contract is pinned if the chain shows it.";
 
 #[derive(clap::Args)]
 pub(crate) struct PinArgs {
-    /// Body of GET /v2/chains.
+    /// A file with the body of GET /v2/chains.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["from", "from_service"], requires_all = ["assets", "liquidity"])]
     chains: Option<PathBuf>,
-    /// Body of GET /v2/assets.
+    /// A file with the body of GET /v2/assets.
     #[arg(long, value_name = "FILE")]
     assets: Option<PathBuf>,
-    /// Body of GET /v2/liquidity.
+    /// A file with the body of GET /v2/liquidity.
     #[arg(long, value_name = "FILE")]
     liquidity: Option<PathBuf>,
-    /// Pins this registry instead.
+    /// Pins the content of this registry file.
     #[arg(long, value_name = "FILE", conflicts_with = "chains")]
     from: Option<PathBuf>,
-    /// Pins what the service lists now instead.
+    /// Pins what the service lists now.
     #[arg(long, conflicts_with_all = ["chains", "from"])]
     from_service: bool,
     #[command(flatten)]
     service: service::ServiceArgs,
-    /// Where the pins are kept. By default they are written to stdout.
+    /// The registry file to write. By default the pins are written to stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replaces older pins even if something changes.
@@ -132,9 +132,9 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         (None, Some(chains), Some(assets), Some(liquidity)) => {
             let (chains, assets, liquidity) = (input::read(chains)?, input::read(assets)?, input::read(liquidity)?);
             let pins = Registry::from_service(&chains, &assets, &liquidity);
-            pins.map(listed).map_err(|refusal| usage(format_args!("cannot be pinned: {refusal}")))?
+            pins.map(listed).map_err(|refusal| usage(format_args!("the lists cannot be pinned: {refusal}")))?
         }
-        _ => return Err(usage("name --chains, --assets and --liquidity, or --from, or --from-service")),
+        _ => return Err(usage("pass --chains, --assets and --liquidity, or --from, or --from-service")),
     };
     for notice in &notices {
         show::progress(&format!("notice: {notice}"));
@@ -157,15 +157,15 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         let changes = older.diff(&registry);
         print(&changes, json)?;
         if older.to_file() != bytes && !args.accept {
-            return Err(usage("the older pins are kept: re-run with --accept to pin the new values"));
+            return Err(usage("the older pins are unchanged: re-run with --accept to pin the new values"));
         }
     }
     let news = contracts::changes(out, &registry, &contracts)?;
     for change in &news {
-        show::progress(&format!("NEWS: the contract of {change}"));
+        show::progress(&format!("CHANGED: the contract of {change}"));
     }
     if !news.is_empty() && !args.accept {
-        return Err(usage("pinned contracts have changed: look at them, then re-run with --accept to keep what they are now"));
+        return Err(usage("pinned contracts have changed: inspect them, then re-run with --accept to pin them as they are now"));
     }
     files::replace(out, &bytes, Access::Shared)?;
     contracts::keep(out, contracts)?;
@@ -173,7 +173,7 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-/// Asks the connected chains what the pinned contracts are, and pins the generations that can be recognised.
+/// Reads descriptions of the pinned contracts from the connected chains, and pins the generations that can be recognised.
 fn describe(mut registry: Registry, nodes: &NodeArgs) -> Result<(Registry, Contracts), Failure> {
     let (connected, mut contracts) = (nodes.connect(&registry)?, Contracts::default());
     let assets: Vec<Asset> = registry.assets().into_iter().filter(|asset| asset.htlc.is_some()).cloned().collect();
@@ -184,7 +184,9 @@ fn describe(mut registry: Registry, nodes: &NodeArgs) -> Result<(Registry, Contr
                 Ok(description) => {
                     match (asset.generation, description.generation()) {
                         (Some(pinned), Some(found)) if pinned != found => {
-                            return Err(usage(format_args!("{id}: generation {pinned} is pinned, and the chain has {found}")));
+                            return Err(usage(format_args!(
+                                "{id}: generation {pinned} is pinned, but the contract on chain is generation {found}"
+                            )));
                         }
                         (None, Some(found)) => {
                             show::progress(&format!("{id}: generation {found}"));
@@ -202,15 +204,15 @@ fn describe(mut registry: Registry, nodes: &NodeArgs) -> Result<(Registry, Contr
     Ok((registry, contracts))
 }
 
-/// Reports what was pinned, with the digest that can be compared with other wallets' pins.
+/// Reports what was pinned, with the digest for comparison with other wallets' pins.
 fn show_pinned(registry: &Registry, is_first: bool) {
     let (chains, assets, solvers) = (registry.chains().count(), registry.assets().len(), registry.solvers().len());
     show::progress(&format!("pinned {chains} chains, {assets} assets and {solvers} solvers"));
     show::progress(&format!("digest of these pins: sha256 {}", hex::encode(registry.digest())));
     if is_first {
         show::progress(
-            "nothing was pinned before, so these values are trusted as they came: compare the digest, or the contracts \
-             themselves, with a source that is not the service",
+            "nothing was pinned before, so these values are trusted on first use: compare the digest, or the contracts \
+             themselves, with a source other than the service",
         );
     }
 }

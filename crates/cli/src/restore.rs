@@ -1,8 +1,8 @@
-//! `countersign restore`: the state directory, from a backup or from the rescue phrase.
+//! `countersign restore`: restores the state directory from a backup or from the rescue phrase.
 //!
-//! The phrase gives the secrets and the keys of every index. Only the service knows which orders they belong to: its list by owner is
-//! searched for their hashes and public keys. A service that lies can hide an order, or list one that names the hash of another.
-//! Where two orders claim one index, neither is restored before the user has named the right one.
+//! The secrets and keys of every index can be derived from the phrase. Only the service knows which orders they belong to, so its list of
+//! the user's orders is searched for their hashes and public keys. A dishonest service can hide an order, or list one with the hash of
+//! another. If two orders claim the same index, neither is restored until the user names the right one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -29,17 +29,18 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign restore --phrase --state DIR --from-owner 0x... --to-owner bc1q...
   countersign restore --phrase --phrase-file words.txt --state DIR --from-owner 0x...
 
-The directory must be new or empty. From the phrase the secrets and keys are derived again, and the service is asked for the orders of
-your addresses (by default those of the configuration file, on both sides). A restored order has its record, its secret and its keys,
-but not its request and response: it can be redeemed and refunded with --self, where the record is shown as not verified.";
+The directory must be new or empty. With --phrase, the secrets and keys are derived again, and the service is asked for the orders of
+your addresses (by default the owners of the configuration file, as source and as destination). A restored order has its record, its
+secret and its keys, but not its request and response. It can be redeemed and refunded with --self, and its record is shown as not
+verified.";
 
-/// The most orders that are read for one owner on one side.
+/// The maximum number of orders that are read for one owner on one leg.
 const MAX_ORDERS: usize = 10_000;
-/// The fewest unused indices that may end the search: more than one restore skips.
+/// The minimum number of unused indices that end the search: more than one restoration skips.
 const MIN_LOOK_AHEAD: u32 = 1_200;
-/// How many end it by default: more than several restores in a row skip.
+/// The default number of unused indices that end the search: more than several restorations in a row skip.
 const LOOK_AHEAD: u32 = 5_000;
-/// The most indices that are searched.
+/// The maximum number of indices that are searched.
 const MAX_INDICES: u32 = 100_000;
 
 #[derive(clap::Args)]
@@ -59,7 +60,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Args)]
 struct PhraseArgs {
-    /// Finds the orders of a rescue phrase again. The words are read from stdin if no other source is named.
+    /// Restores the orders of a rescue phrase. The words are read from stdin unless another source is given.
     #[arg(long, conflicts_with_all = ["password_file", "password_env"])]
     phrase: bool,
     /// Reads the words from a file.
@@ -68,16 +69,16 @@ struct PhraseArgs {
     /// Reads the words from an environment variable.
     #[arg(long, value_name = "NAME", requires = "phrase")]
     phrase_env: Option<String>,
-    /// Your address on the source side of orders. Can be given several times.
+    /// Your address on the source chain of orders. Can be given several times.
     #[arg(long, value_name = "ADDRESS", requires = "phrase")]
     from_owner: Vec<String>,
-    /// Your address on the destination side of orders. Can be given several times.
+    /// Your address on the destination chain of orders. Can be given several times.
     #[arg(long, value_name = "ADDRESS", requires = "phrase")]
     to_owner: Vec<String>,
     /// Restores only this order. Can be given several times.
     #[arg(long, value_name = "ORDER", requires = "phrase")]
     order: Vec<String>,
-    /// Unused indices after the last order that end the search.
+    /// Number of unused indices after the last order that end the search.
     #[arg(long, value_name = "COUNT", requires = "phrase", default_value_t = LOOK_AHEAD,
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_LOOK_AHEAD)..=i64::from(MAX_INDICES)))]
     look_ahead: u32,
@@ -101,7 +102,7 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
     let listed =
         service::run(list(&client, filters)).map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
     let rescue = Rescue::new(&phrase).map_err(usage)?;
-    // Over every listed order: the indices of those that --order leaves out are used as well.
+    // The search covers every listed order, because the indices of orders that --order leaves out are used as well.
     let mut search = Search::run(&rescue, &listed.orders, args.phrase.look_ahead)?;
     let is_wanted = |id: &String| only.is_empty() || only.contains(id);
     search.claims.values_mut().for_each(|ids| ids.retain(is_wanted));
@@ -111,7 +112,8 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
     if state.store.phrase()?.is_none() {
         state.store.keep_phrase(&phrase)?;
     }
-    // First, so that no interruption lets an index be used twice. Orders that the service did not list may have used more of them.
+    // Written first, so that an index is not used twice after an interruption. Orders that the service did not list may have used more
+    // indices.
     let next = search.last.map_or(0, |last| last.saturating_add(1)).saturating_add(RESTORE_SKIP);
     state.store.skip_to_index(next)?;
     let mut report = Report {
@@ -137,11 +139,13 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
         if state.keep_restored(&restored, found.index)? {
             report.restored.push(RestoredOrder { order_id: id.clone(), index: found.index, secret: has_secret, keys: found.keys.clone() });
         } else {
-            report.not_restored.push(NotRestored { order_id: id.clone(), reason: "the state directory already has it".to_owned() });
+            report.not_restored.push(NotRestored { order_id: id.clone(), reason: "it is already in the state directory".to_owned() });
         }
     }
     let without_id = listed.without_id.into_iter();
-    report.not_restored.extend(without_id.map(|order_id| NotRestored { order_id, reason: "an order id has 64 hex digits".to_owned() }));
+    report
+        .not_restored
+        .extend(without_id.map(|order_id| NotRestored { order_id, reason: "invalid order id, expected 64 hex digits".to_owned() }));
     report.print(json)?;
     Ok(OK)
 }
@@ -151,7 +155,7 @@ fn secret(rescue: &Rescue, index: u32) -> Result<Secret, Failure> {
     Ok(Secret::parse(&digits)?)
 }
 
-/// Requires a new or empty directory, or one with this very phrase, in which the same command was interrupted.
+/// Checks that the directory is new or empty, or contains the same phrase because this command was interrupted before.
 fn check_free(args: &StateArgs, path: &Path, phrase: &Phrase) -> Result<(), Failure> {
     let failed = |error: io::Error| usage(format_args!("{}: {error}", path.display()));
     let is_empty = match std::fs::read_dir(path) {
@@ -166,7 +170,7 @@ fn check_free(args: &StateArgs, path: &Path, phrase: &Phrase) -> Result<(), Fail
     if kept.is_some_and(|kept| *kept.words() == *phrase.words()) {
         return Ok(());
     }
-    Err(usage(format_args!("{} is not empty: name a new directory with --state", path.display())))
+    Err(usage(format_args!("{} is not empty: pass a new directory with --state", path.display())))
 }
 
 impl PhraseArgs {
@@ -182,7 +186,7 @@ impl PhraseArgs {
         Phrase::parse(&words).map_err(usage)
     }
 
-    /// Returns the filters for the service's list: one for each address and side.
+    /// Returns the filters for the service's list: one for each address and leg.
     fn filters(&self) -> Result<Vec<OrderFilter>, Failure> {
         let config = Config::read()?;
         let owners: Vec<_> = config.owners().into_iter().map(str::to_owned).collect();
@@ -192,7 +196,7 @@ impl PhraseArgs {
         let to = to.iter().map(|owner| OrderFilter { to_owner: Some(owner.clone()), ..OrderFilter::default() });
         let filters: Vec<_> = from.chain(to).collect();
         if filters.is_empty() {
-            return Err(usage("no address: name yours with --from-owner and --to-owner, or owners in the configuration file"));
+            return Err(usage("no address: pass yours with --from-owner and --to-owner, or set owners in the configuration file"));
         }
         Ok(filters)
     }
@@ -201,7 +205,7 @@ impl PhraseArgs {
 /// The orders that the service lists, by their ids in lower case.
 struct Listed {
     orders: BTreeMap<String, OrderRecord>,
-    /// Ids of orders that are not valid ids.
+    /// Order ids that are not valid.
     without_id: BTreeSet<String>,
     /// Whether the service has more orders than were read.
     is_cut: bool,
@@ -219,7 +223,7 @@ async fn list(client: &Client<Http>, filters: Vec<OrderFilter>) -> Result<Listed
             }
             count = count.saturating_add(1);
             let record = record?;
-            // One order without a valid id must not keep the others from being restored.
+            // An order without a valid id must not prevent the others from being restored.
             match OrderId::parse(&record.order_id) {
                 Ok(id) => drop(listed.orders.insert(id.as_str().to_ascii_lowercase(), record)),
                 Err(_) => drop(listed.without_id.insert(record.order_id)),
@@ -233,9 +237,9 @@ async fn list(client: &Client<Http>, filters: Vec<OrderFilter>) -> Result<Listed
 /// An index that belongs to an order.
 struct Found {
     index: u32,
-    /// Whether the order's secret hash was derived, and not only a key.
+    /// Whether the order's secret hash was derived, not only a key.
     by_hash: bool,
-    /// The legs whose key was derived.
+    /// The legs whose keys were derived.
     keys: Vec<&'static str>,
 }
 
@@ -247,7 +251,7 @@ struct Search<'r> {
     claims: BTreeMap<u32, BTreeSet<String>>,
     /// The last index that belongs to an order.
     last: Option<u32>,
-    /// How many indices were looked at.
+    /// The number of indices searched so far.
     searched: u32,
 }
 
@@ -271,7 +275,7 @@ impl<'r> Search<'r> {
             for id in hashes.get(&hash).into_iter().flatten() {
                 search.claim(id, index, None);
             }
-            // Keys are derived only where an order has one that they could be.
+            // Keys are derived only if some order contains one.
             if !keys.is_empty() {
                 let refund = (true, rescue.refund_key(index).map_err(usage)?.public_key());
                 let redeem = (false, rescue.redeem_key(index).map_err(usage)?.public_key());
@@ -286,7 +290,7 @@ impl<'r> Search<'r> {
         Ok(search)
     }
 
-    /// Notes that an index belongs to an order: by its secret hash, or by the key of a leg.
+    /// Records that an index belongs to an order, by its secret hash (`leg` is `None`) or by the key of a leg.
     fn claim(&mut self, id: &str, index: u32, leg: Option<&'static str>) {
         self.last = Some(index);
         self.claims.entry(index).or_default().insert(id.to_owned());
@@ -307,32 +311,32 @@ impl<'r> Search<'r> {
     /// Returns the index of an order, or why the order cannot be restored.
     fn index_of(&self, id: &str) -> Result<&Found, String> {
         let found = match self.found.get(id).map(Vec::as_slice) {
-            None | Some([]) => return Err("no secret hash and no key of it belongs to this phrase".to_owned()),
+            None | Some([]) => return Err("neither its secret hash nor its keys belong to this phrase".to_owned()),
             Some([found]) => found,
-            Some(_) => return Err("its hash and its keys belong to different indices of the phrase".to_owned()),
+            Some(_) => return Err("its secret hash and its keys belong to different indices of the phrase".to_owned()),
         };
         let others = self.claims.get(&found.index).into_iter().flatten().filter(|other| *other != id);
         let others: Vec<_> = others.map(String::as_str).collect();
         if !others.is_empty() {
             return Err(format!(
-                "the service lists the same secret hash or key for {}: a secret belongs to one order. If you know which one is yours, name it \
+                "the service lists the same secret hash or key for {}, but a secret belongs to one order. If you know which one is yours, pass it \
                  with --order",
                 others.join(", ")
             ));
         }
         match self.orders.get(id) {
             Some(record) if record.source_swap.secret_hash == record.destination_swap.secret_hash => Ok(found),
-            _ => Err("its two sides have different secret hashes: report the service".to_owned()),
+            _ => Err("its two legs have different secret hashes: report the service".to_owned()),
         }
     }
 }
 
-/// Returns the owner's x-only key of a leg on a Bitcoin-like chain, 64 hex digits as the record has them.
+/// Returns the owner's x-only public key of a leg on a Bitcoin-like chain, 64 hex digits in the case of the record; `None` without one.
 pub(crate) fn owner_key(record: &OrderRecord, leg: Leg) -> Option<&str> {
     let swap: &SwapRecord = leg.of(record);
     let party = if leg == Leg::Source { &swap.initiator } else { &swap.redeemer };
-    // The party is an address, and the delegate is the key. In old records the party itself is the key. Accounts of other chains begin
-    // with 0x or are not hex, so none of them is mistaken for a key.
+    // The delegate is the key if the party is an address. In old records the party itself is the key. Accounts of other chains begin with
+    // 0x or are not hex, so they cannot be mistaken for a key.
     [swap.delegate.as_deref(), Some(party.as_str())].into_iter().flatten().find_map(|text| {
         let digits = if text.len() == 66 { text.get(2..).unwrap_or_default() } else { text };
         (digits.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(digits)
@@ -343,11 +347,11 @@ pub(crate) fn owner_key(record: &OrderRecord, leg: Leg) -> Option<&str> {
 struct Report<'a> {
     ok: bool,
     state: &'a Path,
-    /// How many orders the service listed: with `--order`, of those only.
+    /// The number of orders that the service listed; with `--order`, only of those.
     listed: usize,
     /// Whether the service's list was read to its end.
     complete: bool,
-    /// How many indices were looked at.
+    /// The number of indices that were searched.
     searched: u32,
     next_index: u32,
     restored: Vec<RestoredOrder>,
@@ -373,20 +377,20 @@ impl Report<'_> {
         if json {
             return Ok(show::json(self)?);
         }
-        let cut = if self.complete { "" } else { "; the list was longer and was cut" };
+        let cut = if self.complete { "" } else { "; the service has more orders than were read" };
         show::field(
             "restored",
             &format!("{} of {} into {}{cut}", self.restored.len(), show::count(self.listed, "listed order"), self.state.display()),
         )?;
         for order in &self.restored {
-            let secret = if order.secret { "with its secret" } else { "without a secret, which is not of this phrase" };
+            let secret = if order.secret { "with its secret" } else { "without a secret, because it does not belong to this phrase" };
             let keys = if order.keys.is_empty() { String::new() } else { format!(", with the key of its {}", order.keys.join(" and ")) };
             show::field("order", &format!("{}, index {}, {secret}{keys}", order.order_id, order.index))?;
         }
         for order in &self.not_restored {
             show::field("not restored", &text::escape_untrusted(&format!("{}: {}", order.order_id, order.reason)))?;
         }
-        show::field("missing", "request and response of every order: the records are the service's word, so check who is paid")?;
+        show::field("missing", "request and response of every order: the records are only the service's word, so check who is paid")?;
         Ok(show::field("next", "countersign orders")?)
     }
 }

@@ -1,6 +1,6 @@
-//! The service and the application id: from arguments, the environment, or the user's configuration file.
+//! The service's address and the application id, from arguments, the environment or the configuration file.
 //!
-//! The application id is never an argument, because other users of the machine see those, and it is never printed.
+//! The application id is never an argument, because other users of the machine can see those, and it is never printed.
 
 use std::env;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ const APP_ID: &str = "COUNTERSIGN_APP_ID";
 /// The service and the application id.
 #[derive(clap::Args)]
 pub(crate) struct ServiceArgs {
-    /// The service's address, without /v2.
+    /// The service's URL, without /v2.
     #[arg(long, value_name = "URL", env = "COUNTERSIGN_BASE_URL")]
     base_url: Option<String>,
-    /// Reads the application id from a file. By default it is COUNTERSIGN_APP_ID, or that of the configuration file.
+    /// Reads the application id from a file. By default it is the value of COUNTERSIGN_APP_ID, or that of the configuration file.
     #[arg(long, value_name = "FILE")]
     app_id_file: Option<PathBuf>,
-    /// Seconds that one call may take.
+    /// Time limit of one call, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
     /// Tunnels https connections through a proxy.
@@ -39,7 +39,7 @@ impl ServiceArgs {
             .base_url
             .clone()
             .or(config.base_url)
-            .ok_or_else(|| usage("no service: name it with --base-url, COUNTERSIGN_BASE_URL, or base_url in the configuration file"))?;
+            .ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
         let app_id = if let Some(file) = &self.app_id_file {
             Some(from_file(file)?)
         } else if let Ok(id) = env::var(APP_ID) {
@@ -60,7 +60,7 @@ impl ServiceArgs {
     }
 }
 
-/// Runs the calls of one command. The library knows no runtime: only this function creates one.
+/// Runs the calls of one command on a new runtime. The library itself does not depend on one.
 pub(crate) fn run<R>(work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

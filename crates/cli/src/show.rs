@@ -1,11 +1,11 @@
-//! Writes the output: JSON for programs, lines for people. The lines are in colour only on a terminal.
+//! Writes the output: JSON for programs, text for people. The text is coloured only on a terminal.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Line, Refusal, Summary, Warnings, text};
+use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, Warnings, text};
 use countersign_batch::Request;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// A refused order as JSON.
 #[derive(Serialize)]
 pub(crate) struct Refused<'a> {
-    /// Present only for a case.
+    /// The id of a case; the member is present only for a case.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Option<&'a str>>,
     ok: bool,
@@ -35,7 +35,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// A step that was not taken, or an error without a location, as JSON.
+/// A step that was not taken, or an error that is not a refusal, as JSON.
 #[derive(Serialize)]
 pub(crate) struct Held<'a> {
     ok: bool,
@@ -85,7 +85,17 @@ pub(crate) fn warnings(warnings: &Warnings) -> io::Result<()> {
 }
 
 fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), line.text)
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", label(line.topic), line.text)
+}
+
+/// Returns the label of a topic. The titles of the summary are part of the JSON contract, and some fit only one family.
+const fn label(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Receive => "receive",
+        Topic::Payout => "payout",
+        Topic::Gas => "fee",
+        _ => topic.title(),
+    }
 }
 
 fn write_warnings(out: &mut impl Write, warnings: &Warnings) -> io::Result<()> {
@@ -136,7 +146,7 @@ pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{LABEL}{label:>16}{LABEL:#}  {value}")
 }
 
-/// Prints rows below their headings, each column as wide as its widest cell. Untrusted text is capped and escaped.
+/// Prints rows below their headings, each column as wide as its widest cell. Cells are truncated and escaped, because they can be untrusted.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| text::escape_untrusted(cell)).collect()).collect();
     let width = |column: usize, head: &str| {
@@ -165,7 +175,7 @@ pub(crate) fn json_line(value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Prints a summary and its warnings to stderr, apart from the data.
+/// Prints a summary and its warnings to stderr, separate from the data on stdout.
 pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::Result<()> {
     let mut out = anstream::stderr().lock();
     for line in summary.lines() {
@@ -179,7 +189,7 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Formats a time for people, in UTC.
+/// Formats a time in Unix seconds for display, in UTC.
 pub(crate) fn time(seconds: u64) -> String {
     countersign_client::status::format_time(seconds)
 }
@@ -191,7 +201,7 @@ pub(crate) fn answer(body: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Whether the command prints JSON, so that its progress does too.
+/// Whether the command prints JSON. Its progress is then JSON too.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Sets whether progress is reported as JSON lines.
@@ -199,12 +209,12 @@ pub(crate) fn set_json(json: bool) {
     IS_JSON.store(json, Ordering::Relaxed);
 }
 
-/// Reports the progress of a longer command, on stderr.
+/// Reports the progress of a command on stderr.
 pub(crate) fn progress(text: &str) {
     event(&Progress { event: "progress", message: &text::escape_untrusted(text) }, text);
 }
 
-/// Reports an event on stderr: as a JSON line, or as text for people.
+/// Reports an event on stderr, as a JSON line or as text.
 pub(crate) fn event(event: &impl Serialize, text: &str) {
     // Best effort: a closed pipe is not an error here.
     if !IS_JSON.load(Ordering::Relaxed) {
@@ -220,16 +230,16 @@ struct Progress<'a> {
     message: &'a str,
 }
 
-/// Shows a new rescue phrase.
+/// Shows a new rescue phrase on stderr.
 pub(crate) fn rescue_phrase(words: &str) {
     let _ = writeln!(
         anstream::stderr(),
-        "{GOOD}Your rescue phrase{GOOD:#}, shown this once:\n\n  {words}\n\nWrite it down. With it alone your secrets and Bitcoin keys of every order can be derived again.\nIt is \
-         not your wallet's phrase; never use it as one."
+        "{GOOD}Your rescue phrase{GOOD:#}, shown only once:\n\n  {words}\n\nWrite it down. The secrets and Bitcoin keys of all your orders can be derived from it.\nIt is not a wallet's \
+         phrase; never use it as one."
     );
 }
 
-/// Prints every scalar of a JSON value under its path: the artefacts, for people.
+/// Prints artefacts as text: every scalar of the JSON value below its path.
 pub(crate) fn artefacts(value: &serde_json::Value, path: &str) -> io::Result<()> {
     match value {
         serde_json::Value::Object(members) => members.iter().try_for_each(|(name, value)| {

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
                 (order, true) => order,
                 (mut order, false) => {
                     let key = configured_key()?;
-                    let key = key.ok_or_else(|| usage("no key: name a source with --key-file, --key-env or --key-stdin"))?;
+                    let key = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
                     countersign_batch::sign(&mut order, &key)?;
                     order
                 }

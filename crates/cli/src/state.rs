@@ -1,4 +1,4 @@
-//! The state directory: a directory for each order, and the rescue phrase. Only the user can read the files.
+//! The state directory: a directory for each order, and the rescue phrase. Only the user can read its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::config::Config;
 use crate::input::{self, Failure, usage};
 use crate::show;
 
-/// The document that names the index from which the keys and the secret of an order are derived.
+/// The document with the index with which the keys and the secret of an order are derived.
 const INDEX: &str = "index";
-/// Documents that the client writes, under the names that it documents. Every order that was created here has the first.
+/// The documents that the client writes. Every order that was created here has the first.
 const ORDER: &str = "order.json";
 const RECORD: &str = "record.json";
 const SECRET: &str = "secret";
 
-/// Where orders are kept.
+/// Where orders are stored.
 #[derive(clap::Args)]
 pub(crate) struct StateArgs {
-    /// Directory of orders, secrets and the rescue phrase. By default that of the
-    /// configuration file, or the user's data directory.
+    /// The state directory, with orders, secrets and the rescue phrase. By default that of the configuration file, or a directory of the
+    /// user's data directory.
     #[arg(long, value_name = "DIR", env = "COUNTERSIGN_STATE")]
     state: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ impl StateArgs {
         }
     }
 
-    /// Opens the state directory. Returns `None`, and creates nothing, if it does not exist.
+    /// Opens the state directory; `None` if it does not exist. Creates nothing.
     pub(crate) fn open_existing(&self) -> Result<Option<State>, Failure> {
         let path = self.path()?;
         match path.try_exists() {
@@ -55,8 +55,8 @@ impl StateArgs {
     }
 }
 
-/// An order that was rebuilt from the rescue phrase: its record as the service listed it, and the secret where it was derived.
-/// Request and response are lost, so the record cannot be verified.
+/// An order that was restored from the rescue phrase: its record as the service listed it, and the secret if it could be derived. The
+/// request and the response are lost, so the record cannot be verified.
 pub(crate) struct Restored {
     pub(crate) record: OrderRecord,
     pub(crate) secret: Option<Secret>,
@@ -68,7 +68,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Loads an order. Returns `None` if it does not exist; one that cannot be read is an error.
+    /// Loads an order that was created here; `None` if there is none. An order that cannot be read is an error.
     pub(crate) fn find(&self, id: &OrderId) -> Result<Option<KeptOrder>, Failure> {
         match self.store.load(id) {
             Ok(kept) => Ok(Some(kept)),
@@ -83,22 +83,22 @@ impl State {
         }
         Err(match self.restored(id)? {
             Some(_) => usage(format_args!(
-                "order {id} was restored from the rescue phrase, without its request and response: end it with redeem --self or refund --self"
+                "order {id} was restored from the rescue phrase, without its request and response: use redeem --self or refund --self"
             )),
             None => usage(format_args!(
-                "order {id} is not in the state directory: it was created elsewhere, or --state names another directory"
+                "order {id} is not in the state directory: check --state, or use the machine on which the order was created"
             )),
         })
     }
 
-    /// Returns the record that an order was verified with. One that cannot be read is an error, not a missing record.
+    /// Returns the record that an order was verified with; `None` without one. A record that cannot be read is an error, not a missing record.
     pub(crate) fn record(&self, id: &OrderId) -> Result<Option<OrderRecord>, Failure> {
         let Some(kept) = self.find(id)? else { return Ok(None) };
         let record = kept.record.map(|body| OrderRecord::from_json(&body)).transpose();
         Ok(record.map_err(|refusal| refusal.under("/order"))?)
     }
 
-    /// Returns an order that was rebuilt from the rescue phrase; `None` for any other.
+    /// Returns an order that was restored from the rescue phrase; `None` for any other.
     pub(crate) fn restored(&self, id: &OrderId) -> Result<Option<Restored>, Failure> {
         match self.store.open_order(id.as_str()) {
             Ok(order) => Restored::read(&order),
@@ -107,8 +107,8 @@ impl State {
         }
     }
 
-    /// Writes an order that was rebuilt from the rescue phrase. Returns `false` if the order existed before. The record is written
-    /// last, so the next attempt completes an order whose restoring was interrupted.
+    /// Stores an order that was restored from the rescue phrase. Returns `false` if the order existed before. The record is written last, so
+    /// the next attempt completes an order whose restoration was interrupted.
     pub(crate) fn keep_restored(&self, restored: &Restored, index: u32) -> Result<bool, Failure> {
         let order = match self.store.as_ref().create(&restored.record.order_id) {
             Err(Error::OrderExists { order }) => self.store.open_order(&order),
@@ -131,7 +131,7 @@ impl State {
         Ok(true)
     }
 
-    /// Requires that no other order has this secret. A secret that was used is public, or will be.
+    /// Checks that no other order has this secret. A secret that was used before is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
         let mut used = self.store.order_of(hash).map_err(usage)?.map(|id| id.to_string());
         for order in self.store.as_ref().orders()? {
@@ -142,11 +142,11 @@ impl State {
         }
         match used {
             None => Ok(()),
-            Some(id) => Err(usage(format_args!("the secret is that of order {id}: a secret belongs to one order"))),
+            Some(id) => Err(usage(format_args!("the secret is already that of order {id}: use a new secret for every order"))),
         }
     }
 
-    /// Returns the keys and secrets of the rescue phrase. The phrase is generated at first use, and shown only then.
+    /// Returns the keys and secrets of the rescue phrase. The phrase is generated on first use, and shown only then.
     pub(crate) fn rescue(&self) -> Result<Rescue, Failure> {
         let phrase = match self.store.phrase()? {
             Some(phrase) => phrase,
@@ -160,7 +160,7 @@ impl State {
         Rescue::new(&phrase).map_err(usage)
     }
 
-    /// Writes to the journal that the secret is about to leave in the owner's own redemption.
+    /// Writes to the journal that the secret is about to be released in the owner's own redemption.
     pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
         let guard = self.store.lock(id).map_err(usage)?;
         let at = show::now();
@@ -170,12 +170,12 @@ impl State {
         Ok(())
     }
 
-    /// Marks the next index as used, before anything derived from it leaves.
+    /// Marks the next index as used and returns it. Call this before anything derived from the index is sent.
     pub(crate) fn take_index(&self) -> Result<u32, Failure> {
         Ok(self.store.take_index()?)
     }
 
-    /// Returns the index of an order whose keys are derived.
+    /// Returns the index of an order; `None` if nothing is derived for it.
     pub(crate) fn index(&self, id: &OrderId) -> Result<Option<u32>, Failure> {
         let bytes = self.store.open_order(id.as_str())?.read(INDEX)?;
         let index = bytes.map(|bytes| std::str::from_utf8(&bytes).ok().and_then(|text| text.parse().ok()).ok_or(()));
@@ -184,7 +184,7 @@ impl State {
 }
 
 impl Restored {
-    /// Reads an order that was rebuilt. Returns `None` for an order that was created here, and for a directory without a record.
+    /// Reads a restored order; `None` for an order that was created here, and for a directory without a record.
     pub(crate) fn read(order: &OrderDir) -> Result<Option<Self>, Failure> {
         if order.exists(ORDER)? {
             return Ok(None);
@@ -193,13 +193,13 @@ impl Restored {
         let damaged = |what: &str| usage(format_args!("order {}: {what}; restore again into a new directory", order.id()));
         let record = OrderRecord::from_json(&bytes).map_err(|refusal| damaged(&format!("{RECORD}: {refusal}")))?;
         if !record.order_id.eq_ignore_ascii_case(order.id()) {
-            return Err(damaged("its record is that of another order"));
+            return Err(damaged("its record belongs to another order"));
         }
         let parse = |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| Secret::parse(text.trim()).ok());
         let secret = order.read(SECRET)?.map(|bytes| parse(&bytes).ok_or_else(|| damaged("its secret cannot be read"))).transpose()?;
-        // A secret that is not this order's must never leave under it.
+        // The secret of another order must never be released for this one.
         if secret.as_ref().is_some_and(|secret| secret.hash() != record.destination_swap.secret_hash) {
-            return Err(damaged("its secret is that of another order"));
+            return Err(damaged("its secret belongs to another order"));
         }
         Ok(Some(Self { record, secret }))
     }
@@ -211,18 +211,18 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns the failure of a store, with what the user can do next.
+/// Converts an error of the store to a failure, with what the user can do next.
 pub(crate) fn failed(error: &Error) -> Failure {
     usage(format_args!("{}; {}", input::chain(error), error.advice()))
 }
 
-/// Reads an order record, bare or in its envelope.
+/// Reads an order record, with or without its envelope.
 pub(crate) fn read_record(path: &Path) -> Result<OrderRecord, Failure> {
     Ok(OrderRecord::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/order"))?)
 }
 
 pub(crate) fn read_secret(path: &Path) -> Result<Secret, Failure> {
     let bytes = input::read(path)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| usage("the secret is not text"))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| usage("the secret is not text: expected 64 hex digits"))?;
     Ok(Secret::parse(text.trim())?)
 }

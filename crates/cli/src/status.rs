@@ -1,4 +1,4 @@
-//! What the program says about an order that is driven: for people, and as JSON.
+//! Reports the status of a driven order, as text and as JSON.
 
 use countersign::text;
 use countersign_client::OrderId;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::show;
 
-/// The status of an order as a JSON document. It is the result of a command, and each status event on stderr.
+/// The status of an order as JSON. It is the result of a command, and the form of each status event on stderr.
 #[derive(Serialize)]
 pub(crate) struct StatusReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -17,10 +17,10 @@ pub(crate) struct StatusReport<'a> {
     pub(crate) order_id: &'a str,
     #[serde(flatten)]
     pub(crate) progress: &'a Progress,
-    /// What the service states. It is shown and decides nothing.
+    /// What the service states, for display only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<&'a countersign_client::Status>,
-    /// What the owner has to broadcast.
+    /// The transactions that the owner has to broadcast.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) transactions: &'a [KeptTransaction],
 }
@@ -50,13 +50,13 @@ pub(crate) fn describe(status: &Status) -> String {
         Status::Unsigned => "nothing is signed yet".to_owned(),
         Status::Expired => "expired: nothing was signed here in time".to_owned(),
         Status::Paying => "paying".to_owned(),
-        Status::NeedsOwner { .. } => "waits for you".to_owned(),
+        Status::NeedsOwner { .. } => "waiting for you".to_owned(),
         Status::Waiting { reason, .. } => format!("paid; {}", text::escape_untrusted(reason)),
         Status::Redeeming => "redeeming".to_owned(),
-        Status::RedeemNow => "REDEEM NOW: the secret is known to others and the destination is not redeemed yet".to_owned(),
-        Status::AwaitingRefund { reason } => format!("waits for the refund: {}", text::escape_untrusted(reason)),
+        Status::RedeemNow => "REDEEM NOW: others may know the secret, and the destination is not redeemed yet".to_owned(),
+        Status::AwaitingRefund { reason } => format!("waiting for the refund: {}", text::escape_untrusted(reason)),
         Status::Refunding => "refunding".to_owned(),
-        Status::Refused { refusal } => format!("the record is refused: {refusal}"),
+        Status::Refused { refusal } => format!("the record was refused: {refusal}"),
         Status::Lost => "LOST: the source is redeemed, and the destination refunded".to_owned(),
         Status::Ended { outcome } => format!("{outcome:?}").to_lowercase(),
         _ => "unknown".to_owned(),

@@ -22,21 +22,21 @@ use crate::{OK, service, show, state};
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
       --to bitcoin:btc --to-owner bc1... --wallet wallet.json --key-file key.txt
-  countersign swap --from ethereum:usdc --amount '1.5 usdc' --to bitcoin:btc --wallet wallet.json   # the rest from the configuration file
+  countersign swap --from ethereum:usdc --amount '1.5 usdc' --to bitcoin:btc --wallet wallet.json   # the configuration file has the rest
   countersign swap --from base:usdc --amount '1.5 usdc' --to litecoin:ltc --key-file key.txt \\
       --node base=https://base.example --node litecoin=https://litecoin.example/api
-  countersign swap ... --dry-run                      # quotes and checks, creates and signs nothing
+  countersign swap ... --dry-run                      # only quotes and checks
   countersign swap --registry registry.json --resume 4784d9c7...   # continues where an earlier run ended
 
-With endpoints of both chains (--node, --nodes) the program pays, looks at the solver's payment, redeems and refunds by itself; a wallet
-context is not needed, and the service may be gone. Without them the service's word about the destination does not release the secret:
-once you have seen the solver's payment on chain, redeem with `countersign redeem --self`, or pass --trust-the-service if you take the
-service's word; without a gasless path the signed transactions are printed for you to broadcast.
+With endpoints of both chains (--node, --nodes) and a key, the program pays, checks the solver's payment, redeems and refunds by itself. It
+then needs no wallet context, and a paid order does not need the service any more. Without endpoints, the signed transactions are printed
+for you to broadcast unless the order is gasless, and the service's word about the destination does not release the secret: once you have
+seen the solver's payment on chain, redeem with `countersign redeem --self`, or pass --trust-the-service to rely on the service's word.
 
-Secrets, and your keys on Bitcoin-like chains, are derived from a rescue phrase that is made at first use and shown once.
+Secrets, and your keys on Bitcoin-like chains, are derived from a rescue phrase that is generated on first use and shown once.
 
-Exit codes: 0 the swap is complete, 1 it was refused, refunded or expired, 3 network or service, 4 you have to do something first
-(the message says what), 5 the funds are lost.";
+Exit codes: 0 the swap is complete, 1 it was refused, refunded or expired, 2 usage error or a file that cannot be read or written,
+3 network or service failure (try again), 4 you have to do something first (the message says what), 5 the funds are lost.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -54,27 +54,27 @@ pub(crate) struct Args {
     wallet: WalletArgs,
     #[command(flatten)]
     key: KeyArgs,
-    /// Takes the quote of this solver. By default the one that pays most.
+    /// Uses the quote of this solver. By default the quote that pays the most is used.
     #[arg(long, value_name = "ID")]
     solver: Option<String>,
-    /// Refuses orders that pay less, even if the quote pays more: base units, or whole units with the symbol. Required with --yes,
-    /// where nobody reads the order.
+    /// Refuses an order that pays less than this amount, even if the quote pays more: base units, or whole units with the symbol. Required
+    /// with --yes, because nobody reads the order then.
     #[arg(long, value_name = "AMOUNT")]
     at_least: Option<String>,
     /// Continues an order that an earlier run created.
     #[arg(long, value_name = "ORDER", conflicts_with_all = ["from", "amount", "to"])]
     resume: Option<String>,
-    /// Quotes, checks everything that can be checked, and shows the request that would be sent. Creates no order. With --resume it
+    /// Fetches quotes, checks everything that can be checked, and shows the request that would be sent. Creates no order. With --resume it
     /// shows what would be signed.
     #[arg(long)]
     dry_run: bool,
-    /// Signs without asking. Summary and warnings are still printed, and only warnings that the policy accepts pass.
+    /// Signs without asking. The summary and warnings are still printed. Nothing is signed if the policy does not accept a warning.
     #[arg(long)]
     yes: bool,
-    /// States that the token approval is already on chain, so that the gasless message can be submitted.
+    /// Confirms that the token approval is on chain already, so that the gasless message can be submitted.
     #[arg(long)]
     approved: bool,
-    /// States that the printed transactions are broadcast, or that the deposit is paid.
+    /// Confirms that you have broadcast the printed transactions, or paid the deposit.
     #[arg(long, requires = "resume")]
     paid: bool,
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     if args.yes && args.at_least.is_none() && args.resume.is_none() && !args.dry_run {
-        return Err(usage("with --yes nobody reads the order: pass --at-least"));
+        return Err(usage("--yes needs --at-least, because nobody reads the order"));
     }
     let flow = Flow::new(args.service.client()?, registry, policy);
     if args.dry_run {
@@ -102,9 +102,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         });
     }
     let state = args.state.open()?;
-    // A file that cannot be read is an error before an order is created.
+    // Read before an order is created, so that a file that cannot be read has no consequences.
     let (wallet, key) = (args.wallet.read()?, args.key.read()?);
-    // Without a wallet context only a deposit address can be prepared, which another wallet pays.
+    // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
     let nodes = Arc::new(args.nodes.connect(flow.registry())?);
     let configured_key = if wallet.is_some() || nodes.names().next().is_some() { configured_key()? } else { None };
     service::run(async {
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             let request = kept.swap.request();
             contracts::check(&nodes, &path, flow.registry(), [&request.source, &request.destination], !args.yes).await?;
         }
-        // Without the secret nothing is paid: nobody could redeem.
+        // Without the secret nobody could redeem, so nothing is paid.
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {
             return Err(usage(drive::SECRET_MISSING));
         }
@@ -156,13 +156,13 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
 }
 
 impl Args {
-    /// Returns the floor in base units.
+    /// Returns the minimum to receive, in base units of `asset`; `None` without one.
     fn at_least(&self, asset: &AssetId, registry: &Registry) -> Result<Option<U256>, Failure> {
         self.at_least.as_deref().map(|text| units(text, asset, Some(registry))).transpose()
     }
 }
 
-/// Checks the route and returns the best quote. Each quote must be for the requested pair and amount.
+/// Checks the route and returns the best quote. Every quote must be for the requested pair and amount.
 async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result<Quote, Failure> {
     let (from, to) = (asset(need(&args.ask.from, "--from")?)?, args.ask.destination()?);
     let amount = units(need(&args.ask.amount, "--amount")?, &from, Some(flow.registry()))?;
@@ -174,7 +174,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result
                 return Err(Failure::Held { code: "route_not_allowed", message: format!("{from} -> {to}: {}", verdict.because) });
             }
         }
-        // The service checks again when the order is created: its rules only save a useless order.
+        // The service checks its rules again when the order is created. Checking them here only avoids a useless order.
         Err(error) => show::progress(&format!("routes unknown: {}", chain(&error))),
     }
     let mut request = QuoteRequest::new(from.clone(), to.clone(), QuoteAmount::From(amount));
@@ -193,7 +193,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result
     let best = best.ok_or_else(|| Failure::Held { code: "no_quote", message: "no solver offers this swap".to_owned() })?;
     let least = at_least.unwrap_or_default();
     if best.destination.amount < least {
-        let message = format!("the best quote pays {} base units, not {least}", best.destination.amount);
+        let message = format!("the best quote pays {} base units, less than {least}", best.destination.amount);
         return Err(Failure::Held { code: "quote_too_low", message });
     }
     show::progress(&format!("quote of {}: {} base units", text::escape_untrusted(&best.solver_id), best.destination.amount));
@@ -208,7 +208,7 @@ struct Asked<'a> {
     solver_id: &'a str,
 }
 
-/// Quotes, and shows the request that would be sent.
+/// Fetches quotes and shows the request that would be sent.
 async fn ask(args: &Args, flow: &Flow<Http>, json: bool) -> Result<u8, Failure> {
     let at_least = args.at_least(&args.ask.destination()?, flow.registry())?;
     let best = quote(args, flow, at_least).await?;
@@ -222,14 +222,14 @@ async fn ask(args: &Args, flow: &Flow<Http>, json: bool) -> Result<u8, Failure> 
         show::json(&Asked { ok: true, request: &order, solver_id: &best.solver_id })?;
     } else {
         show::field("pay", &format!("{} {}", order.source.amount, order.source.asset))?;
-        show::field("get", &format!("{} {}", order.destination.amount, order.destination.asset))?;
+        show::field("receive", &format!("{} {}", order.destination.amount, order.destination.asset))?;
         show::field("solver", &text::escape_untrusted(&best.solver_id))?;
     }
-    show::progress("dry run: no order was created, nothing was signed");
+    show::progress("dry run: no order was created and nothing was signed");
     Ok(OK)
 }
 
-/// Shows what would be signed for a kept order.
+/// Shows what would be signed for a stored order.
 async fn preview(args: &Args, flow: &Flow<Http>, id: &OrderId, json: bool) -> Result<u8, Failure> {
     let kept = args.state.open()?.load(id)?;
     let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice("nothing was signed; try again"))?.order;
@@ -245,7 +245,7 @@ async fn preview(args: &Args, flow: &Flow<Http>, id: &OrderId, json: bool) -> Re
     Ok(OK)
 }
 
-/// Takes a quote, creates the order and keeps it.
+/// Chooses a quote, creates the order and stores it.
 async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<OrderId, Failure> {
     let at_least = args.at_least(&args.ask.destination()?, flow.registry())?;
     let best = quote(args, flow, at_least).await?;

@@ -1,4 +1,4 @@
-//! `countersign orders`: every order of the state directory, its stage, and its next command.
+//! Stored orders: `countersign orders` with the stage and the next command of each, and the files of one.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod home;
@@ -13,9 +13,9 @@ use countersign_client::{OrderId, Secret, StoredSwap};
 use countersign_store::Store;
 use home::{Home, out, said};
 use serde_json::{Value, json};
-use support::Fixture;
+use support::{Fixture, Service};
 
-/// Nothing listens here.
+/// An address at which no server listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 struct Kept {
@@ -172,4 +172,37 @@ fn a_list_creates_nothing() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(serde_json::from_str::<Value>(&out(&output)).unwrap(), json!({"ok": true, "orders": []}));
     assert!(!state.exists());
+}
+
+/// The stored files are complete and only the user can read them. A file that was changed on disk is refused before any request.
+#[test]
+fn kept_orders_are_private_and_name_their_own_order() {
+    let home = Home::new("kept");
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let registry = home.file("registry.json", &fixture.registry);
+    let request = home.file("request.json", &fixture.request.to_string());
+    let server = Service::new(fixture.clone()).start();
+    let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
+    assert!(home.run(&server.base, &create).status.success());
+    let id = fixture.order_id();
+    let file = home.kept(id, "order.json");
+    let kept = fs::read_to_string(&file).unwrap();
+    let value: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!((&value["id"], &value["response"]), (&json!(id), &fixture.response));
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
+    let pins: Value = serde_json::from_str(&fs::read_to_string(home.kept(id, "pins.json")).unwrap()).unwrap();
+    let assets = |registry: &Value| registry["assets"].as_array().unwrap().len();
+    assert_eq!(assets(&pins["registry"]), assets(&serde_json::from_str(&fixture.registry).unwrap()), "the pins of this order");
+    // It is a case that other commands read.
+    let explained = home.run(&server.base, &["explain", "--registry", &registry, "--case", file.to_str().unwrap(), "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&out(&explained)).unwrap()["order_id"], json!(id));
+
+    let before = server.seen().len();
+    fs::write(&file, kept.replacen(id, &"f".repeat(64), 1)).unwrap();
+    for command in [&["swap", "--resume", id][..], &["order", "show", id], &["order", "watch", id]] {
+        let output = home.run(&server.base, &[command, &["--registry", &registry]].concat());
+        assert!(output.status.code() == Some(2) && said(&output).contains("record_mismatch"), "{}", said(&output));
+    }
+    assert_eq!(server.seen().len(), before);
 }

@@ -241,7 +241,7 @@ fn two_orders_of_one_secret_are_restored_only_by_name() {
     assert_eq!(ids(&report, "restored"), ["a1"]);
     assert_eq!(ids(&report, "not_restored"), ["a2", "b2", "c0"]);
     let reason = |index: usize| report["not_restored"][index]["reason"].as_str().unwrap();
-    assert!(reason(0).contains(&"b2".repeat(32)) && reason(1).contains(&"a2".repeat(32)) && reason(2).contains("two sides"), "{report}");
+    assert!(reason(0).contains(&"b2".repeat(32)) && reason(1).contains(&"a2".repeat(32)) && reason(2).contains("two legs"), "{report}");
     let store = Store::open(home.path.join("state")).unwrap();
     assert_eq!(store.orders().unwrap().len(), 1);
     // The user knows which one it is: the same directory is completed.

@@ -480,36 +480,3 @@ fn a_gasless_message_waits_for_the_approval() {
     let patch = server.seen().into_iter().find(|seen| seen.method == "PATCH").unwrap();
     assert_eq!(patch.text(), format!(r#"{{"signature":"{}"}}"#, fixture.gasless().unwrap()));
 }
-
-/// What is kept is the user's alone and complete, and what was changed on disk is refused before anything is asked for.
-#[test]
-fn kept_orders_are_private_and_name_their_own_order() {
-    let home = Home::new("kept");
-    let fixture = Fixture::load("evm-record-evm-v2");
-    let registry = home.file("registry.json", &fixture.registry);
-    let request = home.file("request.json", &fixture.request.to_string());
-    let server = Service::new(fixture.clone()).start();
-    let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
-    assert!(home.run(&server.base, &create).status.success());
-    let id = fixture.order_id();
-    let file = home.kept(id, "order.json");
-    let kept = fs::read_to_string(&file).unwrap();
-    let value: Value = serde_json::from_str(&kept).unwrap();
-    assert_eq!((&value["id"], &value["response"]), (&json!(id), &fixture.response));
-    #[cfg(unix)]
-    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
-    let pins: Value = serde_json::from_str(&fs::read_to_string(home.kept(id, "pins.json")).unwrap()).unwrap();
-    let assets = |registry: &Value| registry["assets"].as_array().unwrap().len();
-    assert_eq!(assets(&pins["registry"]), assets(&serde_json::from_str(&fixture.registry).unwrap()), "the pins of this order");
-    // It is a case that other commands read.
-    let explained = home.run(&server.base, &["explain", "--registry", &registry, "--case", file.to_str().unwrap(), "--json"]);
-    assert_eq!(serde_json::from_str::<Value>(&out(&explained)).unwrap()["order_id"], json!(id));
-
-    let before = server.seen().len();
-    fs::write(&file, kept.replacen(id, &"f".repeat(64), 1)).unwrap();
-    for command in [&["swap", "--resume", id][..], &["order", "show", id], &["order", "watch", id]] {
-        let output = home.run(&server.base, &[command, &["--registry", &registry]].concat());
-        assert!(output.status.code() == Some(2) && said(&output).contains("record_mismatch"), "{}", said(&output));
-    }
-    assert_eq!(server.seen().len(), before);
-}

@@ -1,4 +1,7 @@
-//! The client: every endpoint of the interface as a method.
+//! The client: a method for every endpoint of the interface (`docs/spec/service.md#endpoints`).
+//!
+//! A method builds its request with [`Api`], sends it through the [`Transport`], retries where [`Retry`] allows it, and parses the
+//! response with [`response`](crate::response).
 
 use countersign::json::{Node, Value};
 use countersign::wire::{AssetRecord, ChainRecord, Earnings, Fees, Page, Quote, Read, SchemaRecord, SolverBalances};
@@ -12,7 +15,18 @@ use crate::retry::{Retry, random};
 use crate::route::Routes;
 use crate::transport::{BoxTransport, Request, Response, Transport};
 
-/// A client of one service for one application.
+/// A client of one service, for one application.
+///
+/// ```no_run
+/// use countersign_client::{Api, Client, Http, OrderId, Timeouts};
+///
+/// # async fn show() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::new(Api::new("https://service.example", None)?, Http::new(Timeouts::default())?);
+/// let id = OrderId::parse("4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26")?;
+/// println!("{}", client.order(&id).await?.value.destination_swap.redeem_tx_hash);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Client<T> {
     api: Api,
@@ -21,13 +35,13 @@ pub struct Client<T> {
 }
 
 impl<T: Transport> Client<T> {
-    /// Creates a client with the default pace of retries.
+    /// Creates a client with the default [`Retry`].
     #[must_use]
     pub fn new(api: Api, transport: T) -> Self {
         Self { api, transport, retry: Retry::default() }
     }
 
-    /// Sets the pace of retries.
+    /// Sets how often a call is attempted, and how long the client waits in between.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
@@ -40,7 +54,7 @@ impl<T: Transport> Client<T> {
         &self.transport
     }
 
-    /// Erases the type of the transport.
+    /// Erases the type of the transport, so that the client's type does not name its HTTP stack.
     #[must_use]
     pub fn boxed(self) -> Client<BoxTransport>
     where
@@ -50,14 +64,14 @@ impl<T: Transport> Client<T> {
         Client { api, transport: BoxTransport::new(transport), retry }
     }
 
-    /// Sends a request, repeats it where that is allowed, and reads the response.
+    /// Sends a request, retries where that is safe, and parses the response.
     async fn call<R>(&self, request: &Request, read: impl Fn(Response) -> Result<Answer<R>, Error>) -> Result<Answer<R>, Error> {
         let mut attempt = 1_u32;
         loop {
             let answer = self.transport.send(request).await.map_err(Error::from);
             let status = answer.as_ref().map(|answer| answer.status).unwrap_or_default();
             let result = answer.and_then(&read);
-            // Method and path only: the rest of a request can be private.
+            // Only the method and the path are logged: the rest of a request can be private.
             let (method, path) = (request.method.name(), request.url.path());
             let Err(error) = result else {
                 tracing::debug!(method, path, attempt, status, "response");
@@ -96,11 +110,11 @@ impl<T: Transport> Client<T> {
 
     /// Creates an order and returns its id: `POST /v2/orders`, sent once.
     ///
-    /// The body holds the payload, which must not be trusted before [`crate::Flow::verify`].
+    /// The body contains the payloads to sign. Do not trust them before [`crate::Flow::verify`] has succeeded.
     ///
     /// # Errors
     ///
-    /// Any [`Error`]; see [`Error::may_have_acted`].
+    /// Any [`Error`]; [`Error::may_have_acted`] tells whether the order may exist nevertheless.
     pub async fn create_order(&self, order: &CreateOrder) -> Result<Answer<OrderId>, Error> {
         let request = self.api.create_order(order)?;
         self.call(&request, |response| response::read_with(response, OrderId::from_result)).await
@@ -110,7 +124,7 @@ impl<T: Transport> Client<T> {
     ///
     /// # Errors
     ///
-    /// Any [`Error`]; [`Error::Shape`] if it is the record of another order.
+    /// Any [`Error`]; [`Error::Shape`] with [`Code::RecordMismatch`] if the record is that of another order.
     pub async fn order(&self, id: &OrderId) -> Result<Answer<OrderRecord>, Error> {
         let reader = |node: Node<'_, '_>| {
             let record = OrderRecord::read(node)?;
@@ -131,9 +145,10 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.orders(filter)).await
     }
 
-    /// Fetches page after page, from the filter's on, until one is empty or the last: `GET /v2/orders`.
+    /// Fetches page after page, starting with the filter's: `GET /v2/orders`. The stream ends after the last page, an empty page, a page
+    /// that was not requested, or an error.
     ///
-    /// Whether the service counts pages from 0 or 1 is not documented: the first response tells
+    /// The interface does not document whether pages are counted from 0 or 1. The first response shows it
     /// (`docs/spec/service.md#listing-orders`).
     pub fn orders(&self, filter: OrderFilter) -> impl Stream<Item = Result<Answer<Page<OrderRecord>>, Error>> {
         stream::unfold((Some(filter), 0_u64), move |(filter, seen)| async move {
@@ -142,7 +157,7 @@ impl<T: Transport> Client<T> {
             let Ok(Answer { value: page, .. }) = &answer else { return Some((answer, (None, seen))) };
             let entries = u64::try_from(page.data.len()).unwrap_or(u64::MAX);
             let seen = seen.saturating_add(entries);
-            // A service that returns another page than requested, or the same one again, must not keep the client in a loop.
+            // A service that returns a different page than requested, or the same one again, must not keep the client in a loop.
             let expected = filter.page.is_none_or(|asked| asked == page.page);
             let more = entries > 0 && expected && seen < page.total_items && page.page < page.total_pages;
             filter.page = page.page.checked_add(1);
@@ -151,7 +166,7 @@ impl<T: Transport> Client<T> {
         })
     }
 
-    /// Fetches the orders of all pages: `GET /v2/orders`.
+    /// Fetches the orders of all pages, like [`Client::orders`]: `GET /v2/orders`.
     pub fn all_orders(&self, filter: OrderFilter) -> impl Stream<Item = Result<OrderRecord, Error>> {
         self.orders(filter).flat_map(|answer| match answer {
             Ok(answer) => stream::iter(answer.value.data.into_iter().map(Ok).collect::<Vec<_>>()),
@@ -159,22 +174,22 @@ impl<T: Transport> Client<T> {
         })
     }
 
-    /// Acts on an order and returns what the service says, usually a transaction's id: `PATCH /v2/orders/{order_id}?action=..`,
-    /// sent once.
+    /// Performs an action on an order, once: `PATCH /v2/orders/{order_id}?action=..`. Returns the service's text, usually a transaction
+    /// id; `None` if the response has none.
     ///
-    /// [`Action::Redeem`] gives the secret away: [`crate::Flow::redeem`] checks the order first.
+    /// [`Action::Redeem`] reveals the secret to the service. [`crate::Flow::redeem`] checks the order first.
     ///
     /// # Errors
     ///
-    /// Any [`Error`]; see [`Error::may_have_acted`].
+    /// Any [`Error`]; [`Error::may_have_acted`] tells whether the service may have acted nevertheless.
     pub async fn act(&self, id: &OrderId, action: &Action<'_>) -> Result<Answer<Option<String>>, Error> {
         self.call(&self.api.act(id, action), response::read_text).await
     }
 
-    /// Fetches the hashes that the service wants signed, one for each funding input:
+    /// Fetches the sighashes that the service wants signed for an instant refund, 32 bytes each, one for each funding output:
     /// `GET /v2/orders/{id}/instant-refund-hash`.
     ///
-    /// Never sign them as they are: [`crate::Flow::instant_refund`] has them computed again.
+    /// Never sign them as received. [`crate::Flow::instant_refund`] requires the caller to compute them again.
     ///
     /// # Errors
     ///
@@ -183,7 +198,7 @@ impl<T: Transport> Client<T> {
         self.call(&self.api.instant_refund_hash(id), |response| response::read_with(response, hashes)).await
     }
 
-    /// Fetches what the application has earned: `GET /v2/apps/earnings`.
+    /// Fetches the application's affiliate earnings: `GET /v2/apps/earnings`.
     ///
     /// # Errors
     ///
@@ -228,7 +243,7 @@ impl<T: Transport> Client<T> {
         self.call(&self.api.list(List::Fee, extra), |response| response::read_lenient(response, Fees::read)).await
     }
 
-    /// Fetches the fees under the endpoint's older name: `GET /v2/fees`.
+    /// Fetches the fees from the endpoint's older name: `GET /v2/fees`.
     ///
     /// # Errors
     ///
@@ -237,7 +252,7 @@ impl<T: Transport> Client<T> {
         self.call(&self.api.list(List::Fees, extra), |response| response::read_lenient(response, Fees::read)).await
     }
 
-    /// Fetches the traded volume, a decimal number for display: `GET /v2/volume`.
+    /// Fetches the traded volume as a decimal number for display: `GET /v2/volume`.
     ///
     /// # Errors
     ///
@@ -268,7 +283,7 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.schema(name)?).await
     }
 
-    /// Fetches the rules for which routes the service accepts: `GET /v2/policy`.
+    /// Fetches the rules that decide which routes the service accepts: `GET /v2/policy`.
     ///
     /// # Errors
     ///
@@ -277,7 +292,7 @@ impl<T: Transport> Client<T> {
         self.get(&self.api.list(List::Policy, &[])).await
     }
 
-    /// Checks the service's health and returns its message, if there is one: `GET /v2/health`.
+    /// Checks the service's health: `GET /v2/health`. Returns the service's message, `None` if it has none.
     ///
     /// # Errors
     ///
@@ -286,12 +301,13 @@ impl<T: Transport> Client<T> {
         self.call(&self.api.health(), response::read_text).await
     }
 
-    /// Fetches chains, assets and liquidity as a registry that could be pinned. Compare it with what is pinned
-    /// ([`Registry::diff`]), show the notices on what cannot be pinned, and have a person accept what changed.
+    /// Fetches chains, assets and liquidity as a candidate registry. Nothing is pinned by this call: compare the result with the pinned
+    /// registry ([`Registry::diff`]), show the notices on entries that cannot be pinned, and let a person accept the changes.
     ///
     /// # Errors
     ///
-    /// Any [`Error`]; [`Error::Shape`] for what is not a list, at `/chains`, `/assets` or `/liquidity`.
+    /// Any [`Error`]; [`Error::Shape`] at `/result` for a response that is not a list, or below `/chains`, `/assets` or `/liquidity` for
+    /// an invalid entry.
     pub async fn registry(&self) -> Result<ServicePins, Error> {
         let raw = |response| response::read_with(response, |node| node.array().map(drop));
         let chains = self.call(&self.api.list(List::Chains, &[]), raw).await?;
@@ -301,7 +317,7 @@ impl<T: Transport> Client<T> {
     }
 }
 
-/// Reads one hash or an array of them, each 64 hex digits with or without `0x`.
+/// Parses one hash or an array of hashes, each 64 hex digits with or without `0x`.
 fn hashes(node: Node<'_, '_>) -> Result<Vec<[u8; 32]>, Refusal> {
     let hash = |node: Node<'_, '_>| {
         let text = node.text()?;

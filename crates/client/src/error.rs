@@ -1,44 +1,44 @@
-//! Why a call did not return its result, sorted by who has to act.
+//! Errors of the client, sorted by who has to act.
 
 use std::time::Duration;
 
 use countersign::{Hold, Refusal, text};
 
-/// Why a call did not return its result.
+/// An error of a call.
 ///
-/// [`Display`](std::fmt::Display) says what failed, [`source`](std::error::Error::source) why: print both.
+/// [`Display`](std::fmt::Display) says what failed; [`source`](std::error::Error::source) says why. Print both.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No complete response arrived.
+    /// The transport failed: no complete response arrived.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// An HTTP status other than 2xx, and a body that is not the service's error envelope. A redirect ends here, because none is
-    /// followed.
+    /// The response has an HTTP status other than 2xx, and its body is not the service's error envelope. Redirects end here, because
+    /// they are not followed.
     #[error("the service responded with HTTP status {status}: {body}")]
     Status {
         /// The HTTP status.
         status: u16,
-        /// The body, capped and escaped.
+        /// The body, truncated and escaped.
         body: String,
-        /// How long the service asks to wait.
+        /// How long to wait by the header `retry-after`; `None` if it is missing or not in seconds.
         retry_after: Option<Duration>,
     },
-    /// The service says in its envelope that it failed.
+    /// The service returned an error envelope.
     #[error("the service responded with an error (HTTP status {status}): {error}")]
     Service {
         /// The HTTP status.
         status: u16,
-        /// The service's text, capped and escaped.
+        /// The service's text, truncated and escaped.
         error: String,
-        /// How long the service asks to wait.
+        /// How long to wait by the header `retry-after`; `None` if it is missing or not in seconds.
         retry_after: Option<Duration>,
     },
     /// The response does not have its documented shape. The refusal's location is a pointer into the body.
     #[error("the response does not have its documented shape")]
     Shape(#[source] Refusal),
     /// The caller's input is invalid. Nothing was sent.
-    #[error("the input is invalid, nothing was sent")]
+    #[error("invalid input; nothing was sent")]
     Input(#[source] Refusal),
     /// The order was refused. The call sent neither a signature nor a secret.
     #[error("the order was refused")]
@@ -47,7 +47,7 @@ pub enum Error {
     #[error("the secret was not released")]
     Held(#[from] Hold),
     /// The operating system returned no random numbers.
-    #[error("no random numbers")]
+    #[error("the operating system returned no random numbers")]
     Random(#[from] RandomError),
 }
 
@@ -70,7 +70,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call may succeed later: the network failed, or the service or a proxy before it is unavailable.
+    /// Returns whether the same call may succeed later: the network failed, or the service or a proxy in front of it is unavailable.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
@@ -82,7 +82,7 @@ impl Error {
         }
     }
 
-    /// Returns how long the service asks to wait.
+    /// Returns how long to wait by the header `retry-after`; `None` if it is missing or not in seconds.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -91,8 +91,8 @@ impl Error {
         }
     }
 
-    /// Returns whether the service may have acted on the call although it failed. A POST or PATCH that ends like this is not
-    /// repeated: fetch the order instead.
+    /// Returns whether the service may have acted on the call although it failed. The client does not repeat such a POST or PATCH.
+    /// Fetch the order instead.
     #[must_use]
     pub const fn may_have_acted(&self) -> bool {
         match self {
@@ -107,20 +107,20 @@ pub(crate) const fn is_busy(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
 }
 
-/// No complete response arrived.
+/// An error of the transport: no complete response arrived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {detail}")]
 #[non_exhaustive]
 pub struct TransportError {
     /// What failed.
     pub kind: TransportErrorKind,
-    /// What the HTTP stack and its causes say, capped and escaped, without address, header or body. The error has no
-    /// source, because that would contain all three.
+    /// The messages of the HTTP stack and its causes, truncated and escaped, without address, headers or body. The error has no
+    /// source, because a source could contain all three.
     pub detail: String,
 }
 
 impl TransportError {
-    /// Creates an error with the HTTP stack's message, which is capped and escaped.
+    /// Creates an error with the HTTP stack's message, which is truncated and escaped.
     #[must_use]
     pub fn new(kind: TransportErrorKind, detail: &str) -> Self {
         Self { kind, detail: text::escape_untrusted(detail) }
@@ -131,13 +131,13 @@ impl TransportError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
-    /// No connection was established: nothing was sent.
+    /// No connection was established, so nothing was sent.
     #[error("no connection")]
     Connect,
-    /// No complete response within the timeout.
+    /// No complete response arrived within the timeout.
     #[error("timed out")]
     Timeout,
-    /// The connection broke after the request began to leave.
+    /// The connection broke after sending had begun.
     #[error("the connection broke")]
     Interrupted,
     /// The body is longer than [`MAX_BODY`](crate::MAX_BODY).
@@ -149,8 +149,8 @@ pub enum TransportErrorKind {
     /// The HTTP stack cannot be set up.
     #[error("the HTTP stack cannot be set up")]
     Setup,
-    /// The request would leave the host that it is meant for, or leave without TLS.
-    #[error("the address is not safe to send to")]
+    /// The address is not one that a request may be sent to: see [`is_safe`](crate::is_safe).
+    #[error("unsafe address")]
     Insecure,
 }
 

@@ -1,5 +1,5 @@
-//! The order lifecycle: create, verify, sign, submit, follow, redeem or refund. Each step is a separate call that needs only the
-//! [`StoredSwap`], so a caller can stop after any step and continue later.
+//! The order lifecycle: create, verify, sign, submit, follow, redeem or refund (`docs/spec/service.md#creating-an-order`). Each step
+//! is a separate call that needs only the [`StoredSwap`], so a caller can stop after any step and continue later.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::transport::Transport;
 
 /// The steps of an order, with the wallet's registry and policy.
 ///
-/// A flow owns what it needs and is cheap to clone: keep it in a struct, move it into a task.
+/// A flow owns what it needs and is cheap to clone, so it can be stored in a struct or moved into a task.
 ///
 /// ```no_run
 /// use countersign_client::countersign::{Policy, Registry};
@@ -48,12 +48,12 @@ impl<T> Clone for Flow<T> {
     }
 }
 
-/// An order whose every byte is accounted for, and the record that it was verified with.
+/// A verified order, every byte of which is accounted for, and the record that it was verified with.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is signed until a verified order is prepared"]
 #[non_exhaustive]
 pub struct VerifiedSwap {
-    /// The order: match on it to prepare it with the wallet context of its family.
+    /// The order. Match on it to prepare it with the wallet context of its family.
     pub order: Verified,
     /// The record.
     pub record: OrderRecord,
@@ -72,24 +72,25 @@ impl<T: Transport> Flow<T> {
         &self.client
     }
 
-    /// Returns what the wallet has pinned.
+    /// Returns the wallet's pinned registry.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Returns what the wallet allows.
+    /// Returns the wallet's policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Creates the order. Store the returned swap before you do anything else with it. Store the [`Secret`] before this call,
-    /// because the order names its hash.
+    /// Creates the order. Store the [`Secret`] before this call, because the order commits to its hash. Store the returned swap before
+    /// you do anything else with it.
     ///
     /// # Errors
     ///
-    /// Any [`Error`]. If [`Error::may_have_acted`], an order may exist that nobody funds: creating another one costs nothing.
+    /// [`Error::Input`] with [`Code::UnknownAsset`] if an asset is not pinned, or any other [`Error`]. If [`Error::may_have_acted`] is
+    /// true, an order may exist that nobody will fund. Creating another one costs nothing.
     pub async fn create(&self, request: CreateOrder) -> Result<StoredSwap, Error> {
         for (leg, at) in [(&request.source, "/source/asset"), (&request.destination, "/destination/asset")] {
             if self.registry.asset(leg.asset.as_str()).is_none() {
@@ -104,14 +105,14 @@ impl<T: Transport> Flow<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] at the first member or byte that differs, or any other [`Error`].
+    /// [`Error::Refused`] at the first field or byte that differs, or any other [`Error`].
     pub async fn verify(&self, swap: &StoredSwap) -> Result<VerifiedSwap, Error> {
         let Answer { value: record, body } = self.client.order(swap.id()).await?;
         let order = countersign::verify(swap.proposal(&body), &self.registry, &self.policy).map_err(Error::Refused)?;
         Ok(VerifiedSwap { order, record })
     }
 
-    /// Fetches the record and verifies everything, the deadline too, and returns the body of the record.
+    /// Fetches the record, verifies everything including the deadline, and returns the order with the body of the record.
     pub(crate) async fn verify_with_body(&self, swap: &StoredSwap) -> Result<(Verified, Vec<u8>), Error> {
         let Answer { body, .. } = self.client.order(swap.id()).await?;
         let proposal = swap.proposal(&body).at_time(self.client.transport().now());
@@ -119,18 +120,17 @@ impl<T: Transport> Flow<T> {
         Ok((order, body))
     }
 
-    /// Verifies a record that was kept.
+    /// Verifies the body of a record against the stored request and response.
     pub(crate) fn verify_kept(&self, swap: &StoredSwap, body: &[u8]) -> Result<VerifiedRecord, Refusal> {
         countersign::verify_record(swap.proposal(body), &self.registry, &self.policy)
     }
 
-    /// Submits the signed gasless payload. It is sent once: if [`Error::may_have_acted`], follow the order to see whether it
-    /// arrived.
+    /// Submits the signed gasless payload, once. If [`Error::may_have_acted`] is true, follow the order to see whether it arrived.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with [`Code::NothingToSign`] if the wallet did not choose the gasless path or the order has none, with
-    /// [`Code::RecordMismatch`] if the signatures are another order's; or any other [`Error`].
+    /// [`Error::Refused`] with [`Code::NothingToSign`] if the wallet did not choose the gasless path or the order has none, or with
+    /// [`Code::RecordMismatch`] if the signatures belong to another order; or any other [`Error`].
     pub async fn submit(&self, swap: &StoredSwap, signed: &Signed) -> Result<Answer<Option<String>>, Error> {
         if !signed.order_id().eq_ignore_ascii_case(swap.id().as_str()) {
             let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str()).with_actual(signed.order_id());
@@ -142,38 +142,39 @@ impl<T: Transport> Flow<T> {
         self.client.act(swap.id(), &Action::Initiate(&submission)).await
     }
 
-    /// Fetches the record and verifies it again, by the request and the response. A caller that kept the record of the signature
-    /// compares the terms of both: [`VerifiedTerms::check_unchanged`](countersign::VerifiedTerms::check_unchanged).
+    /// Fetches the record and verifies it again, against the request and the response. A caller that stored the record it signed for
+    /// should also compare the terms of both: [`VerifiedTerms::check_unchanged`](countersign::VerifiedTerms::check_unchanged).
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if the service now says something else, or any other [`Error`].
+    /// [`Error::Refused`] if the record contradicts the request or the response, or any other [`Error`].
     pub async fn follow(&self, swap: &StoredSwap) -> Result<VerifiedRecord, Error> {
         let record = self.client.order(swap.id()).await?;
         self.verify_kept(swap, &record.body).map_err(Error::Refused)
     }
 
-    /// Follows the order until it ends: every record is verified again before it becomes an item. The stream owns what it
-    /// needs.
+    /// Follows the order until it ends. Every record is verified again before it becomes an item; a refusal is the last item. The
+    /// stream owns what it needs.
     pub fn watch(&self, swap: &StoredSwap, pace: Pace) -> impl Stream<Item = Result<Progress, Error>> + use<T> {
         let (flow, swap) = (self.clone(), swap.clone());
         let (client, registry, id) = (Arc::clone(&self.client), Arc::clone(&self.registry), swap.id().clone());
         track(client, registry, id, pace, move |record| flow.verify_kept(&swap, &record.body).map(drop).map_err(Error::Refused))
     }
 
-    /// Gives the secret to the service's relayer, which redeems for the owner. A [`Driver`](crate::Driver) redeems without the
-    /// relayer where it can.
+    /// Sends the secret to the service's relayer, which redeems for the owner. A [`Driver`](crate::Driver) redeems without the relayer
+    /// where it can.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] if the secret may not leave. [`Error::Refused`] if the record contradicts the request or the response, if
-    /// the request does not name the hash of this secret, if the proof belongs to another order, or if the request names a redeem
-    /// key of the owner's own, which the service does not have. Or any other [`Error`].
+    /// [`Error::Held`] if the secret may not be released. [`Error::Refused`] with [`Code::SecretHashMismatch`] if the request does not
+    /// contain the hash of this secret, with [`Code::RecordMismatch`] if the proof belongs to another order or if the request names the
+    /// owner's own redeem key, which the service does not have, or with another code if the record contradicts the request or the
+    /// response. Or any other [`Error`].
     pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret, release: &Release) -> Result<Answer<Option<String>>, Error> {
         let hash = secret.hash();
         if swap.request().secret_hash != Some(hash) {
             let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_actual(hash);
-            return Err(Error::Refused(refusal.with_reason("the order's own request does not name the hash of this secret")));
+            return Err(Error::Refused(refusal.with_reason("the order's request does not contain the hash of this secret")));
         }
         if let Some(key) = &swap.request().destination.delegate {
             let refusal = Refusal::new(Code::RecordMismatch, "/request/destination/delegate").with_actual(key);
@@ -197,7 +198,7 @@ impl<T: Transport> Flow<T> {
         self.client.act(swap.id(), &Action::Redeem { secret }).await
     }
 
-    /// Asks the service's relayer to refund. The service refuses while the timelock has not run out.
+    /// Requests a refund from the service's relayer. The service refuses until the timelock has expired.
     ///
     /// # Errors
     ///
@@ -208,13 +209,14 @@ impl<T: Transport> Flow<T> {
 
     /// Consents to an early refund on a Bitcoin-like chain.
     ///
-    /// `sign` gets the verified record and the hashes that the service wants signed. It computes each hash again from the record
-    /// (`instant_refund` of this crate does), refuses one that it cannot compute, and returns one signature for each hash, in
-    /// their order: 64 bytes and the hash type `83`, in hex.
+    /// `sign` receives the verified record and the sighashes that the service wants signed. It must recompute each hash from the record
+    /// (the function `instant_refund` of this crate does that) and refuse a hash that differs. It returns one signature for each hash,
+    /// in the same order: 130 hex digits without `0x`, for a 64-byte signature followed by the sighash type `83`.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if `sign` refuses, in which case nothing was sent; or any other [`Error`].
+    /// [`Error::Refused`] if `sign` refuses, with [`Code::SignatureCount`] for the wrong number of signatures, or with
+    /// [`Code::SignatureMalformed`] for one of another form: nothing was sent then. Or any other [`Error`].
     pub async fn instant_refund(
         &self,
         swap: &StoredSwap,

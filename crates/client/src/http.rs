@@ -9,21 +9,23 @@ use zeroize::Zeroizing;
 use crate::error::{TransportError, TransportErrorKind};
 use crate::transport::{MAX_BODY, Method, Request, Response, Transport};
 
-/// HTTP/1.1 with TLS by rustls and the system's roots. It follows no redirect, decompresses no body and repeats no request. It
-/// ignores proxies of the environment, because they would see unencrypted requests to this machine.
+/// HTTP/1.1 over TLS, by reqwest and rustls with the system's root certificates.
+///
+/// It does not follow redirects, decompress bodies or repeat requests. It ignores the proxies that environment variables name,
+/// because they would see the unencrypted requests to this machine.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: reqwest::Client,
     max_body: usize,
 }
 
-/// How long each part of a call may take.
+/// Time limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a set of options")]
 pub struct Timeouts {
-    /// For establishing the connection.
+    /// The limit for establishing the connection.
     pub connect: Duration,
-    /// For the whole call, body included.
+    /// The limit for the whole call, including the body.
     pub call: Duration,
 }
 
@@ -34,7 +36,7 @@ impl Default for Timeouts {
 }
 
 impl Http {
-    /// Creates a transport with its own pool of connections.
+    /// Creates a transport with its own connection pool.
     ///
     /// # Errors
     ///
@@ -43,11 +45,11 @@ impl Http {
         Self::build(timeouts, None)
     }
 
-    /// Creates a transport whose https connections are tunnelled through a proxy.
+    /// Creates a transport that tunnels its https connections through the proxy at a URL.
     ///
     /// # Errors
     ///
-    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or the proxy's address is not a URL.
+    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or if `proxy` is not a URL.
     pub fn with_proxy(timeouts: Timeouts, proxy: &str) -> Result<Self, TransportError> {
         let proxy = reqwest::Proxy::https(proxy);
         Self::build(timeouts, Some(proxy.map_err(|_| TransportError::new(TransportErrorKind::Setup, "the proxy's address is not a URL"))?))
@@ -71,7 +73,7 @@ impl Http {
         Ok(Self { client, max_body: MAX_BODY })
     }
 
-    /// Limits the size of a body, in bytes; [`MAX_BODY`] is the most.
+    /// Limits the size of a body, in bytes. The limit is at most [`MAX_BODY`].
     #[must_use]
     pub fn with_max_body(mut self, bytes: usize) -> Self {
         self.max_body = bytes.min(MAX_BODY);
@@ -86,8 +88,8 @@ impl Http {
         };
         let mut builder = self.client.request(method, request.url.clone());
         for (name, value) in &request.headers {
-            let mut value =
-                HeaderValue::from_str(value).map_err(|_| TransportError::new(TransportErrorKind::Setup, "a header is not text"))?;
+            let mut value = HeaderValue::from_str(value)
+                .map_err(|_| TransportError::new(TransportErrorKind::Setup, "a header value contains invalid characters"))?;
             value.set_sensitive(true);
             builder = builder.header(*name, value);
         }
@@ -102,7 +104,7 @@ impl Transport for Http {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let mut answer = self.write(request)?.send().await.map_err(failure)?;
         if answer.headers().get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
-            return Err(TransportError::new(TransportErrorKind::Encoded, "the request asked for no compression"));
+            return Err(TransportError::new(TransportErrorKind::Encoded, "the request did not ask for compression"));
         }
         let mut response = Response::new(answer.status().as_u16(), Vec::new());
         for name in ["retry-after", "grpc-status"] {
@@ -130,7 +132,7 @@ impl Transport for Http {
 
 fn failure(error: reqwest::Error) -> TransportError {
     let kind = if error.is_connect() {
-        // A connection that timed out while it was established has carried nothing either.
+        // This includes a timeout while connecting: nothing was sent then either.
         TransportErrorKind::Connect
     } else if error.is_timeout() {
         TransportErrorKind::Timeout

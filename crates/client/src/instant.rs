@@ -1,21 +1,22 @@
-//! The hashes of an instant refund, computed again from the record: what [`crate::Flow::instant_refund`] may sign.
+//! Recomputes the sighashes of an instant refund from the record, for [`crate::Flow::instant_refund`]
+//! (`docs/spec/service.md#instant-refund`).
 
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::{Code, Leg, OrderRecord, Refusal, Registry};
 
-/// How many outputs of a funding transaction are searched for the deposit.
+/// The number of outputs of a funding transaction that are searched for the deposit.
 const MAX_OUTPUTS: u32 = 64;
 
-/// Returns the refund to `owner` whose hashes are exactly those that the service wants signed.
+/// Returns the refund to the address `owner` whose sighashes equal `hashes`, the ones that the service wants signed.
 ///
-/// `fundings` are the outputs that hold the deposit. Where none are given and the record names one funding transaction, its
-/// first 64 outputs are tried. The record does not say which output it is, but a hash that is found binds the owner's refund of
-/// the whole deposit in any case.
+/// `fundings` are the outputs that hold the deposit. If none are given and the record names exactly one funding transaction, its
+/// first 64 outputs are tried, because the record does not contain the output's index. A match is safe whichever output it is: the
+/// hash commits to a refund of the whole deposit to the owner.
 ///
 /// # Errors
 ///
-/// [`Code::SighashMismatch`] at `/hashes/<index>` if a hash is another, and whatever [`RecordedHtlc::new`] and
-/// [`InstantRefund::new`] refuse.
+/// [`Code::SighashMismatch`] at `/hashes/<index>` if a hash is not the recomputed one, and the refusals of [`RecordedHtlc::new`] and
+/// [`InstantRefund::new`].
 pub fn instant_refund(
     record: &OrderRecord,
     registry: &Registry,

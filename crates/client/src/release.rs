@@ -1,18 +1,18 @@
-//! Whether the service's record says that the secret may be released. **It is not evidence**: see
-//! [`TrustTheService`](crate::driver::TrustTheService), which is the only way to use it.
+//! Decides from the service's record alone whether the secret may be released. **A record is not evidence**, so this is used only
+//! where the caller has chosen [`TrustTheService`](crate::driver::TrustTheService).
 
 use countersign::{Hold, Leg, OrderRecord, Policy, Registry};
 
 use crate::status::{is_complete, refund_possible_from, timelock};
 
-/// Checks what the service states, by a record whose terms have been verified and the current time in Unix seconds.
+/// Checks the service's statements in a record whose terms have been verified, at `now` in Unix seconds.
 ///
-/// Time is nominal here, because a record shows no chain's own count: the margin of the destination's finality rule is taken at
-/// the chain's nominal block time, and is at least half an hour.
+/// Time is nominal here, because a record does not contain the chain's own count. The margin of the destination's finality rule is
+/// converted with the chain's nominal block time, and is at least half an hour.
 ///
 /// # Errors
 ///
-/// [`Hold`], which says why the secret may not leave.
+/// The [`Hold`] that says why the secret may not be released.
 pub(crate) fn check(record: &OrderRecord, registry: &Registry, policy: &Policy, now: u64) -> Result<(), Hold> {
     let swap = &record.destination_swap;
     if is_complete(record) || swap.is_redeemed() {
@@ -32,10 +32,10 @@ pub(crate) fn check(record: &OrderRecord, registry: &Registry, policy: &Policy, 
     if swap.filled_amount < swap.amount {
         return Err(Hold::differs("amount", swap.amount, swap.filled_amount));
     }
-    let unknown = || Hold::Unclear("nothing says when the solver can take the payment back".to_owned());
+    let unknown = || Hold::Unclear("the record does not show when the solver can refund its payment".to_owned());
     let asset = registry.asset(swap.asset.as_str()).ok_or_else(unknown)?;
     let ends = refund_possible_from(record, Leg::Destination, registry).ok_or_else(unknown)?;
-    // A funding that lies in the future by this clock must not make more room than the timelock itself.
+    // A funding time in the future must not make the remaining time longer than the timelock itself.
     let most = timelock(record, Leg::Destination, registry).ok_or_else(unknown)?;
     let left = ends.saturating_sub(now).min(most);
     let margin = asset.chain.nominal_millis(policy.finality_of(&asset.chain).margin) / 1_000;

@@ -1,4 +1,4 @@
-//! Every call of the interface as a request, independent of any HTTP stack.
+//! Builds the requests of the interface, independently of any HTTP stack (`docs/spec/service.md#endpoints`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ use crate::transport::{Method, Request, is_safe};
 
 const JSON: &str = "application/json";
 
-/// An order's id: 64 hex digits. Nothing else becomes part of a path.
+/// An order id: 64 hex digits without `0x`. Only this form can become part of a URL's path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OrderId(String);
 
@@ -34,14 +34,14 @@ impl OrderId {
         Err(Error::Input(Refusal::new(Code::OrderIdMalformed, "/order_id").with_actual(text)))
     }
 
-    /// Reads the id of the order that a result names.
+    /// Reads the `order_id` of a result.
     pub(crate) fn from_result(result: Node<'_, '_>) -> Result<Self, Refusal> {
         let members = result.object()?;
         let id = members.need("order_id")?;
         Self::parse(id.text()?).map_err(|_| id.refuse(Code::OrderIdMalformed))
     }
 
-    /// Returns the digits as received.
+    /// Returns the hex digits, in the case in which they were received.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -82,23 +82,23 @@ pub struct QuoteRequest {
     pub from: AssetId,
     /// Destination asset.
     pub to: AssetId,
-    /// How much, of which leg.
+    /// The amount of one of the legs, in base units.
     pub amount: QuoteAmount,
-    /// Affiliate fee, in basis points.
+    /// Affiliate fee, in basis points; `None` for no fee.
     pub affiliate_fee: Option<u64>,
-    /// Slippage that the owner allows, in basis points.
+    /// Slippage that the owner allows, in basis points; `None` for the service's default.
     pub slippage: Option<u64>,
     /// Whether to include quotes that exceed the available liquidity.
     pub indicative: bool,
 }
 
-/// How much, of which leg, in base units.
+/// The amount of a quote, given for one of the legs, in base units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a swap has two legs")]
 pub enum QuoteAmount {
-    /// What the owner pays.
+    /// The amount that the owner pays.
     From(U256),
-    /// What the owner receives.
+    /// The amount that the owner receives.
     To(U256),
 }
 
@@ -110,7 +110,7 @@ impl QuoteRequest {
     }
 }
 
-/// Which orders `GET /v2/orders` lists. `None` matches any.
+/// The filter of `GET /v2/orders`. A field that is `None` is not sent, and matches any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a set of filters; new ones are a new version of the interface")]
 pub struct OrderFilter {
@@ -120,17 +120,17 @@ pub struct OrderFilter {
     pub to_owner: Option<String>,
     /// Any address in the order.
     pub address: Option<String>,
-    /// Any transaction of the order.
+    /// Id of any transaction of the order.
     pub tx_hash: Option<String>,
     /// Name of the source chain.
     pub from_chain: Option<String>,
     /// Name of the destination chain.
     pub to_chain: Option<String>,
-    /// `not-initiated`, `in-progress`, `completed`, `expired`, `refunded` or `display`, or several, separated by commas.
+    /// `not-initiated`, `in-progress`, `completed`, `expired`, `refunded` or `display`, or several of them separated by commas.
     pub status: Option<String>,
-    /// The first page to fetch; by default the service's first.
+    /// The first page to fetch; `None` for the service's first.
     pub page: Option<u64>,
-    /// Entries per page.
+    /// Entries per page; `None` for the service's default.
     pub per_page: Option<u64>,
 }
 
@@ -138,9 +138,9 @@ pub struct OrderFilter {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the interface has these four")]
 pub enum Action<'a> {
-    /// Gasless initiation, with what [`countersign::Signed::gasless`] returns.
+    /// Gasless initiation, with the submission that [`countersign::Signed::gasless`] returns.
     Initiate(&'a GaslessSubmission),
-    /// Redemption by the service's relayer, which learns the secret: [`crate::Flow::redeem`] checks the order first.
+    /// Redemption by the service's relayer, which learns the secret. [`crate::Flow::redeem`] checks the order first.
     Redeem {
         /// The secret.
         secret: &'a Secret,
@@ -149,7 +149,7 @@ pub enum Action<'a> {
     Refund,
     /// The owner's consent to an early refund on Bitcoin-like chains.
     InstantRefund {
-        /// One for each hash to sign, 65 bytes in hex.
+        /// One signature for each sighash: 65 bytes as 130 hex digits.
         signatures: &'a [String],
     },
 }
@@ -167,7 +167,7 @@ impl Action<'_> {
     fn body(&self) -> Zeroizing<Vec<u8>> {
         let text = match self {
             Self::Initiate(submission) => json!({ "signature": submission.signature }).to_string(),
-            // Written byte by byte: a JSON value would leave a copy of the secret that is never wiped.
+            // Assembled in a wiped buffer: a JSON value would leave behind a copy of the secret that is never wiped.
             Self::Redeem { secret } => {
                 let mut body = Zeroizing::new(Vec::with_capacity(80));
                 body.extend_from_slice(br#"{"secret":""#);
@@ -182,10 +182,20 @@ impl Action<'_> {
     }
 }
 
-/// Additional query parameters, which the interface accepts without documenting them.
+/// Additional query parameters as names and values. The interface accepts them without documenting them.
 pub type ExtraParameters<'a> = &'a [(&'a str, &'a str)];
 
-/// Builds the requests to one service, for one application.
+/// A builder of the requests to one service, for one application.
+///
+/// ```
+/// use countersign_client::{Api, List};
+///
+/// # fn main() -> Result<(), countersign_client::Error> {
+/// let request = Api::new("https://service.example", None)?.list(List::Chains, &[]);
+/// assert_eq!(request.url.as_str(), "https://service.example/v2/chains");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Api {
     base: Url,
@@ -193,17 +203,18 @@ pub struct Api {
 }
 
 impl Api {
-    /// Creates a builder of requests to `base`, under which `/v2` is located.
+    /// Creates a builder for the service at `base`, the URL below which `/v2` is located. `app_id` is sent with every request except
+    /// [`Api::health`].
     ///
     /// # Errors
     ///
-    /// [`TransportErrorKind::Insecure`] unless the address is `https`, or `http` to this machine, without user,
-    /// query or fragment.
+    /// [`TransportErrorKind::Insecure`] unless `base` is an `https` URL, or an `http` URL of this machine, without user, password, query
+    /// and fragment.
     pub fn new(base: &str, app_id: Option<AppId>) -> Result<Self, Error> {
         let refuse = |why| Error::Transport(TransportError::new(TransportErrorKind::Insecure, why));
         let mut base = Url::parse(base).map_err(|_| refuse("the base address is not a URL"))?;
         if !is_safe(&base) || base.query().is_some() {
-            return Err(refuse("the base address is https, or http to this machine, without user, query and fragment"));
+            return Err(refuse("the base address must be https, or http to this machine, without user, password, query and fragment"));
         }
         let path = base.path().trim_end_matches('/').to_owned();
         base.set_path(&path);
@@ -214,7 +225,7 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] for a fee or slippage above 10000 basis points.
+    /// [`Error::Input`] with [`Code::NumberTooLarge`] for a fee or slippage above 10000 basis points.
     pub fn quote(&self, quote: &QuoteRequest) -> Result<Request, Error> {
         let mut query = vec![("from", quote.from.to_string()), ("to", quote.to.to_string())];
         query.push(match quote.amount {
@@ -237,7 +248,7 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] for affiliate fees above 10000 basis points in total.
+    /// [`Error::Input`] with [`Code::NumberTooLarge`] for affiliate fees above 10000 basis points in total.
     pub fn create_order(&self, order: &CreateOrder) -> Result<Request, Error> {
         affiliate::check(&order.affiliate_fees)?;
         let body = serde_json::to_vec(order).map_err(|_| Error::Input(Refusal::new(Code::Internal, "")))?;
@@ -300,7 +311,8 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] unless the name is 1 to 64 letters, digits and `_:-.`, not dots alone.
+    /// [`Error::Input`] with [`Code::TextNotPlain`] unless the name consists of 1 to 64 ASCII letters, digits and characters of `_:-.`,
+    /// and not of dots alone.
     pub fn schema(&self, name: &str) -> Result<Request, Error> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'-' | b'.');
         if (1..=64).contains(&name.len()) && name.bytes().all(plain) && !name.bytes().all(|byte| byte == b'.') {
@@ -309,7 +321,7 @@ impl Api {
         Err(Error::Input(Refusal::new(Code::TextNotPlain, "/name").with_actual(name)))
     }
 
-    /// Builds `GET /v2/health`, the only call without the application id.
+    /// Builds `GET /v2/health`, the only request without the application id.
     #[must_use]
     pub fn health(&self) -> Request {
         let mut request = self.get(&["health"], &NONE);
@@ -329,13 +341,13 @@ impl Api {
         body: Option<Zeroizing<Vec<u8>>>,
     ) -> Request {
         let mut url = self.base.clone();
-        // Every part consists of characters that need no escaping in a path: ids, names and words checked above.
+        // No part needs escaping: ids and names were checked, and the other parts are constants.
         url.set_path(&format!("{}/v2/{}", self.base.path().trim_end_matches('/'), path.join("/")));
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
         let plain = |text: &str| Zeroizing::new(text.to_owned());
-        // A cached record would be outdated.
+        // A cached record could be outdated.
         let mut headers = vec![("accept", plain(JSON)), ("accept-encoding", plain("identity")), ("cache-control", plain("no-cache"))];
         if body.is_some() {
             headers.push(("content-type", plain(JSON)));
@@ -350,7 +362,7 @@ impl Api {
 const APP_ID: &str = "service-app-id";
 const NONE: [(&str, &str); 0] = [];
 
-/// What the service lists.
+/// The endpoints that return a list or a single public value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum List {

@@ -1,4 +1,4 @@
-//! Responses of the interface as results, independent of any HTTP stack.
+//! Parses the responses of the interface, independently of any HTTP stack (`docs/spec/service.md#envelopes`).
 
 use countersign::json::{self, Node};
 use countersign::wire::{self, Read};
@@ -8,26 +8,27 @@ use crate::error::Error;
 use crate::retry;
 use crate::transport::Response;
 
-/// A result and the body that it was read from: orders are verified from the bytes of the body.
+/// A parsed result together with the body that contained it. Orders are verified from the bytes of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer<T> {
-    /// The result that the body holds.
+    /// The parsed result.
     pub value: T,
-    /// The body as received, in its envelope.
+    /// The body as received, including its envelope.
     pub body: Vec<u8>,
 }
 
-/// Reads a response that should hold a `T`.
+/// Parses a response whose result is a `T`.
 ///
 /// # Errors
 ///
-/// [`Error::Status`], [`Error::Service`] or [`Error::Shape`].
+/// [`Error::Status`] for a status other than 2xx, [`Error::Service`] for an error envelope, or [`Error::Shape`] for a body that is not
+/// the documented JSON.
 pub fn read<T: Read>(response: Response) -> Result<Answer<T>, Error> {
     read_with(response, T::read)
 }
 
-/// Reads a response with a custom reader.
+/// Parses a response with a custom reader for its result.
 ///
 /// # Errors
 ///
@@ -38,7 +39,7 @@ pub fn read_with<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Res
     Ok(Answer { value, body })
 }
 
-/// As [`read_with`], for responses that documentation also shows as `{"success":true,"result":..}`.
+/// Like [`read_with`], for responses that the documentation also shows as `{"success":true,"result":..}`.
 pub(crate) fn read_lenient<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
     let body = ok(response)?;
     let value = open(&body, |envelope| {
@@ -51,7 +52,7 @@ pub(crate) fn read_lenient<T>(response: Response, reader: impl FnOnce(Node<'_, '
     Ok(Answer { value, body })
 }
 
-/// Reads an envelope whose result does not matter, or is a text: what `PATCH` and `/v2/health` return.
+/// Parses an envelope whose result is optional text, as `PATCH` and `/v2/health` return it. A result of another type counts as none.
 pub(crate) fn read_text(response: Response) -> Result<Answer<Option<String>>, Error> {
     let body = ok(response)?;
     let value = open(&body, |envelope| {

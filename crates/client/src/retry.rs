@@ -1,19 +1,19 @@
-//! When a call may be repeated, and how long to wait before.
+//! Decides whether a call may be repeated, and how long to wait before.
 
 use std::time::Duration;
 
 use crate::error::Error;
 use crate::transport::Method;
 
-/// How often a client tries, and how long it waits in between.
+/// How often a call is attempted, and how long the client waits in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a set of options")]
 pub struct Retry {
-    /// The number of attempts, at least one.
+    /// The maximum number of attempts, including the first. 0 means the same as 1.
     pub attempts: u32,
-    /// The longest wait before the second attempt; it doubles with each further one.
+    /// The longest wait before the second attempt. It doubles with each further attempt.
     pub first: Duration,
-    /// The longest wait. If the service asks for more, the call fails and the caller decides.
+    /// The longest wait of all. If `retry-after` is longer, the call fails and the caller decides.
     pub longest: Duration,
 }
 
@@ -24,10 +24,10 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Returns how long to wait before attempt `next` (2, 3, ..) after `error`; `None` if there is none.
+    /// Returns how long to wait before attempt `next` (2, 3, ..) after `error`; `None` if there must be no further attempt.
     ///
-    /// A GET is repeated after a broken or missing connection, and after a status that says that the fault may pass. A POST or PATCH is repeated only if no
-    /// connection was established: anything else may have been acted on.
+    /// A GET is repeated after a transient error. A POST or PATCH is repeated only if no connection was established, because the service
+    /// may have acted on it otherwise.
     pub(crate) fn wait(&self, method: Method, error: &Error, next: u32, jitter: u64) -> Option<Duration> {
         let again = match method {
             Method::Get => error.is_transient(),
@@ -44,19 +44,19 @@ impl Retry {
     }
 }
 
-/// Returns a duration between half and all of `most`, so that many clients that failed together do not return together.
+/// Returns a duration between half of `most` and `most`, so that clients that failed at the same time do not retry at the same time.
 pub(crate) fn jittered(most: Duration, random: u64) -> Duration {
     let half = most.checked_div(2).unwrap_or_default();
     let nanos = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
     half.saturating_add(Duration::from_nanos(random.checked_rem(nanos.saturating_add(1)).unwrap_or_default()))
 }
 
-/// Returns a number for jitter. It need not be secret; it is 0 if the operating system returns no random numbers.
+/// Returns a random number for jitter. It need not be secret, so it is 0 if the operating system returns no random numbers.
 pub(crate) fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
 }
 
-/// Parses a `retry-after` in seconds. The other form, a date, is ignored, because clocks differ.
+/// Parses a `retry-after` header in seconds. The other form, a date, is ignored, because clocks differ.
 pub(crate) fn seconds(text: &str) -> Option<Duration> {
     let digits = text.trim();
     let plain = (1..=9).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_surely_not_acted_on_is_repeated() {
+    fn a_post_or_patch_is_repeated_only_if_nothing_was_sent() {
         use TransportErrorKind::{Connect, Encoded, Interrupted, Timeout, TooLarge};
         let retry = Retry::default();
         for (error, get, post) in [
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_service_may_ask_for_a_wait_but_not_for_any() {
+    fn retry_after_is_honoured_up_to_the_longest_wait() {
         let retry = Retry::default();
         assert_eq!(retry.wait(Method::Get, &busy(429, Some(7)), 2, 5), Some(Duration::from_secs(7)));
         assert_eq!(retry.wait(Method::Get, &busy(429, Some(21)), 2, 5), None);

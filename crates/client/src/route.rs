@@ -1,4 +1,4 @@
-//! Which routes the service accepts (`GET /v2/policy`).
+//! The routes that the service accepts (`GET /v2/policy`).
 //!
 //! Rules are `A -> B` or `A <-> B`. A and B have the form `chain:symbol`, in upper or lower case; a part that is `*` or empty
 //! matches anything (`docs/spec/service.md#routes`). Two interpretations of the same rules are known, and they differ:
@@ -6,12 +6,19 @@
 //! | step | documentation | published client |
 //! |---|---|---|
 //! | same asset | no | no |
-//! | isolation groups | if either asset is in a group, both must be in one | the most specific rule that names either must be this route |
-//! | whitelist | in it: yes | only lifts a blacklisting |
-//! | blacklist | in it: no | in it and not in the whitelist: no |
-//! | else | the default | the default |
+//! | isolation groups | if either asset is in a group, one group must contain both | the most specific rules that name either asset must match this route |
+//! | whitelist | a match allows the route | a match only overrides the blacklist |
+//! | blacklist | a match forbids the route | a match forbids the route, unless the whitelist matches too |
+//! | otherwise | the default | the default |
 //!
-//! A route is allowed here only if both interpretations allow it, and [`Verdict::differs`] says whether they disagree.
+//! A route is allowed here only if both interpretations allow it. [`Verdict::differs`] says whether they disagree.
+//!
+//! ```
+//! use countersign_client::route::Rule;
+//!
+//! assert!(Rule::parse("bitcoin:BTC -> starknet:*").is_some());
+//! assert!(Rule::parse("bitcoin => starknet").is_none());
+//! ```
 
 use std::fmt;
 
@@ -24,17 +31,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Routes {
-    /// Whether a route that no rule names is allowed.
+    /// Whether a route that no rule matches is allowed.
     pub open: bool,
     /// Assets that can only be swapped with each other.
     pub isolation_groups: Vec<Rule>,
     /// Routes that are not allowed.
     pub blacklist_pairs: Vec<Rule>,
-    /// Routes that are allowed although the blacklist names them.
+    /// Routes that are allowed although the blacklist matches them.
     pub whitelist_overrides: Vec<Rule>,
 }
 
-/// One rule.
+/// One rule of the form `A -> B` or `A <-> B`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
@@ -47,22 +54,23 @@ pub struct Rule {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
-    /// Lower case; `None` for any.
+    /// Lower case; `None` matches any.
     chain: Option<String>,
+    /// Lower case; `None` matches any.
     symbol: Option<String>,
 }
 
-/// What the rules say about a route.
+/// The result of checking a route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Verdict {
     /// Whether both interpretations allow it.
     pub allowed: bool,
-    /// Whether the interpretations differ: the stricter one holds.
+    /// Whether the interpretations differ. The stricter one holds.
     pub differs: bool,
     /// The step that decided.
     pub because: Reason,
-    /// The rule that decided, where one did.
+    /// The rule that decided, as the service writes it; `None` if no rule did.
     pub rule: Option<String>,
 }
 
@@ -75,11 +83,11 @@ pub enum Reason {
     SameAsset,
     /// An asset can only be swapped within its group.
     Isolation,
-    /// The blacklist names the route.
+    /// A blacklist rule matches the route.
     Blacklist,
-    /// The whitelist names the route.
+    /// A whitelist rule matches the route.
     Whitelist,
-    /// No rule names the route.
+    /// No rule matches the route, so the default holds.
     Default,
 }
 
@@ -88,9 +96,9 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::SameAsset => "both assets are the same",
             Self::Isolation => "an asset can only be swapped within its isolation group",
-            Self::Blacklist => "the blacklist names the route",
-            Self::Whitelist => "the whitelist names the route",
-            Self::Default => "no rule names the route, so the default holds",
+            Self::Blacklist => "the route is on the blacklist",
+            Self::Whitelist => "the route is on the whitelist",
+            Self::Default => "no rule matches the route, so the default holds",
         })
     }
 }
@@ -98,11 +106,11 @@ impl fmt::Display for Reason {
 type Reading<'r> = (bool, Reason, Option<&'r Rule>);
 
 impl Routes {
-    /// Checks a route.
+    /// Checks whether the service accepts swaps from one asset to another, by both interpretations.
     #[must_use]
     pub fn check(&self, from: &AssetId, to: &AssetId) -> Verdict {
         let (documentation, client) = (self.documentation(from, to), self.client(from, to));
-        // The reason is that of the stricter interpretation.
+        // The reported reason is that of the stricter interpretation.
         let (allowed, because, rule) = if documentation.0 { client } else { documentation };
         let rule = rule.map(|rule| rule.text.clone());
         Verdict { allowed, differs: documentation.0 != client.0, because, rule }
@@ -153,7 +161,7 @@ fn find<'r>(rules: &'r [Rule], from: &AssetId, to: &AssetId) -> Option<&'r Rule>
 }
 
 impl Rule {
-    /// Parses a rule; `None` for text of any other form, because nothing then says which routes it forbids.
+    /// Parses a rule; `None` for text of any other form, because it is then unknown which routes it forbids.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to, both_ways) = match text.split_once("<->") {
@@ -171,7 +179,7 @@ impl Rule {
         (self.from.is(from) && self.to.is(to)) || (self.both_ways && self.from.is(to) && self.to.is(from))
     }
 
-    /// Returns how many of the four parts are named.
+    /// Returns how specific the rule is: how many of its four parts are not wildcards.
     fn weight(&self) -> usize {
         [&self.from, &self.to].into_iter().flat_map(|side| [&side.chain, &side.symbol]).flatten().count()
     }
@@ -262,16 +270,16 @@ mod tests {
     }
 
     #[test]
-    fn where_the_readings_differ_the_stricter_one_holds() {
+    fn where_the_interpretations_differ_the_stricter_one_holds() {
         // Whitelisted, not blacklisted, default closed: the documentation says yes, the client no.
         let closed = routes(false, &[], &[], &["a:x -> b:y"]);
         assert_eq!(judge(&closed, "a:x", "b:y"), (false, true, Reason::Default));
         assert_eq!(judge(&closed, "b:y", "a:x"), (false, false, Reason::Default));
-        // Both on one side of an isolation rule: one group, but not its route.
+        // Both assets match the same side of an isolation rule: one group, but not its route.
         let side = routes(true, &["a:* <-> b:*"], &[], &[]);
         assert_eq!(judge(&side, "a:x", "a:y"), (false, true, Reason::Isolation));
         assert_eq!(judge(&side, "a:x", "b:y"), (true, false, Reason::Default));
-        // A one-way isolation rule is one route for the client.
+        // For the published client, a one-way isolation rule is a single route.
         let one_way = routes(true, &["a:x -> b:x"], &[], &[]);
         assert_eq!(judge(&one_way, "b:x", "a:x"), (false, true, Reason::Isolation));
     }

@@ -8,16 +8,28 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, RandomError};
 
-/// The 32 bytes that redeem a swap. Whoever knows them can redeem both legs. Wiped on drop, never printed.
+/// The 32-byte secret that redeems a swap. A solver that learns it before it has paid can redeem the source and pay nothing. Wiped
+/// on drop, never printed.
+///
+/// ```
+/// use countersign_client::Secret;
+///
+/// # fn main() -> Result<(), countersign_client::Error> {
+/// let secret = Secret::generate()?;
+/// let hash = secret.hash(); // goes into the order's request
+/// assert_eq!(Secret::parse(&secret.to_hex())?.hash(), hash);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Generates a secret from the operating system's random numbers.
+    /// Generates a secret with the operating system's random number generator.
     ///
     /// # Errors
     ///
-    /// [`Error::Random`] if there are none.
+    /// [`Error::Random`] if the operating system returns no random numbers.
     pub fn generate() -> Result<Self, Error> {
         let mut secret = Self([0; 32]);
         getrandom::fill(&mut secret.0).map_err(RandomError)?;
@@ -28,16 +40,16 @@ impl Secret {
         Self(secret)
     }
 
-    /// Parses 64 hex digits, with or without `0x`.
+    /// Parses a secret: 64 hex digits, with or without `0x`.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMalformed`] at `/secret`, or [`Code::SecretHashTrivial`] for a secret that anybody would guess; neither
-    /// shows any part of the text.
+    /// [`Error::Input`] at `/secret`, with [`Code::KeyMalformed`] for text of another form, or with [`Code::SecretHashTrivial`] for a
+    /// secret that is easy to guess. Neither contains any part of the text.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut secret = Self([0; 32]);
         let digits = text.strip_prefix("0x").unwrap_or(text);
-        // The hex crate skips a second 0x by itself: only 64 plain digits are a secret.
+        // The digits are checked here because the hex crate would accept a second 0x.
         let plain = digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         if !plain || hex::decode_to_slice(digits, &mut secret.0).is_err() {
             return Err(Error::Input(Refusal::new(Code::KeyMalformed, "/secret").with_reason("a secret is 64 hex digits")));
@@ -48,19 +60,19 @@ impl Secret {
         Ok(secret)
     }
 
-    /// Returns SHA-256 of the secret: the hash that locks both legs, and that an order names.
+    /// Returns the SHA-256 hash of the secret. It locks both legs, and an order contains it.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
         SecretHash::of(&self.0)
     }
 
-    /// Returns the secret's bytes, to build a redemption from.
+    /// Returns the bytes of the secret, to build a redemption with.
     #[must_use]
     pub const fn expose(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Returns 64 hex digits.
+    /// Returns the secret as 64 lower-case hex digits without `0x`.
     #[must_use]
     pub fn to_hex(&self) -> Zeroizing<String> {
         Zeroizing::new(hex::encode(self.0))
@@ -81,7 +93,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The id by which the service knows the application. Wiped on drop, never printed.
+/// The id that identifies the application to the service. Wiped on drop, never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct AppId(String);
 
@@ -90,7 +102,7 @@ impl AppId {
     ///
     /// # Errors
     ///
-    /// [`Code::TextNotPlain`] at `/app_id`, without the text.
+    /// [`Error::Input`] with [`Code::TextNotPlain`] at `/app_id`. It does not contain the text.
     pub fn new(id: &str) -> Result<Self, Error> {
         let id = Self(id.to_owned());
         if (1..=256).contains(&id.0.len()) && id.0.bytes().all(|byte| byte.is_ascii_graphic()) {

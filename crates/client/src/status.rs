@@ -1,7 +1,7 @@
-//! The status of an order: a function of its record and a given time.
+//! The status of an order, derived from its record and the current time (`docs/spec/service.md#status`).
 //!
-//! The state follows from the transactions in the record. Only whether an order is late follows from the clock, because no
-//! record states it.
+//! The state follows from the transactions in the record. Only whether an order is late depends on the clock, because a record does
+//! not contain that.
 
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
@@ -10,38 +10,38 @@ use countersign::{Leg, Network, OrderRecord, Registry};
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// The state of an order.
+/// The state of an order, as the service's record states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum State {
-    /// Waits for the owner's funds.
+    /// The order waits for the owner's payment.
     Created,
-    /// Nobody paid in time.
+    /// The owner did not pay in time.
     Expired,
-    /// The owner's payment is seen, not yet in a block.
+    /// The owner's payment was seen and is not in a block yet.
     InitiateDetected,
     /// The owner has paid.
     Initiated,
-    /// The solver has paid: the secret redeems the destination.
+    /// The solver has paid. The secret redeems the destination.
     AwaitingRedeem,
-    /// The redemption is seen, not yet in a block.
+    /// The redemption was seen and is not in a block yet.
     RedeemDetected,
-    /// Done: the owner is paid.
+    /// The owner has received the destination funds.
     Redeemed,
-    /// The solver did not pay in time, or took the payment back: the owner's funds come back after the timelock.
+    /// The solver did not pay in time, or has refunded its payment. The owner can refund after the timelock.
     AwaitingRefund,
-    /// The owner's refund is seen, not yet in a block.
+    /// The owner's refund was seen and is not in a block yet.
     RefundDetected,
-    /// Done: the owner has the funds back.
+    /// The owner has the source funds back.
     Refunded,
-    /// The source is redeemed, and the solver has taken the destination back.
+    /// The solver has redeemed the source and refunded the destination: the owner's funds are lost.
     Lost,
 }
 
 impl State {
-    /// Returns the state of a record at a time in Unix seconds. The first match wins. Clocks differ, so a state that says
-    /// "late" is for people, not for decisions.
+    /// Returns the state of a record at `now` in Unix seconds. The first row of the table in `docs/spec/service.md#status` that matches
+    /// wins. Clocks differ, so the states that depend on `now` are for display, not for decisions.
     #[must_use]
     pub fn from_record(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
         let (source, destination) = (&record.source_swap, &record.destination_swap);
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    /// Returns the name that people read.
+    /// Returns the name for display, in lower-case words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,25 +93,27 @@ impl State {
     }
 }
 
-/// The state of an order, and its deadlines. Times are Unix seconds; those after a timelock are nominal, because chains count
-/// blocks, not seconds.
+/// The state of an order, and its deadlines.
+///
+/// Times are Unix seconds. Those that depend on a timelock are nominal, because most chains count blocks, not seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Status {
     /// The state.
     pub state: State,
-    /// Whether the swap is complete by the service's own rule: `destination_swap.redeem_tx_hash` is there.
+    /// Whether the swap is complete by the service's own rule: `destination_swap.redeem_tx_hash` is set.
     pub complete: bool,
-    /// When the owner's payment must have been seen.
+    /// When the owner's payment must be confirmed; `None` if the record contains neither this time nor its time of creation.
     pub deadline: Option<u64>,
-    /// When the owner can take the payment back, where one was made.
+    /// When the owner can refund the payment; `None` if the source is not funded, or if the time is unknown.
     pub refund_possible_from: Option<u64>,
-    /// When the solver can take its payment back, where one was made: the secret must be used well before.
+    /// When the solver can refund its payment; `None` if the destination is not funded, or if the time is unknown. The secret must be
+    /// used well before.
     pub solver_refund_possible_from: Option<u64>,
 }
 
 impl Status {
-    /// Returns the status of a record at a time in Unix seconds.
+    /// Returns the status of a record at `now` in Unix seconds.
     #[must_use]
     pub fn from_record(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
         Self {
@@ -123,7 +125,7 @@ impl Status {
         }
     }
 
-    /// Returns whether nothing more will happen: complete, or refunded.
+    /// Returns whether the order has ended, complete or refunded.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         self.complete || matches!(self.state, State::Refunded)
@@ -136,10 +138,10 @@ pub fn is_complete(record: &OrderRecord) -> bool {
     !record.destination_swap.redeem_tx_hash.is_empty()
 }
 
-/// Returns when whoever funded a leg can take the funds back, in nominal time; `None` if it is not funded, or nothing says
-/// when.
+/// Returns when the party that funded a leg can refund it, in nominal Unix seconds; `None` if the leg is not funded, or if the time is
+/// unknown.
 ///
-/// Where the record does not say when the leg was funded, the order's creation is used instead: no funding was earlier.
+/// If the record does not contain the time of the funding, the order's time of creation is used instead: no funding is earlier.
 #[must_use]
 pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
     let swap = swap(record, leg);
@@ -150,7 +152,7 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
     Some(funded.saturating_add(timelock(record, leg, registry)?))
 }
 
-/// Returns a leg's timelock in nominal seconds.
+/// Returns a leg's timelock in nominal seconds; `None` if its asset is not pinned.
 pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
     let swap = swap(record, leg);
     let millis = registry.asset(swap.asset.as_str())?.chain.nominal_millis(swap.timelock);
@@ -164,13 +166,15 @@ const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
     }
 }
 
-/// Returns when the owner's payment must have been confirmed: what the record says, else what the service's rules say.
+/// Returns when the owner's payment must be confirmed, in Unix seconds: the record's deadline, otherwise the time of creation plus the
+/// service's payment window; `None` if both are unknown.
 #[must_use]
 pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
     record.deadline.as_deref().and_then(parse_time).or_else(|| nominal_deadline(record, registry))
 }
 
-/// Returns how long the source chain needs to confirm a payment as often as the service asks for, in nominal seconds.
+/// Returns how long the source chain needs for the confirmations that the service requires, in nominal seconds; [`u64::MAX`] if the
+/// source asset is not pinned.
 #[must_use]
 pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> u64 {
     let swap = &record.source_swap;
@@ -187,7 +191,7 @@ fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
     registry.asset(swap.asset.as_str()).is_some_and(|asset| matches!(asset.chain.network, Network::Bitcoin(Coin::Bitcoin, _)))
 }
 
-/// Formats a time for people: ISO 8601 in UTC, or the seconds where they are beyond any calendar.
+/// Formats a time in Unix seconds for display: ISO 8601 in UTC, or the plain number if it is too large for a date.
 #[must_use]
 pub fn format_time(seconds: u64) -> String {
     let stamp = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());

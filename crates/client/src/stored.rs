@@ -1,4 +1,4 @@
-//! A swap as the caller stores it: enough to continue after any step, in a later process.
+//! A swap as the caller stores it: everything that a later process needs to continue after any step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use crate::error::Error;
 use crate::request::OrderId;
 
-/// An order that was created: its id, the request and the response to it. It holds no secret.
+/// A created order: its id, the request and the response. It does not contain the secret.
 ///
-/// It serializes as a case of the JSON contract, so that `countersign explain --case` reads it too, with the response byte for
-/// byte as received. Serialize it with `serde_json`: other formats cannot embed the response.
+/// It serializes as a case of the batch contract (`docs/spec/batch.md#case`), with the response byte for byte as received, so that
+/// `countersign explain --case` can read it. Serialize it with `serde_json`: other formats cannot embed the response.
 ///
 /// ```
 /// use countersign_client::StoredSwap;
@@ -55,11 +55,11 @@ struct Kept<'t> {
 }
 
 impl StoredSwap {
-    /// Creates a swap from the request and the body of the response, in its envelope. The response names the order.
+    /// Creates a swap from the request and the body of the response, including its envelope. The id is taken from the response.
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] at `/response` if it is not the response of an order.
+    /// [`Error::Input`] at or below `/response` if the body is not a response to an order.
     pub fn new(request: CreateOrder, response: impl Into<Vec<u8>>) -> Result<Self, Error> {
         let response = response.into();
         let id = order_id(&response).map_err(Error::Input)?;
@@ -75,8 +75,8 @@ impl StoredSwap {
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] at the member that is missing or malformed; [`Code::RecordMismatch`] at `/id` if the response is that
-    /// of another order.
+    /// [`Error::Input`] at the member that is missing or malformed, with [`Code::RecordMismatch`] at `/id` if the response is that of
+    /// another order.
     pub fn from_json(text: &[u8]) -> Result<Self, Error> {
         let (id, request) = members(text).map_err(Error::Input)?;
         // The strict parser has accepted the text. This second pass only finds the bytes of the response.
@@ -100,13 +100,13 @@ impl StoredSwap {
         &self.request
     }
 
-    /// Returns the body of the response, in its envelope, as received.
+    /// Returns the body of the response as received, including its envelope.
     #[must_use]
     pub fn response(&self) -> &[u8] {
         &self.response
     }
 
-    /// Returns the documents to verify the order by, together with a record.
+    /// Returns the documents that the order is verified with, together with a record.
     pub(crate) fn proposal<'d>(&'d self, record: &'d [u8]) -> Proposal<'d> {
         Proposal::new(&self.request, &self.response).with_record(record)
     }
@@ -120,7 +120,7 @@ fn members(text: &[u8]) -> Result<(String, CreateOrder), Refusal> {
     Ok((members.need("id")?.text()?.to_owned(), CreateOrder::read(members.need("request")?)?))
 }
 
-/// Reads the order that a response names.
+/// Reads the order id that a response contains.
 fn order_id(response: &[u8]) -> Result<OrderId, Refusal> {
     let value = json::parse(response).map_err(|refusal| refusal.under("/response"))?;
     wire::with_result(Node::root(&value, "/response"), OrderId::from_result)

@@ -1,4 +1,4 @@
-//! Following an order as a stream of changes.
+//! Follows an order as a stream of changes (`docs/spec/service.md#tracking`).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
@@ -17,16 +17,16 @@ use crate::retry::{jittered, random};
 use crate::status::Status;
 use crate::transport::Transport;
 
-/// The shortest wait between two looks at an order, whatever pace was asked for.
+/// The smallest wait between two requests for an order, whatever the [`Pace`] is. Jitter can halve it.
 pub(crate) const FLOOR: Duration = Duration::from_millis(50);
 
 /// How often the record of an order is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a set of options")]
 pub struct Pace {
-    /// The longest wait after a change.
+    /// The longest wait after a change; jitter can halve it.
     pub quickest: Duration,
-    /// The longest wait without a change. Each response without one increases the wait by half, up to this.
+    /// The longest wait of all. Each response without a change increases the wait by half, up to this.
     pub slowest: Duration,
 }
 
@@ -50,7 +50,7 @@ pub struct Progress {
     pub status: Status,
     /// The record that the status follows from.
     pub record: OrderRecord,
-    /// Whether something in an earlier record is gone: the response was cached, or a block was replaced.
+    /// Whether something that the previous record showed is missing: the response was cached, or a block was replaced.
     pub went_back: bool,
 }
 
@@ -63,12 +63,12 @@ struct Memory {
     done: bool,
 }
 
-/// Follows an order: returns its first record and every change, until it is complete or refunded.
+/// Follows an order. The stream's items are its first record and every change, until the order is complete or refunded.
 ///
-/// Client and registry may be references, or owned by the stream ([`Arc`](std::sync::Arc)).
+/// The client and the registry may be references, or shared with the stream through an [`Arc`](std::sync::Arc).
 ///
-/// `verify` checks each response before it becomes an item; what it refuses is the last item. After any other failure the
-/// stream continues at its slowest pace: a paid order is watched until it ends.
+/// `verify` checks each response before it becomes an item. An [`Error::Refused`] or [`Error::Input`] is the last item. After any other
+/// error the stream continues at its slowest pace, because a paid order must be followed until it ends.
 pub fn track<T: Transport>(
     client: impl Deref<Target = Client<T>>,
     registry: impl Deref<Target = Registry>,
@@ -99,7 +99,7 @@ where
     R: Deref<Target = Registry>,
     V: FnMut(&Answer<OrderRecord>) -> Result<(), Error>,
 {
-    /// Waits for the next change or failure; `None` after the last.
+    /// Waits for the next change or error; `None` after the last item.
     async fn next(&mut self) -> Option<Result<Progress, Error>> {
         if self.memory.done {
             return None;
@@ -112,7 +112,7 @@ where
             let record = match answer.and_then(|answer| (self.verify)(&answer).map(|()| answer.value)) {
                 Ok(record) => record,
                 Err(error) => {
-                    // What is under way is watched until it ends: only a refusal ends the watch.
+                    // A paid order must be followed until it ends, so only a refusal ends the stream.
                     self.memory.done = matches!(error, Error::Refused(_) | Error::Input(_));
                     self.memory.wait = self.pace.slowest;
                     return Some(Err(error));
@@ -133,7 +133,7 @@ where
     }
 }
 
-/// Returns a hash of everything whose change is reported.
+/// Returns a hash of the fields whose changes are reported.
 fn digest(record: &OrderRecord, status: &Status) -> u64 {
     let mut hasher = DefaultHasher::new();
     status.state.hash(&mut hasher);
@@ -145,7 +145,7 @@ fn digest(record: &OrderRecord, status: &Status) -> u64 {
     hasher.finish()
 }
 
-/// Returns one bit for each thing that has happened.
+/// Returns one bit for each event that the record shows.
 fn known(record: &OrderRecord) -> u16 {
     let facts = |swap: &SwapRecord| {
         [

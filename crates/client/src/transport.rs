@@ -1,8 +1,8 @@
-//! What the client needs: something that sends a request, a timer and a clock.
+//! What the client needs from its environment: an HTTP stack, a timer and a clock.
 //!
-//! Requests and responses are plain values, so that a browser's or a wallet's own HTTP stack can be plugged in. The shape is
-//! that of alloy's and reqwest's transports: futures are `Send` except on WebAssembly, where a browser's futures never
-//! are.
+//! Requests and responses are plain values, so that a browser's or a wallet's own HTTP stack can be plugged in. Futures are `Send`,
+//! except on WebAssembly, where a browser's futures never are. The rules that a request follows are in
+//! `docs/spec/service.md#transport`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use zeroize::Zeroizing;
 
 use crate::error::TransportError;
 
-/// The largest body, in bytes, that a transport reads: no response of the interface comes near.
+/// The largest body that a transport reads, in bytes. Responses of the interface are far smaller.
 pub const MAX_BODY: usize = countersign::json::MAX_BYTES;
 
-/// [`Send`], except on WebAssembly, where it is every type.
+/// [`Send`], except on WebAssembly, where every type implements it.
 #[cfg(not(target_family = "wasm"))]
 pub trait MaybeSend: Send {}
 #[cfg(not(target_family = "wasm"))]
 impl<T: Send + ?Sized> MaybeSend for T {}
 
-/// [`Send`], except on WebAssembly, where it is every type.
+/// [`Send`], except on WebAssembly, where every type implements it.
 #[cfg(target_family = "wasm")]
 pub trait MaybeSend {}
 #[cfg(target_family = "wasm")]
 impl<T: ?Sized> MaybeSend for T {}
 
-/// [`Sync`], except on WebAssembly, where it is every type.
+/// [`Sync`], except on WebAssembly, where every type implements it.
 #[cfg(not(target_family = "wasm"))]
 pub trait MaybeSync: Sync {}
 #[cfg(not(target_family = "wasm"))]
 impl<T: Sync + ?Sized> MaybeSync for T {}
 
-/// [`Sync`], except on WebAssembly, where it is every type.
+/// [`Sync`], except on WebAssembly, where every type implements it.
 #[cfg(target_family = "wasm")]
 pub trait MaybeSync {}
 #[cfg(target_family = "wasm")]
@@ -44,10 +44,10 @@ impl<T: ?Sized> MaybeSync for T {}
 ///
 /// An implementation may write `async fn`: the compiler checks that the futures are `Send`.
 pub trait Transport: MaybeSend + MaybeSync {
-    /// Sends a request once, and reads at most [`MAX_BODY`] bytes of the response's body.
+    /// Sends a request once, and reads the response with a body of at most [`MAX_BODY`] bytes.
     ///
-    /// An implementation follows no redirect to another origin (the headers hold the application id), never repeats a request
-    /// by itself, decodes no compressed body, and enforces a timeout of its own.
+    /// An implementation must not follow redirects to another origin, because the headers contain the application id. It must not
+    /// repeat a request or decode a compressed body, and it must enforce its own timeout.
     ///
     /// # Errors
     ///
@@ -59,11 +59,12 @@ pub trait Transport: MaybeSend + MaybeSync {
 
     /// Returns the current time in Unix seconds.
     ///
-    /// Used for display and polling. It also decides whether a secret may still be released, so it must not run behind.
+    /// Used for display and polling. It also decides whether an order may still be paid and whether a secret may still be released, so
+    /// the clock must not run behind.
     fn now(&self) -> u64;
 }
 
-/// Lets whatever points to a transport be one.
+/// Implements [`Transport`] for pointers to a transport.
 macro_rules! forward {
     ($([$($lifetime:lifetime)?] $pointer:ty;)*) => {
         $(impl<$($lifetime,)? T: Transport> Transport for $pointer where $pointer: MaybeSend + MaybeSync {
@@ -84,10 +85,10 @@ macro_rules! forward {
 
 forward! { ['t] &'t T; [] Box<T>; [] Arc<T>; }
 
-/// A future behind a pointer, `Send` as [`MaybeSend`] is.
+/// A boxed future, `Send` except on WebAssembly.
 #[cfg(not(target_family = "wasm"))]
 type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + Send + 'f>>;
-/// A future behind a pointer, `Send` as [`MaybeSend`] is.
+/// A boxed future, `Send` except on WebAssembly.
 #[cfg(target_family = "wasm")]
 type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + 'f>>;
 
@@ -112,7 +113,7 @@ impl<T: Transport> Erased for T {
     }
 }
 
-/// A transport of any type: for a [`Client`](crate::Client) whose type does not name its HTTP stack. Cloning is cheap.
+/// A transport whose type is erased, for a [`Client`](crate::Client) whose type does not name its HTTP stack. Cloning is cheap.
 ///
 /// ```no_run
 /// use countersign_client::{Api, BoxTransport, Client, Http, Timeouts};
@@ -158,20 +159,20 @@ impl Transport for BoxTransport {
     }
 }
 
-/// HTTP method.
+/// The HTTP method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the interface has no others")]
 pub enum Method {
-    /// Reads; may be repeated.
+    /// Reads, and may be repeated.
     Get,
     /// Creates an order.
     Post,
-    /// Acts on an order.
+    /// Performs an action on an order.
     Patch,
 }
 
 impl Method {
-    /// Returns the method as HTTP writes it.
+    /// Returns the method's name in upper case, as HTTP writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -188,7 +189,8 @@ impl fmt::Display for Method {
     }
 }
 
-/// A complete request. Headers can hold the application id and the body a secret: both are wiped, neither is printed.
+/// A complete request. The headers can contain the application id and the body can contain a secret, so both are wiped on drop and
+/// never printed.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Request {
@@ -196,28 +198,28 @@ pub struct Request {
     pub method: Method,
     /// The complete URL.
     pub url: Url,
-    /// Header names in lower case, and values.
+    /// Header names in lower case, with their values.
     pub headers: Vec<(&'static str, Zeroizing<String>)>,
-    /// JSON.
+    /// The body, JSON unless the request is for a node; `None` for a request without one.
     pub body: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl fmt::Debug for Request {
-    /// Writes the method and the host only: a path or a query can hold addresses or the key of an account, the headers hold the
-    /// application id, the body perhaps a secret.
+    /// Writes only the method and the host. Path and query can contain addresses or an API key, the headers contain the application
+    /// id, and the body can contain a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Request({} {})", self.method, self.url.host_str().unwrap_or_default())
     }
 }
 
 impl Request {
-    /// Creates a request without headers and body.
+    /// Creates a request without headers and without a body.
     #[must_use]
     pub const fn new(method: Method, url: Url) -> Self {
         Self { method, url, headers: Vec::new(), body: None }
     }
 
-    /// Adds a header; its name in lower case.
+    /// Adds a header. Its name must be in lower case.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, Zeroizing::new(value.to_owned())));
@@ -232,7 +234,8 @@ impl Request {
     }
 }
 
-/// Returns whether a request may be sent to an address: https, or http to this machine, without user, password or fragment.
+/// Returns whether requests may be sent to a URL: it must be `https`, or `http` to this machine, and must not contain a user, password
+/// or fragment.
 #[must_use]
 pub fn is_safe(url: &Url) -> bool {
     let is_local = match url.host() {
@@ -253,20 +256,20 @@ pub struct Response {
     pub status: u16,
     /// The header `retry-after`, if there is one.
     pub retry_after: Option<String>,
-    /// The header `grpc-status`, if there is one: gRPC-web has it where a response has no body.
+    /// The header `grpc-status`, if there is one. gRPC-web puts the status there if the response has no body.
     pub grpc_status: Option<String>,
-    /// The body, not compressed.
+    /// The uncompressed body.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// Creates a response without the headers that a transport passes on.
+    /// Creates a response without headers.
     #[must_use]
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, retry_after: None, grpc_status: None, body: body.into() }
     }
 
-    /// Sets one of the headers that a transport passes on, and leaves out any other; its name in lower case.
+    /// Sets `retry-after` or `grpc-status`, and ignores any other header. `name` must be in lower case.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         match name {

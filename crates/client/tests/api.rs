@@ -1,4 +1,4 @@
-//! The public surface: what crosses threads, and a transport of the wallet's own.
+//! The public API: which values and futures can move between threads, and how a wallet plugs in its own transport.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod support;
@@ -25,7 +25,7 @@ fn values_cross_threads() {
     crosses::<(Flow<Http>, Flow<BoxTransport>)>();
 }
 
-/// Every call and stream is `Send`, whatever the transport is: a runtime of many threads can drive them.
+/// Every call and stream is `Send`, whatever the transport is, so a multi-threaded runtime can drive them.
 fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap: &StoredSwap, secret: &Secret) {
     let (registry, id) = (Registry::default(), swap.id());
     moves(&client.order(id));
@@ -57,7 +57,7 @@ fn calls_and_streams_move_between_threads() {
     calls_and_streams_move(&client, &Flow::new(client.clone(), Registry::default(), Policy::default()), &swap, &secret);
 }
 
-/// A wallet keeps a flow in a struct that names no HTTP stack, and moves it into a task of another thread.
+/// A wallet can store a flow in a struct that does not name the HTTP stack, and move it into a task on another thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_is_kept_in_a_struct_and_moved_into_a_task() {
     struct Wallet {
@@ -75,13 +75,13 @@ async fn a_flow_is_kept_in_a_struct_and_moved_into_a_task() {
     });
     let verified = verified.await.unwrap().unwrap();
     assert_eq!((verified.order.order_id(), verified.record.order_id.as_str()), (fixture.order_id(), fixture.order_id()));
-    // The record is the one that was verified, and can be kept.
+    // The record is the one that was verified, and can be stored.
     let kept = serde_json::to_string(&verified.record).unwrap();
     assert_eq!(kept.parse(), Ok(verified.record));
     assert_eq!(wallet.flow.client().transport().now() > 0, registry.asset("base:eth").is_some());
 }
 
-/// Transports without a network are transports too, behind a pointer or not.
+/// A transport without a network works too, behind a pointer or not.
 #[tokio::test]
 async fn a_transport_works_behind_any_pointer() {
     async fn volume<T: Transport>(transport: T) -> String {
@@ -101,7 +101,7 @@ async fn a_transport_works_behind_any_pointer() {
     maybe(boxed);
 }
 
-/// An error says what failed, its source why, neither twice.
+/// An error says what failed and its source says why, without repetition.
 #[test]
 fn errors_have_sources() {
     let refusal = || Refusal::new(Code::AmountZero, "/amount");

@@ -1,4 +1,4 @@
-//! The captured bodies of a live service's documentation, replayed for each family.
+//! Captured request and response bodies, replayed for each family.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod support;
@@ -73,7 +73,7 @@ async fn every_captured_order_is_asked_for_and_read_as_it_was() {
     }
 }
 
-/// Captures turned into cases of the shared vectors (`*-c001`): coherent, so the flow gets as far as something to sign.
+/// Captures that were turned into cases of the shared vectors (`*-c001`). Their documents agree, so the flow verifies them completely.
 #[tokio::test]
 async fn captured_cases_are_verified_over_the_wire() {
     let Some(pins) = beside("vectors/registry.json") else { return };

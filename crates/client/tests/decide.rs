@@ -1,4 +1,4 @@
-//! What the driver decides: a row for each rule that keeps a swap from being lost. Nothing here does I/O.
+//! The driver's decisions: a test for each rule that keeps a swap from being lost. Nothing here does I/O.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ struct World {
 }
 
 impl World {
-    /// Unsigned, with a record of this minute.
+    /// Unsigned, with a current record.
     fn new() -> Self {
         let secret = Secret::parse(SECRET).unwrap();
         let fixture = Fixture::with_secret(&secret);
@@ -74,9 +74,14 @@ impl World {
     }
 
     fn locked(&self, elapsed: u64) -> HtlcState {
+        self.locked_by_several(elapsed, elapsed)
+    }
+
+    /// Endpoints have seen different heights.
+    fn locked_by_several(&self, least: u64, most: u64) -> HtlcState {
         let terms = &self.record.terms.destination;
-        let locked = LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), terms.amount, terms.timelock, elapsed);
-        HtlcState::Locked(locked.with_token(terms.token.clone()))
+        let locked = LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), terms.amount, terms.timelock, most);
+        HtlcState::Locked(locked.with_token(terms.token.clone()).with_elapsed(least, most))
     }
 
     fn evidence(&self) -> Funded {
@@ -258,7 +263,7 @@ fn a_source_that_is_redeemed_first_means_redeem_now() {
     world.observed.destination = seen(world.locked(3), true);
     world.observed.release = Err(Hold::NoTime { left: 1, needed: 6, unit: "blocks" });
     assert_eq!(world.decide(), (Status::RedeemNow, OWN_URGENT));
-    // Also where the secret was the service's: the chain shows it.
+    // This also applies where the service chose the secret: the chain shows it.
     world.kept.secret = None;
     world.observed.public_secret = Some(*Secret::parse(SECRET).unwrap().expose());
     assert_eq!(world.decide(), (Status::RedeemNow, OWN_URGENT));
@@ -313,7 +318,7 @@ fn nothing_that_is_only_stated_or_not_final_stops_an_urgent_redemption() {
         world.observed.destination = LegView::Stated(refunded());
         assert_eq!(world.action(), OWN_URGENT);
     }
-    // Where the destination can no longer be redeemed, what is left of the source comes back.
+    // Where the destination can no longer be redeemed, the source is refunded.
     let mut world = World::paid();
     world.wrote(out);
     world.observed.source = seen(world.locked(1_000_000), true);
@@ -326,7 +331,7 @@ fn what_was_only_written_down_is_not_out() {
     let mut world = World::paid();
     world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
     assert_eq!(world.action(), None, "nothing was sent: the destination is not funded");
-    // Handed to the owner, it may be public; the relayer still gets it for a proof only.
+    // Once handed to the owner, it may be public. The relayer still gets the secret only for evidence.
     world.wrote([Event::Sending { what: Sendable::Redemption }]);
     world.kept.journal.retain(|entry| !matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
     world.means.owner_redeems = false;
@@ -373,7 +378,7 @@ fn an_order_past_its_deadline_is_not_paid() {
         world.observed.now = DEADLINE - left;
         assert_eq!(world.action(), Some(action), "{left} s left");
     }
-    // Nor what was signed in time.
+    // A payment that was signed in time is not sent too late either.
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding)]);
     world.observed.now = DEADLINE - 30;
@@ -409,7 +414,7 @@ fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding), Event::Sending { what: Sendable::Funding }]);
     assert_eq!(world.action(), Some(Action::Pay), "the outcome is unknown: the same transaction goes again");
-    // Whatever the service says it has received.
+    // This holds whatever the service says it has received.
     world.observed.source = LegView::Stated(HtlcState::Absent);
     assert_eq!(world.action(), Some(Action::Pay));
     world.observed.now = DEADLINE + 1;
@@ -421,7 +426,7 @@ fn a_record_that_changes_keeps_the_secret_in() {
     let mut world = World::funded();
     world.observed.record = RecordView::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/amount"));
     assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
-    // The funds come back all the same.
+    // The refund is possible nevertheless.
     world.observed.source = seen(world.locked(1_000_000), true);
     assert_eq!(world.decide(), (Status::Refunding, Some(Action::Refund)));
 }
@@ -445,6 +450,12 @@ fn funds_come_back_once_the_chain_has_counted_the_timelock() {
         world.observed.source = seen(world.locked(elapsed), true);
         assert_eq!(world.action(), action, "{elapsed}");
     }
+    // Only what all endpoints have seen of it counts.
+    let refund = Some(Action::Refund);
+    for (least, most, action) in [(5, timelock + 1, None), (timelock, u64::MAX, None), (timelock + 1, u64::MAX, refund)] {
+        world.observed.source = seen(world.locked_by_several(least, most), true);
+        assert_eq!(world.action(), action, "{least} {most}");
+    }
     world.observed.source = seen(refunded(), false);
     assert_eq!(world.decide(), (Status::Refunding, None));
     world.observed.source = seen(refunded(), true);
@@ -452,6 +463,22 @@ fn funds_come_back_once_the_chain_has_counted_the_timelock() {
     // A refund that only the service states ends nothing.
     world.observed.source = LegView::Stated(refunded());
     assert_eq!(world.decide(), (Status::Refunding, None));
+}
+
+/// An endpoint that invents a height must not turn a release into a refund that the chain would refuse. Of the destination's timelock
+/// the most that has passed counts.
+#[test]
+fn one_endpoint_with_an_invented_height_refunds_nothing_early() {
+    let mut world = World::funded();
+    let timelock = world.record.terms.destination.timelock;
+    world.observed.source = seen(world.locked_by_several(5, u64::MAX), true);
+    assert_eq!(world.action(), OWN);
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::Sending { what: Sendable::Secret }]);
+    world.means = Means::default();
+    for (least, most, status) in [(3, timelock / 2 - 1, Status::Redeeming), (3, timelock / 2, Status::RedeemNow)] {
+        world.observed.destination = seen(world.locked_by_several(least, most), true);
+        assert_eq!(world.status(), status, "{least} {most}");
+    }
 }
 
 #[test]
@@ -470,7 +497,7 @@ fn a_payment_from_elsewhere_is_looked_for_and_given_up_at_last() {
     assert_eq!(world.decide(), (Status::Paying, None));
     world.observed.now = DEADLINE + 24 * 3_600 + 1;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
-    // Without a look at the chain, never.
+    // Without reading the chain, never.
     world.observed.source = LegView::Stated(HtlcState::Absent);
     assert_eq!(world.decide(), (Status::Paying, None));
 }

@@ -1,4 +1,4 @@
-//! Swaps driven to their end in a world that fails, lies and dies.
+//! Swaps driven to their end in a simulated world with faults, false statements and crashes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -96,7 +96,7 @@ async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
     let mut ids = Vec::new();
     for number in 1..=200 {
         let (fixture, secret) = world.order(number);
-        // Creating is the caller's to repeat: an order that was created and not kept is never paid.
+        // The caller repeats a failed creation: an order that was created but not stored is never paid.
         loop {
             match driver.create(NewOrder::new(fixture.create(), Some(Secret::parse(&secret.to_hex()).unwrap()))).await {
                 Ok(id) => break ids.push(id),
@@ -113,7 +113,7 @@ async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
     }
 }
 
-/// The process dies at 200 random moments; each time a new one goes on from what is kept.
+/// The process dies at 200 random moments. Each time a new one continues from the store.
 #[tokio::test(start_paused = true)]
 async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() {
     let mut deaths = 0;
@@ -146,8 +146,8 @@ async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() 
     }
 }
 
-/// The power is cut at 200 random moments, and the disk forgets what was not synced; each time a new process goes on from what the
-/// disk still has.
+/// The power fails at 200 random moments, and the disk loses what was not synced. Each time a new process continues with what the disk
+/// still has.
 #[tokio::test(start_paused = true)]
 async fn a_power_cut_loses_no_secret_and_pays_nothing_twice() {
     let mut cuts = 0;
@@ -178,7 +178,7 @@ async fn a_power_cut_loses_no_secret_and_pays_nothing_twice() {
     }
 }
 
-/// One life of a process: creates the order if there is none, and drives it until it ends or the disk fails.
+/// Runs one process: creates the order if there is none, and drives it until it ends or the disk fails.
 async fn live<S: Store>(
     driver: &Driver<Arc<World>, Arc<World>, S, Arc<World>>,
     order: &mut Option<OrderId>,
@@ -187,7 +187,7 @@ async fn live<S: Store>(
 ) -> Option<Outcome> {
     let kept = driver.store().orders().ok()?;
     if kept.is_empty() {
-        // What was not kept was never paid.
+        // An order that was not stored was never paid.
         *order = Some(driver.create(NewOrder::new(fixture.create(), Some(Secret::parse(&secret.to_hex()).unwrap()))).await.ok()?);
     } else {
         *order = kept.first().cloned();
@@ -228,7 +228,7 @@ async fn two_drivers_of_one_store_do_not_act_twice() {
     }
 }
 
-/// A lie of the service or the solver: the secret stays, and the funds come back.
+/// If the service or the solver lies, the secret is not released and the owner gets a refund.
 #[tokio::test(start_paused = true)]
 async fn lies_release_nothing_and_the_funds_come_back() {
     let lies = [
@@ -268,7 +268,7 @@ async fn a_relayer_that_relays_nothing_is_overtaken() {
     assert_eq!(world.end(&id), (1, true, false));
 }
 
-/// The proof is taken again after the owner has signed: a person with a hardware wallet may take hours.
+/// The evidence is read again after the owner has signed, because a person with a hardware wallet may take hours.
 #[tokio::test(start_paused = true)]
 async fn a_signature_that_took_hours_releases_nothing() {
     let world = World::new(0, Malice { owner_is_slow: true, ..HONEST });
@@ -279,7 +279,7 @@ async fn a_signature_that_took_hours_releases_nothing() {
     assert_eq!(world.end(&id), (1, false, false));
 }
 
-/// The wallet unpins a solver while an order of its is under way: the order is judged by what held when it was signed.
+/// The wallet unpins a solver while one of its orders is under way. The pins of the time of signing still apply to the order.
 #[tokio::test(start_paused = true)]
 async fn a_pin_that_is_removed_does_not_abandon_a_paid_order() {
     let world = World::new(0, HONEST);
@@ -300,7 +300,7 @@ async fn a_pin_that_is_removed_does_not_abandon_a_paid_order() {
     assert!(matches!(last_status(&driver, 60).await, Status::Refused { .. }));
 }
 
-/// What could never be redeemed in time is not paid, unless the policy accepts that.
+/// An order that could not be redeemed in time is not paid, unless the policy accepts that.
 #[tokio::test(start_paused = true)]
 async fn a_destination_timelock_that_is_too_short_is_not_paid() {
     let world = World::new(0, HONEST);
@@ -326,7 +326,7 @@ async fn a_chain_that_never_answers_does_not_delay_the_other() {
     assert_eq!(world.end(&id), (1, true, false));
 }
 
-/// A redemption that its chain rejects is signed anew and sent at once, before it expires again.
+/// A redemption that its chain rejects is signed again and sent at once, before it expires again.
 #[tokio::test(start_paused = true)]
 async fn a_redemption_that_expires_is_signed_anew_and_lands() {
     let world = World::new(0, Malice { transactions_expire: true, ..HONEST });
@@ -337,7 +337,7 @@ async fn a_redemption_that_expires_is_signed_anew_and_lands() {
     assert!(world.end(&id) == (1, true, false) && world.time() - begin < 600, "{} s", world.time() - begin);
 }
 
-/// A redemption or a refund that nobody mines is replaced by one that pays more, and then not replaced again.
+/// A redemption or a refund that is not mined is replaced once by one with a higher fee.
 #[tokio::test(start_paused = true)]
 async fn what_pays_too_little_is_replaced() {
     for (malice, outcome) in [(HONEST, Outcome::Complete), (Malice { never_pays: true, ..HONEST }, Outcome::Refunded)] {
@@ -379,10 +379,10 @@ async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service(
     Arc::get_mut(&mut world).unwrap().connected = false;
     let driver = world.driver(MemoryStore::default()).with_relayer(true).with_trust(Some(TrustTheService));
     let id = create(&driver, &world, 1).await;
-    // The owner is paid; that the service says so ends nothing.
+    // The owner is paid, but the service's word for it does not end the order.
     assert_eq!(last_status(&driver, 600).await, Status::Redeeming);
     assert_eq!(world.end(&id), (1, true, false));
-    // What the trust risks: nothing on chain, and the secret is gone.
+    // The risk of trusting the service: nothing is on chain, and the secret is gone.
     let mut world = World::new(0, Malice { only_says_funded: true, ..HONEST });
     Arc::get_mut(&mut world).unwrap().connected = false;
     let driver = world.driver(MemoryStore::default()).with_relayer(true).with_trust(Some(TrustTheService));
@@ -404,7 +404,7 @@ async fn a_secret_belongs_to_one_order() {
     assert!(matches!(&mixed, Err(DriveError::Refused(refusal)) if refusal.code().name() == "secret_hash_mismatch"), "{mixed:?}");
 }
 
-/// Two processes read the same secret from a file: the store keeps an order of only one of them.
+/// If two processes use the same secret, the store accepts the order of only one of them.
 #[test]
 fn two_processes_cannot_use_one_secret() {
     let disk = MemoryDisk::new();
@@ -423,7 +423,7 @@ fn two_processes_cannot_use_one_secret() {
     let again = Store::create(&second, &order("0b"));
     assert!(matches!(&again, Err(StoreError::SecretUsed(id)) if id.as_str() == "0a".repeat(32)), "{again:?}");
     assert_eq!(Store::orders(&second).unwrap().len(), 1);
-    // Everything was kept in one step.
+    // Everything was stored in one step.
     let kept = second.load(&OrderId::parse(&"0a".repeat(32)).unwrap()).unwrap();
     assert_eq!((kept.index, kept.at_least, kept.own_secret().is_some()), (Some(7), Some(U256::from(9)), true));
 }
@@ -439,13 +439,13 @@ async fn an_order_that_pays_too_little_is_not_signed() {
     let refused = driver.advance(&id).await;
     assert!(matches!(&refused, Err(DriveError::Refused(refusal)) if refusal.code() == Code::PaysTooLittle), "{refused:?}");
     assert_eq!(world.end(&id), (0, false, false));
-    // The record pays exactly what was asked for.
+    // The record pays exactly the minimum.
     let (fixture, secret) = world.order(2);
     let enough = driver.create(NewOrder { at_least: Some(pays), ..NewOrder::new(fixture.create(), Some(secret)) }).await.unwrap();
     assert_eq!(run(&driver).await, [(enough, Outcome::Complete), (id, Outcome::Expired)]);
 }
 
-/// What asks for a refund does nothing else, whatever the order waits for.
+/// `Driver::refund` does nothing but refund, whatever the order waits for.
 #[tokio::test(start_paused = true)]
 async fn a_refund_signs_and_sends_nothing_else() {
     let world = World::new(0, Malice { never_pays: true, ..HONEST });

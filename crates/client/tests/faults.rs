@@ -1,5 +1,5 @@
-//! What goes wrong between the service and the client: each ends in its own error, nothing is sent twice that must not
-//! be, and the application id stays with its host.
+//! Faults between the service and the client. Each ends in its own error, no call that may have been acted on is sent twice, and the
+//! application id is sent to no other host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod support;
@@ -28,7 +28,7 @@ fn order() -> CreateOrder {
     Fixture::load("evm-record-evm-v3").create()
 }
 
-/// What a client makes of one reply to `GET /v2/volume`, and how often it asked.
+/// Returns the client's result for one reply to `GET /v2/volume`, and the number of requests.
 async fn volume(reply: Reply) -> (Result<String, Error>, usize) {
     let server = Server::start(move |_| reply.clone());
     let result = client(&server.base).volume(&[]).await.map(|answer| answer.value);
@@ -108,7 +108,7 @@ async fn nobody_there() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let client = client(&format!("http://{gone}"));
     let error = client.create_order(&order()).await.unwrap_err();
-    // No connection, so nothing can have been acted on: even this was tried again.
+    // Without a connection the service cannot have acted, so even a POST is tried again.
     assert_eq!((error.code(), error.may_have_acted(), error.is_transient()), ("transport_connect", false, true));
     assert!(!error.to_string().contains("/v2/"), "{error}");
 }
@@ -125,7 +125,7 @@ async fn storms_pass_or_end() {
         assert_eq!(server.seen().len(), 3);
         assert_eq!(code(Reply::json(status, "busy")).await, ("http_status", 3));
         assert_eq!(code(Reply::json(status, r#"{"status":"Error","error":"busy"}"#)).await, ("service_error", 3));
-        // More than anybody would wait: the caller hears how long.
+        // The wait is too long, so the call fails and the error tells the caller how long it is.
         let (result, asked) = volume(Reply::Whole(status, vec![("retry-after", "86400".into())], Vec::new())).await;
         assert_eq!((result.unwrap_err().retry_after(), asked), (Some(Duration::from_secs(86_400)), 1));
     }

@@ -1,5 +1,5 @@
-//! The order lifecycle: each family, each step in a process of its own, and what ends it before anything is signed or any
-//! secret leaves.
+//! The order lifecycle: every family, every step in a separate process, and the refusals before anything is signed or a secret is
+//! released.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,7 +31,7 @@ fn create(value: &Value) -> CreateOrder {
     CreateOrder::from_json(value.to_string().as_bytes()).unwrap()
 }
 
-/// What a wallet keeps of a fixture's order.
+/// The stored swap of a fixture's order.
 fn stored(fixture: &Fixture) -> StoredSwap {
     StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap()
 }
@@ -67,8 +67,8 @@ fn sign(verified: &Verified, fixture: &Fixture) -> Unsigned {
     unsigned
 }
 
-/// Every kind of source, over the wire: create, verify, sign, submit or broadcast, follow to the end. Each step is a process of
-/// its own: it knows nothing but what the step before it kept.
+/// Every kind of source, over the wire: create, verify, sign, submit or broadcast, and follow to the end. Each step starts like a
+/// separate process, with nothing but what the previous step stored.
 #[tokio::test]
 async fn every_kind_of_source_reaches_its_end_in_separate_steps() {
     let mut kinds = BTreeSet::new();
@@ -151,8 +151,8 @@ async fn the_request_goes_out_as_it_was_made() {
     assert_eq!(seen.text(), body);
 }
 
-/// Every reject case that changes the answer or the record of an order with a record: the flow ends with its code at its
-/// place, and the service sees nothing but the order's creation and a look at its record.
+/// Every reject case that changes the response or the record of an order with a record. The flow ends with the case's code and location,
+/// and the service sees only the creation of the order and the request for its record.
 #[tokio::test]
 async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
     let mut cases = 0;
@@ -167,9 +167,9 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
                 continue;
             };
             let theirs = set.keys().all(|at| at.starts_with("/response/result/") || at.starts_with("/order/"));
-            // serde_json turns such numbers into floats, which are another case.
+            // serde_json turns such numbers into floats, which would be a different case.
             let mangled = set.values().any(Value::is_f64);
-            // The id of another order is found before the record is judged.
+            // The client refuses the id of another order before the record is verified.
             if !theirs
                 || mangled
                 || case.get("policy").is_some()
@@ -206,11 +206,11 @@ async fn a_tampered_answer_or_record_ends_the_flow_before_anything_leaves() {
             let swap = flow.create(base.create()).await.unwrap_or_else(|error| panic!("{}: {error:?}", case["id"]));
             match flow.verify(&swap).await {
                 Err(Error::Refused(refusal)) => {
-                    // The service's record is in its envelope, the case's is bare.
+                    // The service's record is in its envelope; the case's record is bare.
                     let at = refusal.location().replace("/order/result/", "/order/");
                     assert_eq!((refusal.code().name(), at.as_str()), (code, case["at"].as_str().unwrap()), "{}", case["id"]);
                 }
-                // A record of another shape does not get as far as being judged.
+                // A record of another shape is refused before it is verified.
                 Err(Error::Shape(refusal)) => assert_eq!(refusal.code().name(), code, "{}", case["id"]),
                 other => panic!("{}: {other:?}", case["id"]),
             }
@@ -229,7 +229,7 @@ fn serve(fixture: &Fixture, step: Step, request: &Request) -> Result<Response, T
     }
 }
 
-/// What redeem does at a step of the order, with a change to its record, at a time; and the requests that were sent.
+/// Calls `redeem` at a step of the order and a time, with a changed record. Returns the result and the requests that were sent.
 async fn redeem(
     secret: &Secret,
     fixture: &Fixture,
@@ -292,7 +292,7 @@ async fn the_secret_leaves_only_when_it_is_safe() {
     hold(Step::DestinationFunded, funded, &destination("redeemer", owner), "record_pays_elsewhere").await;
     hold(Step::DestinationFunded, funded, &destination("secret_hash", json!(stranger.hash().to_string())), "record_mismatch").await;
     hold(Step::DestinationFunded, funded, &destination("secret", json!(*stranger.to_hex())), "secret_wrong").await;
-    // Nothing says when, and a time that has not come yet: neither makes room.
+    // Without a time of funding or creation, the remaining time is unknown.
     let no_time = |order: &mut Value| {
         order["destination_swap"]["initiate_timestamp"] = Value::Null;
         order["created_at"] = json!("");
@@ -308,10 +308,10 @@ async fn a_funding_in_the_future_makes_no_room() {
     let secret = Secret::generate().unwrap();
     let fixture = Fixture::with_secret(&secret);
     let future = |order: &mut Value| order["destination_swap"]["initiate_timestamp"] = json!("2099-01-01T00:00:00Z");
-    // By the other clock nothing is funded yet; the timelock itself is the most that can be left, and is enough.
+    // The remaining time is capped at the timelock itself, which is enough.
     let (result, _) = redeem(&secret, &fixture, Step::DestinationFunded, fixture.created(), future).await;
     assert_eq!(result, Ok(()));
-    // One that is too short leaves too little, whatever the funding's time is.
+    // A funding time that is too far in the past leaves too little time.
     let late = |order: &mut Value| order["destination_swap"]["initiate_timestamp"] = json!("2026-03-04T00:00:00Z");
     let (result, _) = redeem(&secret, &fixture, Step::DestinationFunded, fixture.created() + 600, late).await;
     assert_eq!(result, Err("destination_no_time".to_owned()));
@@ -367,7 +367,7 @@ async fn assets_that_are_not_pinned_are_not_even_asked_for() {
 #[test]
 fn what_is_kept_is_a_case_and_must_be_whole() {
     let fixture = Fixture::load("evm-record-evm-v2");
-    // Byte for byte as it came, spaces and unknown members included.
+    // Byte for byte as received, including spaces and unknown members.
     let response = fixture.response.to_string().replacen('{', " {\n\"unknown\" :1e400 ,", 1);
     let swap = StoredSwap::new(fixture.create(), response.clone()).unwrap();
     let text = serde_json::to_string(&swap).unwrap();
@@ -389,7 +389,7 @@ fn what_is_kept_is_a_case_and_must_be_whole() {
     }
 }
 
-/// What is kept under another order's id is refused when it is read.
+/// A stored swap with the id of another order is refused when it is parsed.
 #[test]
 fn what_is_kept_names_its_own_order() {
     let fixture = Fixture::load("evm-record-evm-v2");
@@ -400,7 +400,7 @@ fn what_is_kept_names_its_own_order() {
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordMismatch, "/id"));
 }
 
-/// Instant refund: what the signer refuses is not sent, and what it signs goes out as it is.
+/// Instant refund: nothing is sent if the signer refuses, and signatures are sent unchanged.
 #[tokio::test]
 async fn an_instant_refund_is_sent_only_as_it_was_signed() {
     let fixture = Fixture::load("evm-record-evm-v2");

@@ -1,4 +1,4 @@
-//! Lists: pages as a stream, and what else the service lists.
+//! Lists: pages as a stream, and the other lists of the service.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use support::memory::{Memory, ok, whole};
 use support::{Fixture, Reply, Server, beside};
 
-/// A service with `count` orders, five a page, that counts its pages from `base`.
+/// A service with `count` orders, five per page, that counts its pages from `base`.
 fn service(count: u64, base: u64, asked: &Mutex<Vec<String>>) -> impl Fn(&Request) -> Result<Response, TransportErrorKind> {
     let order = Fixture::load("evm-record-evm-v3").order;
     move |request| {
@@ -123,7 +123,7 @@ async fn lists_become_a_registry_that_is_compared_before_it_is_pinned() {
     let client = Memory::client(0, move |request| ok(&lists[request.url.path()]));
     let pinned = Registry::from_json(support::registry_text().as_bytes()).unwrap();
     let served = client.registry().await.unwrap();
-    // Which generation a contract is of is the wallet's own knowledge: the service's word for it is not pinned.
+    // The generation of a contract comes from the wallet. What the service states about it is not pinned.
     assert!(served.registry.assets().iter().all(|asset| asset.generation.is_none()) && pinned.diff(&served.registry).len() > 3);
     assert_eq!((pinned.diff(&served.registry.with_generations_of(&pinned)), served.notices), (vec![], vec![]));
 

@@ -30,7 +30,8 @@ fn registry() -> Registry {
 
 const HOUR: u64 = 3_600;
 
-/// Every row of the documented table, first match wins: which fields are set on source and destination, at which age.
+/// Every row of the table in `docs/spec/service.md#status`, by its number: which fields are set on source and destination, at which age.
+/// The first match wins.
 #[test]
 fn states_are_those_of_the_published_client() {
     let registry = registry();
@@ -41,29 +42,31 @@ fn states_are_those_of_the_published_client() {
     let to_bitcoin = Fixture::load("evm-record-bitcoin-v3");
     let to_litecoin = Fixture::load("evm-record-litecoin");
     for (fixture, set, age, state) in [
-        // 1
+        // 1, 2
         (&evm, vec![tx(d, "redeem")], 0, State::RedeemDetected),
         (&evm, vec![tx(d, "redeem"), block(d, "redeem")], 0, State::Redeemed),
         (&to_bitcoin, vec![tx(d, "redeem")], 0, State::Redeemed),
         (&to_litecoin, vec![tx(d, "redeem")], 0, State::RedeemDetected),
         (&evm, vec![tx(d, "redeem"), tx(s, "refund"), tx(d, "refund")], 99 * HOUR, State::RedeemDetected),
-        // 2
+        // 3
+        (&evm, vec![tx(s, "redeem"), tx(d, "refund")], 0, State::Lost),
+        // 4
         (&to_bitcoin, vec![tx(s, "redeem"), tx(s, "refund")], 0, State::Redeemed),
         (&evm, vec![tx(s, "redeem")], 0, State::Created),
-        // 3
+        // 5, 6
         (&evm, vec![tx(s, "refund"), tx(d, "refund")], 0, State::RefundDetected),
         (&evm, vec![tx(s, "refund"), block(s, "refund")], 0, State::Refunded),
-        // 4
-        (&evm, vec![tx(d, "refund"), tx(d, "initiate"), tx(s, "initiate")], 0, State::AwaitingRefund),
-        // 6: even when it is late
-        (&evm, vec![tx(d, "initiate"), tx(s, "initiate")], 99 * HOUR, State::AwaitingRedeem),
         // 7
+        (&evm, vec![tx(d, "refund"), tx(d, "initiate"), tx(s, "initiate")], 0, State::AwaitingRefund),
+        // 8, even when it is late
+        (&evm, vec![tx(d, "initiate"), tx(s, "initiate")], 99 * HOUR, State::AwaitingRedeem),
+        // 9 to 11
         (&evm, vec![tx(s, "initiate"), block(s, "initiate")], HOUR + 1, State::AwaitingRefund),
         (&evm, vec![tx(s, "initiate"), block(s, "initiate")], HOUR, State::Initiated),
         (&evm, vec![tx(s, "initiate")], HOUR, State::InitiateDetected),
-        // A block number alone is no transaction.
+        // A block number without a transaction id does not count.
         (&evm, vec![block(s, "initiate")], HOUR, State::Created),
-        // 8
+        // 12, 13
         (&evm, vec![], HOUR, State::Created),
         (&evm, vec![], HOUR + 1, State::Expired),
     ] {
@@ -144,7 +147,7 @@ fn the_deadline_of_the_record_goes_first() {
     }
 }
 
-/// Runs a script of answers through the stream.
+/// Runs a script of responses through the stream.
 async fn follow(script: Vec<Result<Value, TransportErrorKind>>) -> (Vec<Result<Progress, String>>, Vec<Duration>) {
     let fixture = Fixture::load("evm-record-evm-v3");
     let (id, registry, asked) = (OrderId::parse(fixture.order_id()).unwrap(), registry(), AtomicUsize::new(0));
@@ -170,7 +173,7 @@ async fn a_stream_tells_each_change_once_and_ends_with_the_swap() {
     assert_eq!(states, [State::Created, State::InitiateDetected, State::Initiated, State::AwaitingRedeem, State::Redeemed]);
     assert!(items.last().unwrap().as_ref().unwrap().status.complete);
     assert!(items.iter().all(|item| !item.as_ref().unwrap().went_back));
-    // Twelve answers were waited for; waits grow until something changes, then are short again.
+    // There are twelve waits. They grow until something changes, and are short again after that.
     assert_eq!(waits.len(), 12);
     let pace = Pace::default();
     assert!(waits.iter().all(|wait| *wait <= pace.slowest) && waits[0] <= pace.quickest && waits[3] <= pace.quickest, "{waits:?}");
@@ -203,7 +206,7 @@ async fn a_passing_failure_is_told_and_the_stream_goes_on() {
     assert_eq!(told, [Ok(State::Created), Err("transport_timeout"), Err("transport_connect"), Ok(State::Redeemed)]);
 }
 
-/// Whatever pace was asked for, a service is not asked without a pause.
+/// Whatever the pace is, there is a pause between two requests.
 #[tokio::test]
 async fn polling_has_a_floor() {
     let fixture = Fixture::load("evm-record-evm-v3");

@@ -1,8 +1,8 @@
 //! The interface between this crate and the family crates.
 //!
 //! **Not covered by semantic versioning.** Wallets call the states ([`VerifiedOrder`](crate::VerifiedOrder) and on), which
-//! call these traits in the only order that is safe. The traits are public because every family is a crate of its own;
-//! nobody else should implement or call them.
+//! call these traits in the only order that is safe. The traits are public because each family is a separate crate. Nothing
+//! else should implement or call them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ use crate::verify::{OrderContext, SwapTerms};
 pub trait ChainFamily: Sized + 'static {
     /// Which family this is.
     const FAMILY: Family;
-    /// The members of a result that carry this family's payloads; those of other families beside them are refused.
+    /// The members of a response's `result` that carry this family's payloads. A payload of another family is refused.
     const PAYLOAD_KEYS: &'static [&'static str];
     /// What an order locks.
     type Deposit: Deposit;
@@ -30,47 +30,48 @@ pub trait Deposit: fmt::Debug + Sized {
     /// What is signed.
     type Unsigned: Signable;
 
-    /// Decodes the result, rebuilds it from the order's own terms and refuses it where the two differ.
+    /// Decodes the response's `result`, rebuilds it from the order's own terms, and requires that both are the same.
     ///
-    /// The terms are `None` only where the payload does not state them (a Bitcoin address without a record).
+    /// Returns the deposit and the terms that the payload states. The terms are `None` only if the payload states none (a Bitcoin
+    /// address without a record).
     ///
     /// # Errors
     ///
     /// A [`Refusal`] at the first member or byte that differs.
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal>;
 
-    /// Adds what the payload locks beyond the lines that all families have.
+    /// Adds the family's own lines on what the payload locks, after the lines that all families share.
     fn describe(&self, summary: &mut Summary);
 
-    /// Adds the same lines for what was prepared: a payload that will not be signed is not described as if it were.
+    /// Adds the same lines for a prepared order. A payload that will not be signed must not be described as if it were.
     fn describe_prepared(&self, unsigned: &Self::Unsigned, summary: &mut Summary) {
         let _ = unsigned;
         self.describe(summary);
     }
 
-    /// Returns the warnings of the verified order that do not apply to what was prepared.
+    /// Returns the codes of warnings of the verified order that do not apply to what was prepared.
     fn settled_warnings(&self, unsigned: &Self::Unsigned) -> Vec<Code> {
         let _ = unsigned;
         Vec::new()
     }
 
-    /// Returns the bytes of the response behind each line of the summary: together they cover the payload.
+    /// Returns which bytes of the response each topic of the summary describes. Together they cover the whole payload.
     fn coverage(&self) -> Vec<ByteCoverage>;
 
-    /// Adds what only the wallet knows.
+    /// Combines the deposit with what only the wallet knows, and returns the payloads to sign.
     ///
     /// # Errors
     ///
     /// A [`Refusal`] at the member of the wallet context that is invalid.
     fn prepare(&self, wallet: &Self::Wallet) -> Result<Self::Unsigned, Refusal>;
 
-    /// Returns which part of the order a transaction is that an external wallet has signed or broadcast.
+    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///
-    /// Whatever an external wallet may choose (nonce, fees, blockhash, gas coins) is free; everything else must be equal.
+    /// The external wallet may choose nonce, fees, blockhash and gas coins. Everything else must equal what was verified.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] if it is none, with what differs.
+    /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order.
     fn matches(&self, transaction: &Transaction<Self>) -> Result<Role, Refusal>;
 }
 
@@ -79,7 +80,7 @@ pub type Transaction<D> = <<<D as Deposit>::Unsigned as Signable>::Signed as Sig
 
 /// Payloads ready to be signed, together with the signatures that they have so far.
 pub trait Signable: fmt::Debug + Clone {
-    /// What a signer is given: transaction, typed data, PSBT.
+    /// What a signer receives: a transaction, typed data or a PSBT.
     type Payload: fmt::Debug;
     /// A key that signs locally. Wiped on drop, never printed.
     type Key: FromStr<Err = ParseError>;
@@ -88,35 +89,35 @@ pub trait Signable: fmt::Debug + Clone {
     /// Payloads with all their signatures.
     type Signed: Signed;
 
-    /// Adds what the wallet contributed, and ends with the digest of everything that will be signed.
+    /// Adds lines on what the wallet contributed, and last the digest of everything that will be signed.
     fn describe(&self, summary: &mut Summary);
 
-    /// Returns every request, signed already or not, in the order in which payloads are sent.
+    /// Returns every request, whether it is signed or not, in the order in which payloads are sent.
     fn requests(&self) -> Vec<SigningRequest<Self::Payload>>;
 
     /// Returns the requests that have no signature yet.
     fn missing(&self) -> Vec<RequestId>;
 
-    /// Signs with a local key whatever it can sign.
+    /// Signs everything that a local key can sign.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`] if there is nothing that the key can sign.
+    /// [`Code::KeyMismatch`] if the key can sign none of the payloads.
     fn sign(&mut self, key: &Self::Key, warnings: &mut Warnings) -> Result<(), Refusal>;
 
-    /// Proves a signature and attaches it; what was attached before stays.
+    /// Checks that a signature is the signer's over the requested payload, and attaches it. Signatures attached before are kept.
     ///
     /// # Errors
     ///
-    /// [`Code::NothingToSign`] without such a request, or a refusal of the signature, located
-    /// inside it.
+    /// [`Code::NothingToSign`] if there is no such request; [`Code::SignatureMalformed`], [`Code::SignatureMismatch`] or another
+    /// refusal of the signature, with a location inside it.
     fn attach(&mut self, id: RequestId, signature: Self::Signature, warnings: &mut Warnings) -> Result<(), Refusal>;
 
-    /// Puts payloads and signatures together.
+    /// Combines payloads and signatures.
     ///
     /// # Errors
     ///
-    /// Itself, unchanged, while a signature is missing.
+    /// Returns itself unchanged while a signature is missing.
     fn finish(self) -> Result<Self::Signed, Self>;
 }
 
@@ -128,7 +129,7 @@ pub trait Signed: fmt::Debug {
     /// Returns the transactions in the order in which they are broadcast.
     fn transactions(&self) -> Vec<SignedTransaction<Self::Transaction>>;
 
-    /// Returns what the service is sent instead, where the wallet chose the gasless path.
+    /// Returns what is sent to the service instead of a transaction; `None` unless the wallet chose the gasless path.
     fn gasless(&self) -> Option<GaslessSubmission> {
         None
     }
@@ -136,10 +137,10 @@ pub trait Signed: fmt::Debug {
 
 /// Lets a foreign signer type `S` sign for this family.
 pub trait SignWith<S: ?Sized>: ChainFamily {
-    /// What the signer may fail with.
+    /// The signer's error.
     type Error: fmt::Debug + From<Refusal>;
 
-    /// Has the signer sign whatever it can, and proves each signature.
+    /// Has the signer sign everything that it can sign, and checks each signature.
     ///
     /// # Errors
     ///
@@ -149,10 +150,10 @@ pub trait SignWith<S: ?Sized>: ChainFamily {
 
 /// Lets an asynchronous foreign signer type `S` sign for this family.
 pub trait SignWithAsync<S: ?Sized>: ChainFamily {
-    /// What the signer may fail with.
+    /// The signer's error.
     type Error: fmt::Debug + From<Refusal>;
 
-    /// Has the signer sign whatever it can, and proves each signature.
+    /// Has the signer sign everything that it can sign, and checks each signature.
     ///
     /// # Errors
     ///

@@ -1,17 +1,17 @@
-//! How an order is funded: the wallet's choice, made before nonce and fees are asked for.
+//! How an order is funded. The wallet chooses before it fetches nonce and fees.
 
 use crate::report::{Code, Refusal};
 
-/// What to do with the token approval that an order comes with. Orders of native assets have none.
+/// What to do with the token approval of an order. An order that pays a native asset has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::exhaustive_enums, reason = "an approval is sent as it is, sent exact, or left out")]
 pub enum ApprovalStep {
-    /// Send it as it was verified: as the service proposed it, or exact where the policy rewrites it.
+    /// Send it as it was verified: as the service proposed it, or for exactly the amount where the policy rewrites it.
     #[default]
     AsVerified,
-    /// Send one of exactly the amount.
+    /// Send an approval of exactly the amount.
     Exact,
-    /// Leave it out: an allowance that covers the amount is on the chain already.
+    /// Leave it out, because the allowance on the chain already covers the amount.
     AlreadyApproved,
 }
 
@@ -20,7 +20,7 @@ pub enum ApprovalStep {
 #[allow(clippy::exhaustive_structs, reason = "it has nothing to configure")]
 pub struct Gasless;
 
-/// How an order is funded. `C` is what transactions of the wallet's own need: nonce and fees, or a blockhash.
+/// How an order is funded. `C` is what the wallet's own transactions need: nonce and fees, or a blockhash.
 ///
 /// ```
 /// use countersign_core::{FundingPath, Gasless};
@@ -46,8 +46,10 @@ impl<C> From<Gasless> for FundingPath<C> {
 }
 
 impl<C> FundingPath<C> {
-    /// Creates the path on which the owner pays least: through the service where the order offers that, with the owner's own
-    /// transactions beside it where a token is not approved yet.
+    /// Creates the path on which the owner pays least.
+    ///
+    /// This is the gasless path where the order offers it, and the self-funded path otherwise. If the order offers the gasless path
+    /// but the token is not approved yet, both are prepared, because the approval is the owner's own transaction.
     #[must_use]
     pub fn cheapest(is_gasless_offered: bool, is_approved: bool, context: C) -> Self {
         match (is_gasless_offered, is_approved) {
@@ -57,7 +59,7 @@ impl<C> FundingPath<C> {
         }
     }
 
-    /// Returns what the wallet's own transactions need, where they are prepared.
+    /// Returns what the wallet's own transactions need; `None` if only the gasless path is prepared.
     #[must_use]
     pub const fn self_funded(&self) -> Option<&C> {
         match self {
@@ -66,11 +68,12 @@ impl<C> FundingPath<C> {
         }
     }
 
-    /// Returns what is signed for the service, where the path has it.
+    /// Returns the payload that is signed for the service, given the one that the order offers. `None` on the self-funded path, and
+    /// where both paths are wanted but the order offers no gasless one.
     ///
     /// # Errors
     ///
-    /// [`Code::NothingToSign`] if nothing else is wanted and the order has none.
+    /// [`Code::NothingToSign`] if only the gasless path is wanted and the order does not offer it.
     pub fn gasless<G: Clone>(&self, offered: Option<&G>) -> Result<Option<G>, Refusal> {
         match self {
             Self::Gasless if offered.is_none() => {

@@ -1,11 +1,11 @@
 //! The vocabulary of countersign: what every family shares.
 //!
 //! A wallet asks the swap service for an order and receives bytes to sign. This crate parses the request, the response and the
-//! order record ([`wire`]), holds what the wallet has pinned ([`Registry`]) and allows ([`Policy`]), and drives an order
-//! through its states ([`Proposal`], [`VerifiedOrder`], [`UnsignedOrder`], [`SignedOrder`]), each of which only the step before
-//! it can make. What the bytes must say is each family's affair ([`family`]).
+//! order record ([`wire`]), holds what the wallet has pinned ([`Registry`]) and allows ([`Policy`]), and takes an order through
+//! its states ([`Proposal`], [`VerifiedOrder`], [`UnsignedOrder`], [`SignedOrder`]). Each state can only be created by the step
+//! before it. What the bytes of a payload must contain is decided by the family crates, through the interface in [`family`].
 //!
-//! No I/O, no clock, no random source, no chain encoding.
+//! The rules are those of `docs/spec/batch.md#rules`. There is no I/O here, no clock, no random source and no chain encoding.
 
 mod evidence;
 pub mod family;

@@ -1,35 +1,129 @@
 //! Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 //!
-//! A create-order response carries bytes that move the user's funds. countersign decodes them, rebuilds from the order's own
-//! terms what they should say, and refuses them where the two differ. It explains the rest and produces the exact artefact for
-//! any signer.
+//! When a wallet creates an order, the service's response contains bytes that move the user's funds: EVM or Tron calls with typed
+//! data, Starknet calls, a Solana transaction, a Sui transaction, or a Bitcoin deposit address. Whoever controls the response controls
+//! the funds. countersign decodes the response, rebuilds from the order's own terms what it should contain, and refuses it where the
+//! two differ. It explains the rest in words, and only then produces the exact bytes to sign, for any signer: local, external or
+//! hardware.
+//!
+//! # Install
+//!
+//! ```toml
+//! [dependencies]
+//! countersign = { version = "0.1", default-features = false, features = ["evm", "libsecp256k1"] }
+//! ```
+//!
+//! # Example
+//!
+//! The three documents are in the crate's `doc` folder, so this runs as it is:
+//!
+#![cfg_attr(feature = "evm", doc = "```")]
+#![cfg_attr(not(feature = "evm"), doc = "```ignore")]
+//! use countersign::evm::{self, ApprovalStep, Calls};
+//! use countersign::{Blame, CreateOrder, Policy, Proposal, Registry};
+//!
+//! let registry: Registry = include_str!("../doc/registry.json").parse()?; // pinned by the wallet
+//! let request: CreateOrder = include_str!("../doc/request.json").parse()?; // or `CreateOrder::new(source, destination)`
+//! let response = include_str!("../doc/response.json"); // from the service: nothing in it is trusted
+//! let policy = Policy::default();
+//!
+//! // Every byte of the response is decoded, and compared with what the request and the registry imply.
+//! let order = evm::verify(Proposal::new(&request, response.as_bytes()), &registry, &policy)?;
+//! println!("{}", order.summary()); // what the user reads; `order.terms()` has the values
+//! for warning in order.warnings() {
+//!     println!("{}: {}", warning.severity(), warning.message());
+//! }
+//!
+//! // The wallet adds its nonce and fees, again whenever they change.
+//! let calls = Calls::eip1559(22, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! let mut unsigned = order.prepare(calls)?;
+//!
+//! // A local key signs here. For other signers: `requests()` out and `attach()` back, or `sign_with(&alloy_signer)`.
+//! let test_key: evm::Key = "0x63822b05d67ab80da6f2055ccc95d1522d984f040566dd5c90a1e2760794858b".parse()?;
+//! unsigned.sign(&test_key)?;
+//! for transaction in unsigned.finish()?.transactions() {
+//!     println!("{}: {} with {} bytes", transaction.role, transaction.id, transaction.bytes.len());
+//! }
+//!
+//! // A response that pays another redeemer is refused, and there is nothing to sign.
+//! let tampered = response.replace("89a3e4e9d50584eb002b027b8f23c0c49886c5eb", "89a3e4e9d50584eb002b027b8f23c0c49886c5ec");
+//! let refusal = evm::verify(Proposal::new(&request, tampered.as_bytes()), &registry, &policy).unwrap_err();
+//! assert_eq!(refusal.blame(), Blame::Service);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # States
+//!
+//! Each state is a type that only the step before it can make, so `verify` cannot be skipped.
 //!
 //! | state | meaning | next step |
 //! |---|---|---|
-//! | [`Proposal`] | the documents as received; nothing is trusted yet | [`verify`] |
+//! | [`Proposal`] | the documents as received; nothing is trusted yet | [`verify`], or `verify` of one family |
 //! | [`Verified`] | every field equals the request, the registry or the record, or is shown | `prepare`, as often as fees change |
 //! | [`Unsigned`] | payloads for any signer, and the signatures so far | `sign`, `sign_with`, `attach`, `finish` |
 //! | [`Signed`] | all signatures are there; one that only the chain can verify is a warning | `transactions`, `gasless` |
 //!
-//! What is trusted: the request (the wallet's own), the [`Registry`] (pinned by the wallet) and the [`Policy`] (the wallet's
-//! limits). The response and the order record are not.
+//! [`Verified`], [`Unsigned`] and [`Signed`] are enums with a variant for each family; match on them for native types. A wallet for one
+//! family uses [`VerifiedOrder`], [`UnsignedOrder`] and [`SignedOrder`] through that family's module. The [`recover`] module redeems or
+//! refunds from an order record alone, and ends in the same [`Unsigned`].
 //!
-//! No I/O, no clock, no random source, no `unsafe`. Each family is a feature and a module; no feature changes a verdict.
+//! # Families and features
+//!
+//! | feature | module | what is signed | native types |
+//! |---|---|---|---|
+//! | `evm` | `evm` | EIP-1559 and legacy calls, EIP-712 typed data | `alloy-consensus`, `alloy-dyn-abi` |
+//! | `tron` | `tron` | `TriggerSmartContract` transactions, TIP-712 typed data | protobuf, TronWeb JSON |
+//! | `starknet` | `starknet` | invoke transactions of version 3, SNIP-12 typed data | `Felt`; `starknet-rs` for its types |
+//! | `solana` | `solana` | legacy and version 0 transactions, also co-signed ones | `solana-transaction` |
+//! | `sui` | `sui` | programmable transactions, also sponsored ones | `sui-sdk-types` |
+//! | `bitcoin` | `bitcoin` | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` |
+//! | `libsecp256k1` | | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures | |
+//! | `alloy-signer`, `solana-signer`, `starknet-signer`, `sui-signer` | | `sign_with` takes the signers of each chain's own libraries | |
+//! | `qr` | | QR codes of Bitcoin payment URIs | |
+//!
+//! All families and `libsecp256k1` are on by default. No feature changes a verdict.
+//!
+//! # What is trusted
+//!
+//! The request (the wallet's own), the [`Registry`] (pinned by the wallet), the [`Policy`] (the wallet's limits), and evidence that was
+//! read from a chain. The response and the order record are not.
+//!
+//! # What is not checked
+//!
+//! * Whether the pinned contracts are honest. `countersign-node` shows when their code changes.
+//! * What only a chain knows: balances, nonces, and whether the solver has paid. `countersign-node` reads it, and [`Funded`] proves it.
+//! * Whatever a [`Warning`] names. A policy can turn each warning into a refusal.
+//!
+//! There is no I/O, no clock, no random source and no `unsafe` in this crate and those below it. Not constant-time: use an external
+//! signer where side channels matter.
+//!
+//! # More
+//!
+//! The [`guide`] lists every field of registry, policy and wallet contexts, and what to do with refusals. Other crates:
+//! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-batch` has the JSON contract that
+//! other languages use.
 
 mod broadcast;
+pub mod guide;
 pub mod recover;
 mod states;
 
+/// Bitcoin and Litecoin: HTLC addresses recomputed from the terms, PSBTs, refund and redemption.
 #[cfg(feature = "bitcoin")]
 pub use countersign_bitcoin as bitcoin;
+/// EVM chains: contract calls, typed data, recovery.
 #[cfg(feature = "evm")]
 pub use countersign_evm as evm;
+/// Solana: versioned transactions, gasless co-signing, recovery.
 #[cfg(feature = "solana")]
 pub use countersign_solana as solana;
+/// Starknet: invoke transactions, typed data, recovery.
 #[cfg(feature = "starknet")]
 pub use countersign_starknet as starknet;
+/// Sui: programmable transactions, gas coins, recovery.
 #[cfg(feature = "sui")]
 pub use countersign_sui as sui;
+/// Tron: contract calls, typed data, recovery.
 #[cfg(feature = "tron")]
 pub use countersign_tron as tron;
 

@@ -206,6 +206,36 @@ fn of_a_contradiction_neither_side_is_pinned() {
     assert_eq!(served(&text).1, []);
 }
 
+/// One contract is of one generation: two assets on it cannot be judged by different ones.
+#[test]
+fn assets_on_one_htlc_name_one_generation() {
+    let text = registry_json();
+    for (id, other, [one, two]) in [
+        ("base:usdc", "base:dai", ["old", "v3"]),
+        ("starknet:wbtc", "starknet:x", ["2025_11", "client_3_1_3"]),
+        ("solana:usdc", "solana:x", ["client_3_1_3", "audited_2025_11"]),
+    ] {
+        let index = asset_index(id);
+        let at = format!("/assets/{index}/htlc/generation");
+        let with = |first: Option<&str>, second: Option<&str>| {
+            let mut entry = text["assets"][index].clone();
+            set(&mut entry, "/id", json!(other));
+            set(&mut entry, "/htlc/generation", json!(second));
+            changed(&[(&at, json!(first)), ("/assets/-", entry)])
+        };
+        let read = |registry: &Value| Registry::from_json(registry.to_string().as_bytes());
+        for (first, second) in [(Some(one), Some(one)), (Some(two), None), (None, Some(two)), (None, None)] {
+            assert!(read(&with(first, second)).is_ok(), "{id} {first:?} {second:?}");
+        }
+        let refusal = read(&with(Some(one), Some(two))).map(drop).expect_err(id);
+        let location = format!("/assets/{}/htlc/generation", text["assets"].as_array().unwrap().len());
+        assert_eq!((refusal.code(), refusal.location()), (Code::RegistryMalformed, location.as_str()), "{id}: {refusal}");
+        assert!(refusal.to_string().contains(other) && refusal.to_string().contains(id), "{refusal}");
+        // What the service says about generations is not believed, so it contradicts nothing.
+        assert_eq!(served(&with(Some(one), Some(two))).1, []);
+    }
+}
+
 /// What this library does not know, and what cannot be read, is named. Nothing else is lost.
 #[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_pinned() {

@@ -1,4 +1,6 @@
-//! EVM addresses: 20 bytes, written as `0x` and 40 digits in one letter case or with the EIP-55 checksum.
+//! EVM addresses: 20 bytes, written as `0x` and 40 hex digits. The letters are in one case or carry the EIP-55 checksum.
+//!
+//! Specification: `docs/spec/evm.md#chains-and-addresses`.
 
 use alloy_primitives::Address;
 use countersign_abi::rules::AddressCodec;
@@ -9,20 +11,26 @@ use countersign_core::{Account, Code, Family, Refusal};
 pub(crate) const CODEC: AddressCodec =
     AddressCodec { family: Family::Evm, parse: |_, node| read(node), format: |address| address.to_string() };
 
-/// Reads an address.
+/// Parses the address in a JSON node.
 ///
 /// # Errors
 ///
-/// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other text.
+/// As [`parse`], or [`Code::WrongType`] if the node is not a string.
 pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
     parse(node.text()?).map_err(|code| node.refuse(code))
 }
 
 /// Parses an address.
 ///
+/// ```
+/// let address = countersign_evm::address::parse("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")?;
+/// assert_eq!(address.to_string(), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
+/// # Ok::<(), countersign_core::Code>(())
+/// ```
+///
 /// # Errors
 ///
-/// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other text.
+/// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other invalid text.
 pub fn parse(text: &str) -> Result<Address, Code> {
     match parse_evm(text) {
         Ok(bytes) => Ok(bytes.into()),
@@ -31,7 +39,8 @@ pub fn parse(text: &str) -> Result<Address, Code> {
     }
 }
 
-/// Returns the address of an account of this family; `None` for another family's.
+/// Returns the address of an account; `None` if it does not have 20 bytes. The family is not checked, so an account on Tron gives
+/// its 20 bytes too.
 #[must_use]
 pub fn from_account(account: &Account) -> Option<Address> {
     account.array::<20>().map(Address::from)

@@ -1,6 +1,6 @@
 //! Signers of the alloy ecosystem: local keys, Ledger, Trezor, AWS, browser wallets.
 //!
-//! They are given the transaction and the typed data, never a bare hash, which hardware refuses to sign.
+//! They receive the transaction or the typed data, never a bare hash, which hardware signers refuse.
 
 use alloy_network::{TxSigner, TxSignerSync};
 use alloy_primitives::{Address, Signature};
@@ -15,8 +15,8 @@ use crate::{Evm, Payload};
 /// Why an alloy signer did not sign.
 pub type SignerError = countersign_core::SignerError<alloy_signer::Error>;
 
-/// Returns what is still to be signed, after checking that the signer controls the sender: a hardware signer would ask its
-/// owner in vain.
+/// Returns the requests that are not signed yet. First checks that the signer controls the sender, so that a hardware signer
+/// never asks its owner to confirm a signature that would be refused.
 fn open_requests(unsigned: &Unsigned, signer: Address) -> Result<Vec<(RequestId, Payload)>, Refusal> {
     if signer != unsigned.sender {
         let expected = format!("the signer of {}", unsigned.sender);

@@ -1,8 +1,10 @@
-//! The call that pays an affiliate what it has earned.
+//! The call that pays affiliate earnings.
 //!
-//! No order is behind it: the distributor's contract comes from the service and is pinned nowhere. The call moves no token
-//! and no coin of its sender, and pays `toAddress`, so that a wrong contract costs gas and no more. Whether the contract
-//! takes the signature only the chain can say: what it signs is not documented.
+//! A claim does not belong to an order. The address of the distributor contract comes from the service and is not pinned. The call
+//! moves neither tokens nor coins of its sender, and pays `toAddress`, so a wrong contract costs no more than gas. It is not
+//! documented what the distributor's signature covers, so only the chain can tell whether the contract accepts it.
+//!
+//! Specification: `docs/spec/evm.md#wallet-context`.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::{SolCall, sol};
@@ -28,37 +30,37 @@ sol! {
     }
 }
 
-/// Gas limit of the call: a signature's recovery, some storage and one token transfer.
+/// Gas limit of the call. It covers the recovery of a signature, a few storage writes and one token transfer.
 pub const GAS_LIMIT: u64 = 200_000;
 
-/// Length of the distributor's signature, bytes.
+/// Length of the distributor's signature in bytes.
 const SIGNATURE: usize = 65;
 
-/// A claim, ready to be given a sender, a nonce and fees.
+/// The claim of an affiliate's earnings, to which [`Claim::prepare`] adds a sender, a nonce and fees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {
     /// EIP-155 chain id of the pinned asset.
     pub chain_id: u64,
-    /// The call.
+    /// The call to the distributor contract.
     pub call: Call,
-    /// Who is paid.
+    /// The affiliate, who receives the tokens.
     pub to: Address,
     /// The pinned token.
     pub token: Address,
-    /// Base units earned ever: what was claimed before is deducted by the contract.
+    /// All earnings so far, in base units of the token. The contract deducts what was claimed before.
     pub total_rewards: U256,
 }
 
 impl Claim {
-    /// Returns the claim of a row of earnings; `None` where there is nothing to claim.
+    /// Returns the claim for one row of earnings; `None` if the row has neither a contract nor a signature.
     ///
     /// # Errors
     ///
-    /// At the row's member: [`Code::UnknownAsset`], [`Code::UnsupportedFamily`] for an asset of another family,
-    /// [`Code::UnknownToken`] if the token is not the pinned one, [`Code::UnknownContract`] for a contract that cannot be a
-    /// distributor, [`Code::MissingField`] if only some members of a claim are there, and what malformed addresses and
-    /// signatures get.
+    /// The location is the field of the row. [`Code::UnknownAsset`]; [`Code::UnsupportedFamily`] for an asset of another family;
+    /// [`Code::UnknownToken`] if the token is not the pinned one; [`Code::UnknownContract`] for a contract that cannot be a
+    /// distributor; [`Code::MissingField`] if a field of the claim is missing; [`Code::AddressMalformed`],
+    /// [`Code::AddressChecksum`] or [`Code::SignatureMalformed`].
     pub fn from_earnings(earnings: &Earnings, registry: &Registry) -> Result<Option<Self>, Refusal> {
         let (contract, signature) = match (&earnings.claim_contract, &earnings.claim_signature) {
             (None, None) => return Ok(None),
@@ -83,7 +85,7 @@ impl Claim {
         let distributor = address(contract, "/claim_contract")?;
         if distributor.is_zero() || distributor == token || distributor == to {
             return Err(Refusal::new(Code::UnknownContract, "/claim_contract")
-                .with_expected("a distributor's contract")
+                .with_expected("a distributor contract")
                 .with_actual(contract));
         }
         let signature = digits::bytes(signature.strip_prefix("0x").unwrap_or(signature))
@@ -95,32 +97,34 @@ impl Claim {
         Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings }))
     }
 
-    /// Makes the call a transaction of `sender`, who need not be the affiliate.
+    /// Prepares the transaction in which `sender` makes the call. The sender need not be the affiliate. The approvals and the gas
+    /// limit of `calls` are not used.
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, and what is wrong with nonce or fees.
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::PriorityFeeAboveCap`], or
+    /// [`Code::NonceLimit`].
     pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &self.call);
         let mut summary = Summary::default();
-        let text = format!("claim of token {} pays {}, earned in all {} base units", self.token, self.to, self.total_rewards);
+        let text = format!("claim of token {} pays {}, total earnings {} base units", self.token, self.to, self.total_rewards);
         summary.add_values(Topic::Payout, text, [crate::address::to_account(self.to).into(), self.total_rewards.into()]);
         let unsigned = Unsigned::new(sender, [(Role::Claim, transaction)], None);
         Ok(UnsignedOrder::from_recovery(String::new(), summary, unsigned, Warnings::default()))
     }
 }
 
-/// Calldata of `claim((address,address,uint256),bytes)`, selector first.
+/// Encodes the calldata of `claim((address,address,uint256),bytes)`.
 ///
 /// | bytes | field |
 /// |---|---|
 /// | 0..4 | selector `ce2631b8` |
-/// | 4..36 | `toAddress`, left-padded: the tuple is static and encoded inline |
+/// | 4..36 | `toAddress`, left-padded; the tuple is static, so its members are inline |
 /// | 36..68 | `tokenAddress`, left-padded |
 /// | 68..100 | `totalRewards`, big-endian, base units |
 /// | 100..132 | offset of the signature, `0x80` |
-/// | 132..164 | length of the signature |
+/// | 132..164 | length of the signature in bytes |
 /// | 164.. | the signature, padded with zeros to a whole word |
 #[must_use]
 pub fn encode(to: Address, token: Address, total_rewards: U256, signature: &[u8]) -> Vec<u8> {

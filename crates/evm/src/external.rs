@@ -1,7 +1,9 @@
-//! What wallets of their own take over JSON-RPC: they choose nonce, fees and gas themselves.
+//! JSON-RPC parameters for external wallets, which choose nonce, fees and gas themselves.
 //!
-//! What such a wallet broadcast is proven by [`VerifiedOrder::matches`](crate::VerifiedOrder) with the transaction as a node
-//! returns it.
+//! [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that such a wallet broadcast, as a node returns it,
+//! with the order.
+//!
+//! Specification: `docs/spec/evm.md#signing`.
 
 use alloy_primitives::{Address, Bytes, U64, U256};
 use countersign_abi::funding::ApprovalPlan;
@@ -15,18 +17,18 @@ use crate::verify::{Call, Deposit};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SendTransaction {
-    /// What the transaction does. Not part of the JSON.
+    /// What the transaction does. It is not part of the JSON.
     #[serde(skip)]
     pub role: Role,
-    /// The sender.
+    /// The account that sends and pays.
     pub from: Address,
-    /// The contract.
+    /// The contract that is called.
     pub to: Address,
-    /// Wei.
+    /// Wei sent with the call.
     pub value: U256,
-    /// Gas limit, as the service proposed it.
+    /// The gas limit that the service proposed.
     pub gas: U64,
-    /// Calldata.
+    /// Calldata: selector and arguments.
     pub data: Bytes,
     /// EIP-155 chain id.
     pub chain_id: U64,
@@ -37,15 +39,15 @@ pub struct SendTransaction {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SendCalls {
-    /// `2.0.0`
+    /// The version of the request, `2.0.0`.
     pub version: &'static str,
     /// EIP-155 chain id.
     pub chain_id: U64,
-    /// The sender.
+    /// The account that sends and pays.
     pub from: Address,
-    /// Whether the calls take effect together or not at all.
+    /// Whether either all calls must take effect or none. Always true.
     pub atomic_required: bool,
-    /// The calls, in their order.
+    /// The calls, in the order in which they are executed.
     pub calls: Vec<SendCall>,
 }
 
@@ -53,16 +55,16 @@ pub struct SendCalls {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SendCall {
-    /// The contract.
+    /// The contract that is called.
     pub to: Address,
-    /// Wei.
+    /// Wei sent with the call.
     pub value: U256,
-    /// Calldata.
+    /// Calldata: selector and arguments.
     pub data: Bytes,
 }
 
 impl Deposit {
-    /// Returns the parameters of one `eth_sendTransaction` for each call, in the order in which they are sent.
+    /// Returns the parameters of one `eth_sendTransaction` for each call, in the order in which the wallet must send them.
     ///
     /// ```
     /// # fn request(order: &countersign_evm::VerifiedOrder) {

@@ -1,4 +1,4 @@
-//! What each generation of the contract has, and what it hashes. Checked only where the registry pins a generation.
+//! The functions of each generation of the contract, and the message that it hashes. Checked only if the registry pins a generation.
 //!
 //! | | `old`, token | `old`, native | `v3`, token | `v3`, native |
 //! |---|---|---|---|---|
@@ -8,18 +8,20 @@
 //! | `initiateWithSignature`, which the gasless path needs | yes | no | yes | no |
 //! | version of the domain | any but 3: an argument of its constructor | the same | 3 | 3 |
 //!
-//! `Initiate` has four members in both: destination data is not part of any message. `redeem` and `refund` are the same in both.
-//! Secrets have 32 bytes everywhere in this library: `v3` takes no others, `old` takes any length.
+//! `Initiate` has four members in both generations: destination data is not part of any message. `redeem` and `refund` are the same
+//! in both. `v3` accepts secrets of 32 bytes only, `old` of any length. This library uses 32 bytes everywhere.
+//!
+//! Specification: `docs/spec/evm.md#generations`.
 
 use countersign_abi::call::Initiate;
 use countersign_abi::typed_data::Message;
 use countersign_core::json::{At, Node};
 use countersign_core::{Code, EvmGeneration, Generation, OrderContext, Refusal};
 
-/// Version of the domain of a contract of version 3.
+/// The domain version of contracts of the generation `v3`.
 const V3_DOMAIN: &str = "3";
 
-/// The generation that is pinned for an order's source.
+/// Returns the generation that is pinned for an order's source asset.
 pub(crate) fn pinned(order: &OrderContext<'_>) -> Option<EvmGeneration> {
     match order.source.generation {
         Some(Generation::Evm(generation)) => Some(generation),
@@ -31,7 +33,7 @@ fn mismatch(refusal: Refusal, expected: EvmGeneration, actual: EvmGeneration) ->
     refusal.with_expected(expected.name()).with_actual(actual.name())
 }
 
-/// Requires that the pinned generation has the function of a call that was decoded.
+/// Requires that contracts of the pinned generation have the function of a decoded call.
 pub(crate) fn check_call(order: &OrderContext<'_>, call: &Initiate, at: &At<'_>) -> Result<(), Refusal> {
     let is_newer = call.destination_data.is_some() || (call.initiator.is_some() && !order.is_native());
     if pinned(order) == Some(EvmGeneration::Old) && is_newer {
@@ -42,8 +44,8 @@ pub(crate) fn check_call(order: &OrderContext<'_>, call: &Initiate, at: &At<'_>)
     Ok(())
 }
 
-/// Requires that the pinned generation has the gasless path, and that the message is the one that its contract hashes. A domain
-/// version that the registry pins as well takes precedence.
+/// Requires that contracts of the pinned generation have the gasless path, and that the message is the one that they hash. If the
+/// registry also pins the version of the domain, that version takes precedence.
 pub(crate) fn check_message(order: &OrderContext<'_>, node: &Node<'_, '_>, message: &Message) -> Result<(), Refusal> {
     let Some(generation) = pinned(order) else { return Ok(()) };
     if order.is_native() {
@@ -58,7 +60,7 @@ pub(crate) fn check_message(order: &OrderContext<'_>, node: &Node<'_, '_>, messa
         order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).is_some_and(|domain| domain.get("version").is_some());
     if actual != generation && !is_pinned_apart {
         let refusal = node.at().key("domain").key("version").refuse(Code::GenerationMismatch);
-        return Err(mismatch(refusal, generation, actual).with_reason("the domain has a version of another generation"));
+        return Err(mismatch(refusal, generation, actual).with_reason("the domain has the version of another generation"));
     }
     Ok(())
 }

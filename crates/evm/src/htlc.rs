@@ -1,4 +1,4 @@
-//! The swap contract's calls. Tron's contract has the same ABI, so the code is in a crate below both families.
+//! The calls of the swap contract. Tron's contract has the same ABI, so `countersign_abi` implements them for both families.
 //!
 //! Specification: `docs/spec/evm.md#functions`.
 

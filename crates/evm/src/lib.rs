@@ -31,7 +31,7 @@ use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry
 #[cfg(feature = "alloy-signer")]
 pub use alloy::SignerError;
 
-/// The EVM family: see the crate's documentation.
+/// The EVM family. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]
 pub enum Evm {}
 
@@ -41,18 +41,18 @@ impl ChainFamily for Evm {
     type Deposit = Deposit;
 }
 
-/// An EVM order whose every byte is accounted for.
+/// A verified EVM order: every byte of its payload is accounted for.
 pub type VerifiedOrder = countersign_core::VerifiedOrder<Evm>;
-/// An EVM order with payloads for any signer.
+/// A prepared EVM order, whose payloads any signer can sign.
 pub type UnsignedOrder = countersign_core::UnsignedOrder<Evm>;
-/// An EVM order with all its signatures.
+/// A signed EVM order: it has all its signatures.
 pub type SignedOrder = countersign_core::SignedOrder<Evm>;
 
 /// Verifies an order whose source asset is on an EVM chain.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+/// Returns a [`Refusal`] that locates the first field or byte that differs: see [`countersign_core::verify`].
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
     countersign_core::verify(proposal, registry, policy)
 }

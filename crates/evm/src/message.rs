@@ -1,7 +1,9 @@
-//! The gasless message: EIP-712, `Initiate` in the domain of the swap contract.
+//! The gasless message: `Initiate` of EIP-712, in the domain of the swap contract.
 //!
-//! It names neither the token, which the contract fixes, nor a nonce or expiry: only the swap id, used once, stops a
-//! replay.
+//! The message does not name the token, which the contract fixes. It also has no nonce and no expiry. Only the swap id, which
+//! the contract accepts once, prevents a replay.
+//!
+//! Specification: `docs/spec/evm.md#typed-data`.
 
 use alloy_dyn_abi::eip712::TypedData;
 pub use countersign_abi::typed_data::{DOMAIN_NAME, Hashes, Message};
@@ -13,7 +15,7 @@ pub(crate) const RULES: MessageRules = MessageRules { codec: CODEC, drops_destin
 
 /// Returns a message as alloy's own type, for signers that take typed data instead of a digest.
 ///
-/// For `eth_signTypedData_v4` take [`Message::to_json`]: browser wallets want the domain's type among the types.
+/// For `eth_signTypedData_v4` use [`Message::to_json`] instead: browser wallets require that `types` declares `EIP712Domain`.
 #[must_use]
 pub fn to_typed_data(message: &Message) -> TypedData {
     let domain = Some(message.domain());

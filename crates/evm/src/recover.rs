@@ -1,7 +1,7 @@
 //! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
-//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
-//! is due is for the caller to see on chain: `initiated at + timelock < block number`.
+//! Anyone may send these calls. The funds go to the redeemer or the initiator that the contract has stored. The caller must
+//! check on chain whether a refund is due: `initiated at + timelock < block number`.
 //!
 //! Specification: `docs/spec/evm.md#redeem-and-refund`.
 
@@ -16,38 +16,38 @@ use crate::transaction::{Calls, EvmTransaction, Unsigned};
 use crate::verify::{Call, check_gas_limit};
 use crate::{UnsignedOrder, address, htlc};
 
-/// Gas limit that these calls are given unless the wallet names its own: enough for the contract's storage writes and one token
-/// transfer.
+/// Default gas limit of these calls. It covers the contract's storage writes and one token transfer.
 pub const GAS_LIMIT: u64 = 300_000;
 
-/// A recovery call, ready to be given a sender, a nonce and fees.
+/// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order's id, as the record has it.
+    /// The order id of the record.
     pub order_id: String,
     /// Whether the call redeems or refunds.
     pub role: Role,
     /// EIP-155 chain id.
     pub chain_id: u64,
-    /// The call.
+    /// The call to the HTLC.
     pub call: Call,
-    /// The swap that it ends.
+    /// The id of the swap that the call ends.
     pub swap_id: [u8; 32],
-    /// Whether the record's other fields and the pinned contract give that id. Where the formula of the pinned generation is not
-    /// known, as for the older contract of the chain's own coin, it is the record's. Then simulate a refund first, and do not
-    /// redeem before the contract has shown an order of this id: a redemption that fails has shown the secret all the same.
+    /// Whether the swap id was recomputed from the record's other fields and the pinned contract. It is false if the formula of the
+    /// pinned generation is not known, as for the older native contract; `swap_id` is then the record's. In that case, simulate a
+    /// refund before sending it, and do not redeem until the contract returns an order with this id: a redemption that fails still
+    /// reveals the secret.
     pub swap_id_recomputed: bool,
-    /// Who gets the funds.
+    /// The account that receives the funds.
     pub to: Address,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
-    /// The policy's ceiling for the gas limit.
+    /// The highest gas limit that the policy allows.
     max_gas_limit: u64,
 }
 
 impl fmt::Debug for Recovery {
-    /// Leaves out the call, because that of a redemption holds the secret.
+    /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Recovery");
         shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
@@ -56,22 +56,22 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Replaces the default policy's ceiling for the gas limit with the wallet's own.
+    /// Applies the gas limit ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
         self.max_gas_limit = policy.evm_gas_limit;
         self
     }
 
-    /// Makes the call a transaction of `sender`, who need not be a party of the swap. A gas limit in `calls` replaces
-    /// [`GAS_LIMIT`].
+    /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap. A gas limit in `calls`
+    /// replaces [`GAS_LIMIT`]; the approvals of `calls` are not used.
     ///
-    /// A swap id that was not recomputed is a warning of the result ([`Code::SwapIdUnchecked`]).
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
-    /// [`Code::GasLimitTooLow`], and what is wrong with nonce or fees.
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`], [`Code::GasLimitTooLow`],
+    /// [`Code::PriorityFeeAboveCap`], or [`Code::NonceLimit`].
     pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
         let gas_limit = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
@@ -91,12 +91,13 @@ impl Recovery {
     }
 }
 
-/// Returns the swap id of an EVM leg of a record, recomputed from its fields and the pinned contract. Where the formula of the
-/// pinned generation is not known it is the record's: [`Recovery::swap_id_recomputed`].
+/// Returns the swap id of an EVM leg of a record, recomputed from its fields and the pinned contract. If the formula of the pinned
+/// generation is not known, returns the record's id: see [`Recovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the record's id is another, and what [`RecordedLeg::new`] refuses.
+/// [`Code::RecordSwapId`] if the record has another id or one that is not 64 hex digits, [`Code::GenerationMismatch`] if its id
+/// follows the formula of another generation, or the errors of [`RecordedLeg::new`].
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u8; 32], Refusal> {
     Ok(RecordedLeg::new(record, leg, registry, Family::Evm)?.hash_swap_id()?.0)
 }
@@ -105,7 +106,7 @@ pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`swap_id`].
+/// [`Code::SecretWrong`] if the secret does not hash to the record's secret hash, or the errors of [`swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Evm)?;
     leg.check_secret(secret)?;
@@ -117,7 +118,7 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 ///
 /// # Errors
 ///
-/// As [`swap_id`].
+/// The errors of [`swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Evm)?;
     let id = leg.hash_swap_id()?;

@@ -1,4 +1,4 @@
-//! The summary's lines on a deposit and its payloads, and the bytes that each line covers.
+//! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use alloy_consensus::Transaction as _;
 use countersign_abi::summary::{self as shared, Parts, Words};
@@ -8,7 +8,7 @@ use crate::address::to_account;
 use crate::transaction::Unsigned;
 use crate::verify::Deposit;
 
-/// Decimal places of the chain's own coin, in wei.
+/// Decimal places of the native coin, whose base unit is the wei.
 const COIN: u8 = 18;
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
@@ -33,7 +33,7 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, u64>, summary: &mut Summar
         let value = deposit.initiate.value;
         if !value.is_zero() {
             let coins = number::in_whole_units(value, COIN);
-            summary.add_values(Topic::Send, format!("{coins} coins go with the call"), [value.into()]);
+            summary.add_values(Topic::Send, format!("{coins} coins sent with the call"), [value.into()]);
         }
         summary.add_values(Topic::Gas, format!("initiate at most {gas_limit} gas"), [gas_limit.into()]);
     }

@@ -1,4 +1,6 @@
-//! Transactions: EIP-1559, and EIP-155 legacy transactions for chains without it.
+//! Transactions of EIP-1559, and legacy transactions of EIP-155 for chains without it.
+//!
+//! Specification: `docs/spec/evm.md#signing`.
 
 use alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEnvelope, TxLegacy, TypedTransaction};
 use alloy_dyn_abi::eip712::TypedData;
@@ -13,12 +15,12 @@ use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, S
 use crate::message::to_typed_data;
 use crate::verify::{Call, Deposit, check_gas_limit};
 
-/// The highest nonce that a transaction may carry (EIP-2681).
+/// The highest nonce that a transaction may have (EIP-2681).
 const MAX_NONCE: u64 = u64::MAX - 1;
 /// Decimal places of one gwei, in wei.
 const GWEI: u8 = 9;
 
-/// What the calls of an order need from the wallet.
+/// The wallet's part of an order's transactions: nonce, fees, and the choice of approvals.
 ///
 /// ```
 /// use countersign_evm::{ApprovalStep, Calls};
@@ -29,15 +31,15 @@ const GWEI: u8 = 9;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Calls {
-    /// Nonce of the sender's next transaction.
+    /// Nonce of the first transaction. Each further transaction has the next one.
     pub nonce: u64,
     /// What the sender pays for gas.
     pub fees: Fees,
-    /// The wallet's own chain, where it names it: it must be the asset's.
+    /// EIP-155 id of the chain that the wallet is set to. It must be the asset's; `None` skips this check.
     pub chain_id: Option<u64>,
-    /// Which approvals precede the call that locks the funds.
+    /// The approvals to send before the call that locks the funds.
     pub approvals: ApprovalPlan,
-    /// Gas limit of the call that locks the funds, in place of the service's: within the policy.
+    /// Gas limit of the call that locks the funds, within the policy. `None` keeps the one that the service proposed.
     pub gas_limit: Option<u64>,
 }
 
@@ -45,54 +47,54 @@ pub struct Calls {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fees {
-    /// EIP-1559, wei per gas.
+    /// Fees of an EIP-1559 transaction.
     Eip1559 {
-        /// The most that is paid in all.
+        /// The most wei that the sender pays per gas, priority fee included.
         max_fee_per_gas: u128,
-        /// The most that the block's proposer gets of it.
+        /// The most wei per gas that go to the block's proposer.
         max_priority_fee_per_gas: u128,
     },
-    /// A legacy transaction, wei per gas.
+    /// Fees of a legacy transaction.
     Legacy {
-        /// What is paid.
+        /// Wei that the sender pays per gas.
         gas_price: u128,
     },
 }
 
 impl Calls {
-    /// Creates the context of an EIP-1559 chain; fees in wei per gas.
+    /// Creates the context for EIP-1559 transactions. Fees are in wei per gas.
     #[must_use]
     pub const fn eip1559(nonce: u64, max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Self {
         Self::new(nonce, Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas })
     }
 
-    /// Creates the context of a chain without EIP-1559; the price in wei per gas.
+    /// Creates the context for legacy transactions, on chains without EIP-1559. The price is in wei per gas.
     #[must_use]
     pub const fn legacy(nonce: u64, gas_price: u128) -> Self {
         Self::new(nonce, Fees::Legacy { gas_price })
     }
 
-    /// Creates a context.
+    /// Creates a context that sends the approval as verified, keeps the proposed gas limit, and names no chain.
     #[must_use]
     pub const fn new(nonce: u64, fees: Fees) -> Self {
         Self { nonce, fees, chain_id: None, approvals: ApprovalPlan::new(ApprovalStep::AsVerified), gas_limit: None }
     }
 
-    /// Chooses what to do with the token approval.
+    /// Sets what to do with the token approval.
     #[must_use]
     pub const fn with_approval(mut self, step: ApprovalStep) -> Self {
         self.approvals.step = step;
         self
     }
 
-    /// Sets the allowance to zero first, as some tokens need where one is left over.
+    /// Sets the allowance to zero before the approval. Some tokens refuse to replace an allowance that is not zero.
     #[must_use]
     pub const fn with_allowance_reset(mut self) -> Self {
         self.approvals.reset_first = true;
         self
     }
 
-    /// Names the chain that the wallet is set to.
+    /// Sets the EIP-155 id of the chain that the wallet is set to, which must then be the asset's.
     #[must_use]
     pub const fn with_chain_id(mut self, chain_id: u64) -> Self {
         self.chain_id = Some(chain_id);
@@ -106,8 +108,8 @@ impl Calls {
         self
     }
 
-    /// Requires that the wallet is set to the asset's chain, its fees are coherent, and its nonce is below the limit of
-    /// EIP-2681.
+    /// Requires that the wallet is set to the asset's chain, that the priority fee is not above the fee cap, and that the nonce is
+    /// below the limit of EIP-2681.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
@@ -134,31 +136,31 @@ impl From<Calls> for FundingPath<Calls> {
     }
 }
 
-/// What a signer is given.
+/// What a signer receives.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Payload {
     /// A transaction.
     Transaction(TypedTransaction),
-    /// The gasless message, for `sign_dynamic_typed_data`.
+    /// The gasless message, for `sign_dynamic_typed_data` of an alloy signer.
     TypedData(TypedData),
 }
 
-/// A transaction with the bytes and hash that are signed.
+/// An unsigned transaction with its signing hash.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EvmTransaction {
     /// The transaction as alloy's own type.
     pub transaction: TypedTransaction,
-    /// The bytes that the hash is taken of.
+    /// The encoded transaction that is hashed for signing.
     pub signing_bytes: Vec<u8>,
-    /// What is signed.
+    /// Keccak-256 of `signing_bytes`, the digest that is signed.
     pub signing_hash: B256,
 }
 
-/// Everything that the sender is asked to sign.
+/// The payloads that the sender has to sign: the calls, and the gasless message.
 pub type Unsigned = payloads::Unsigned<EvmTransaction>;
-/// Everything that the sender was asked to sign, signed.
+/// The payloads with all their signatures.
 pub type SignedPayloads = payloads::SignedPayloads<EvmTransaction>;
 
 fn nonce_limit(nonce: u64) -> Refusal {
@@ -203,7 +205,7 @@ impl EvmTransaction {
         Self { transaction, signing_bytes, signing_hash }
     }
 
-    /// Returns the signed transaction.
+    /// Returns the transaction with its signature. Does not verify the signature.
     #[must_use]
     pub fn with_signature(&self, signature: &Signature) -> TxEnvelope {
         self.transaction.clone().into_envelope(*signature)
@@ -257,7 +259,7 @@ impl payloads::Transaction for EvmTransaction {
     }
 
     fn describe_fees(sender: Address, last: &Self, summary: &mut Summary) {
-        let text = format!("sent and paid by {sender}, {}", last.nonce_and_fees().1);
+        let text = format!("sent and paid for by {sender}, {}", last.nonce_and_fees().1);
         summary.add_values(Topic::Wallet, text, [crate::address::to_account(sender).into()]);
     }
 
@@ -266,12 +268,12 @@ impl payloads::Transaction for EvmTransaction {
     }
 }
 
-/// Returns which call of a deposit a transaction makes.
+/// Returns which call of a deposit a signed transaction makes.
 pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope) -> Result<Role, Refusal> {
     use alloy_consensus::transaction::SignerRecoverable as _;
 
     let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
-    // An authorization would hand the account over to another contract's code, blobs are paid for: neither belongs to an order.
+    // An authorization would let another contract's code act for the account, and blobs cost a fee. No order needs either.
     if transaction.authorization_list().is_some_and(|list| !list.is_empty()) {
         return Err(differs("/authorization_list").with_reason("the transaction also delegates the account to a contract"));
     }
@@ -282,7 +284,7 @@ pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope) -> Result<Rol
         let actual = transaction.chain_id().map_or_else(|| "none".to_owned(), |chain_id| chain_id.to_string());
         return Err(differs("/chain_id").with_expected(deposit.chain_id).with_actual(actual));
     }
-    let sender = transaction.recover_signer().map_err(|_| differs("/signature").with_reason("nobody made this signature"))?;
+    let sender = transaction.recover_signer().map_err(|_| differs("/signature").with_reason("no account can have made this signature"))?;
     if sender != deposit.sender {
         let (expected, actual) = (crate::address::to_account(deposit.sender), crate::address::to_account(sender));
         return Err(differs("/from").with_expected(expected).with_actual(actual));
@@ -293,9 +295,9 @@ pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope) -> Result<Rol
     if let Some((role, _)) = calls.iter().find(|(_, call)| to == Some(call.to) && value == call.value && *input == call.data) {
         return Ok(*role);
     }
-    // Which part differs, for whoever has to find out why: from the call to the same contract, if there is one.
+    // For diagnosis, the refusal names the part that differs from the call to the same contract, if there is one.
     let Some((role, call)) = calls.iter().find(|(_, call)| to == Some(call.to)) else {
-        let actual = to.map_or_else(|| "a new contract".to_owned(), |to| to.to_string());
+        let actual = to.map_or_else(|| "contract creation".to_owned(), |to| to.to_string());
         return Err(differs("/to").with_expected(deposit.initiate.to.to_string()).with_actual(actual));
     };
     if value != call.value {

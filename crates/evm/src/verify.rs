@@ -1,4 +1,4 @@
-//! The only file that accepts or refuses: each rule on an EVM result.
+//! The verification rules for the result of an EVM order.
 //!
 //! Specification: `docs/spec/evm.md#payload`.
 
@@ -19,29 +19,29 @@ use crate::generation;
 use crate::message::RULES;
 use crate::transaction::{self, Calls, Unsigned};
 
-/// Gas of the cheapest transaction there is: a limit below it can never be mined.
+/// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
 const MIN_GAS: u64 = 21_000;
-/// The members of a transaction object; it may have no others.
+/// The fields of a transaction object. Any other field is refused.
 const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
 
-/// What an order locks, rebuilt from its terms.
+/// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Deposit {
     /// EIP-155 chain id of the pinned asset.
     pub chain_id: u64,
-    /// Who sends and pays: the delegate where there is one, else the owner.
+    /// The account that sends and pays: the delegate if there is one, else the owner.
     pub sender: Address,
-    /// The token approval, `None` where none is needed.
+    /// The token approval; `None` if the order needs none.
     pub approval: Option<Approval>,
     /// The call that locks the funds.
     pub initiate: Call,
-    /// What the call says.
+    /// The decoded arguments of that call.
     pub terms: Initiate,
-    /// The gasless message, `None` where there is no gasless path.
+    /// The gasless message; `None` if the order has no gasless path.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
-    /// The policy's ceiling for a gas limit of the wallet's own.
+    /// The highest gas limit that the policy allows the wallet to set.
     pub(crate) max_gas_limit: u64,
 }
 
@@ -49,21 +49,21 @@ pub struct Deposit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
-    /// The contract.
+    /// The contract that is called.
     pub to: Address,
-    /// Wei that go with it.
+    /// Wei sent with the call.
     pub value: U256,
-    /// Most gas that it may use.
+    /// The most gas that the call may use.
     pub gas_limit: u64,
-    /// Selector and arguments.
+    /// Calldata: selector and arguments.
     pub data: Bytes,
 }
 
-/// An approval as it came, and as it will be signed.
+/// A token approval, as the service proposed it and as it will be signed.
 pub type Approval = call::Approval<Call>;
 
 impl Deposit {
-    /// Returns the calls in the order in which they are sent: approvals as planned, then the call that locks the funds.
+    /// Returns the calls in the order in which they must be sent: the approvals of the plan, then the call that locks the funds.
     #[must_use]
     pub fn calls(&self, approvals: impl Into<ApprovalPlan>) -> Vec<(Role, Call)> {
         let approvals = approvals.into().approvals(self.approval.as_ref(), self.terms.amount);
@@ -129,7 +129,7 @@ impl family::Deposit for Deposit {
     }
 }
 
-/// What the wallet knows already.
+/// The values of the registry and the request that the payload must equal.
 struct Pins {
     chain_id: u64,
     htlc: Address,
@@ -151,7 +151,7 @@ impl Pins {
     }
 }
 
-/// Checks chain, contract, gas and value of a transaction object, and returns the call with its data still to be judged.
+/// Checks the chain, contract, gas limit and value of a transaction object. Returns the call, whose data is not checked yet.
 fn check_transaction(
     order: &OrderContext<'_>,
     pins: &Pins,

@@ -25,7 +25,7 @@ fn shared_vectors_give_their_artefacts() -> TestResult {
     accept::shared_vectors_give_their_artefacts::<Evm>()
 }
 
-/// The last value on the right side of a limit is accepted, and nothing is said about it.
+/// The last value within a limit is accepted without a warning.
 #[test]
 fn what_is_just_within_a_limit_is_accepted_in_silence() {
     let transaction = "/response/result/initiate_transaction";
@@ -39,7 +39,7 @@ fn what_is_just_within_a_limit_is_accepted_in_silence() {
         ("evm-token-approval-exact", "/wallet/chain_id".to_owned(), "\"0x2105\"", ""),
         ("evm-token-approval-exact", "/request/slippage".to_owned(), "10000", ""),
         ("evm-token-approval-exact", "/request/destination/amount".to_owned(), "\"18446744073709551615\"", "amount_outside_limits"),
-        // 86400 s on the source side, 2 s a block on the destination's: exactly half is not close yet.
+        // 86400 s on the source leg, 2 s per block on the destination leg: exactly half is not too close yet.
         ("evm-record-evm-v1", "/order/destination_swap/timelock".to_owned(), "21600", "destination_timelock_close"),
         ("evm-record-evm-v1", "/order/destination_swap/timelock".to_owned(), "1", "destination_timelock_close"),
     ] {
@@ -51,7 +51,7 @@ fn what_is_just_within_a_limit_is_accepted_in_silence() {
     }
 }
 
-/// What nodes and the service are sent is what the outside tools made, in bytes and in alloy's own type.
+/// The artefacts for nodes and the service are those of the outside tools, both as bytes and as alloy's own type.
 #[test]
 fn transactions_and_submission_are_those_of_the_outside_tools() -> TestResult {
     let mut seen = 0;
@@ -76,7 +76,7 @@ fn transactions_and_submission_are_those_of_the_outside_tools() -> TestResult {
             assert_eq!(format!("0x{}", hex::encode(&transaction.bytes)), part["signed"], "{}", case.id);
             assert_eq!(transaction.id, part["tx_hash"], "{}", case.id);
             assert_eq!(transaction.native.encoded_2718(), transaction.bytes, "{}", case.id);
-            // A reader of the bytes alone comes to the same transaction.
+            // Decoding the bytes gives the same transaction.
             assert_eq!(TxEnvelope::decode_2718(&mut transaction.bytes.as_slice())?, transaction.native, "{}", case.id);
             assert_eq!(signed.verified().unwrap().matches(&transaction.native)?, transaction.role, "{}", case.id);
         }
@@ -89,7 +89,7 @@ fn transactions_and_submission_are_those_of_the_outside_tools() -> TestResult {
     Ok(())
 }
 
-/// The payload of a request is what it says: a transaction whose hash is the digest, or typed data that hashes to it.
+/// The payload of a request matches its digest: a transaction whose hash is the digest, or typed data that hashes to it.
 #[test]
 fn payloads_are_what_the_digest_is_of() -> TestResult {
     for case in fixtures::<Evm>()? {

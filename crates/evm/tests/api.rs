@@ -1,4 +1,4 @@
-//! The public surface: what crosses threads, what is printed, and what comes with the crate.
+//! The public API: thread safety, secrets in printed text, and the agreement of its forms.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -32,7 +32,7 @@ fn every_public_type_crosses_threads() {
     crosses::<(recover::Recovery, claim::Claim)>();
 }
 
-/// Cloning a verified order is cheap, and a clone is the same order.
+/// Cloning a verified order is cheap, because clones share their content.
 #[test]
 fn a_verified_order_is_shared() {
     let order = verified::<Evm>(&fixture::<Evm>(CASE));
@@ -41,7 +41,7 @@ fn a_verified_order_is_shared() {
     assert_eq!((order.order_id(), order.summary()), (clone.order_id(), clone.summary()));
 }
 
-/// No state, key, value or outcome prints the secret key, in any of its spellings.
+/// No state, key, value or outcome prints the secret key in any form.
 #[test]
 fn debug_shows_no_secret() {
     for case in fixtures::<Evm>().unwrap() {
@@ -76,7 +76,7 @@ fn debug_shows_no_secret() {
     }
 }
 
-/// A key that was refused is not repeated either, nor any long part of it.
+/// The refusal of a key contains neither the key nor a long part of it.
 #[test]
 fn refusals_show_no_secret() {
     let case = fixture::<Evm>(CASE);
@@ -111,7 +111,7 @@ fn refusals_show_no_secret() {
     }
 }
 
-/// This family does not take another family's order, whatever the response looks like.
+/// An order of another family is refused, whatever the response contains.
 #[test]
 fn an_order_of_another_family_is_refused() {
     let case = fixture::<Evm>(CASE);
@@ -126,7 +126,7 @@ fn an_order_of_another_family_is_refused() {
     assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/request/source/asset"));
 }
 
-/// The typed documents and the JSON line of one case are one order.
+/// The typed documents and the JSON line of a case give the same order.
 #[test]
 fn typed_documents_and_a_json_line_are_one_order() {
     for case in fixtures::<Evm>().unwrap() {
@@ -145,7 +145,7 @@ fn typed_documents_and_a_json_line_are_one_order() {
     }
 }
 
-/// Terms are values: what the summary says in words can be had without reading words.
+/// The terms of an order have as values what the summary has as text.
 #[test]
 fn terms_are_the_requests_and_the_payloads() {
     for case in fixtures::<Evm>().unwrap() {
@@ -166,7 +166,7 @@ fn terms_are_the_requests_and_the_payloads() {
 
 #[test]
 fn a_node_of_the_wallet_is_read_by_the_adapter_alone() {
-    // A `Calls` value and the JSON of the batch are the same wallet.
+    // A `Calls` value and the JSON of the batch give the same wallet context.
     let case = fixture::<Evm>(CASE);
     let value = json::parse(br#"{"nonce":22,"max_fee_per_gas":"30000000000","max_priority_fee_per_gas":"1000000000"}"#).unwrap();
     let read = <Evm as countersign_batch::JsonFamily>::read_wallet(Node::root(&value, "/wallet")).unwrap();

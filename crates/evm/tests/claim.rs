@@ -1,4 +1,4 @@
-//! The affiliate's claim, against its documented layout and a general encoder.
+//! The claim of affiliate earnings, compared with its documented layout and a general encoder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 use countersign_core::json::{self, Node};
@@ -40,7 +40,7 @@ fn the_calldata_has_the_documented_layout() {
         "ce2631b8".to_owned(),
         words("0x004Cc75ACF4132Fc08cB6a252E767804F303F729"),
         words(&token()),
-        // printf %064x 15075000000: all that was earned, not what is left to claim.
+        // printf %064x 15075000000: all earnings so far, not only those that are still to be claimed.
         format!("{:0>64}", "3828a3ec0"),
         format!("{:0>64}", "80"),
         format!("{:0>64}", "41"),
@@ -103,7 +103,7 @@ fn what_cannot_be_a_claim_is_refused() {
 #[test]
 fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
     let claim = claim(&row()).unwrap().unwrap();
-    // Anyone may send it: the call pays the affiliate.
+    // Anyone may send the call, which pays the affiliate.
     let key = Key::from_bytes(&[0x41; 32]).unwrap();
     let calls = Calls::eip1559(3, 30_000_000_000, 1_000_000_000);
     let mut unsigned = claim.prepare(key.address(), &calls).unwrap();

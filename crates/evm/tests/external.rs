@@ -1,4 +1,4 @@
-//! Wallets that choose nonce, fees and gas themselves: what they are given, and how what they sent is recognised.
+//! External wallets, which choose nonce, fees and gas themselves: the parameters for them, and the matching of what they sent.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,7 +18,7 @@ use serde_json::json;
 
 const CASE: &str = "evm-token-approval-unlimited";
 
-/// What an external wallet makes of a call, with nonce, fees and gas of its own.
+/// Creates the transaction of an external wallet for a call, with its own nonce, fees and gas.
 fn transaction(order: &VerifiedOrder, call: &Call) -> TxEip1559 {
     TxEip1559 {
         chain_id: order.deposit().chain_id,
@@ -77,7 +77,7 @@ fn honest_transactions_are_recognised_whatever_nonce_and_fees_they_have() -> Tes
             for envelope in [sign(eip1559, &key), sign(legacy, &key), sign(eip2930, &key)] {
                 assert_eq!(order.matches(&envelope)?, role, "{}", case.id);
             }
-            // Payloads know the order that they were made from.
+            // Prepared payloads still match their order.
             if let Ok(unsigned) = order.prepare(Gasless) {
                 assert_eq!(unsigned.matches(&sign(transaction(&order, &call), &key))?, role);
             }
@@ -117,7 +117,7 @@ fn any_other_transaction_is_refused_where_it_differs() {
     let TxEip1559 { nonce, gas_limit, to, value, input, .. } = honest.clone();
     let unprotected = TxLegacy { chain_id: None, nonce, gas_price: 9, gas_limit, to, value, input };
     assert_eq!(refused(&order, &sign(unprotected, &key)), "/chain_id");
-    // Another account's transaction is nobody's funding of this order.
+    // The transaction of another account does not fund this order.
     let other = Key::from_bytes(&[7; 32]).unwrap();
     let refusal = order.matches(&sign(honest, &other)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/from"));
@@ -145,7 +145,7 @@ fn any_other_approval_is_refused() {
         let paid = TxEip1559 { value: U256::from(1), ..transaction(&order, &honest) };
         assert_eq!(refused(&order, &sign(paid, &key)), "/value");
     }
-    // Where the policy rewrote the approval, the proposed one does not belong to the order.
+    // If the policy rewrote the approval, the proposed approval does not belong to the order.
     let exact = Policy::from_json(br#"{"approvals":"exact"}"#).unwrap();
     let rewritten = verified_under::<Evm>(&case, case.registry, &exact).unwrap();
     assert_eq!(refused(&rewritten, &sign(transaction(&rewritten, &approval(&rewritten, U256::MAX)), &key)), "/input");
@@ -166,7 +166,7 @@ fn native_coins_are_part_of_the_match() {
     }
 }
 
-/// A delegate sends for the owner: the owner's own transaction is another one.
+/// If a delegate sends for the owner, the same transaction of the owner does not match.
 #[test]
 fn a_delegates_order_is_matched_by_the_delegate() {
     let case = fixture::<Evm>("evm-on-behalf");
@@ -176,7 +176,7 @@ fn a_delegates_order_is_matched_by_the_delegate() {
     assert_eq!(refused(&order, &sign(honest, &Key::from_bytes(&[9; 32]).unwrap())), "/from");
 }
 
-/// A recovery has no order whose transaction it could be.
+/// A recovery has no order, so no transaction matches it.
 #[test]
 fn a_recovery_matches_nothing() -> TestResult {
     use countersign_evm::recover::{Leg, refund};
@@ -190,7 +190,7 @@ fn a_recovery_matches_nothing() -> TestResult {
         sign(transaction(&order, &order.deposit().initiate), &key)
     };
     assert_eq!(unsigned.matches(&honest).unwrap_err().code(), Code::TransactionMismatch);
-    // Nor is a refund a part of the order's funding.
+    // A refund does not belong to the order's funding either.
     let [refund] = unsigned.finish()?.transactions().try_into().unwrap();
     assert_eq!(refused(&verified::<Evm>(&case), &refund.native), "/input");
     Ok(())
@@ -200,7 +200,7 @@ fn quantity(number: impl std::fmt::LowerHex) -> String {
     format!("{number:#x}")
 }
 
-/// `eth_sendTransaction` (EIP-1474): quantities are hex without leading zeros, and no member is unknown to a wallet.
+/// `eth_sendTransaction` (EIP-1474): quantities are hex without leading zeros, and there are no members that wallets do not know.
 #[test]
 fn send_transactions_are_what_eip_1193_wallets_take() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -277,7 +277,7 @@ fn every_orders_calls_come_through_unchanged() -> TestResult {
             }
             assert_eq!(transactions[index]["gas"], quantity(call.gas_limit), "{}", case.id);
         }
-        // A wallet that does just that is recognised.
+        // The transactions of a wallet that sends exactly these calls match.
         if case.secret_key().is_some() {
             let key = key::<Evm>(&case);
             for (role, call) in calls {
@@ -289,7 +289,7 @@ fn every_orders_calls_come_through_unchanged() -> TestResult {
     Ok(())
 }
 
-/// An EIP-7702 authorization beside the right call would hand the owner's account to a contract.
+/// An EIP-7702 authorization beside the right call would give a contract control over the owner's account.
 #[test]
 fn a_transaction_that_delegates_the_account_is_refused() -> TestResult {
     use countersign_evm::alloy_consensus::TxEip7702;

@@ -1,4 +1,4 @@
-//! Funding paths: the wallet chooses one before nonce and fees are asked for.
+//! Funding paths, which the wallet chooses before it needs a nonce and fees.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,7 +38,7 @@ fn approve(order: &VerifiedOrder, amount: U256) -> Vec<u8> {
     Approve { spender: order.deposit().initiate.to, amount }.encode()
 }
 
-/// The artefact's expected text for a member.
+/// Returns the expected value of a field of an artefact.
 fn expected(case: &Case, part: &str, member: &str) -> Value {
     case.expect()["artefacts"][part][member].clone()
 }
@@ -71,7 +71,7 @@ fn the_gasless_path_needs_neither_nonce_nor_fees() -> TestResult {
     Ok(())
 }
 
-/// A delegate's call names the owner as initiator, which no message does; and a service may offer no message at all.
+/// The call of a delegate contains the owner as initiator, which no message does. A service may also offer no message at all.
 #[test]
 fn an_order_without_the_gasless_path_has_nothing_to_sign_for_it() -> TestResult {
     let mut seen = 0;
@@ -83,7 +83,7 @@ fn an_order_without_the_gasless_path_has_nothing_to_sign_for_it() -> TestResult 
         let refusal = order.prepare(Gasless).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, ""), "{}", case.id);
         assert!(refusal.to_string().contains("gasless"), "{refusal}");
-        // The order is as it was, and both paths mean the calls alone.
+        // The order is unchanged, and `Both` prepares only the calls.
         let both = order.prepare(FundingPath::Both(calls(&case)))?;
         let alone = order.prepare(calls(&case))?;
         assert_eq!((ids(&both), artefacts(&both)), (ids(&alone), artefacts(&alone)));
@@ -113,7 +113,7 @@ fn calls_alone_leave_the_message_out() -> TestResult {
     Ok(())
 }
 
-/// The plan decides what precedes the call that locks the funds, and with which nonce; that call stays the same.
+/// The plan decides which approvals precede the call that locks the funds, and its nonce. The call itself does not change.
 #[test]
 fn approvals_are_sent_as_planned() -> TestResult {
     let case = fixture::<Evm>(UNLIMITED);
@@ -126,7 +126,7 @@ fn approvals_are_sent_as_planned() -> TestResult {
         (plan(ApprovalStep::AsVerified).with_reset(), vec![(Role::ApprovalReset, U256::ZERO), (Role::Approval, U256::MAX)]),
         (plan(ApprovalStep::Exact).with_reset(), vec![(Role::ApprovalReset, U256::ZERO), (Role::Approval, amount)]),
         (plan(ApprovalStep::AlreadyApproved), vec![]),
-        // There is nothing to reset where nothing is approved.
+        // Without an approval there is nothing to reset.
         (plan(ApprovalStep::AlreadyApproved).with_reset(), vec![]),
     ] {
         let mut wallet = calls(&case);
@@ -145,7 +145,7 @@ fn approvals_are_sent_as_planned() -> TestResult {
         assert_eq!((*last, initiate.input()), (Role::Initiate, &order.deposit().initiate.data));
         assert_eq!((initiate.nonce(), initiate.value()), (first + u64::try_from(expected.len())?, U256::ZERO));
     }
-    // The builder says the same as the plan.
+    // The builder gives the same result as the plan.
     let built = Calls::eip1559(1, 2, 2).with_approval(ApprovalStep::Exact).with_allowance_reset();
     assert_eq!(built.approvals, plan(ApprovalStep::Exact).with_reset());
     Ok(())
@@ -176,7 +176,7 @@ fn an_approval_as_verified_is_the_policys() -> TestResult {
     Ok(())
 }
 
-/// Fees change while a person reads: the verified order stays, and so does everything but the fees.
+/// Fees may change while the owner reads the summary. The verified order can be prepared again, and only the fees change.
 #[test]
 fn one_verified_order_is_prepared_as_often_as_fees_change() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -206,7 +206,7 @@ fn one_verified_order_is_prepared_as_often_as_fees_change() -> TestResult {
     Ok(())
 }
 
-/// A wallet that simulates knows better than the service what the call needs, within the policy.
+/// A wallet that simulates the call can set a better gas limit than the service, within the policy.
 #[test]
 fn the_wallets_own_gas_limit_is_within_the_policy() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -214,7 +214,7 @@ fn the_wallets_own_gas_limit_is_within_the_policy() -> TestResult {
     for limit in [21_000, 123_456, 30_000_000] {
         let [(_, approval), (_, initiate)] = signed(&case, order.prepare(calls(&case).with_gas_limit(limit))?).try_into().unwrap();
         assert_eq!((approval.gas_limit(), initiate.gas_limit()), (60_000, limit), "only the call that locks the funds has it");
-        // The rest is what was verified.
+        // Everything else is as verified.
         assert_eq!(order.matches(&initiate)?, Role::Initiate);
     }
     for (limit, code) in
@@ -240,7 +240,7 @@ fn nonce_fees_and_chain_are_checked_where_they_are_given() -> TestResult {
         (good.clone().with_chain_id(1), Code::WalletChainMismatch, "/chain_id"),
         (Calls::eip1559(22, 10, 11), Code::PriorityFeeAboveCap, "/max_priority_fee_per_gas"),
         (with_nonce(u64::MAX), Code::NonceLimit, "/nonce"),
-        // The first of two transactions may have the last nonce that there is; the second may not follow it.
+        // The highest nonce is valid for the last transaction, but no transaction can follow it.
         (with_nonce(u64::MAX - 1), Code::NonceLimit, "/nonce"),
         (with_nonce(u64::MAX - 2).with_allowance_reset(), Code::NonceLimit, "/nonce"),
     ] {
@@ -264,7 +264,7 @@ fn warns(unsigned: &UnsignedOrder, code: Code) -> bool {
     unsigned.warnings().list().iter().any(|warning| warning.code == code)
 }
 
-/// The person reads what will be signed on the chosen path, not what the response offered.
+/// The summary shows what will be signed on the chosen path, not what the response offered.
 #[test]
 fn the_summary_says_what_the_chosen_path_signs() -> TestResult {
     let (case, order) = (fixture::<Evm>(UNLIMITED), verified::<Evm>(&fixture::<Evm>(UNLIMITED)));
@@ -292,7 +292,7 @@ fn the_summary_says_what_the_chosen_path_signs() -> TestResult {
     Ok(())
 }
 
-/// A contract wallet's signature cannot be proven; a policy that refuses this refuses the signature, and nothing changes.
+/// A contract wallet's signature cannot be proven. If the policy refuses the warning, the signature is refused, and nothing changes.
 #[test]
 fn a_refused_warning_is_refused_when_it_arises() -> TestResult {
     let case = fixture::<Evm>(CASE);

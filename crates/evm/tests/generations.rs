@@ -1,4 +1,4 @@
-//! Contracts whose generation is pinned: every deposit that external tools made, under each pin.
+//! Contracts whose generation is pinned: every deposit of the outside tools is verified under each pin.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -22,7 +22,7 @@ fn pinned(asset: &str, generation: EvmGeneration) -> Registry {
     registry_with(&[(&format!("/assets/{}/htlc/generation", asset_index(asset)), generation.name().into())])
 }
 
-/// What a pin of the source must make of a fixture, by what its line says.
+/// Returns the expected outcome of a fixture under a pin of its source.
 fn expected(line: &Value, generation: EvmGeneration, is_native: bool) -> Result<bool, Code> {
     let result = &line["response"]["result"];
     let call = [&result["initiate_transaction"], &result["transaction"]].into_iter().find(|call| call.is_object()).unwrap();
@@ -49,7 +49,7 @@ fn expected(line: &Value, generation: EvmGeneration, is_native: bool) -> Result<
     }
 }
 
-/// Accepted under a pin means: with the artefacts of the external tools. Refused means: for this reason.
+/// A fixture is either accepted under a pin with the artefacts of the outside tools, or refused for the expected reason.
 #[test]
 fn every_fixture_fits_exactly_the_generations_whose_form_it_has() -> TestResult {
     let assets = registry_json();
@@ -116,7 +116,7 @@ fn recovery_follows_the_pin() -> TestResult {
         assert_eq!(warnings, if is_recomputed { vec![] } else { vec![Code::SwapIdUnchecked] });
     }
 
-    // An id that the pinned contract cannot have made: no call is made that would fail.
+    // The pinned contract cannot have created this id, so a call with it would fail and is not prepared.
     for (id, asset, generation) in [
         ("evm-record-bitcoin-v1", "ethereum:usdc", EvmGeneration::V3),
         ("evm-record-bitcoin-delegate", "ethereum:usdc", EvmGeneration::Old),
@@ -125,13 +125,13 @@ fn recovery_follows_the_pin() -> TestResult {
         let refusal = recover::refund(&record::<Evm>(id, |_| {})?, Leg::Source, &pinned(asset, generation)).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/order/version"), "{id}");
     }
-    // So is an id by the formula of the other generation.
+    // The same holds for an id by the formula of the other generation.
     let by_v1 = record::<Evm>("evm-v3", |order| {
         order["source_swap"]["swap_id"] = "7ed859b63e573231e4787cd87e9b276d6a85f69d7876af5e65577bcdf085502e".into();
     })?;
     let refusal = recover::refund(&by_v1, Leg::Source, registry()).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/order/source_swap/swap_id"));
-    // Where the formula is not known the id still has 32 bytes.
+    // If the formula is not known, the id still must have 32 bytes.
     let order = record::<Evm>("evm-record-evm-v2", |order| order["source_swap"]["swap_id"] = "12".into())?;
     let refusal = recover::refund(&order, Leg::Source, &pinned("base:eth", EvmGeneration::Old)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
@@ -153,7 +153,7 @@ fn redeems_an_order_of_a_contract_whose_formula_is_not_known() -> TestResult {
     Ok(())
 }
 
-/// One member of a record or payload changes, and the pin refuses it where no pin would.
+/// Without a pin, the version of the record decides which formula and which domain versions are accepted. With a pin, the pin decides.
 #[test]
 fn a_pin_decides_where_the_version_of_the_record_would() -> TestResult {
     let case = fixture("evm-old-v2");
@@ -171,7 +171,8 @@ fn a_pin_decides_where_the_version_of_the_record_would() -> TestResult {
     Ok(())
 }
 
-/// A name that is not on the list makes the registry unreadable at that asset, and Tron's contract has one generation.
+/// A registry is refused at the asset if the name of the generation is unknown, or if the asset is on Tron, whose contract has only one
+/// generation.
 #[test]
 fn a_registry_names_only_generations_of_its_family() {
     for (asset, name) in

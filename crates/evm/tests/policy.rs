@@ -1,4 +1,4 @@
-//! The wallet's own limits, what the registry lists about a chain, and whom it pins.
+//! The limits of the wallet's policy, and what the registry lists about chains and solvers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,7 +18,7 @@ use serde_json::json;
 /// 43200 blocks of two seconds: 24 hours.
 const CASE: &str = "evm-token-approval-exact";
 const DAY: u64 = 86_400;
-/// Where the call says how long it locks.
+/// The location of the timelock in the call.
 const TIMELOCK: &str = "/response/result/initiate_transaction/data#36-68";
 
 fn under(id: &str, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
@@ -31,7 +31,7 @@ fn limited(chain: &str, seconds: u64) -> Policy {
     policy
 }
 
-/// A limit in time says what blocks mean on each chain: the same number is hours on one and days on another.
+/// A limit in time is converted to blocks for each chain. The same number of blocks is hours on one chain and days on another.
 #[test]
 fn a_timelock_is_limited_in_time_as_well() {
     let order = under(CASE, registry(), &Policy::default()).unwrap();
@@ -45,14 +45,14 @@ fn a_timelock_is_limited_in_time_as_well() {
         assert!(refusal.actual().unwrap().to_string().contains("43200 blocks"), "{refusal}");
     }
     assert!(under(CASE, registry(), &limited("ethereum", 1)).is_ok(), "another chain's limit");
-    // A chain's own limit goes before the one for all, in both directions.
+    // The limit of a chain takes precedence over the general one, in both directions.
     let mut both = limited("*", 1);
     both.max_timelock.insert("base".to_owned(), Duration::from_secs(DAY));
     assert!(under(CASE, registry(), &both).is_ok());
     let mut both = limited("*", DAY);
     both.max_timelock.insert("base".to_owned(), Duration::from_secs(1));
     assert_eq!(under(CASE, registry(), &both).unwrap_err().code(), Code::TimelockTooLong);
-    // The limit in blocks holds beside it.
+    // The limit in blocks applies too.
     let mut blocks = limited("*", 10 * DAY);
     blocks.evm_timelock = 43_199;
     assert_eq!(under(CASE, registry(), &blocks).unwrap_err().code(), Code::TimelockTooLong);
@@ -67,7 +67,7 @@ fn a_policy_file_limits_a_timelock_in_seconds() -> TestResult {
     Ok(())
 }
 
-/// Whatever could not be checked is a warning, and a wallet may refuse to go on with it.
+/// What could not be checked is a warning, and the policy may refuse warnings.
 #[test]
 fn a_refused_warning_refuses_the_order() -> TestResult {
     let id = "evm-token-approval-unlimited";
@@ -98,7 +98,7 @@ fn registry_listing(chain: &str, timelock: u64) -> Registry {
     Registry::from_json(pins.to_string().as_bytes()).unwrap()
 }
 
-/// The service lists how long its sources lock: longer than that is said, not refused.
+/// The service lists the timelocks of source legs. A longer one is a warning, not a refusal.
 #[test]
 fn a_timelock_above_the_listed_one_is_a_warning() -> TestResult {
     let warned = |registry: &Registry| {
@@ -121,7 +121,7 @@ fn a_timelock_above_the_listed_one_is_a_warning() -> TestResult {
     Ok(())
 }
 
-/// However many fees a record lists, a few are shown and the rest counted.
+/// Of the fees in a record, only a few are shown, and the rest are counted.
 #[test]
 fn a_flood_of_fees_is_counted() {
     let mut tree: serde_json::Value = serde_json::from_str(&fixture::<Evm>("evm-record-bitcoin-v1").input).expect("JSON");
@@ -130,10 +130,10 @@ fn a_flood_of_fees_is_counted() {
     let verified = verified::<Evm>(&case);
     let fees: Vec<_> = verified.warnings().list().iter().filter(|warning| warning.code == Code::AffiliateFeesNotRequested).collect();
     assert_eq!(fees.len(), 17);
-    assert_eq!(fees.last().expect("a warning").detail, "and 49984 fees more");
+    assert_eq!(fees.last().expect("a warning").detail, "and 49984 more fees");
 }
 
-/// One account may be a solver under two ids: an order is judged as before if one of them is on both sides.
+/// One account may be a solver under two ids. An order is accepted if one of them is on both legs.
 #[test]
 fn a_solver_may_be_pinned_under_two_ids() {
     let mut pins: serde_json::Value = registry_json();
@@ -156,7 +156,7 @@ fn a_solver_may_be_pinned_under_two_ids() {
     assert!(judged > 10, "{judged}");
 }
 
-/// The policy rewrites what is signed, and the summary says so; or it refuses.
+/// The policy either rewrites the approval, which the summary shows, or refuses it.
 #[test]
 fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     let case = fixture::<Evm>("evm-token-approval-unlimited");

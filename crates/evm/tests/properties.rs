@@ -1,5 +1,5 @@
-//! Rules over many inputs: whatever changes in a response is refused, shown, or without effect on what is signed; and no
-//! bytes make the library panic.
+//! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
+//! panic.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -73,7 +73,7 @@ fn spans_cover_every_byte_and_every_scalar() {
     });
 }
 
-/// What stands for a line exists in the response.
+/// The location that a line covers exists in the response.
 #[test]
 fn spans_lead_to_members_of_the_response() {
     for case in fixtures::<Evm>().unwrap() {
@@ -84,7 +84,7 @@ fn spans_lead_to_members_of_the_response() {
     }
 }
 
-/// The case as a tree, without its key.
+/// Returns the case as a tree, without its key.
 fn without_key(case: &Case) -> Tree {
     let mut tree = case.tree();
     if tree.at("/wallet/secret_key").is_some() {
@@ -97,8 +97,8 @@ fn is_accepted(line: &Tree) -> bool {
     Outcome::from_line(line.text().as_bytes(), countersign_testkit::registry(), &Policy::default()).is_ok()
 }
 
-/// Of the five words of a call, what is not fixed by the request or by another payload is only the solver and, without
-/// typed data, the timelock.
+/// Of the five words of a call, only the solver and, without typed data, the timelock are not fixed by the request or by another
+/// payload.
 #[test]
 fn a_changed_byte_that_the_terms_fix_is_refused() {
     for id in ["evm-token-approval-exact", "evm-native-typed-data"] {
@@ -117,28 +117,28 @@ fn a_changed_byte_that_the_terms_fix_is_refused() {
     }
 }
 
-/// What a person reads, without the digests at the end.
+/// Returns the summary without the digests at the end.
 fn read_by_the_owner(line: &Tree) -> Option<String> {
     let got = countersign_testkit::lines::run(&line.text());
     let lines = got["summary"].as_array()?.iter().filter_map(Json::as_str).filter(|line| !line.starts_with("to sign: "));
     Some(format!("{:?} {}", lines.collect::<Vec<_>>(), got["warnings"]))
 }
 
-/// On Bitcoin-like chains the request may leave the owner out. Then nothing fixes where the record pays to, and the swap
-/// id does not either: it binds only the key.
+/// On Bitcoin-like chains the request may leave out the owner. Then neither the request nor the swap id, which binds only the key,
+/// fixes the payout address of the record.
 #[test]
 fn a_payout_address_that_the_record_chose_is_shown_or_refused() {
     let mut tree = without_key(&fixture::<Evm>("evm-record-bitcoin-v1"));
     tree.remove("/request/destination/owner");
     let before = read_by_the_owner(&tree);
-    // An address of another fixture: valid, of the same network, of somebody else.
+    // The address of another fixture, which is valid and on the same network.
     let theirs = fixture::<Evm>("evm-record-bitcoin-v2").tree().scalar("/order/destination_swap/redeemer").unwrap();
     tree.set("/order/destination_swap/redeemer", Tree::parse(&quoted(&theirs)));
     let after = read_by_the_owner(&tree);
     assert!(after.is_none() || after != before, "the record pays to {theirs}, and nothing says so");
 }
 
-/// Terms that any honest service could answer with.
+/// Terms that an honest service could respond with.
 #[derive(Debug, Clone)]
 struct Terms {
     amount: U256,
@@ -169,7 +169,7 @@ fn address(value: &Json) -> Address {
     value.as_str().and_then(|text| text.parse().ok()).expect("an address")
 }
 
-/// An honest answer to a request for these terms.
+/// An honest response to a request for these terms.
 fn honest(terms: &Terms) -> (Case, Initiate) {
     let case = fixture::<Evm>("evm-token-approval-unlimited");
     let mut line = case.json();
@@ -233,8 +233,8 @@ proptest! {
         prop_assert_eq!(account_for::<Evm>(&case, &base, &line, &format!("byte {at}")), Ok(()));
     }
 
-    /// Of a signed transaction that an external wallet sent, one changed byte makes it none of this order's: or it is in
-    /// nonce, fees or gas limit, and then another account signed it.
+    /// If one byte of a signed transaction changes, it no longer matches the order. If the byte is in the nonce, the fees or the gas
+    /// limit, the recovered signer is another account.
     #[test]
     fn a_changed_byte_of_a_sent_transaction_is_noticed(terms in terms(), at in any::<prop::sample::Index>(), flip in 1..=u8::MAX) {
         use countersign_evm::alloy_eips::eip2718::Decodable2718;
@@ -249,7 +249,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] ^= flip;
             if let Ok(other) = TxEnvelope::decode_2718(&mut bytes.as_slice()) {
-                // Another spelling of the same signature recovers the same account over the same content: nothing else does.
+                // Only another encoding of the same signature recovers the same account from the same content.
                 prop_assert!(order.matches(&other).is_err() || other.signature_hash() == transaction.native.signature_hash(), "byte {}", at);
             }
         }
@@ -291,7 +291,7 @@ proptest! {
             let other = hex::encode_prefixed([&selector.to_be_bytes()[..], &data].concat());
             prop_assume!(other != before);
             line.set(at, Tree::parse(&quoted(&other)));
-            // No random words hold the secret hash that was asked for.
+            // Random words never contain the requested secret hash.
             prop_assert!(!is_accepted(&line), "{}", line.text());
         }
     }

@@ -1,5 +1,5 @@
-//! Values that others have published: the EIPs' own examples, a live service's documented answers, and what a general
-//! EIP-712 hasher makes of every fixture.
+//! Published values: the examples of the EIPs, documented responses of the live service, and the hashes of every fixture by a
+//! general EIP-712 hasher.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -22,7 +22,7 @@ use countersign_testkit::tree::{self, Tree};
 use countersign_testkit::{Case, fixture, fixtures, registry, shared, verified, with_verified};
 use serde_json::{Value, json};
 
-/// A text that may be kept beside the project.
+/// Reads a file that may exist beside the project.
 fn beside(name: &str) -> Option<String> {
     match shared(name) {
         Ok(text) => Some(String::from_utf8(text).unwrap()),
@@ -46,7 +46,7 @@ fn hex(bytes: impl AsRef<[u8]>) -> String {
     Hex(bytes.as_ref().to_vec()).to_string()
 }
 
-/// A transaction of an EIP through the same path as every call: a refund that is given the example's fields.
+/// Signs a transaction of an EIP in the same way as every call: as a refund with the fields of the example.
 fn example(key: &Key, chain_id: u64, to: &str, value: u64, gas_limit: u64, calls: &Calls) -> UnsignedOrder {
     let line = fixture::<Evm>("evm-record-evm-v1").tree();
     let mut refund = recover::refund(&record(&line.at("/order").unwrap().text()), Leg::Source, registry()).unwrap();
@@ -125,7 +125,7 @@ fn outside(text: &str) -> Result<ExternalSignature, Refusal> {
     text.parse()
 }
 
-/// <https://eips.ethereum.org/EIPS/eip-2098>, "Test Cases": both spellings are one signature, the key's own.
+/// <https://eips.ethereum.org/EIPS/eip-2098>, "Test Cases": both forms are the same signature, which the local key makes too.
 #[test]
 fn the_vectors_of_eip_2098() {
     let key = Key::parse("0x1234567890123456789012345678901234567890123456789012345678901234").unwrap();
@@ -150,12 +150,12 @@ fn the_vectors_of_eip_2098() {
         assert_eq!(ExternalSignature::Ecdsa(whole), outside(&format!("0x{r}{compact}")).unwrap(), "{message}");
         assert_eq!(ExternalSignature::Ecdsa(whole), outside(&format!("{r}{s}{:02x}", v - 27)).unwrap(), "{message}");
         assert_eq!(whole.recover_address_from_prehash(&digest).unwrap(), key.address(), "{message}");
-        // ethers signs by RFC 6979 as well, so the local signer gives the very same one.
+        // ethers also uses RFC 6979, so the local signer makes the same signature.
         assert_eq!(key.sign(&digest).unwrap(), whole, "{message}");
     }
 }
 
-/// EIP-2: n/2 (SEC 2, section 2.4.1, halved) is the largest s that a node takes.
+/// EIP-2: n/2 (half of the order in SEC 2, section 2.4.1) is the largest s that nodes accept.
 #[test]
 fn s_up_to_half_the_order_is_low() {
     let half = "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0";
@@ -179,7 +179,7 @@ fn keys_control_the_accounts_of_the_examples() {
     }
 }
 
-/// Integers as decimal text, which a general reader takes at any width.
+/// Writes integers as decimal text, which general parsers accept at any width.
 fn numbers_as_text(tree: &Tree) -> Tree {
     match tree {
         Tree::Scalar(token) if token.bytes().all(|byte| byte.is_ascii_digit()) => Tree::Scalar(tree::quoted(token)),
@@ -189,7 +189,7 @@ fn numbers_as_text(tree: &Tree) -> Tree {
     }
 }
 
-/// What a hasher that knows nothing of swaps makes of typed data.
+/// Hashes typed data with a general hasher.
 fn general_digest(typed_data: &Tree) -> B256 {
     let typed_data: TypedData = serde_json::from_str(&numbers_as_text(typed_data).text()).unwrap();
     typed_data.eip712_signing_hash().unwrap()
@@ -199,13 +199,13 @@ fn our_digest(verified: &VerifiedOrder<Evm>) -> B256 {
     verified.deposit().typed_data.as_ref().expect("typed data").hashes().digest
 }
 
-/// What other hashers make of a message: of alloy's own type, and of the JSON that browser wallets are given.
+/// Hashes a message with other hashers: alloy's own type, and the JSON for browser wallets.
 fn check_forms(case: &Case, verified: &VerifiedOrder<Evm>, general: B256) {
     let message = verified.deposit().typed_data.as_ref().unwrap();
     assert_eq!(to_typed_data(message).eip712_signing_hash().unwrap(), general, "{}", case.id);
     let json = message.to_json();
     assert_eq!(serde_json::from_value::<TypedData>(json.clone()).unwrap().eip712_signing_hash().unwrap(), general, "{}", case.id);
-    // eth_signTypedData_v4 of browser wallets hashes the domain by the type that is declared for it.
+    // eth_signTypedData_v4 of browser wallets hashes the domain by its declared type.
     let declared = &json["types"]["EIP712Domain"];
     assert_eq!(
         *declared,
@@ -221,7 +221,7 @@ fn check_forms(case: &Case, verified: &VerifiedOrder<Evm>, general: B256) {
     let types = json["types"].as_object().unwrap();
     assert_eq!(types.keys().map(String::as_str).collect::<Vec<_>>(), ["EIP712Domain", "Initiate"]);
     assert_eq!(json["primaryType"], "Initiate");
-    // Every declared member has a value and no other has one.
+    // Every declared member has a value, and there are no other values.
     let declared = types["Initiate"].as_array().unwrap().iter().map(|member| member["name"].as_str().unwrap());
     let mut declared: Vec<_> = declared.collect();
     declared.sort_unstable();
@@ -242,7 +242,7 @@ fn a_general_hasher_agrees_on_every_fixture() {
         let general = general_digest(typed_data);
         assert_eq!(our_digest(&verified), general, "{id}");
         assert_eq!(hex(general), expect["artefacts"]["typed_data"]["digest"], "{id}");
-        // What a wallet that takes typed data is given says the same.
+        // The payload for wallets that sign typed data has the same hash.
         check_forms(&case, &verified, general);
         let unsigned = verified.prepare(FundingPath::Both(Calls::eip1559(0, 0, 0))).unwrap();
         let message = unsigned.payloads().message.as_ref().unwrap();
@@ -258,7 +258,7 @@ fn a_general_hasher_agrees_on_every_fixture() {
     assert!(seen > 60, "only {seen} fixtures have typed data");
 }
 
-/// A message of five members, for which no fixture exists: the general hasher is the only outside voice.
+/// A message of five members. No fixture exists for it, so the general hasher is the only independent source.
 #[test]
 fn a_general_hasher_agrees_on_a_message_with_destination_data() {
     let case = fixture::<Evm>("evm-destination-data");
@@ -281,7 +281,7 @@ fn a_general_hasher_agrees_on_a_message_with_destination_data() {
     assert_eq!(verified.deposit().typed_data.as_ref().unwrap().to_json()["message"]["destinationData"], data);
 }
 
-/// What the service answered on its test networks, as its documentation shows it.
+/// Responses of the service on its test networks, as shown in its documentation.
 struct Capture {
     line: Tree,
     registry: Registry,
@@ -292,7 +292,7 @@ fn capture(number: u8) -> Option<Capture> {
     let (request, response, order) = (text("create-request")?, text("create-response")?, text("order-record")?);
     let call = if number == 1 { "/result/initiate_transaction" } else { "/result/transaction" };
     let htlc = response.scalar(&format!("{call}/to")).unwrap();
-    // The second capture names no token; its approval is not part of it.
+    // The second capture has neither a token nor an approval.
     let token =
         response.scalar("/result/approval_transaction/to").unwrap_or_else(|| "0xe918a5a47b8e0afac2382bc5d1e981613e63fb07".to_owned());
     let record = |at: &str| order.scalar(&format!("/result{at}")).unwrap();
@@ -337,11 +337,11 @@ fn the_services_documented_orders_are_accepted() {
         let verified = verify(&line, &registry).unwrap_or_else(|refusal| panic!("capture {number}: {refusal}"));
         assert_eq!(Some(verified.order_id()), line.scalar("/response/result/order_id").as_deref());
         let codes: Vec<_> = verified.warnings().list().iter().map(|warning| warning.code).collect();
-        // The requests of the documentation name neither secret hash nor redeem key; the first order's approval is unlimited.
+        // The documented requests have neither a secret hash nor a redeem key. The approval of the first order is unlimited.
         let unlimited = (number == 1).then_some(Code::UnlimitedApproval);
         let expected: Vec<_> = [Code::SecretNotYours].into_iter().chain(unlimited).chain([Code::RedeemKeyNotYours]).collect();
         assert_eq!(codes, expected, "capture {number}");
-        // Digest and domain separator by ethers 6 and eth-account.
+        // Digest and domain separator, computed with ethers 6 and eth-account.
         let hashes = verified.deposit().typed_data.as_ref().unwrap().hashes();
         let known = &known["evm_typed_data"][usize::from(number) - 1];
         assert_eq!(hex(hashes.digest)[2..], *known["digest"].as_str().unwrap());
@@ -350,7 +350,7 @@ fn the_services_documented_orders_are_accepted() {
     }
 }
 
-/// The ids that the service itself computed, over both orders' records.
+/// The swap ids that the service computed, in the records of both orders.
 #[test]
 fn swap_ids_are_the_services() {
     for number in [1, 2] {
@@ -363,7 +363,7 @@ fn swap_ids_are_the_services() {
     }
 }
 
-/// The destination side of an order whose secret is public: redeemed with that secret and with no other.
+/// The destination leg of an order whose secret is public. It can be redeemed only with that secret.
 #[test]
 fn recovery_of_a_documented_order() {
     let (Some(order), Some(known)) = (beside("captures/bitcoin-order-record-1.json"), known_answers()) else { return };
@@ -397,7 +397,7 @@ fn recovery_of_a_documented_order() {
     assert_eq!(hex(&refund.call.data), format!("0x7249fbb6{id}"));
     assert_eq!(refund.to, "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd".parse::<Address>().unwrap());
 
-    // Another id than the record's fields give.
+    // An id that does not follow from the record's fields.
     let mut forged = record.clone();
     forged.destination_swap.timelock += 1;
     let refusal = recover::refund(&forged, Leg::Destination, &registry).unwrap_err();

@@ -1,5 +1,5 @@
-//! What a chain says about an order. Topics, slots and hashes were computed with js-sha3 0.8.0 and Node's `crypto`; the worked
-//! examples beside the project come from a chain that executed them.
+//! Reading what a chain returns about an order. Topics, slots and hashes were computed with js-sha3 0.8.0 and Node's `crypto`. The
+//! worked examples beside the project come from a chain that executed them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -102,7 +102,7 @@ fn refuses_every_other_layout() {
             assert!(read::order(&words(changed)).is_err(), "{field}: {wrong}");
         }
     }
-    // The contract of another generation has a seventh word.
+    // A contract of another generation returns a seventh word.
     read::order(&[words(v3(0)), vec![0; 32]].concat()).unwrap_err();
 }
 

@@ -32,7 +32,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!(recovery.call.to.to_string().to_lowercase(), htlc.to_lowercase());
     assert_eq!(hex::encode(&recovery.call.data), format!("{}{id}", hex::encode(&keccak256("refund(bytes32)")[..4])));
 
-    // Anyone may send it: the funds go to the owner.
+    // Anyone may send the call, which pays the owner.
     let key = Key::from_bytes(&[3; 32])?;
     let calls = Calls::eip1559(9, 30_000_000_000, 1_000_000_000);
     let mut unsigned = recovery.prepare(key.address(), &calls)?;
@@ -65,7 +65,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     Ok(())
 }
 
-/// The policy's ceiling holds for a recovery as for a deposit.
+/// The policy's ceiling applies to a recovery as it does to a deposit.
 #[test]
 fn the_gas_limit_is_within_the_policy() -> TestResult {
     let recovery = recover::refund(&record::<Evm>(CASE, |_| {})?, Leg::Source, registry())?;
@@ -93,7 +93,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     let secret = [0x5a; 32];
     let hash = SecretHash::of(&secret);
     let mut record = record::<Evm>(CASE, |order| order["source_swap"]["secret_hash"] = hash.to_string().into())?;
-    // The id binds the hash: the record with another hash has another id.
+    // The id depends on the secret hash, so with another hash the record has the wrong id.
     let refusal = recover::redeem(&record, Leg::Source, &secret, registry()).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
     record.source_swap.swap_id = refusal.expected().ok_or("no id")?.to_string();
@@ -104,7 +104,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!(recovery.to.to_string(), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
-    // What is redeemed is named as that, and signed under that name.
+    // A redemption has its own role and request id.
     let key = Key::from_bytes(&[3; 32])?;
     let [request] = recovery.prepare(key.address(), &Calls::legacy(0, 1))?.requests().try_into().unwrap();
     assert_eq!(request.id, RequestId::Redeem);

@@ -1,5 +1,5 @@
-//! Signatures: those that ethers and viem made are taken in every spelling, one by one, and give the same artefacts; any other
-//! is refused at the request that it was given for, and changes nothing.
+//! Signatures. Those of ethers and viem are accepted in every form, one by one, and give the same artefacts. Any other signature is
+//! refused at its request, and changes nothing.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,14 +16,14 @@ use countersign_testkit::lines::difference;
 use countersign_testkit::{Case, TestResult, artefacts, attach as attach_json, fixture, fixtures, key, verified, wallet};
 use serde_json::{Map, Value, json};
 
-/// Order of the group of secp256k1 (SEC 2, version 2.0, section 2.4.1), big-endian.
+/// The order of secp256k1 (SEC 2, version 2.0, section 2.4.1), big-endian.
 const ORDER: &str = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
 
 fn prepared(case: &Case) -> UnsignedOrder {
     verified::<Evm>(case).prepare(wallet::<Evm>(case)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id))
 }
 
-/// Attaches what a signer returned; the artefacts and the codes of the warnings, or the refusal.
+/// Attaches the signatures of a signer. Returns the artefacts and the codes of the warnings, or the refusal.
 fn attach(case: &Case, signatures: &Value) -> Result<(Value, Vec<&'static str>), Refusal> {
     let mut unsigned = prepared(case);
     attach_json(&mut unsigned, signatures)?;
@@ -50,7 +50,7 @@ fn bytes(text: &str) -> Vec<u8> {
     hex::decode(text.trim_start_matches("0x")).unwrap()
 }
 
-/// A big-endian integer without leading zeros, as RLP has it, as a word.
+/// Pads a big-endian integer of RLP, which has no leading zeros, to a word.
 fn word(short: &[u8]) -> [u8; 32] {
     let mut word = [0; 32];
     word[32 - short.len()..].copy_from_slice(short);
@@ -81,7 +81,7 @@ fn last_three(signed: &[u8]) -> (Vec<u8>, [u8; 32], [u8; 32]) {
 }
 
 impl Ecdsa {
-    /// The signature inside what an outside library signed.
+    /// Returns the signature in a transaction that an outside library signed.
     fn from_artefact(part: &Value) -> Option<Self> {
         if let Some(text) = part["signature"].as_str() {
             let bytes = bytes(text);
@@ -164,7 +164,7 @@ fn outside_signatures_in_every_spelling_give_the_same_artefacts() {
     assert!(signed > 80, "only {signed} signed cases");
 }
 
-/// A signer is asked for exactly the digests and payloads that the outside tools signed.
+/// The requests have exactly the digests and payloads that the outside tools signed.
 #[test]
 fn requests_carry_the_digests_of_the_outside_tools() {
     for case in fixtures::<Evm>().unwrap() {
@@ -197,7 +197,7 @@ fn requests_carry_the_digests_of_the_outside_tools() {
 
 const CASE: &str = "evm-token-approval-exact";
 
-/// One signature at a time is enough: a hardware signer answers one by one.
+/// Signatures can be attached one at a time, as a hardware signer returns them.
 #[test]
 fn what_has_no_signature_stays_unsigned() {
     let case = fixture::<Evm>(CASE);
@@ -216,7 +216,7 @@ fn what_has_no_signature_stays_unsigned() {
 #[test]
 fn refuses_a_signature_that_is_not_the_senders_over_this_digest() {
     let case = fixture::<Evm>(CASE);
-    // Sound signatures of another owner over another order.
+    // Valid signatures of another owner for another order.
     let stranger = signatures(&fixture::<Evm>("evm-token-approval-unlimited"));
     let own = signatures(&case);
     let signature = |list: &[(String, Ecdsa)], name: &str| list.iter().find(|(found, _)| found == name).unwrap().1;
@@ -224,7 +224,7 @@ fn refuses_a_signature_that_is_not_the_senders_over_this_digest() {
         let at = format!("/signatures/{name}");
         let theirs = signature(&stranger, name);
         assert_eq!(refused(&case, &json!({ name: theirs.spellings()[0] })), (Code::SignatureMismatch, at.clone()));
-        // The owner's own, over another digest of the same order.
+        // The owner's own signature of another digest of the same order.
         let other = if name == "initiate" { "approval" } else { "initiate" };
         assert_eq!(refused(&case, &json!({ name: signature(&own, other).spellings()[0] })), (Code::SignatureMismatch, at.clone()));
         // The other parity recovers another account, or none.
@@ -270,7 +270,7 @@ fn refuses_another_form_or_length() {
         (signature.joined(2), Code::SignatureMalformed),
         (signature.joined(26), Code::SignatureMalformed),
         (signature.joined(29), Code::SignatureMalformed),
-        // EIP-155 puts the chain id into v of a transaction, never of a signature that a signer answers here.
+        // EIP-155 encodes the chain id in v of a transaction, but not in v of a signer's signature.
         (signature.joined(37 + odd), Code::SignatureMalformed),
         (signature.joined(255), Code::SignatureMalformed),
     ] {
@@ -295,7 +295,7 @@ fn refuses_a_signature_that_nobody_asked_for() {
     for name in ["approval", "typed_data"] {
         assert_eq!(refused(&bare, &json!({ name: spelling })), (Code::NothingToSign, format!("/signatures/{name}")));
     }
-    // Beside a good one as well.
+    // Also beside a valid one.
     let good = signatures(&bare).swap_remove(0).1;
     assert_eq!(
         refused(&bare, &json!({ "initiate": good.spellings()[0], "typed_data": spelling })),
@@ -311,7 +311,7 @@ fn refuses_no_signature_at_all() {
     assert_eq!(refused(&case, &json!("0x")), (Code::WrongType, "/signatures".into()));
 }
 
-/// Only the chain can check what a contract wallet signs, and a transaction is never signed by a contract.
+/// Only the chain can verify the signature of a contract wallet. A contract never signs a transaction.
 #[test]
 fn a_contract_wallets_signature_is_taken_for_the_message_with_a_warning() {
     let case = fixture::<Evm>(CASE);
@@ -350,19 +350,19 @@ fn a_reset_of_the_allowance_shifts_the_nonces_by_one() {
     let nonce: u64 = line.scalar("/wallet/nonce").unwrap().parse().unwrap();
     line.set("/wallet/nonce", countersign_testkit::Tree::parse(&(nonce - 1).to_string()));
     let reset = case.with_input(line.text());
-    // With the nonce one lower, approval and initiate are again what the outside tools signed.
+    // With the nonce one lower, approval and initiate are those that the outside tools signed.
     let (artefacts, _) = attach(&reset, &object(&signatures(&case), 0)).unwrap();
     assert_eq!(difference(&case.expect()["artefacts"], &artefacts, ""), None);
     let names: Vec<_> = prepared(&reset).requests().iter().map(|request| request.id).collect();
     assert_eq!(names, [RequestId::ApprovalReset, RequestId::Approval, RequestId::Initiate, RequestId::TypedData]);
 }
 
-/// The signatures of a case as typed values, each with its request.
+/// Returns the signatures of a case as typed values, each with the id of its request.
 fn typed(case: &Case) -> Vec<(RequestId, ExternalSignature)> {
     signatures(case).iter().map(|(name, signature)| (name.parse().unwrap(), signature.spellings()[0].parse().unwrap())).collect()
 }
 
-/// Whoever drives several signers keeps what it has, whatever one of them answers in between.
+/// With several signers, attached signatures are kept, whatever another signer returns.
 #[test]
 fn a_refused_signature_loses_nothing() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -383,7 +383,7 @@ fn a_refused_signature_loses_nothing() -> TestResult {
         missing.retain(|open| open != id);
         assert_eq!(unsigned.missing(), missing);
     }
-    // A wrong signature does not push a proven one out either.
+    // A wrong signature does not replace a proven one.
     for (id, theirs) in stranger {
         assert_eq!(unsigned.attach(id, theirs).unwrap_err().code(), Code::SignatureMismatch);
     }
@@ -392,7 +392,7 @@ fn a_refused_signature_loses_nothing() -> TestResult {
     Ok(())
 }
 
-/// A second signature of the same payload, proven as well, may take the first one's place.
+/// A second proven signature of the same payload may replace the first one.
 #[test]
 fn a_signature_may_be_attached_again() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -406,7 +406,7 @@ fn a_signature_may_be_attached_again() -> TestResult {
     let contract = || ExternalSignature::contract(vec![0xab; 96]);
     unsigned.attach(RequestId::TypedData, contract()?)?;
     assert!(warns(&unsigned));
-    // A signature that is proven takes the warning away, however it is made.
+    // A proven signature removes the warning, however it was made.
     for (id, signature) in typed(&case) {
         unsigned.attach(id, signature)?;
     }
@@ -451,7 +451,7 @@ fn another_key_signs_nothing() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::KeyMismatch, ""));
     assert!(refusal.to_string().contains(&stranger.address().to_string()));
     assert_eq!(unsigned.missing().len(), 3);
-    // Only the message: still the owner's.
+    // Only the message is signed, still by the owner.
     let mut gasless = verified::<Evm>(&case).prepare(Gasless)?;
     assert_eq!(gasless.sign(&stranger).unwrap_err().code(), Code::KeyMismatch);
     Ok(())

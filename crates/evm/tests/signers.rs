@@ -47,7 +47,7 @@ fn ready<T>(future: impl Future<Output = T>) -> T {
     panic!("never ready");
 }
 
-/// Both interfaces of the local signer give, for every case, what ethers and viem signed.
+/// For every case, both interfaces of the local signer give the signatures of ethers and viem.
 #[test]
 fn a_local_signer_signs_every_fixture() -> TestResult {
     let mut seen = 0;
@@ -70,7 +70,7 @@ fn a_local_signer_signs_every_fixture() -> TestResult {
     Ok(())
 }
 
-/// A signer may be behind a pointer, and of a type that is only known at run time.
+/// A signer may be behind a pointer, and its type may be known only at run time.
 #[test]
 fn signers_may_be_trait_objects() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -81,7 +81,7 @@ fn signers_may_be_trait_objects() -> TestResult {
     Ok(())
 }
 
-/// alloy implements neither trait for a boxed `dyn FullSignerSync`, so that a wallet with several kinds wraps it once.
+/// alloy implements neither trait for a boxed `dyn FullSignerSync`, so a wallet with several kinds of signers needs a wrapper.
 struct Dynamic(Box<dyn FullSignerSync<Signature>>);
 
 impl TxSignerSync<Signature> for Dynamic {
@@ -108,7 +108,7 @@ impl SignerSync for Dynamic {
     }
 }
 
-/// What a hardware signer does with one question.
+/// How a hardware signer responds to a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Owner {
     Agrees,
@@ -174,7 +174,7 @@ impl TxSigner<Signature> for Hardware {
     }
 
     async fn sign_transaction(&self, tx: &mut dyn SignableTransaction<Signature>) -> alloy_signer::Result<Signature> {
-        // An answer takes time.
+        // A response takes time.
         let mut is_first = true;
         std::future::poll_fn(move |context| {
             context.waker().wake_by_ref();
@@ -230,7 +230,7 @@ fn hardware_is_shown_what_it_signs() -> TestResult {
     Ok(())
 }
 
-/// Each question costs its owner a look at a small screen: what is signed already is not asked for again.
+/// The owner must confirm each request on a small screen, so requests that are already signed are not repeated.
 #[test]
 fn hardware_is_asked_only_for_what_is_missing() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -245,7 +245,7 @@ fn hardware_is_asked_only_for_what_is_missing() -> TestResult {
     let rejects = Hardware::new(local(&case), |question| if question == 2 { Owner::Rejects } else { Owner::Agrees });
     let error = unsigned.sign_with(&rejects).unwrap_err();
     assert!(matches!(error, SignerError::Signer(_)), "{error:?}");
-    // The first signature stays, and the next attempt goes on behind it.
+    // The first signature is kept, and the next attempt continues after it.
     assert_eq!(unsigned.missing(), [RequestId::Initiate, RequestId::TypedData]);
     assert_eq!(difference(&approval, &artefacts(&unsigned)["approval"], ""), None);
     ready(unsigned.sign_with_async(&hardware))?;
@@ -269,7 +269,7 @@ fn a_signer_that_signs_something_else_is_refused() {
     }
 }
 
-/// The wrong device is told before it asks its owner anything.
+/// A wrong device is refused before it asks its owner for anything.
 #[test]
 fn a_signer_of_another_account_is_not_asked() {
     let case = fixture::<Evm>(CASE);
@@ -285,7 +285,7 @@ fn a_signer_of_another_account_is_not_asked() {
     assert_eq!(unsigned.missing().len(), 3);
 }
 
-/// A signer that is set to another chain must not sign for this one: alloy's own check holds.
+/// A signer that is set to another chain does not sign for this one, because of alloy's own check.
 #[test]
 fn a_signer_set_to_another_chain_fails() -> TestResult {
     let case = fixture::<Evm>(CASE);
@@ -298,7 +298,7 @@ fn a_signer_set_to_another_chain_fails() -> TestResult {
     Ok(())
 }
 
-/// A server spawns the whole flow: its future crosses threads.
+/// A server can spawn the whole flow, whose future crosses threads.
 #[test]
 fn signing_crosses_threads() {
     fn crosses<T: Send>(value: T) -> T {

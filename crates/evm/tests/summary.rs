@@ -1,7 +1,7 @@
-//! What a person reads: the summary and warnings of telling orders, and refusals in words.
+//! Texts for people: the summaries and warnings of representative orders, and refusals.
 //!
-//! The snapshots under `snapshots/` are read like any text of the user interface. Every value in them is also in the
-//! case's fixture, which outside tools made.
+//! The snapshots under `snapshots/` are reviewed like any text of a user interface. Every value in them is also in the fixture of the
+//! case, which was made by outside tools.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

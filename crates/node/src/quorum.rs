@@ -52,20 +52,26 @@ pub(crate) struct Sighting {
     pub(crate) is_finalized: bool,
 }
 
-/// Combines what endpoints that agree say of an HTLC: the lowest head, the least depth, the weakest marks, the longest elapsed time.
-/// `None` if there is none.
+/// Combines what endpoints that agree say of an HTLC: the lowest head, the least depth, the weakest marks, the shortest and the longest
+/// elapsed time. `None` if there is none.
 pub(crate) fn combine(all: Vec<Sighting>, needed: u32) -> Option<(HtlcState, SeenAt)> {
     let agreed = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let least = |number: fn(&Sighting) -> u64| all.iter().map(number).min().unwrap_or_default();
     let (depth, head_time) = (least(|one| one.depth), least(|one| one.head.time));
     let (is_safe, is_finalized) = (all.iter().all(|one| one.is_safe), all.iter().all(|one| one.is_finalized));
-    let elapsed = all.iter().map(|one| one.elapsed).max().unwrap_or_default();
-    let Sighting { mut state, head, .. } = all.into_iter().min_by_key(|one| one.head.height)?;
-    if let HtlcState::Locked(locked) = &mut state {
-        locked.elapsed = elapsed;
-    }
+    let (least_elapsed, most_elapsed) = (least(|one| one.elapsed), all.iter().map(|one| one.elapsed).max().unwrap_or_default());
+    let Sighting { state, head, .. } = all.into_iter().min_by_key(|one| one.head.height)?;
+    let state = with_elapsed(state, least_elapsed, most_elapsed);
     let seen = SeenAt::new(head.height, head.hash, head_time, depth).with_marks(is_safe, is_finalized).with_agreement(agreed, needed);
     Some((state, seen))
+}
+
+/// Sets what has passed of the timelock of a locked HTLC.
+pub(crate) fn with_elapsed(state: HtlcState, least: u64, most: u64) -> HtlcState {
+    match state {
+        HtlcState::Locked(locked) => HtlcState::Locked(locked.with_elapsed(least, most)),
+        other => other,
+    }
 }
 
 /// Returns what became of a transaction that every endpoint was sent: one that accepts it is enough. `None` if there is no endpoint.
@@ -84,7 +90,9 @@ pub(crate) fn any_accepts(outcomes: Vec<Result<(), NodeError>>) -> Option<Result
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
+    use countersign::{Account, Family, LockedHtlc, U256};
 
     use super::*;
 
@@ -106,11 +114,15 @@ mod tests {
     fn of_those_that_agree_the_worst_counts() {
         let one = |height, depth, elapsed, is_finalized| {
             let head = Head::new(height, height.to_string(), 1_000 + height);
-            Sighting { state: HtlcState::Absent, head, depth, elapsed, is_safe: true, is_finalized }
+            let party = Account::from_array(Family::Evm, [1; 20]);
+            let state = HtlcState::Locked(LockedHtlc::new(party.clone(), party, U256::from(1), 8, 0));
+            Sighting { state, head, depth, elapsed, is_safe: true, is_finalized }
         };
-        let (_, seen) = combine(vec![one(12, 3, 2, true), one(10, 5, 9, false), one(11, 1, 4, true)], 2).unwrap();
+        let (state, seen) = combine(vec![one(12, 3, 2, true), one(10, 5, 9, false), one(11, 1, 4, true)], 2).unwrap();
         assert_eq!((seen.height, seen.hash.as_str(), seen.head_time, seen.depth), (10, "10", 1_010, 1));
         assert_eq!((seen.is_safe, seen.is_finalized, seen.agreed, seen.needed), (true, false, 3, 2));
+        let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
+        assert_eq!((locked.elapsed, locked.least_elapsed, locked.left(), locked.has_run_out()), (9, 2, 0, false));
         assert!(combine(Vec::new(), 1).is_none());
     }
 

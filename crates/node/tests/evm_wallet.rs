@@ -13,16 +13,14 @@ mod support;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
 use countersign::evm::read::{self, Layout};
-use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Calls, Evm, Fees, UnsignedOrder};
-use countersign::{Code, EvmGeneration, Policy, SecretHash};
+use countersign::{Code, EvmGeneration, Policy};
 use countersign_client::driver::KeptTransaction;
 use countersign_node::evm::Preflight;
 use countersign_node::{NodeError, Speed};
-use countersign_testkit::recover::record;
-use countersign_testkit::{registry, verified};
+use countersign_testkit::verified;
 use serde_json::{Value, json};
-use support::{Chain, SECRET, case, hash_of, nodes, terms};
+use support::{Chain, case, hash_of, nodes, terms};
 
 const GWEI: u128 = 1_000_000_000;
 const SENDER: Address = Address::repeat_byte(0xa1);
@@ -328,22 +326,6 @@ async fn a_malformed_simulation_is_unknown() {
         change(&mut sight);
         assert_eq!(sight.preflight().await.unwrap_err().code(), "node_malformed");
     }
-}
-
-#[tokio::test]
-async fn a_redemption_is_never_shown_before_it_is_sent() {
-    let hash = SecretHash::of(&SECRET).to_string();
-    let mut record = record::<Evm>(WITHOUT_APPROVAL, |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
-    let refusal = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap_err();
-    record.source_swap.swap_id = refusal.expected().unwrap().to_string();
-    let redemption = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap();
-    let order = redemption.prepare(SENDER, &Calls::eip1559(1, 30 * GWEI, GWEI)).unwrap();
-    let rich = || chain().lying(|_, method, _| (method == "eth_getBalance").then(|| json!("0xde0b6b3a7640000")));
-    let nodes = nodes(rich(), 1);
-    let preflight = nodes.evm("ethereum").unwrap().preflight(&order).await.unwrap();
-    assert_eq!(preflight.gas_used, None);
-    let seen = nodes.transport().seen.lock().unwrap();
-    assert!(seen.iter().all(|(_, method, _)| method == "eth_chainId" || method == "eth_getBalance"), "{seen:?}");
 }
 
 // ---- sending

@@ -1,32 +1,34 @@
-//! Accounts: 32 bytes in base58, the well-known programs, and associated token accounts.
+//! Solana addresses (32 bytes, written in base58), the well-known programs, and associated token accounts.
+//!
+//! Specification: `docs/spec/solana.md#chains-and-addresses`.
 
 use countersign_core::chains::address::parse_solana;
 use countersign_core::{Account, Code, Family, ParseError};
 pub use solana_address::Address;
 
-/// Creates accounts and moves lamports.
+/// The system program, which creates accounts and transfers lamports.
 pub const SYSTEM_PROGRAM: Address = Address::from_str_const("11111111111111111111111111111111");
 /// The classic token program.
 pub const TOKEN_PROGRAM: Address = Address::from_str_const("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA");
-/// Token-2022.
+/// The program of Token-2022.
 pub const TOKEN_2022_PROGRAM: Address = Address::from_str_const("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb");
-/// Derives and creates token accounts for owner and mint.
+/// The associated token program, which creates the token account of an owner and a mint.
 pub const ASSOCIATED_TOKEN_PROGRAM: Address = Address::from_str_const("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL");
-/// Sets limit and price of a transaction's compute units.
+/// The compute budget program, which sets the limit and the price of a transaction's compute units.
 pub const COMPUTE_BUDGET_PROGRAM: Address = Address::from_str_const("ComputeBudget111111111111111111111111111111");
-/// Puts a text on chain.
+/// The memo program, which records a text on chain.
 pub const MEMO_PROGRAM: Address = Address::from_str_const("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
 
-/// Parses base58 of exactly 32 bytes.
+/// Parses an address: base58 of exactly 32 bytes.
 ///
 /// # Errors
 ///
-/// [`Code::AddressMalformed`].
+/// [`Code::AddressMalformed`] for any other text.
 pub fn parse(text: &str) -> Result<Address, ParseError> {
     parse_solana(text).map(Address::from).map_err(|_| Code::AddressMalformed.into())
 }
 
-/// Returns the address of an account of this family; `None` for another family's.
+/// Returns the address of an account; `None` for an account of another family.
 #[must_use]
 pub fn from_account(account: &Account) -> Option<Address> {
     if account.family() == Family::Solana { account.array::<32>().map(Address::from) } else { None }
@@ -38,7 +40,7 @@ pub fn to_account(address: Address) -> Account {
     Account::from_array(Family::Solana, address.to_bytes())
 }
 
-/// Returns whether this is a program of the network itself or of its token standards, which nobody owns.
+/// Returns whether this is a program of the network itself or of its token standards.
 pub(crate) fn is_well_known(address: &Address) -> bool {
     const OTHERS: [Address; 6] = [
         COMPUTE_BUDGET_PROGRAM,
@@ -51,16 +53,25 @@ pub(crate) fn is_well_known(address: &Address) -> bool {
     [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM, ASSOCIATED_TOKEN_PROGRAM].contains(address) || OTHERS.contains(address)
 }
 
-/// Returns the token account of `owner` for `mint` that wallets and programs agree on.
+/// Returns the associated token account of `owner` for `mint`.
 ///
-/// `None` if no bump gives an address off the curve. No such account is known.
+/// ```
+/// use countersign_solana::address::{TOKEN_PROGRAM, associated_token_account, parse};
+///
+/// let (owner, mint) = (parse("DTVvxdx2aMBr7mUaVXqqJBt5jHnmC5GsD6QRLRGsYSJZ")?, parse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")?);
+/// let account = associated_token_account(owner, mint, TOKEN_PROGRAM).ok_or("no such address")?;
+/// assert!(!account.is_on_curve());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Returns `None` if no bump gives an address off the curve. No such case is known.
 #[must_use]
 pub fn associated_token_account(owner: Address, mint: Address, token_program: Address) -> Option<Address> {
     derive(&[owner.as_ref(), token_program.as_ref(), mint.as_ref()], &ASSOCIATED_TOKEN_PROGRAM)
 }
 
 /// Returns the program-derived address of these seeds, each of at most 32 bytes. `Address::find_program_address` finds the
-/// same one, but it allocates for every bump that it tries, and panics where there is none.
+/// same address, but it allocates for every bump that it tries, and panics if there is none.
 pub(crate) fn derive<const N: usize>(seeds: &[&[u8]; N], program: &Address) -> Option<Address> {
     Address::derive_program_address(seeds, program).map(|(address, _)| address)
 }

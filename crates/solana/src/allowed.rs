@@ -1,13 +1,15 @@
-//! Instructions beside the HTLC's own. By default each of them is refused; the wallet's policy can allow these, once each:
+//! Instructions other than the HTLC's own. By default they are all refused. The wallet's policy can allow these, each at most once:
 //!
 //! | program | data | accounts | policy |
 //! |---|---|---|---|
 //! | compute budget | `02`, units in 4 bytes little-endian | none | `solana_compute_unit_limit` |
 //! | compute budget | `03`, micro-lamports per unit in 8 bytes little-endian | none | `solana_compute_unit_price` |
-//! | associated token | `01`, create if there is none | payer, token account, owner, mint, system program, token program | `solana_create_associated_account` |
+//! | associated token | `01`, create if it does not exist | payer, token account, owner, mint, system program, token program | `solana_create_associated_account` |
 //! | memo | UTF-8 | none | `solana_memo` |
 //!
-//! The vault needs no creation of its own: the HTLC program makes it with its first swap of a mint.
+//! The vault needs no such instruction, because the HTLC program creates it with the first swap of a mint.
+//!
+//! Specification: `docs/spec/batch.md#solana-rules`.
 
 use std::fmt;
 use std::mem::discriminant;
@@ -21,22 +23,22 @@ use crate::fees::ComputeBudget;
 use crate::htlc::{AccountRole, read_only};
 use crate::message::{InstructionLayout, refuse};
 
-/// An instruction beside the HTLC's own that the policy allows.
+/// An instruction other than the HTLC's own that the policy allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedInstruction {
-    /// Compute units that the transaction may use.
+    /// Sets the most compute units that the transaction may use.
     ComputeUnitLimit(u32),
-    /// Micro-lamports per compute unit, on top of the fee for signatures.
+    /// Sets the priority fee in micro-lamports per compute unit.
     ComputeUnitPrice(u64),
-    /// Creates the owner's associated token account for the mint if there is none.
+    /// Creates the owner's associated token account for the mint if it does not exist.
     CreateTokenAccount,
-    /// A text that is recorded on chain.
+    /// Records a text on chain.
     Memo(String),
 }
 
 impl AllowedInstruction {
-    /// Reads an instruction; `None` if the policy allows none of its kind.
+    /// Reads an instruction; `None` if the policy does not allow its kind.
     pub(crate) fn read(
         program: &Address,
         instruction: &CompiledInstruction,
@@ -64,7 +66,7 @@ impl AllowedInstruction {
                 }
                 allowed
             }
-            // Its accounts are compared with the order's, like those of the HTLC's instruction.
+            // The caller compares its accounts with the order's, like those of the HTLC's instruction.
             (ASSOCIATED_TOKEN_PROGRAM, [1]) if policy.solana_create_associated_account => return Ok(Some(Self::CreateTokenAccount)),
             (MEMO_PROGRAM, data) => {
                 let Some(max) = policy.solana_memo else { return Ok(None) };
@@ -74,10 +76,14 @@ impl AllowedInstruction {
                         .with_expected(format!("at most {max} bytes"))
                         .with_actual(data.len()));
                 }
-                // A memo that cannot be shown whole and unchanged is not signed.
+                // A memo that cannot be shown completely and unchanged is refused.
                 match std::str::from_utf8(data) {
                     Ok(memo) if text::escape_untrusted(memo) == memo => Self::Memo(memo.to_owned()),
-                    _ => return Err(refuse(at, Code::TextNotPlain, &place.data).with_reason("the memo cannot be shown as it is")),
+                    _ => {
+                        return Err(
+                            refuse(at, Code::TextNotPlain, &place.data).with_reason("the memo contains characters that cannot be shown")
+                        );
+                    }
                 }
             }
             _ => return Ok(None),
@@ -90,7 +96,7 @@ impl AllowedInstruction {
         Ok(Some(allowed))
     }
 
-    /// Reads the data of a compute-budget instruction that sets limit or price; `None` for any other.
+    /// Reads the data of a compute-budget instruction that sets the limit or the price; `None` for any other instruction.
     pub(crate) fn read_compute_budget(data: &[u8]) -> Option<Self> {
         match data {
             [2, limit @ ..] => limit.try_into().ok().map(u32::from_le_bytes).map(Self::ComputeUnitLimit),
@@ -99,12 +105,12 @@ impl AllowedInstruction {
         }
     }
 
-    /// Returns whether two are of one kind: of each kind there is at most one.
+    /// Returns whether two instructions are of the same kind. A transaction has at most one of each.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         discriminant(self) == discriminant(other)
     }
 
-    /// Returns the program that it calls.
+    /// Returns the program that the instruction calls.
     pub(crate) const fn program(&self) -> AccountRole {
         match self {
             Self::ComputeUnitLimit(_) | Self::ComputeUnitPrice(_) => read_only("the compute budget program", COMPUTE_BUDGET_PROGRAM),
@@ -113,7 +119,8 @@ impl AllowedInstruction {
         }
     }
 
-    /// Returns the most lamports that a transaction with these instructions pays beside the fee for its signatures and rent.
+    /// Returns the highest priority fee, in lamports, of a transaction with these instructions and the HTLC's. The fee for signatures
+    /// and the rent are not included.
     #[must_use]
     pub fn priority_fee(allowed: &[Self]) -> u128 {
         let mut budget = ComputeBudget { instructions: allowed.len().saturating_add(1), ..ComputeBudget::default() };
@@ -129,8 +136,8 @@ impl fmt::Display for AllowedInstruction {
         match self {
             Self::ComputeUnitLimit(limit) => write!(f, "at most {limit} compute units"),
             Self::ComputeUnitPrice(price) => write!(f, "{price} micro-lamports per compute unit"),
-            Self::CreateTokenAccount => f.write_str("creates the owner's token account if there is none"),
-            Self::Memo(memo) => write!(f, "carries the memo \"{memo}\""),
+            Self::CreateTokenAccount => f.write_str("creates the owner's token account if it does not exist"),
+            Self::Memo(memo) => write!(f, "contains the memo \"{memo}\""),
         }
     }
 }

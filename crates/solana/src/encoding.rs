@@ -1,6 +1,6 @@
-//! Transactions as bytes. Solana's own types take their encoding from `wincode` 0.5 up to solana-transaction 4.1, and from
-//! `wincode` 0.6 on later. A crate that called either would exclude users of the other. So this module fills the types
-//! itself, and the message's bytes come from Solana's own `serialize`: comparing them with the input proves the reader.
+//! Transactions as bytes. The encoding of Solana's own types comes from `wincode` 0.5 up to solana-transaction 4.1, and from
+//! `wincode` 0.6 in later versions. A crate that called one of them would exclude users of the other. Therefore this module reads the
+//! types itself. The bytes of a message come from Solana's own `serialize`, and comparing them with the input proves the reader.
 
 use solana_address::Address;
 use solana_hash::Hash;
@@ -10,17 +10,17 @@ use solana_message::{Message, MessageHeader, VersionedMessage};
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
-/// Begins a message of version 0.
+/// The first byte of a message of version 0.
 const VERSION_0: u8 = 0x80;
 
-/// Reads a transaction with a legacy message or one of version 0, and nothing else. It ignores what follows: writing the
-/// transaction again shows how long it was.
+/// Reads a transaction with a legacy or version 0 message; `None` for anything else. Bytes after the transaction are ignored: writing
+/// the transaction again shows how long it was.
 pub(crate) fn read(bytes: &[u8]) -> Option<VersionedTransaction> {
     let mut reader = Reader(bytes);
     let signatures = reader.list(|reader| reader.array().map(Signature::from))?;
     let versioned = match *reader.0.first()? {
         VERSION_0 => reader.byte().is_some(),
-        // A first byte with its top bit set names a version, and no other is known here.
+        // A first byte with its top bit set is a version, and no other version is supported here.
         0x81.. => return None,
         _ => false,
     };
@@ -44,8 +44,8 @@ pub(crate) fn read(bytes: &[u8]) -> Option<VersionedTransaction> {
     Some(VersionedTransaction { signatures, message })
 }
 
-/// Returns the bytes of a transaction as nodes take them: the signatures, then the message's own bytes. The message is a
-/// legacy one or of version 0; version 1 has its signatures elsewhere.
+/// Returns the bytes of a transaction: the signatures, then the message. The message must be a legacy or version 0 message; version 1
+/// has its signatures elsewhere.
 pub(crate) fn write(signatures: &[Signature], message: &[u8]) -> Vec<u8> {
     let len = signatures.len().saturating_mul(64).saturating_add(message.len()).saturating_add(3);
     let mut bytes = Vec::with_capacity(len);
@@ -69,7 +69,7 @@ fn write_count(bytes: &mut Vec<u8>, count: usize) {
     }
 }
 
-/// The bytes that are still to be read.
+/// A reader of the remaining bytes.
 struct Reader<'b>(&'b [u8]);
 
 impl Reader<'_> {
@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.array().map(|[byte]| byte)
     }
 
-    /// Reads a compact-u16 in its shortest form: seven bits per byte, the lowest first, at most three bytes.
+    /// Reads a compact-u16, which must have its shortest form: seven bits per byte, the lowest first, at most three bytes.
     fn count(&mut self) -> Option<usize> {
         let mut count = 0;
         for shift in [0, 7, 14] {
@@ -97,7 +97,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads a count and as many items. Each item takes at least one byte, so a count beyond the input fails before it costs
+    /// Reads a count, then that many items. Each item has at least one byte, so a count beyond the input fails before it costs
     /// memory.
     fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         (0..self.count()?).map(|_| read(self)).collect()
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// The fixtures' transactions, which Solana's JavaScript library compiled. Those in hex are there in base64 as well.
+    /// The transactions of the fixtures, which Solana's JavaScript library compiled. Those in hex also exist in base64.
     fn samples() -> Vec<Vec<u8>> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/accept/solana.jsonl");
         let fixtures = std::fs::read_to_string(path).unwrap();

@@ -1,8 +1,10 @@
-//! Transactions that an external wallet has signed, compared with the order.
+//! Compares a transaction that an external wallet has signed with the order.
 //!
-//! Such a wallet takes a blockhash of its own for the transaction that the owner sends, and often sets the priority fee. It
-//! may list the account keys in another order. Everything else must be as verified. The gasless transaction is signed by the
-//! service too, so nothing of it may change.
+//! Such a wallet chooses its own blockhash for the transaction that the owner sends, and often sets the priority fee. It may also list
+//! the account keys in another order. Everything else must be as verified. The sponsor signs the gasless transaction too, so nothing of
+//! that may change.
+//!
+//! Specification: `docs/spec/solana.md#signing`.
 
 use std::collections::BTreeMap;
 use std::mem::discriminant;
@@ -18,7 +20,7 @@ use crate::message;
 use crate::sign::is_signed_by;
 use crate::verify::{Deposit, ProposedTransaction};
 
-/// Returns which part of an order a transaction is.
+/// Returns the role of a signed transaction in the order.
 pub(crate) fn matches(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<Role, Refusal> {
     let payer = transaction.message.static_account_keys().first().copied().unwrap_or_default();
     let gasless = deposit.gasless.as_ref().filter(|gasless| gasless.fee_payer == payer);
@@ -37,8 +39,8 @@ fn differs(location: impl Into<String>) -> Refusal {
     Refusal::new(Code::TransactionMismatch, location)
 }
 
-/// Requires that the message is the verified one but for blockhash, priority fee and order of the keys, and that the owner
-/// has signed it.
+/// Requires that the message is the verified one, except for the blockhash, the priority fee and the order of the keys, and that the
+/// owner has signed it.
 fn check_own(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<(), Refusal> {
     let (expected, actual) = (&deposit.transaction.decoded.transaction.message, &transaction.message);
     if discriminant(expected) != discriminant(actual) {
@@ -53,12 +55,12 @@ fn check_own(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<()
     if slots != expected {
         return Err(differs("/signatures").with_expected(expected).with_actual(slots));
     }
-    // The message is as large as the verified one and two instructions more, so it can be serialized.
+    // The message is at most two instructions larger than the verified one, so it can be serialized.
     check_signature(deposit, transaction, 0, &actual.serialize())
 }
 
-/// Requires that the message is exactly the verified one, that the owner has signed it, and that the sponsor's slot is as it
-/// came or proven.
+/// Requires that the message is exactly the verified one, that the owner has signed it, and that the sponsor's slot is unchanged or
+/// has a valid signature.
 fn check_gasless(deposit: &Deposit, proposed: &ProposedTransaction, transaction: &VersionedTransaction) -> Result<(), Refusal> {
     let verified = &proposed.decoded.transaction;
     if transaction.message.recent_blockhash() != verified.message.recent_blockhash() {
@@ -76,7 +78,7 @@ fn check_gasless(deposit: &Deposit, proposed: &ProposedTransaction, transaction:
     for (index, ((signature, proposed_signature), signer)) in others.enumerate() {
         let is_kept = || signature == proposed_signature || is_signed_by(signature, signer, &proposed.decoded.message);
         if index != proposed.owner_slot && !is_kept() {
-            return Err(differs(format!("/signatures/{index}")).with_expected(format!("a signature of {signer}, or as it came")));
+            return Err(differs(format!("/signatures/{index}")).with_expected(format!("a signature of {signer}, or the slot unchanged")));
         }
     }
     check_signature(deposit, transaction, proposed.owner_slot, &proposed.decoded.message)
@@ -90,7 +92,7 @@ fn check_signature(deposit: &Deposit, transaction: &VersionedTransaction, slot: 
     Err(differs(format!("/signatures/{slot}")).with_expected(format!("a signature of {} over the message", deposit.owner)))
 }
 
-/// An instruction with its accounts in place of their indexes.
+/// An instruction with addresses in place of indexes.
 struct Resolved<'m> {
     index: usize,
     program: &'m Address,
@@ -98,8 +100,8 @@ struct Resolved<'m> {
     data: &'m [u8],
 }
 
-/// Resolves the instructions of a message that do not set the priority fee. The error is the index of one that names a key
-/// that the message does not have, or that sets the fee a second time.
+/// Resolves the instructions of a message, without those that set the priority fee. The error is the index of an instruction that
+/// refers to a key beyond the list, or that sets the fee a second time.
 fn resolve(message: &VersionedMessage) -> Result<Vec<Resolved<'_>>, usize> {
     let keys = message.static_account_keys();
     let (mut resolved, mut fees): (Vec<_>, Vec<AllowedInstruction>) = (Vec::new(), Vec::new());
@@ -148,7 +150,7 @@ fn check_instructions(deposit: &Deposit, expected: &VersionedMessage, actual: &V
     Ok(())
 }
 
-/// Requires that each key may do what it may do in the verified message; the program that sets the fee may be added.
+/// Requires that each key has the same permissions as in the verified message. The compute budget program may be added or missing.
 fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage) -> Result<(), Refusal> {
     let permissions = |message: &VersionedMessage| -> BTreeMap<Address, (bool, bool)> {
         let keys = message.static_account_keys().iter().enumerate();
@@ -162,7 +164,7 @@ fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage) -> Result<
     }
     // A key that is listed twice is in the map once.
     if permitted.len() != actual.static_account_keys().len() || permitted != expected {
-        return Err(differs("/message/account_keys").with_reason("other keys, or keys that may do something else"));
+        return Err(differs("/message/account_keys").with_reason("the account keys or their permissions are not those of the order"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The priority fee: price and limit of the compute units of a transaction, as its compute-budget instructions set them.
+//! The priority fee: the price and the limit of a transaction's compute units, which its compute-budget instructions set.
 
 use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
 use solana_message::VersionedMessage;
@@ -7,18 +7,18 @@ use solana_message::compiled_instruction::CompiledInstruction;
 use crate::address::COMPUTE_BUDGET_PROGRAM;
 use crate::allowed::AllowedInstruction;
 
-/// The most that the wallet's own fee may pay for a compute unit where the policy sets no limit: 10 lamports, in
-/// micro-lamports. Together with [`MAX_COMPUTE_UNIT_LIMIT`] that is 0.014 SOL for a transaction.
+/// The highest price of a compute unit that the wallet may set if the policy has no limit, in micro-lamports. It is 10 lamports, which
+/// together with [`MAX_COMPUTE_UNIT_LIMIT`] is 0.014 SOL for a transaction.
 pub const MAX_COMPUTE_UNIT_PRICE: u64 = 10_000_000;
-/// The most compute units that the wallet may ask for where the policy sets no limit: what the network grants at most.
+/// The most compute units that the wallet may set if the policy has no limit. It is also the network's maximum.
 pub const MAX_COMPUTE_UNIT_LIMIT: u64 = 1_400_000;
 
-/// Compute units that the network grants for each instruction where no limit is set.
+/// Compute units that the network grants for each instruction if a transaction sets no limit.
 const UNITS_PER_INSTRUCTION: u64 = 200_000;
 /// Micro-lamports in one lamport.
 const MICRO_LAMPORTS: u128 = 1_000_000;
 
-/// A priority fee of the wallet's own.
+/// A priority fee that the wallet sets.
 ///
 /// ```
 /// use countersign_solana::PriorityFee;
@@ -29,20 +29,20 @@ const MICRO_LAMPORTS: u128 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PriorityFee {
-    /// Micro-lamports per compute unit.
+    /// Price in micro-lamports per compute unit.
     pub compute_unit_price: u64,
-    /// Compute units that the transaction may use. `None` keeps the limit that the transaction has, or else the network's.
+    /// The most compute units that the transaction may use. `None` keeps the transaction's own limit, or else the network's.
     pub compute_unit_limit: Option<u32>,
 }
 
 impl PriorityFee {
-    /// Creates a fee of this many micro-lamports per compute unit.
+    /// Creates a fee with a price in micro-lamports per compute unit.
     #[must_use]
     pub const fn new(compute_unit_price: u64) -> Self {
         Self { compute_unit_price, compute_unit_limit: None }
     }
 
-    /// Sets how many compute units the transaction may use.
+    /// Sets the most compute units that the transaction may use.
     #[must_use]
     pub const fn with_limit(mut self, compute_unit_limit: u32) -> Self {
         self.compute_unit_limit = Some(compute_unit_limit);
@@ -56,9 +56,9 @@ impl PriorityFee {
         budget.price.map(|compute_unit_price| Self { compute_unit_price, compute_unit_limit: budget.limit })
     }
 
-    /// Sets the fee in a message of any version that has its fee in instructions.
+    /// Sets the fee in a message. Returns `None` for a version without fee instructions, or if the message has no room for another key.
     ///
-    /// Instructions that set one already are changed in place, others come first.
+    /// Instructions that already set a price or limit are changed in place. New ones are inserted in front.
     pub(crate) fn set(self, message: &mut VersionedMessage) -> Option<()> {
         let (header, keys, instructions) = match message {
             VersionedMessage::Legacy(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
@@ -68,7 +68,7 @@ impl PriorityFee {
         let known = keys.iter().position(|key| *key == COMPUTE_BUDGET_PROGRAM);
         let program = u8::try_from(known.unwrap_or(keys.len())).ok()?;
         if known.is_none() {
-            // Read-only keys without a signature come last, so every other key keeps its index.
+            // Read-only keys that do not sign come last, so every other key keeps its index.
             header.num_readonly_unsigned_accounts = header.num_readonly_unsigned_accounts.checked_add(1)?;
             keys.push(COMPUTE_BUDGET_PROGRAM);
         }
@@ -88,7 +88,7 @@ impl PriorityFee {
     }
 }
 
-/// What the wallet's own fee may be.
+/// The limits of the priority fee that a wallet sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FeeLimits {
     price: u64,
@@ -103,7 +103,7 @@ impl FeeLimits {
         }
     }
 
-    /// Requires that price and limit are within the policy.
+    /// Requires that a price and a limit are within the policy.
     pub(crate) fn check(self, price: Option<u64>, limit: Option<u32>, refuse: impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
         let members = [("compute_unit_price", price, self.price), ("compute_unit_limit", limit.map(u64::from), self.limit)];
         for (member, value, max) in members {
@@ -116,19 +116,19 @@ impl FeeLimits {
         Ok(())
     }
 
-    /// Requires that the wallet's own fee is within the policy.
+    /// Requires that the fee that the wallet sets is within the policy.
     pub(crate) fn check_own(self, fee: PriorityFee) -> Result<(), Refusal> {
         let refuse = |member: &str| Refusal::new(Code::GasLimitTooHigh, format!("/priority_fee/{member}"));
         self.check(Some(fee.compute_unit_price), fee.compute_unit_limit, refuse)
     }
 }
 
-/// What a transaction's instructions say about its compute units.
+/// The price and the limit that a transaction's instructions set for its compute units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ComputeBudget {
     pub(crate) price: Option<u64>,
     pub(crate) limit: Option<u32>,
-    /// How many instructions the transaction has.
+    /// The number of instructions of the transaction.
     pub(crate) instructions: usize,
 }
 
@@ -154,13 +154,13 @@ impl ComputeBudget {
         }
     }
 
-    /// Returns how many compute units the transaction may use.
+    /// Returns the most compute units that the transaction may use.
     pub(crate) fn units(self) -> u64 {
         let granted = || UNITS_PER_INSTRUCTION.saturating_mul(u64::try_from(self.instructions).unwrap_or(u64::MAX));
         self.limit.map_or_else(granted, u64::from).min(MAX_COMPUTE_UNIT_LIMIT)
     }
 
-    /// Returns the most lamports that the transaction pays beside the fee for its signatures and rent.
+    /// Returns the highest priority fee in lamports. The fee for signatures and the rent are not included.
     pub(crate) fn priority_fee(self) -> u128 {
         u128::from(self.price.unwrap_or(0)).saturating_mul(u128::from(self.units())).div_ceil(MICRO_LAMPORTS)
     }

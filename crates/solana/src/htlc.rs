@@ -1,15 +1,15 @@
-//! The two HTLC programs: their instructions with arguments and accounts, and the program-derived addresses.
+//! The two HTLC programs: their instructions with arguments and accounts, and their program-derived addresses.
 //!
 //! Every instruction begins with an Anchor discriminator, the first 8 bytes of `sha256("global:<name>")`. The native
 //! program holds lamports in the swap account itself; the SPL program holds tokens in one vault per mint.
 //!
-//! Each program comes in two generations, which have the same discriminators. They differ in arguments, accounts and seeds:
+//! Each program has two generations with the same discriminators. They differ in arguments, accounts and seeds:
 //!
 //! | | native, client | native, audited | SPL, client | SPL, audited |
 //! |---|---|---|---|---|
 //! | seeds of the swap account | `swap_account`, initiator, hash | redeemer, refundee, hash, amount, timelock | initiator, hash | mint, redeemer, refundee, hash, amount, timelock |
-//! | who is named beside the owner | | rent sponsor | sponsor | rent sponsor |
-//! | who gets the rent back | initiator | rent sponsor | sponsor | rent sponsor |
+//! | signer besides the owner | | rent sponsor | sponsor | rent sponsor |
+//! | receiver of the returned rent | initiator | rent sponsor | sponsor | rent sponsor |
 //! | identity account in `initiate` | | | writable | read-only |
 //!
 //! Specification: `docs/spec/solana.md#functions`.
@@ -35,7 +35,7 @@ pub const REFUND: [u8; 8] = [0x02, 0x60, 0xb7, 0xfb, 0x3f, 0xd0, 0x2e, 0x2e];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Htlc {
-    /// The program.
+    /// Address of the program.
     pub program: Address,
     /// The token; `None` for the native program, which locks lamports.
     pub token: Option<Token>,
@@ -43,7 +43,7 @@ pub struct Htlc {
     pub generation: SolanaGeneration,
 }
 
-/// Returns the generation of a program: the client's where none is pinned. `None` for one that this crate does not know.
+/// Returns the generation of a program, which is the client's if none is pinned; `None` for one that this crate does not know.
 pub(crate) const fn known(pinned: Option<Generation>) -> Option<SolanaGeneration> {
     match pinned {
         None => Some(SolanaGeneration::Client313),
@@ -52,7 +52,7 @@ pub(crate) const fn known(pinned: Option<Generation>) -> Option<SolanaGeneration
     }
 }
 
-/// A token.
+/// A token: its mint and its token program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Token {
@@ -63,7 +63,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Creates a token of the classic program or of Token-2022.
+    /// Creates a token from its mint and its program, which is the classic token program or Token-2022.
     #[must_use]
     pub const fn new(mint: Address, program: Address) -> Self {
         Self { mint, program }
@@ -74,17 +74,17 @@ impl Token {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccountRole {
-    /// What the account is.
+    /// Name of the role, for people.
     pub name: &'static str,
-    /// The account.
+    /// Address of the account.
     pub address: Address,
-    /// Whether it signs.
+    /// Whether the account must sign.
     pub signer: bool,
-    /// Whether the instruction writes to it.
+    /// Whether the instruction writes to the account.
     pub writable: bool,
 }
 
-/// The name of the account that pays the rent of a swap and gets it back, where the program knows one beside the initiator.
+/// The name of the account that pays the rent of a swap and gets it back, in programs that have such an account.
 pub(crate) const SPONSOR: &str = "the sponsor";
 
 pub(crate) const fn read_only(name: &'static str, address: Address) -> AccountRole {
@@ -99,13 +99,13 @@ const fn writable(name: &'static str, address: Address) -> AccountRole {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InitiateAccounts {
-    /// Holds the swap's state, and the lamports of a native swap.
+    /// The swap account, which holds the state of the swap, and the lamports of a native swap.
     pub swap_account: Address,
-    /// Holds the tokens; `None` for the native program.
+    /// The vault, which holds the tokens; `None` for the native program.
     pub vault: Option<Address>,
     /// The initiator's token account; `None` for the native program.
     pub token_account: Option<Address>,
-    /// Every account, in the instruction's order.
+    /// Every account, in the order of the instruction.
     pub roles: Vec<AccountRole>,
 }
 
@@ -118,7 +118,7 @@ impl InitiateAccounts {
 }
 
 impl Htlc {
-    /// Creates a pinned program of the generation that is expected where none is pinned.
+    /// Creates a program of the client generation, which is expected if none is pinned.
     #[must_use]
     pub const fn new(program: Address, token: Option<Token>) -> Self {
         Self { program, token, generation: SolanaGeneration::Client313 }
@@ -136,7 +136,7 @@ impl Htlc {
         matches!(self.generation, SolanaGeneration::November2025)
     }
 
-    /// Returns whether someone else than the initiator can pay the rent of a swap.
+    /// Returns whether an account other than the initiator can pay the rent of a swap.
     pub(crate) const fn has_sponsor(&self) -> bool {
         self.token.is_some() || self.is_audited()
     }
@@ -146,7 +146,7 @@ impl Htlc {
         self.token.is_some() || self.is_audited()
     }
 
-    /// Returns how many bytes a swap account has.
+    /// Returns the size of a swap account in bytes.
     #[must_use]
     pub const fn swap_account_length(&self) -> usize {
         match (self.token, self.is_audited()) {
@@ -157,8 +157,9 @@ impl Htlc {
         }
     }
 
-    /// Returns the account that holds the state of a swap, and the lamports of a native one. `None` if the seeds give no
-    /// address, as in every function here that derives one.
+    /// Returns the address of the account that holds the state of a swap, and the lamports of a native one.
+    ///
+    /// Like every function here that derives an address, returns `None` if the seeds give none. No such case is known.
     #[must_use]
     pub fn swap_account(&self, swap: &HtlcAccount) -> Option<Address> {
         let (initiator, redeemer, hash) = (swap.initiator.as_ref(), swap.redeemer.as_ref(), swap.secret_hash.as_slice());
@@ -171,31 +172,31 @@ impl Htlc {
         }
     }
 
-    /// Returns the SPL program's identity account, which has authority over its vaults.
+    /// Returns the address of the SPL program's identity account, which has authority over its vaults.
     #[must_use]
     pub fn identity(&self) -> Option<Address> {
         address::derive(&[], &self.program)
     }
 
-    /// Returns the SPL program's vault for its mint; `None` for the native program.
+    /// Returns the address of the SPL program's vault for the mint; `None` for the native program.
     #[must_use]
     pub fn vault(&self) -> Option<Address> {
         self.token.and_then(|token| address::derive(&[token.mint.as_ref()], &self.program))
     }
 
-    /// Returns identity and vault of the SPL program, which are the same for every order; `None` for the native program.
+    /// Returns the identity account and the vault of the SPL program, which are the same for every order; `None` for the native
+    /// program.
     pub(crate) fn program_addresses(&self) -> Option<[Address; 2]> {
         Some([self.identity()?, self.vault()?])
     }
 
-    /// Returns the accounts of `initiate`, which the initiator pays. The sponsor pays the rent; in the client's native program
-    /// the initiator does.
+    /// Returns the accounts of `initiate`. The sponsor pays the rent, except in the client's native program, where the initiator does.
     #[must_use]
     pub fn initiate_accounts(&self, swap: &HtlcAccount, sponsor: Address) -> Option<InitiateAccounts> {
         self.initiate_accounts_with(|| self.program_addresses(), swap, sponsor)
     }
 
-    /// As [`Htlc::initiate_accounts`], where the program's own addresses may be known already.
+    /// Returns the same as [`Htlc::initiate_accounts`], with the addresses that depend on the program alone supplied by the caller.
     pub(crate) fn initiate_accounts_with(
         &self,
         program_addresses: impl FnOnce() -> Option<[Address; 2]>,
@@ -241,8 +242,8 @@ impl Htlc {
         ])
     }
 
-    /// Returns the instruction that pays the swap to the redeemer. Anyone may send it. `sponsor` paid the rent of the swap and
-    /// gets it back; the client's native program gives it to the initiator.
+    /// Returns the instruction that pays the funds to the redeemer. Anyone may send it. `sponsor` paid the rent of the swap and
+    /// gets it back, except in the client's native program, which returns it to the initiator.
     #[must_use]
     pub fn redeem(&self, swap: &HtlcAccount, sponsor: Address, secret: &[u8; 32]) -> Option<Instruction> {
         let paid = writable("the redeemer", swap.redeemer);
@@ -250,14 +251,15 @@ impl Htlc {
         self.settle([REDEEM.as_slice(), secret].concat(), swap, sponsor, swap.redeemer, native)
     }
 
-    /// Returns the instruction that pays the swap back to the initiator once its timelock has passed. Anyone may send it.
+    /// Returns the instruction that pays the funds back to the initiator after the timelock. Anyone may send it. `sponsor` is as for
+    /// [`Htlc::redeem`].
     #[must_use]
     pub fn refund(&self, swap: &HtlcAccount, sponsor: Address) -> Option<Instruction> {
         let native = vec![writable("the initiator", swap.initiator)];
         self.settle(REFUND.to_vec(), swap, sponsor, swap.initiator, native)
     }
 
-    /// Returns the instruction that ends a swap. `native` is who the native program names after the swap account.
+    /// Returns the instruction that ends a swap. `native` has the accounts that the native program names after the swap account.
     fn settle(&self, data: Vec<u8>, swap: &HtlcAccount, sponsor: Address, to: Address, native: Vec<AccountRole>) -> Option<Instruction> {
         let state = writable("the swap account", self.swap_account(swap)?);
         let sponsor = self.has_sponsor().then(|| writable(SPONSOR, sponsor));
@@ -281,7 +283,7 @@ impl Htlc {
         Some(Instruction { program_id: self.program, accounts: accounts.collect(), data })
     }
 
-    /// Returns where the accounts of `redeem` and `refund` name the sponsor; `None` if the program knows none.
+    /// Returns the index of the sponsor among the accounts of `redeem` and `refund`; `None` if the program has no sponsor.
     pub(crate) const fn sponsor_index(&self) -> Option<usize> {
         match (self.token, self.is_audited()) {
             (Some(_), _) => Some(4),
@@ -291,24 +293,24 @@ impl Htlc {
     }
 }
 
-/// The terms that the HTLC stores of a swap. They decide the swap account.
+/// The terms of a swap that the HTLC stores. The address of the swap account is derived from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HtlcAccount {
-    /// Who gets a refund. The audited generation calls this account the refundee, and somebody else may have funded the swap.
+    /// The account that receives a refund. The audited generation calls it the refundee; another account may have funded the swap.
     pub initiator: Address,
-    /// Who may redeem it.
+    /// The account that receives the funds of a redemption.
     pub redeemer: Address,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
-    /// Lamports, or base units of the token.
+    /// Amount in lamports, or in base units of the token.
     pub amount: u64,
-    /// Slots until a refund.
+    /// Timelock in slots.
     pub timelock: u64,
 }
 
 impl HtlcAccount {
-    /// Creates the terms of a swap.
+    /// Creates the terms of a swap: amount in lamports or base units, timelock in slots.
     #[must_use]
     pub const fn new(initiator: Address, redeemer: Address, secret_hash: [u8; 32], amount: u64, timelock: u64) -> Self {
         Self { initiator, redeemer, secret_hash, amount, timelock }

@@ -38,7 +38,7 @@ pub use wire::Encoding;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
-/// The Solana family: see the crate's documentation.
+/// The Solana family. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]
 pub enum Solana {}
 
@@ -48,18 +48,18 @@ impl ChainFamily for Solana {
     type Deposit = Deposit;
 }
 
-/// A Solana order whose every byte is accounted for.
+/// A verified Solana order: every byte of its payload is accounted for.
 pub type VerifiedOrder = countersign_core::VerifiedOrder<Solana>;
-/// A Solana order with payloads for any signer.
+/// A prepared Solana order, whose payloads any signer can sign.
 pub type UnsignedOrder = countersign_core::UnsignedOrder<Solana>;
-/// A Solana order with all its signatures.
+/// A signed Solana order: it has all its signatures.
 pub type SignedOrder = countersign_core::SignedOrder<Solana>;
 
 /// Verifies an order whose source asset is on Solana.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+/// Returns a [`Refusal`] that locates the first field or byte that differs: see [`countersign_core::verify`].
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
     countersign_core::verify(proposal, registry, policy)
 }

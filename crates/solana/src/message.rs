@@ -1,5 +1,5 @@
-//! Transactions and their messages, decoded to the last byte. Solana has no typed data: the gasless path is a second
-//! transaction, which both the owner and the service sign.
+//! Transactions and their messages, decoded to the last byte. There is no typed data on Solana: the gasless path is a second
+//! transaction, which the owner and the service both sign.
 //!
 //! | bytes | |
 //! |---|---|
@@ -12,6 +12,8 @@
 //! | count, if version 0 | lookup tables |
 //!
 //! Counts are compact-u16. Layout: <https://solana.com/docs/core/transactions>
+//!
+//! Specification: `docs/spec/solana.md#payload`.
 
 use std::ops::Range;
 
@@ -23,13 +25,13 @@ use solana_transaction::versioned::VersionedTransaction;
 use crate::address::Address;
 use crate::encoding;
 
-/// A transaction and the bytes of its message.
+/// A decoded transaction and the bytes of its message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Decoded {
     /// The transaction.
     pub transaction: VersionedTransaction,
-    /// The bytes that are signed.
+    /// The bytes of the message, which are signed.
     pub message: Vec<u8>,
 }
 
@@ -41,12 +43,12 @@ impl Decoded {
     }
 }
 
-/// Where the parts of a transaction are, as byte ranges of the whole.
+/// The byte ranges of the parts of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// The three counts.
+    /// The three counts of the header.
     pub(crate) header: Range<usize>,
-    /// First byte of the first key.
+    /// Offset of the first key.
     pub(crate) keys: usize,
     pub(crate) blockhash: Range<usize>,
     pub(crate) instructions: Vec<InstructionLayout>,
@@ -57,43 +59,43 @@ pub(crate) struct Layout {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstructionLayout {
-    /// The program index is its first byte.
+    /// The whole instruction. Its first byte is the program index.
     pub(crate) whole: Range<usize>,
     pub(crate) accounts: Range<usize>,
     pub(crate) data: Range<usize>,
 }
 
 impl InstructionLayout {
-    /// Returns the bytes of a field of the data.
+    /// Returns the byte range of a field of the data.
     pub(crate) const fn field(&self, field: &Range<usize>) -> Range<usize> {
         self.data.start.saturating_add(field.start)..self.data.start.saturating_add(field.end)
     }
 }
 
 impl Layout {
-    /// Returns the bytes of a key.
+    /// Returns the byte range of a key.
     pub(crate) const fn key(&self, index: usize) -> Range<usize> {
         let start = self.keys.saturating_add(index.saturating_mul(32));
         start..start.saturating_add(32)
     }
 
-    /// Returns the bytes of a signature slot.
+    /// Returns the byte range of a signature slot.
     pub(crate) const fn slot(index: usize) -> Range<usize> {
         let start = index.saturating_mul(64).saturating_add(1);
         start..start.saturating_add(64)
     }
 }
 
-/// Returns a refusal at a range of bytes.
+/// Returns a refusal located at a range of bytes.
 pub(crate) fn refuse(at: &At<'_>, code: Code, range: &Range<usize>) -> Refusal {
     at.refuse_bytes(code, range.start, range.end)
 }
 
-/// Decodes a transaction. Solana's own encoding of the result must give the same bytes, to the last one.
+/// Decodes a transaction. Encoding the result with Solana's own library must give the same bytes.
 pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<(Decoded, Layout), Refusal> {
     let malformed = |start, end| at.refuse_bytes(Code::TransactionMalformed, start, end);
     let count = *bytes.first().ok_or_else(|| malformed(0, 0))?;
-    // A message of version 1 precedes its signatures.
+    // In version 1, the message precedes the signatures.
     let version = |code, place: usize| at.refuse_bytes(code, place, place.saturating_add(1)).with_expected("a legacy or version 0 message");
     if count & 0x80 != 0 {
         return Err(version(Code::MessageVersion, 0).with_actual(format!("first byte {count:#04x}")));
@@ -118,7 +120,7 @@ pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<(Decoded, Layout
     Ok((Decoded { transaction, message: bytes }, layout))
 }
 
-/// Computes where the parts are: the encoding is canonical, so each count's own width follows from its value.
+/// Computes the byte ranges of the parts. The encoding is canonical, so the width of each count follows from its value.
 fn layout(message: &VersionedMessage, start: usize, end: usize) -> Option<Layout> {
     let mut position = match message {
         VersionedMessage::Legacy(_) => start,
@@ -149,7 +151,7 @@ fn layout(message: &VersionedMessage, start: usize, end: usize) -> Option<Layout
     Some(Layout { header, keys, blockhash, instructions, lookups, end })
 }
 
-/// Returns how many bytes a compact-u16 has.
+/// Returns the number of bytes of a compact-u16.
 const fn width(count: usize) -> usize {
     match count {
         0..0x80 => 1,

@@ -1,7 +1,7 @@
 //! Decodes what a chain returns about one HTLC. No I/O.
 //!
-//! A swap account is told by its length and by the discriminator `sha256("account:SwapAccount")[..8]`, which is the same in every
-//! form:
+//! A swap account is recognized by its length, and by the discriminator `sha256("account:SwapAccount")[..8]`, which is the same in
+//! every form:
 //!
 //! | | native, client | native, audited | SPL, client | SPL, audited |
 //! |---|---|---|---|---|
@@ -15,11 +15,12 @@
 //! | timelock | | 153..161 | | 186..194 |
 //! | mint | | | | 50..82 |
 //!
-//! Numbers are little-endian. The client generation stores no timelock, and its SPL form no mint: the transaction that initiated
-//! the swap has both. Everything else is [`Unclear`]: an account of another form must not be read by the wrong table.
+//! Numbers are little-endian. The client generation does not store the timelock, and its SPL form does not store the mint. The
+//! transaction that initiated the swap contains both. Anything else is [`Unclear`], because an account of another form must not be
+//! read with the wrong table.
 //!
-//! An account is closed when its swap ends, and the same account can be made again. That there is none never proves that a swap
-//! was not funded: [`TransactionRecord`] tells how it ended.
+//! The account is closed when the swap ends, and can be created again afterwards. So a missing account does not prove that a swap
+//! was never funded. [`TransactionRecord`] tells how a swap ended.
 //!
 //! Specification: `docs/spec/solana.md#reading-an-order`.
 
@@ -41,10 +42,10 @@ pub use transaction::{ChainInstruction, SwapEvent, SwapStep, TransactionRecord, 
 
 /// `sha256("account:SwapAccount")[..8]`
 pub const SWAP_ACCOUNT: [u8; 8] = [0x35, 0x7e, 0x09, 0x0e, 0x0e, 0xc5, 0x69, 0xb6];
-/// The account that holds the slot and the time of a bank.
+/// The clock account, which holds the current slot and time.
 pub const CLOCK: Address = Address::from_str_const("SysvarC1ock11111111111111111111111111111111");
 
-/// Why an answer cannot be read.
+/// Why an answer of the chain cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unclear(pub(crate) &'static str);
 
@@ -56,30 +57,30 @@ impl fmt::Display for Unclear {
 
 impl std::error::Error for Unclear {}
 
-/// Where the swap of verified terms is, and what it must be.
+/// The addresses of a swap, and the terms that it must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SwapLocation {
-    /// The program. Terms do not say which token program a mint is of, so the classic one is taken: it is not a seed of the
-    /// addresses below.
+    /// The HTLC program. Terms do not contain the token program of a mint, so this has the classic one. The addresses below do not
+    /// depend on it.
     pub htlc: Htlc,
-    /// The terms that decide the swap account.
+    /// The terms from which the swap account is derived.
     pub swap: HtlcAccount,
-    /// The swap account.
+    /// The swap account, which holds the state of the swap.
     pub swap_account: Address,
-    /// Holds the tokens of every swap of the mint; `None` for SOL.
+    /// The vault, which holds the tokens of all swaps of the mint; `None` for SOL.
     pub vault: Option<Address>,
-    /// Has authority over the vault; `None` for SOL.
+    /// The identity account, which has authority over the vault; `None` for SOL.
     pub identity: Option<Address>,
 }
 
 impl SwapLocation {
-    /// Derives the addresses of a swap.
+    /// Derives the addresses of a swap with these terms.
     ///
     /// # Errors
     ///
-    /// [`Code::AddressMalformed`] if program, token or a party is not an address of Solana, [`Code::NumberTooLarge`] for an amount
-    /// of more than 64 bits, [`Code::UnknownGeneration`], and [`Code::Internal`] if the terms give no address.
+    /// [`Code::AddressMalformed`] if the program, the token or a party is not a Solana address, [`Code::NumberTooLarge`] for an amount
+    /// of more than 64 bits, [`Code::UnknownGeneration`], or [`Code::Internal`] if the terms give no address.
     pub fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
         let malformed = |at: &'static str| Refusal::new(Code::AddressMalformed, at);
         let program = terms.htlc.as_ref().and_then(address::from_account).ok_or_else(|| malformed("/htlc"))?;
@@ -97,7 +98,7 @@ impl SwapLocation {
         Self::from_parts(htlc, swap).ok_or_else(underivable)
     }
 
-    /// Derives the addresses of a swap of a program; `None` if the seeds give none.
+    /// Derives the addresses of a swap of this program; `None` if the seeds give no address.
     #[must_use]
     pub fn from_parts(htlc: Htlc, swap: HtlcAccount) -> Option<Self> {
         let swap_account = htlc.swap_account(&swap)?;
@@ -112,33 +113,33 @@ impl SwapLocation {
     }
 }
 
-/// A swap as its account stores it.
+/// A swap as stored in its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredSwap {
     /// The generation of the program.
     pub generation: SolanaGeneration,
-    /// Whether tokens are locked, and not lamports.
+    /// Whether the swap locks tokens rather than lamports.
     pub is_token: bool,
-    /// Who gets a refund.
+    /// The account that receives a refund.
     pub initiator: Address,
-    /// Who redeems.
+    /// The account that receives the funds of a redemption.
     pub redeemer: Address,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
-    /// Lamports, or base units of the token.
+    /// Amount in lamports, or in base units of the token.
     pub amount: u64,
-    /// The last slot in which it cannot be refunded.
+    /// The last slot in which the swap cannot be refunded.
     pub expiry: u64,
-    /// Slots from its funding to its expiry; `None` in the client generation, which does not store it.
+    /// Slots from the funding to the expiry; `None` in the client generation, which does not store them.
     pub timelock: Option<u64>,
-    /// The token; `None` for lamports, and in the client generation, which does not store it.
+    /// The mint of the token; `None` for lamports, and in the client generation, which does not store it.
     pub mint: Option<Address>,
-    /// Who gets the rent back; `None` if that is the initiator.
+    /// The account that gets the rent back; `None` if it is the initiator.
     pub sponsor: Option<Address>,
 }
 
-/// Where each field is in a swap account.
+/// The byte range of each field in a swap account.
 struct Layout {
     generation: SolanaGeneration,
     is_token: bool,
@@ -213,7 +214,7 @@ impl Layout {
 ///
 /// # Errors
 ///
-/// [`Unclear`] if they are of no known form, or contradict themselves.
+/// [`Unclear`] if the data does not have a known form, or contradicts itself.
 pub fn swap_account(data: &[u8]) -> Result<StoredSwap, Unclear> {
     let unknown = Unclear("the swap account has an unknown layout");
     let layout = Layout::new(data.len()).filter(|_| data.starts_with(&SWAP_ACCOUNT)).ok_or(unknown)?;
@@ -232,12 +233,12 @@ pub fn swap_account(data: &[u8]) -> Result<StoredSwap, Unclear> {
         sponsor: layout.sponsor.map(key).transpose()?,
     };
     if stored.timelock.is_some_and(|timelock| timelock > stored.expiry) {
-        return Err(Unclear("the swap account's timelock is longer than the chain"));
+        return Err(Unclear("the timelock of the swap account is greater than its expiry slot"));
     }
     Ok(stored)
 }
 
-/// Returns the SHA-256 of an account's address and data: what the account held, in 32 bytes.
+/// Returns the SHA-256 of an account's address and data, which identifies the content of the account.
 #[must_use]
 pub fn digest(account: &Address, data: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(account).chain_update(data).finalize().into()
@@ -248,21 +249,21 @@ fn part<const N: usize>(data: &[u8], range: Range<usize>) -> Option<[u8; N]> {
     data.get(range).and_then(|bytes| bytes.try_into().ok())
 }
 
-/// Slot and time of a bank.
+/// The slot and the time of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Clock {
-    /// The slot.
+    /// The current slot.
     pub slot: u64,
-    /// Unix seconds, as the validators estimate them.
+    /// The time in Unix seconds, as estimated by the validators.
     pub time: u64,
 }
 
-/// Decodes the data of the account [`CLOCK`]: slot, start of the epoch, epoch, epoch of the leader schedule and time, 8 bytes each.
+/// Decodes the data of the account [`CLOCK`]: slot, start of the epoch, epoch, epoch of the leader schedule, and time, 8 bytes each.
 ///
 /// # Errors
 ///
-/// [`Unclear`] if they are not those of a clock.
+/// [`Unclear`] if the data is not that of the clock.
 pub fn clock(data: &[u8]) -> Result<Clock, Unclear> {
     let unknown = Unclear("the clock has an unknown layout");
     let (slot, time) = (part(data, 0..8).map(u64::from_le_bytes), part(data, 32..40).map(i64::from_le_bytes));

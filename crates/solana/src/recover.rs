@@ -1,11 +1,11 @@
 //! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
-//! Anyone may send these transactions and pays only their fee; the funds go to the redeemer or the initiator that the
-//! program stored. Whether a refund is due is for the caller to see on chain: the slot is above the swap's expiry slot.
+//! Anyone may send these transactions, and pays only their fee. The funds go to the redeemer or the initiator that the
+//! program has stored. The caller must check on chain whether a refund is due: the slot must be above the swap's expiry slot.
 //!
-//! The SPL program and the audited native one give the rent back to the sponsor of the swap, whom no record names: the owner
-//! where the owner sent the transaction, else the gasless transaction's fee payer ([`Recovery::with_sponsor`]). The swap account
-//! names the sponsor: see [`crate::read`].
+//! The SPL program and the audited native program return the rent to the sponsor of the swap. Records do not contain the sponsor. It is
+//! the owner if the owner sent the transaction, else the fee payer of the gasless transaction: see [`Recovery::with_sponsor`]. The swap
+//! account contains it too: see [`crate::read`].
 //!
 //! Specification: `docs/spec/solana.md#redeem-and-refund`.
 
@@ -28,37 +28,37 @@ use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
 use crate::transaction::{SelfFunded, Unsigned};
 use crate::verify::token_program;
 
-/// A recovery instruction, ready to be given a fee payer and a blockhash.
+/// A recovery instruction, to which [`Recovery::prepare`] adds a fee payer and a blockhash.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order's id, as the record has it.
+    /// The order id of the record.
     pub order_id: String,
     /// Whether the instruction redeems or refunds.
     pub role: Role,
-    /// The instruction; nobody but the fee payer signs.
+    /// The instruction to the HTLC. Only the fee payer signs.
     pub instruction: Instruction,
-    /// Holds the swap's state.
+    /// The swap account, which holds the state of the swap.
     pub swap_account: Address,
-    /// The record's id of the swap.
+    /// The id of the swap that the instruction ends, as recorded.
     pub swap_id: [u8; 32],
-    /// Whether the record's other fields give that id. Where they do not, on a network whose formula is not certain, the
-    /// prepared transaction has the warning [`Code::SwapIdUnchecked`]. Simulate it first: a redeem that fails has revealed
-    /// the secret nevertheless.
+    /// Whether the formula gives the same swap id from the record's other fields. It can be false if the formula is not certain on
+    /// this network or not known for this generation; the prepared transaction then has the warning [`Code::SwapIdUnchecked`].
+    /// In that case, simulate the transaction before sending it: a redemption that fails still reveals the secret.
     pub swap_id_recomputed: bool,
-    /// Who gets the funds.
+    /// The account that receives the funds.
     pub to: Address,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
     /// The program and its token.
     htlc: Htlc,
-    /// Whether the token account that is paid is created first.
+    /// Whether the token account that receives the funds is created first.
     creates_token_account: bool,
     fee_limits: FeeLimits,
 }
 
 impl fmt::Debug for Recovery {
-    /// Leaves out the call, because that of a redemption holds the secret.
+    /// Leaves out the instruction, because the instruction of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Recovery");
         shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
@@ -67,8 +67,8 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Names who paid the rent of a swap and gets it back: without this, the initiator. The client's native program has no
-    /// sponsor, so there it changes nothing.
+    /// Sets the account that paid the rent of the swap and gets it back. The default is the initiator. The client's native program has
+    /// no sponsor, so this has no effect there.
     #[must_use]
     pub fn with_sponsor(mut self, sponsor: Address) -> Self {
         if let Some(account) = self.htlc.sponsor_index().and_then(|index| self.instruction.accounts.get_mut(index)) {
@@ -77,22 +77,22 @@ impl Recovery {
         self
     }
 
-    /// Sets the policy whose limits hold for a priority fee. Without it, the default policy's do.
+    /// Applies the priority fee limits of `policy` instead of the default policy's.
     #[must_use]
     pub fn with_policy(mut self, policy: &Policy) -> Self {
         self.fee_limits = FeeLimits::from_policy(policy);
         self
     }
 
-    /// Creates the token account that is paid, if there is none, at the expense of the fee payer. The program pays only one that
-    /// exists. For SOL this changes nothing.
+    /// Adds an instruction that creates the token account that receives the funds if it does not exist. The fee payer pays for it. The
+    /// program can pay only to an existing account. This has no effect for SOL.
     #[must_use]
     pub const fn with_token_account(mut self) -> Self {
         self.creates_token_account = self.htlc.token.is_some();
         self
     }
 
-    /// Returns the token account that is paid; `None` for SOL.
+    /// Returns the token account that receives the funds; `None` for SOL.
     #[must_use]
     pub fn token_account(&self) -> Option<Address> {
         let token = self.htlc.token?;
@@ -123,19 +123,22 @@ impl Recovery {
         create.into_iter().chain([self.instruction.clone()]).collect()
     }
 
-    /// Makes the instruction a transaction of `fee_payer`, who need not be a party of the swap. Its message is legacy, which
-    /// every wallet can sign.
+    /// Prepares the transaction that `fee_payer` signs and pays for. The fee payer need not be a party to the swap. The transaction has
+    /// a legacy message, which every wallet can sign.
+    ///
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
     pub fn prepare(&self, fee_payer: Address, recent_blockhash: Hash) -> UnsignedOrder {
         let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &recent_blockhash);
         self.unsigned(fee_payer, VersionedMessage::Legacy(message), SelfFunded::new().with_blockhash(recent_blockhash))
     }
 
-    /// Makes the instruction a transaction of `fee_payer`, with the blockhash and the priority fee of the context that funds orders.
+    /// Prepares the transaction as [`Recovery::prepare`] does, with the blockhash and the priority fee of the context that is also used
+    /// to fund orders.
     ///
     /// # Errors
     ///
-    /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], or [`Code::GasLimitTooHigh`] for a fee above the
-    /// policy's.
+    /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], [`Code::GasLimitTooHigh`] for a fee above the
+    /// policy's, or [`Code::TransactionTooLarge`].
     pub fn prepare_self_funded(&self, fee_payer: Address, path: &SelfFunded) -> Result<UnsignedOrder, Refusal> {
         path.check()?;
         let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
@@ -158,7 +161,7 @@ impl Recovery {
         let text = format!("{} of swap {swap_id} pays {} base units to {}", self.role, self.amount, self.to);
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
         if let Some(account) = self.token_account().filter(|_| self.creates_token_account) {
-            let text = format!("creates the token account {account} if there is none, at the expense of {fee_payer}");
+            let text = format!("creates the token account {account} if it does not exist, at the expense of {fee_payer}");
             summary.add_values(Topic::Token, text, [account, fee_payer].map(|address| address::to_account(address).into()));
         }
         let unsigned = Unsigned::recovery(self.role, fee_payer, message, chosen);
@@ -166,12 +169,13 @@ impl Recovery {
     }
 }
 
-/// Returns the swap id of a Solana leg of a record. Where its formula is certain, it has been recomputed from the other fields.
+/// Returns the recorded swap id of a Solana leg. If its formula is certain, it was recomputed from the other fields: see
+/// [`Recovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the id is not 64 hex digits, or another one than a certain formula gives; and what
-/// [`RecordedLeg::new`] refuses.
+/// [`Code::RecordSwapId`] if the id is not 64 hex digits, or is not the one that a certain formula gives, or the errors of
+/// [`RecordedLeg::new`].
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u8; 32], Refusal> {
     recompute(&RecordedLeg::new(record, leg, registry, Family::Solana)?).map(|(id, _)| id)
 }
@@ -180,7 +184,8 @@ pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<[u
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`fn@swap_id`].
+/// [`Code::SecretWrong`] if the secret does not hash to the record's secret hash, [`Code::UnknownGeneration`],
+/// [`Code::NumberTooLarge`] for an amount of more than 64 bits, or the errors of [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Solana)?;
     leg.check_secret(secret)?;
@@ -191,18 +196,18 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 ///
 /// # Errors
 ///
-/// As [`fn@swap_id`].
+/// As [`redeem`], without [`Code::SecretWrong`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Solana)?;
     recovery(record, &leg, Role::Refund, |htlc, swap| (htlc.refund(swap, swap.initiator), swap.initiator))
 }
 
-/// Returns the record's swap id, and whether its other fields give it.
+/// Returns the recorded swap id, and whether the formula gives the same one.
 fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
     let Network::Solana(cluster) = &leg.asset.chain.network else { return Err(leg.refuse(Code::RecordMismatch, "chain")) };
     let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
     let id = bare_hex_array(&leg.swap.swap_id).map_err(|error| refuse().with_reason(error.to_string()))?;
-    // The formula is that of the client generation. The audited one's is not known.
+    // The formula is that of the client generation. The formula of the audited generation is not known.
     let known = formula::solana_chain_id(cluster).filter(|_| htlc::known(leg.asset.generation) == Some(SolanaGeneration::Client313));
     let Some((chain, is_certain)) = known else { return Ok((id, false)) };
     let recomputed = formula::solana(chain, &leg.swap.secret_hash.0, leg.initiator.bytes());

@@ -1,4 +1,4 @@
-//! Signing requests, external signatures and their proofs, and the local signer.
+//! Signing: the requests, external signatures and their proofs, and the local signer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,10 +18,17 @@ use zeroize::Zeroizing;
 use crate::address::Address;
 use crate::transaction::Unsigned;
 
-/// Longest base58 text of a keypair that is decoded: the time grows with the square of the length.
+/// The longest base58 text of a key that is decoded. The time grows with the square of the length.
 const MAX_KEY_TEXT: usize = 90;
 
-/// An Ed25519 key. Wiped on drop, never printed.
+/// An Ed25519 secret key. Wiped on drop, never printed.
+///
+/// ```
+/// use countersign_solana::Key;
+///
+/// let key = Key::from_seed(&[7; 32]);
+/// assert_eq!(key.address().to_string(), "GmaDrppBC7P5ARKV8g3djiwP89vz1jLK23V2GBjuAEGB");
+/// ```
 pub struct Key(SigningKey);
 
 impl fmt::Debug for Key {
@@ -31,11 +38,11 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Parses base58 of a 64-byte keypair, whose halves must belong together, or of a 32-byte seed.
+    /// Parses base58 of a 32-byte seed, or of a 64-byte keypair whose public key must be that of its seed.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMalformed`].
+    /// [`Code::KeyMalformed`] for any other text.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let malformed = || ParseError::from(Code::KeyMalformed);
         if text.len() > MAX_KEY_TEXT {
@@ -50,7 +57,7 @@ impl Key {
         }
     }
 
-    /// Takes the 32 bytes of a seed. The caller wipes its own copy.
+    /// Creates a key from the 32 bytes of a seed. The caller must wipe its own copy.
     #[must_use]
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(SigningKey::from_bytes(seed))
@@ -76,21 +83,21 @@ impl FromStr for Key {
     }
 }
 
-/// Returns whether an account signed a message, by the strict rules of Solana's nodes: no small-order points, and one
-/// encoding only.
+/// Returns whether an account signed a message, by the strict rules of Solana's nodes: small-order points and non-canonical encodings
+/// are refused.
 pub(crate) fn is_signed_by(signature: &Signature, account: &Address, message: &[u8]) -> bool {
     let signature = ed25519_dalek::Signature::from_bytes(signature.as_array());
     VerifyingKey::from_bytes(account.as_array()).is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
 }
 
-/// A signature made by an external signer: 64 bytes.
+/// A signature of an external signer, 64 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "Ed25519 has one form of signature")]
 pub struct ExternalSignature(pub Signature);
 
 impl ExternalSignature {
-    /// Takes the owner's signature out of a transaction that a wallet has signed; `None` if `owner` is not one of its signers.
-    /// Attach it: that proves that the message is still the prepared one.
+    /// Returns the owner's signature in a transaction that an external wallet has signed; `None` if `owner` is not one of its signers.
+    /// Attaching the signature proves that the wallet signed the prepared message.
     #[must_use]
     pub fn from_transaction(transaction: &VersionedTransaction, owner: Address) -> Option<Self> {
         let mut slots = transaction.message.static_account_keys().iter().zip(&transaction.signatures);
@@ -111,13 +118,13 @@ impl FromStr for ExternalSignature {
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureMalformed`].
+    /// [`Code::SignatureMalformed`] for any other text.
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let digits = text.strip_prefix("0x").unwrap_or(text);
         let mut bytes = [0; 64];
         let is_read = match text.len() {
             128 | 130 => digits::into(digits, &mut bytes).is_ok(),
-            // The character `=` is not one of base58.
+            // Base58 does not contain the character `=`.
             88 if text.ends_with("==") => STANDARD.decode_slice(text, &mut bytes).is_ok_and(|len| len == 64),
             64..=88 => bs58::decode(text).onto(&mut bytes).is_ok_and(|len| len == 64),
             _ => false,
@@ -156,7 +163,7 @@ impl Signable for Unsigned {
 
     fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
         check_signer(self.signer, key.address())?;
-        // The key is the signer's, so what it signs needs no proof.
+        // The key was checked to be the signer's, so its signatures need no proof.
         for payload in self.transaction.iter_mut().chain(&mut self.gasless) {
             payload.signature = Some(key.sign(payload.message()));
         }
@@ -187,12 +194,12 @@ pub(crate) fn check_signer(needed: Address, signer: Address) -> Result<(), Refus
     Err(Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {needed}")).with_actual(format!("the key of {signer}")))
 }
 
-/// Everything that one account was asked to sign, signed. Only [`Signable::finish`] makes one.
+/// The payloads with all their signatures. Only [`Signable::finish`] creates them.
 #[derive(Debug, Clone)]
 pub struct SignedPayloads(Unsigned);
 
 impl SignedPayloads {
-    /// Returns the payloads; every signature is there.
+    /// Returns the payloads, all of which are signed.
     #[must_use]
     pub const fn payloads(&self) -> &Unsigned {
         &self.0
@@ -210,7 +217,7 @@ impl Signed for SignedPayloads {
         signed.collect()
     }
 
-    /// Returns the whole transaction in base64; the sponsor's slot is as it came.
+    /// Returns the whole transaction in base64. The sponsor's slot is as the service sent it.
     fn gasless(&self) -> Option<GaslessSubmission> {
         let bytes = self.0.gasless.as_ref()?.signed_bytes()?;
         Some(GaslessSubmission::new(STANDARD.encode(bytes)))

@@ -1,4 +1,4 @@
-//! Signers of the Solana SDK: local keypairs, hardware, remote signers. They are given the message.
+//! Signers of the Solana SDK: local keypairs, hardware wallets, remote signers. They receive the message.
 
 use countersign_core::Warnings;
 use countersign_core::family::{SignWith, Signable};
@@ -15,7 +15,7 @@ impl<S: Signer + ?Sized> SignWith<S> for Solana {
     type Error = SignerError;
 
     fn sign_with(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), SignerError> {
-        // A hardware signer with another account would ask its owner in vain.
+        // Checked first, so that a hardware signer never asks its owner to confirm a signature that would be refused.
         check_signer(unsigned.signer, signer.try_pubkey().map_err(SignerError::Signer)?)?;
         let missing = unsigned.missing();
         for request in unsigned.requests().into_iter().filter(|request| missing.contains(&request.id)) {

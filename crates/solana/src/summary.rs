@@ -1,4 +1,4 @@
-//! The summary's lines on a deposit and its payloads, and the bytes that each line covers.
+//! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use countersign_core::report::amount::format_duration;
 use countersign_core::{ByteCoverage, Hex, RequestId, Summary, Topic, TypedValue};
@@ -13,7 +13,7 @@ use crate::transaction::Unsigned;
 use crate::verify::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::wire::{Encoding, GASLESS, TRANSACTION};
 
-/// Nominal milliseconds per block.
+/// Nominal block time in milliseconds.
 const BLOCK_MILLIS: u128 = 400;
 
 fn value(address: Address) -> TypedValue {
@@ -23,7 +23,7 @@ fn value(address: Address) -> TypedValue {
 fn describe_encoding(name: &str, proposed: &ProposedTransaction, summary: &mut Summary) {
     let encoding = match proposed.encoding {
         Encoding::Base64 => "base64",
-        Encoding::Hex => "hex, as older answers write it",
+        Encoding::Hex => "hex, the form of older responses",
     };
     let message = &proposed.decoded.transaction.message;
     let version = match message {
@@ -31,11 +31,11 @@ fn describe_encoding(name: &str, proposed: &ProposedTransaction, summary: &mut S
         _ => "version 0 message",
     };
     let blockhash = message.recent_blockhash().to_string();
-    let text = format!("{name} in {encoding}, {version}, blockhash {blockhash} as it came");
+    let text = format!("{name} in {encoding}, {version}, blockhash {blockhash} of the service");
     summary.add_values(Topic::Encoding, text, [blockhash.into()]);
 }
 
-/// Returns what an instruction beside the HTLC's is about.
+/// Returns the topic of an instruction other than the HTLC's own.
 const fn topic(allowed: &AllowedInstruction) -> Topic {
     match allowed {
         AllowedInstruction::ComputeUnitLimit(_) | AllowedInstruction::ComputeUnitPrice(_) => Topic::Gas,
@@ -80,7 +80,7 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     summary.add_values(Topic::Contract, format!("swap account {}{tokens}", deposit.swap_account), values);
     if let Some(refundee) = deposit.terms.refundee {
         let generation = deposit.htlc.generation;
-        let text = format!("generation {generation}: refunds go to {refundee}, rent goes back to who pays it");
+        let text = format!("generation {generation}: refunds go to {refundee}, rent returns to its payer");
         summary.add_values(Topic::Contract, text, [value(refundee)]);
     }
     if deposit.htlc.takes_destination_data() {
@@ -103,7 +103,7 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     };
     describe_encoding("gasless transaction", gasless, summary);
     let sponsor = gasless.fee_payer;
-    let pinned = if deposit.sponsor_pinned { "a pinned one" } else { "whom nobody has pinned" };
+    let pinned = if deposit.sponsor_pinned { "which is pinned" } else { "which is not pinned" };
     let text = format!("gasless transaction: fees and rent are paid by the sponsor {sponsor}, {pinned}");
     summary.add_values(Topic::Gas, text, [value(sponsor)]);
     describe_allowed("gasless transaction", gasless, summary);
@@ -115,11 +115,11 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     summary.add_values(Topic::Message, text, [value(sponsor)]);
 }
 
-/// Adds what the wallet chose, and the digests.
+/// Adds the wallet's choices and the digests.
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     let (own_blockhash, own_fee) = (unsigned.chosen.recent_blockhash.is_some(), unsigned.chosen.priority_fee.is_some());
     if let Some((_, payload)) = unsigned.payloads().next() {
-        let whose = if own_blockhash && !unsigned.is_fixed { "the wallet's own" } else { "as it came" };
+        let whose = if own_blockhash && !unsigned.is_fixed { "the wallet's own" } else { "the service's" };
         let blockhash = payload.transaction().message.recent_blockhash().to_string();
         let text = format!("signed by {}, blockhash {blockhash} ({whose})", unsigned.signer);
         summary.add_values(Topic::Wallet, text, [value(unsigned.signer), blockhash.into()]);
@@ -127,11 +127,11 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     if let (Some(payload), true) = (&unsigned.transaction, own_fee) {
         let budget = ComputeBudget::from_message(&payload.transaction().message);
         let text = match (unsigned.is_fixed, budget.price) {
-            (true, _) | (_, None) => "the priority fee stays as it came: the owner has signed the transaction already".to_owned(),
+            (true, _) | (_, None) => "the priority fee is not changed: the owner has signed the transaction already".to_owned(),
             (false, Some(price)) => {
                 let (units, lamports) = (budget.units(), budget.priority_fee());
                 format!(
-                    "priority fee of the wallet's own: {price} micro-lamports for each of {units} compute units, at most {lamports} lamports"
+                    "priority fee set by the wallet: {price} micro-lamports for each of {units} compute units, at most {lamports} lamports"
                 )
             }
         };
@@ -171,7 +171,7 @@ pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     all
 }
 
-/// The parts of one transaction: each ends where the next one begins.
+/// The covered parts of one transaction. Each part ends where the next one begins.
 struct Coverage {
     at: String,
     parts: Vec<ByteCoverage>,
@@ -183,7 +183,7 @@ impl Coverage {
         Self { at: format!("/response/result/{member}"), parts: Vec::new(), end: 0 }
     }
 
-    /// Covers the bytes up to `end`, if there are any.
+    /// Adds the bytes up to `end` as one part, unless it would be empty.
     fn up_to(&mut self, topic: Topic, end: usize, what: &'static str) {
         if end > self.end {
             self.parts.push(ByteCoverage::bytes(topic, self.at.clone(), self.end, end, what));
@@ -238,7 +238,7 @@ impl Coverage {
     }
 }
 
-/// Returns what an account key is there for.
+/// Returns the topic and the name of an account key.
 fn name_key(key: &Address, proposed: &ProposedTransaction, deposit: &Deposit) -> (Topic, &'static str) {
     let htlc = &deposit.htlc;
     if *key == htlc.program {

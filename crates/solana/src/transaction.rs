@@ -1,4 +1,6 @@
-//! Unsigned transactions: the verified messages, with the wallet's own blockhash and priority fee where it gives them.
+//! Unsigned transactions: the verified messages, with the wallet's own blockhash and priority fee if it sets them.
+//!
+//! Specification: `docs/spec/solana.md#signing`.
 
 use std::sync::Arc;
 
@@ -15,12 +17,12 @@ use crate::message::Decoded;
 use crate::verify::{Deposit, ProposedTransaction};
 use crate::wire::MAX_BYTES;
 
-/// What the network takes for each signature.
+/// The network's fee for each signature, in lamports.
 const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 
-/// What the transaction that the owner sends needs from the wallet: nothing, unless the wallet has something of its own.
+/// The wallet's part of the transaction that the owner sends: blockhash and priority fee, both optional.
 ///
-/// A transaction that came with the owner's own signature stays as it is: neither blockhash nor fee are changed.
+/// If the service's transaction already has the owner's valid signature, it is not changed, and neither takes effect.
 ///
 /// ```
 /// use countersign_solana::{PriorityFee, SelfFunded};
@@ -32,38 +34,38 @@ const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SelfFunded {
-    /// A recent blockhash in place of the service's.
+    /// A recent blockhash. `None` keeps the one that the service proposed.
     pub recent_blockhash: Option<Hash>,
-    /// A priority fee in place of the service's, within the policy.
+    /// A priority fee, within the policy. `None` keeps the one that the service proposed.
     pub priority_fee: Option<PriorityFee>,
-    /// The last block height at which the blockhash is valid.
+    /// The last block height at which the blockhash is valid; `None` if the wallet does not know it.
     pub last_valid_block_height: Option<u64>,
-    /// The block height now.
+    /// The current block height; `None` if the wallet does not know it.
     pub block_height: Option<u64>,
 }
 
 impl SelfFunded {
-    /// Creates the context of a transaction that stays as it was verified.
+    /// Creates a context that keeps the transaction as verified.
     #[must_use]
     pub const fn new() -> Self {
         Self { recent_blockhash: None, priority_fee: None, last_valid_block_height: None, block_height: None }
     }
 
-    /// Sets a recent blockhash.
+    /// Sets a recent blockhash in place of the service's.
     #[must_use]
     pub const fn with_blockhash(mut self, recent_blockhash: Hash) -> Self {
         self.recent_blockhash = Some(recent_blockhash);
         self
     }
 
-    /// Sets a priority fee.
+    /// Sets a priority fee in place of the service's.
     #[must_use]
     pub const fn with_priority_fee(mut self, fee: PriorityFee) -> Self {
         self.priority_fee = Some(fee);
         self
     }
 
-    /// Sets the block height now and the last one at which the blockhash is valid. An expired blockhash is refused.
+    /// Sets the current block height, and the last one at which the blockhash is valid. An expired blockhash is then refused.
     #[must_use]
     pub const fn with_block_heights(mut self, now: u64, last_valid: u64) -> Self {
         self.block_height = Some(now);
@@ -90,13 +92,13 @@ impl From<SelfFunded> for FundingPath<SelfFunded> {
     }
 }
 
-/// A transaction with the bytes that are signed, and the signature once it is there.
+/// A transaction to sign, with the signer's signature once it is attached.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TransactionPayload {
-    /// Shared with the verified order unless something had to change.
+    /// Shared with the verified order, unless the wallet changed something.
     decoded: Arc<Decoded>,
-    /// Index of the signer's slot.
+    /// Index of the signer's signature slot.
     slot: usize,
     pub(crate) signature: Option<Signature>,
 }
@@ -113,33 +115,33 @@ impl TransactionPayload {
         Self { decoded, slot, signature: None }
     }
 
-    /// Returns the transaction: the signer's slot is zero, other slots are as they came.
+    /// Returns the transaction. The signer's slot is zero; other slots are as the service sent them.
     #[must_use]
     pub fn transaction(&self) -> &VersionedTransaction {
         &self.decoded.transaction
     }
 
-    /// Returns the message's bytes, which are signed.
+    /// Returns the bytes of the message, which are signed.
     #[must_use]
     pub fn message(&self) -> &[u8] {
         &self.decoded.message
     }
 
-    /// Returns the required signers, in order.
+    /// Returns the required signers, in the order of their slots.
     #[must_use]
     pub fn signers(&self) -> &[Address] {
         let message = &self.transaction().message;
         message.static_account_keys().get(..usize::from(message.header().num_required_signatures)).unwrap_or_default()
     }
 
-    /// Returns the SHA-256 of the message: Ed25519 signs the message itself, but a person compares something short.
+    /// Returns the SHA-256 of the message. Ed25519 signs the message itself; the hash is short enough for a person to compare.
     #[must_use]
     pub fn message_hash(&self) -> Hash {
         Hash::new_from_array(Sha256::digest(self.message()).into())
     }
 
-    /// Returns the most lamports that the fee payer pays to the network: 5,000 for each signature, and the priority fee. Rent is not
-    /// among them.
+    /// Returns the highest fee that the fee payer pays to the network, in lamports: 5,000 for each signature, and the priority fee.
+    /// Rent is not included.
     #[must_use]
     pub fn max_fee(&self) -> u64 {
         let signatures = u64::from(self.transaction().message.header().num_required_signatures).saturating_mul(LAMPORTS_PER_SIGNATURE);
@@ -147,58 +149,58 @@ impl TransactionPayload {
         signatures.saturating_add(u64::try_from(priority_fee).unwrap_or(u64::MAX))
     }
 
-    /// Returns the signatures with the signer's among them; `None` while it is missing.
+    /// Returns all signatures, including the signer's; `None` while that is missing.
     fn signatures(&self) -> Option<Vec<Signature>> {
         let own = self.signature?;
         let slots = self.transaction().signatures.iter().enumerate();
         Some(slots.map(|(index, signature)| if index == self.slot { own } else { *signature }).collect())
     }
 
-    /// Returns the transaction with the signature; `None` while it is missing.
+    /// Returns the transaction with the signer's signature; `None` while that is missing.
     #[must_use]
     pub fn signed(&self) -> Option<VersionedTransaction> {
         Some(VersionedTransaction { signatures: self.signatures()?, message: self.transaction().message.clone() })
     }
 
-    /// Returns the bytes of the signed transaction as nodes take them; `None` while the signature is missing.
+    /// Returns the bytes of the signed transaction, which nodes accept; `None` while the signer's signature is missing.
     #[must_use]
     pub fn signed_bytes(&self) -> Option<Vec<u8>> {
         Some(encoding::write(&self.signatures()?, self.message()))
     }
 
-    /// Returns the transaction's id, its first signature; `None` while that is missing.
+    /// Returns the transaction's id, which is its first signature; `None` while a signature is missing.
     #[must_use]
     pub fn id(&self) -> Option<Signature> {
         self.signatures()?.first().copied().filter(|id| *id != Signature::default())
     }
 }
 
-/// Returns the bytes of a transaction as nodes take them. Signatures that are not there yet are 64 zeros.
+/// Returns the bytes of a transaction, which nodes accept. A missing signature is 64 zeros.
 #[must_use]
 pub fn to_bytes(signatures: &[Signature], message: &[u8]) -> Vec<u8> {
     encoding::write(signatures, message)
 }
 
-/// Everything that one account is asked to sign: of an order its owner, of a recovery the fee payer.
+/// The payloads that one account has to sign: the owner of an order, or the fee payer of a recovery.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unsigned {
-    /// Who signs.
+    /// The account that signs.
     pub signer: Address,
     /// What `transaction` does.
     pub role: Role,
-    /// The transaction that the signer sends.
+    /// The transaction that the signer sends; `None` on the gasless path.
     pub transaction: Option<TransactionPayload>,
-    /// The transaction that the service sends.
+    /// The transaction that the service sends; `None` if it is not signed.
     pub gasless: Option<TransactionPayload>,
-    /// What the wallet chose for `transaction`.
+    /// The wallet's choices for `transaction`.
     pub(crate) chosen: SelfFunded,
-    /// Whether the message came with the owner's signature, so that nothing of it was changed.
+    /// Whether the service's transaction had the owner's signature, so that it was not changed.
     pub(crate) is_fixed: bool,
 }
 
 impl Unsigned {
-    /// Takes a transaction that recovers funds, with what the wallet has chosen for it.
+    /// Creates the payload of a transaction that recovers funds, with the wallet's choices for it.
     pub(crate) fn recovery(role: Role, signer: Address, message: solana_message::VersionedMessage, chosen: SelfFunded) -> Self {
         let signatures = vec![Signature::default(); usize::from(message.header().num_required_signatures)];
         let decoded = Decoded { message: message.serialize(), transaction: VersionedTransaction { signatures, message } };
@@ -207,7 +209,7 @@ impl Unsigned {
         Self { signer, role, transaction, gasless: None, chosen, is_fixed: false }
     }
 
-    /// Returns the request that the signature of `transaction` is asked for under.
+    /// Returns the id of the signing request of `transaction`.
     const fn request_id(&self) -> RequestId {
         match self.role {
             Role::Redeem => RequestId::Redeem,
@@ -216,7 +218,7 @@ impl Unsigned {
         }
     }
 
-    /// Returns every payload with its request.
+    /// Returns every payload with the id of its request.
     pub(crate) fn payloads(&self) -> impl Iterator<Item = (RequestId, &TransactionPayload)> {
         let transaction = self.transaction.iter().map(|payload| (self.request_id(), payload));
         transaction.chain(self.gasless.iter().map(|payload| (RequestId::Gasless, payload)))
@@ -241,15 +243,15 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<SelfFunded>) -> Resu
     Ok(Unsigned { signer: deposit.owner, role: Role::Initiate, transaction, gasless, chosen, is_fixed })
 }
 
-/// Returns the transaction that the owner sends, with what the wallet chose for it.
+/// Returns the transaction that the owner sends, with the wallet's choices applied.
 fn own_transaction(deposit: &Deposit, chosen: &SelfFunded) -> Result<TransactionPayload, Refusal> {
     chosen.check()?;
     let proposed = &deposit.transaction;
     if let Some(fee) = chosen.priority_fee {
         deposit.fee_limits.check_own(fee)?;
     }
-    // A message that the owner has signed stays as it is: any change would void the signature. Bytes in the slot that are not
-    // a signature do not count, or garbage could hold the wallet to a blockhash of the service's choice.
+    // A message that the owner has signed is not changed, because any change would invalidate the signature. Bytes in the slot that
+    // are not a valid signature do not count. Otherwise garbage could force the wallet to use the service's blockhash.
     if proposed.owner_signed || (chosen.recent_blockhash.is_none() && chosen.priority_fee.is_none()) {
         return Ok(proposed.payload());
     }

@@ -1,5 +1,5 @@
-//! The rules on a Solana result, called in the order in which they are checked. [`signers`] has the rules on who signs and
-//! pays, [`instructions`] those on what the instructions do.
+//! The verification rules for the result of a Solana order, in the order in which they are checked. [`signers`] has the rules on
+//! signers and fee payers, [`instructions`] those on the instructions.
 //!
 //! Specification: `docs/spec/solana.md#payload`.
 
@@ -24,39 +24,39 @@ use crate::message::{self, Decoded, Layout, refuse};
 use crate::transaction::{self, SelfFunded, TransactionPayload, Unsigned};
 use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
 
-/// What an order locks, rebuilt from its terms.
+/// The deposit of an order: its verified transactions, and the terms that they lock.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Deposit {
     /// The pinned program and token.
     pub htlc: Htlc,
-    /// Who locks the funds, and gets refunds.
+    /// The account that locks the funds and receives a refund.
     pub owner: Address,
-    /// What the instruction says.
+    /// The decoded arguments of the instruction that locks the funds.
     pub terms: Initiate,
-    /// Holds the swap's state, and the lamports of a native one.
+    /// The swap account, which holds the state of the swap, and the lamports of a native swap.
     pub swap_account: Address,
     /// The transaction that the owner sends.
     pub transaction: ProposedTransaction,
-    /// The transaction that the service sends; `None` where there is no gasless path.
+    /// The transaction that the service sends; `None` if the order has no gasless path.
     pub gasless: Option<ProposedTransaction>,
-    /// Whether the registry pins who may pay for gasless transactions.
+    /// Whether the registry pins the sponsors of the chain, which pay for gasless transactions.
     pub sponsor_pinned: bool,
-    /// The policy's limits for a priority fee of the wallet's own.
+    /// The policy's limits for a priority fee that the wallet sets.
     pub(crate) fee_limits: FeeLimits,
 }
 
-/// A transaction as it came.
+/// A transaction as the service proposed it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProposedTransaction {
-    /// The transaction, decoded.
+    /// The decoded transaction.
     pub decoded: Arc<Decoded>,
-    /// How it was written.
+    /// The text form of the transaction in the response.
     pub encoding: Encoding,
-    /// Who pays fees and rent: the owner, or the sponsor.
+    /// The account that pays fees and rent: the owner, or the sponsor of a gasless transaction.
     pub fee_payer: Address,
-    /// Whether the owner's slot held the owner's own signature of this message. If so, the message must not change.
+    /// Whether the owner's slot contained a valid signature of this message. If so, the message must not be changed.
     pub owner_signed: bool,
     /// What each instruction does, in order.
     pub instructions: Vec<ProposedInstruction>,
@@ -64,22 +64,22 @@ pub struct ProposedTransaction {
     pub accounts: InitiateAccounts,
     /// Index of the owner's signature slot.
     pub(crate) owner_slot: usize,
-    /// Where its parts are.
+    /// The byte ranges of its parts.
     pub(crate) layout: Layout,
 }
 
-/// What an instruction does.
+/// The kind of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProposedInstruction {
     /// Locks the funds.
     Initiate,
-    /// Something else that the policy allows.
+    /// Another instruction, which the policy allows.
     Allowed(AllowedInstruction),
 }
 
 impl ProposedInstruction {
-    /// Returns the instruction beside the HTLC's.
+    /// Returns the allowed instruction; `None` for the HTLC's own.
     pub(crate) const fn allowed(&self) -> Option<&AllowedInstruction> {
         match self {
             Self::Initiate => None,
@@ -89,19 +89,19 @@ impl ProposedInstruction {
 }
 
 impl ProposedTransaction {
-    /// Returns the bytes of the transaction as it came: what wallets take for `signTransaction`. What they return is
-    /// compared with the order by [`VerifiedOrder::matches`](crate::VerifiedOrder).
+    /// Returns the bytes of the transaction as the service sent it, for `signTransaction` of an external wallet.
+    /// [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that the wallet returns with the order.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.decoded.bytes()
     }
 
-    /// Returns the instructions beside the HTLC's own, in order.
+    /// Returns the instructions other than the HTLC's own, in order.
     pub fn allowed(&self) -> impl Iterator<Item = &AllowedInstruction> {
         self.instructions.iter().filter_map(ProposedInstruction::allowed)
     }
 
-    /// Returns what the owner signs where nothing is changed.
+    /// Returns the payload that the owner signs if the wallet changes nothing.
     pub(crate) fn payload(&self) -> TransactionPayload {
         TransactionPayload::new(Arc::clone(&self.decoded), self.owner_slot)
     }
@@ -169,7 +169,7 @@ impl family::Deposit for Deposit {
     }
 }
 
-/// What the registry pins and the request names.
+/// The values of the registry and the request that the payload must equal.
 struct Pins {
     htlc: Htlc,
     owner: Address,
@@ -186,12 +186,12 @@ impl Pins {
     }
 }
 
-/// Which of the two transactions.
+/// The funding path of a transaction.
 #[derive(Clone, Copy)]
 enum Path<'t> {
     /// The owner pays and is the only signer.
     SelfFunded,
-    /// The service pays and signs first; everything else is as in the transaction that the owner sends.
+    /// The sponsor pays and signs first; everything else is as in the transaction that the owner sends.
     Gasless { own: &'t (ProposedTransaction, Initiate) },
 }
 
@@ -203,13 +203,13 @@ impl Path<'_> {
         }
     }
 
-    /// Returns the index of the owner's signature slot: the last one.
+    /// Returns the index of the owner's signature slot, which is the last one.
     const fn owner_slot(self) -> usize {
         self.signers().saturating_sub(1)
     }
 }
 
-/// One of the two transactions, and what it is compared with.
+/// A transaction under verification, with everything that it is compared with.
 struct Subject<'c> {
     order: &'c OrderContext<'c>,
     pins: &'c Pins,
@@ -254,7 +254,7 @@ fn check_transaction(
     Ok((ProposedTransaction { decoded, encoding, fee_payer, owner_signed, instructions, accounts, owner_slot, layout }, terms))
 }
 
-/// Returns the classic token program, unless the asset's pinned schema says Token-2022.
+/// Returns the token program of an asset: Token-2022 if its pinned schema contains `2022`, else the classic one.
 pub(crate) fn token_program(asset: &Asset) -> Address {
     let schema = asset.record.token.as_ref().and_then(|token| token.schema.as_deref());
     if schema.is_some_and(|schema| schema.contains("2022")) { TOKEN_2022_PROGRAM } else { TOKEN_PROGRAM }

@@ -11,21 +11,21 @@ pub(crate) const TRANSACTION: &str = "versioned_tx";
 /// The transaction that the owner signs and the service sends.
 pub(crate) const GASLESS: &str = "versioned_tx_gasless";
 
-/// How a transaction was written.
+/// The text form of a transaction in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// Standard alphabet, padded.
+    /// Base64 with the standard alphabet and padding.
     Base64,
-    /// As older responses have it: without a prefix.
+    /// Hex without a prefix, the form of older responses.
     Hex,
 }
 
-/// The size of a packet, which a transaction must fit into: the IPv6 minimum MTU less the headers.
+/// The most bytes of a transaction. It must fit into a packet: the IPv6 minimum MTU less the headers.
 pub(crate) const MAX_BYTES: usize = 1232;
 
-/// Reads a transaction's bytes. The two forms cannot be confused: a transaction of one or two signers begins with the
-/// byte 1 or 2, in base64 `AQ` or `Ag`, and neither `Q` nor `g` is a hex digit.
+/// Reads the bytes of a transaction. The two forms cannot be confused: a transaction with one or two signers begins with the
+/// byte 1 or 2, which is `AQ` or `Ag` in base64, and neither `Q` nor `g` is a hex digit.
 pub(crate) fn transaction(node: &Node<'_, '_>) -> Result<(Vec<u8>, Encoding), Refusal> {
     let text = node.text()?;
     // Hex is the longer form.

@@ -1,4 +1,4 @@
-//! The public surface: states cross threads, and native types come with the crate.
+//! The public API: thread safety, and the re-exported native types.
 
 use countersign_solana::{
     Address, ExternalSignature, FundingPath, Gasless, Key, PriorityFee, SelfFunded, SignedOrder, SignedPayloads, TransactionPayload,

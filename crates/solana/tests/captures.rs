@@ -1,4 +1,4 @@
-//! Responses of the live service, with their order records, and what it computed itself.
+//! Responses of the live service with their order records, and the values that the service computed.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -43,7 +43,7 @@ fn captured_answers_verify_with_their_records() -> TestResult {
         let case = case(number, registry)?;
         let got = outcome::<Solana>(&case).map_err(|refusal| format!("{}: {refusal}", case.id))?;
         let summary = got["summary"].to_string();
-        assert!(summary.contains("hex, as older answers write it"), "{summary}");
+        assert!(summary.contains("hex, the form of older responses"), "{summary}");
         let account = answers["solana_pda"][index]["address"].as_str().ok_or("no account")?;
         assert!(summary.contains(account), "{summary}");
         assert!(

@@ -1,5 +1,4 @@
-//! Wallets that take the transaction and return it signed: with a blockhash and a priority fee of their own, and nothing else
-//! that differs.
+//! External wallets, which return the transaction signed. Only their own blockhash and priority fee may differ.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -25,19 +24,19 @@ fn keypair(case: &Case) -> Keypair {
     Keypair::try_from_base58_string(&case.secret_key().expect("a key")).expect("a keypair")
 }
 
-/// Signs as a wallet does: in the slot of its own account.
+/// Signs like a wallet, in the slot of its own account.
 fn sign(case: &Case, transaction: &mut VersionedTransaction) {
     let (key, message) = (keypair(case), transaction.message.serialize());
     let slot = transaction.message.static_account_keys().iter().position(|account| *account == key.pubkey());
     transaction.signatures[slot.expect("a slot")] = key.sign_message(&message);
 }
 
-/// What a wallet takes for `signTransaction`: the bytes as they came.
+/// Returns the transaction for `signTransaction` of a wallet.
 fn received(order: &VerifiedOrder) -> VersionedTransaction {
     wincode::deserialize_exact(&order.deposit().transaction.bytes()).expect("a transaction")
 }
 
-/// Whether an account may be written to, by the counts of the header.
+/// Returns whether an account is writable, by the counts of the header.
 fn is_writable(message: &VersionedMessage, index: usize) -> bool {
     let (header, keys) = (message.header(), message.static_account_keys().len());
     let [signers, read_only, other] =
@@ -60,7 +59,7 @@ fn decompile(message: &VersionedMessage) -> Vec<Instruction> {
     message.instructions().iter().map(decompile).collect()
 }
 
-/// Compiles instructions as Solana's library does, which orders the keys in its own way, and signs.
+/// Compiles instructions with Solana's library, which orders the keys in its own way, and signs them.
 fn compiled(case: &Case, like: &VersionedMessage, instructions: &[Instruction], blockhash: [u8; 32]) -> VersionedTransaction {
     let (payer, hash) = (keypair(case).pubkey(), Hash::new_from_array(blockhash));
     let message = match like {
@@ -164,7 +163,7 @@ fn everything_else_is_the_orders() -> TestResult {
             other[0].data[byte] ^= 1;
             assert_eq!(refused(&order, &compiled(&case, &message, &other, [3; 32])), "/message/instructions/0/data", "{id} byte {byte}");
         }
-        // Every account, and what it may do.
+        // Every account, and its permissions.
         for account in 0..own[0].accounts.len() {
             let mut other = own.clone();
             other[0].accounts[account] = AccountMeta { pubkey: Address::from([0x51; 32]), is_signer: false, is_writable: true };
@@ -180,7 +179,7 @@ fn everything_else_is_the_orders() -> TestResult {
         let mut other = own.clone();
         other[0].program_id = Address::from([0x52; 32]);
         assert_eq!(refused(&order, &compiled(&case, &message, &other, [3; 32])), "/message/instructions/0/program_id", "{id}");
-        // Something more, something less, twice the same.
+        // An additional instruction, a missing one, and a repeated one.
         let memo = Instruction { program_id: MEMO_PROGRAM, accounts: Vec::new(), data: b"hello".to_vec() };
         let more = [own.as_slice(), &[memo]].concat();
         assert_eq!(refused(&order, &compiled(&case, &message, &more, [3; 32])), "/message/instructions", "{id}");
@@ -228,7 +227,7 @@ fn the_gasless_transaction_is_signed_as_it_came() -> TestResult {
     sign(&case, &mut transaction);
     assert_eq!(order.matches(&transaction)?, Role::Initiate);
 
-    // The owner's signature is taken out of what the wallet returned.
+    // The owner's signature is extracted from the transaction that the wallet returned.
     let mut unsigned = order.prepare(Gasless)?;
     let signature = ExternalSignature::from_transaction(&transaction, keypair(&case).pubkey()).ok_or("no signature")?;
     unsigned.attach(RequestId::Gasless, signature)?;
@@ -250,7 +249,7 @@ fn the_gasless_transaction_is_signed_as_it_came() -> TestResult {
     Ok(())
 }
 
-/// Whatever byte of the message a wallet changes and signs: only those of the blockhash are free.
+/// If a wallet changes a byte of the message and signs it, only bytes of the blockhash are accepted.
 #[test]
 fn every_byte_but_the_blockhash_is_the_orders() -> TestResult {
     for id in CASES {
@@ -264,7 +263,7 @@ fn every_byte_but_the_blockhash_is_the_orders() -> TestResult {
             for flip in [0x01, 0x02, 0x40, 0x80] {
                 let mut other = bytes.clone();
                 other[index] ^= flip;
-                // No wallet returns what is not a transaction, or one that its account does not sign.
+                // A wallet never returns bytes that are not a transaction, or a transaction that its account does not sign.
                 let Ok(mut other) = wincode::deserialize_exact::<VersionedTransaction>(&other) else { continue };
                 let key = keypair(&case).pubkey();
                 let Some(slot) = other.message.static_account_keys().iter().position(|account| *account == key) else { continue };

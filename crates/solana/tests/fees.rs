@@ -1,4 +1,4 @@
-//! The wallet's own blockhash and priority fee: they change the transaction that the owner sends, and nothing else.
+//! The wallet's own blockhash and priority fee, which change only the transaction that the owner sends.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -21,7 +21,7 @@ use countersign_solana::{
 use countersign_testkit::{Case, TestResult, artefacts, fixture, key, verified, verified_under};
 use serde_json::{Value as Json, json};
 
-/// An instruction with its program and accounts in place of their indexes.
+/// An instruction with addresses in place of indexes.
 type Instruction = (String, Vec<String>, Vec<u8>);
 
 /// What a transaction does, read from its bytes by Solana's own decoder.
@@ -34,7 +34,7 @@ fn instructions(bytes: &[u8]) -> Vec<Instruction> {
     instructions.map(|each| (key(&each.program_id_index), each.accounts.iter().map(key).collect(), each.data.clone())).collect()
 }
 
-/// Whether an account may be written to, by the counts of the header.
+/// Returns whether an account is writable, by the counts of the header.
 fn is_writable(message: &VersionedMessage, index: usize) -> bool {
     let (header, keys) = (message.header(), message.static_account_keys().len());
     let [signers, read_only, other] =
@@ -42,7 +42,7 @@ fn is_writable(message: &VersionedMessage, index: usize) -> bool {
     if index < signers { index < signers - read_only } else { index < keys - other }
 }
 
-/// The account keys with what they may do.
+/// Returns the account keys with their permissions.
 fn permissions(bytes: &[u8]) -> Vec<(String, bool, bool)> {
     let transaction: VersionedTransaction = wincode::deserialize_exact(bytes).expect("a transaction");
     let message = &transaction.message;
@@ -116,7 +116,7 @@ fn a_fee_of_the_services_is_replaced_in_place() -> TestResult {
     let proposed = SelfFunded::new().with_priority_fee(PriorityFee::new(50).with_limit(60_000));
     let case = with_transaction(&base, &signed(&base, verified::<Solana>(&base).prepare(proposed)?));
     let policy = policy(&json!({ "solana_compute_unit_price": 100, "solana_compute_unit_limit": 70_000 }));
-    // The slot holds the owner's signature in what was made above: empty it.
+    // The transaction above has the owner's signature in its slot, so empty it.
     let mut line = case.json();
     let mut bytes = STANDARD.decode(line["response"]["result"]["versioned_tx"].as_str().ok_or("no payload")?)?;
     bytes[1..65].fill(0);
@@ -159,14 +159,14 @@ fn a_message_that_the_owner_has_signed_stays_as_it_is() -> TestResult {
     let chosen = SelfFunded::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(9));
     let unsigned = order.prepare(chosen)?;
     let shown = unsigned.summary().to_string();
-    assert!(shown.contains("(as it came)") && shown.contains("the priority fee stays as it came"), "{shown}");
+    assert!(shown.contains("(the service's)") && shown.contains("the priority fee is not changed"), "{shown}");
     assert_eq!(signed(&case, unsigned), bytes);
     Ok(())
 }
 
 #[test]
 fn a_transaction_without_room_for_the_fee_is_refused() -> TestResult {
-    // Destination data fill the packet but for 20 bytes.
+    // Destination data that leave only 20 bytes of the packet.
     let base = fixture::<Solana>("solana-token-gasless-null");
     let mut transaction: VersionedTransaction = wincode::deserialize_exact(&verified::<Solana>(&base).deposit().transaction.bytes())?;
     let room = 1_212 - wincode::serialize(&transaction)?.len();

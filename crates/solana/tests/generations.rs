@@ -1,4 +1,4 @@
-//! The generations of the programs: their bytes, and that one is never taken for another.
+//! The generations of the programs: their bytes, and that no generation is mistaken for another.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -113,14 +113,14 @@ fn changed(case: &Case, pointer: &str, change: impl FnOnce(&mut Vec<u8>)) -> Cas
     case.with_input(line.to_string())
 }
 
-/// Where the data of `initiate` begins.
+/// The offset of the data of `initiate`.
 fn data_of(case: &Case, pointer: &str) -> usize {
     let line = case.json();
     let bytes = STANDARD.decode(line.pointer(pointer).and_then(Json::as_str).expect("base64")).expect("base64");
     bytes.windows(8).position(|window| window == htlc::INITIATE).expect("initiate")
 }
 
-/// Where a key is.
+/// The offset of a key.
 fn key_at(case: &Case, pointer: &str, key: Address) -> usize {
     let line = case.json();
     let bytes = STANDARD.decode(line.pointer(pointer).and_then(Json::as_str).expect("base64")).expect("base64");
@@ -180,7 +180,7 @@ fn accounts_and_flags_of_the_audited_form_are_exact() {
     let other = changed(&case, OWN, |bytes| bytes[place] ^= 1);
     assert_eq!(outcome::<Solana>(&other).expect_err("another identity").code(), Code::AccountMismatch);
 
-    // One signer, and as many read-only keys without a signature as the header says: one fewer makes one of them writable.
+    // The header has one signer and a count of read-only keys that do not sign. One fewer makes one of them writable.
     let header = 1 + 64;
     for id in ["solana-audited-native-legacy", "solana-audited-token-legacy"] {
         let case = fixture::<Solana>(id);
@@ -190,7 +190,7 @@ fn accounts_and_flags_of_the_audited_form_are_exact() {
         }
     }
 
-    // The owner of a gasless native swap is written to: the locked lamports come from there.
+    // The owner of a gasless native swap is writable, because the locked lamports come from that account.
     let case = fixture::<Solana>("solana-audited-native-gasless");
     let header = 1 + 2 * 64;
     let other = changed(&case, GASLESS, |bytes| bytes[header + 1] = 1);
@@ -211,11 +211,11 @@ fn the_rent_sponsor_is_who_pays_and_is_pinned_where_any_is() -> TestResult {
         };
         let sponsor = outcome::<Solana>(&case)?["artefacts"]["gasless"]["signers"][0].as_str().ok_or("no sponsor")?.to_owned();
         let shown = outcome_with(&sponsor)?["summary"].to_string();
-        assert!(shown.contains("a pinned one") && shown.contains("generation audited_2025_11: refunds go to "), "{shown}");
+        assert!(shown.contains("which is pinned") && shown.contains("generation audited_2025_11: refunds go to "), "{shown}");
         let refusal = outcome_with("43xBoSLkqNfSh46dCb9nN7UMKwj5UZfpp9GNTJFc47u9").expect_err("another sponsor is pinned");
         assert_eq!(refusal.code(), Code::UnknownSponsor);
 
-        // The account that the instruction names as the rent sponsor is the fee payer, and nobody else.
+        // The rent sponsor in the instruction must be the fee payer.
         let data = data_of(&case, GASLESS);
         let line = case.json();
         let bytes = STANDARD.decode(line.pointer(GASLESS).and_then(Json::as_str).ok_or("base64")?)?;

@@ -1,4 +1,4 @@
-//! Instructions beside the HTLC's own: refused by default, accepted and shown where the wallet's policy allows them.
+//! Instructions other than the HTLC's own: refused by default, accepted and shown if the wallet's policy allows them.
 //!
 //! The transactions are those of `fixtures/reject/solana.json`, compiled by @solana/web3.js.
 
@@ -39,11 +39,11 @@ fn what_the_policy_allows_is_accepted_and_shown() -> TestResult {
             json!({ "solana_compute_unit_price": 0 }),
             "gas: transaction: 0 micro-lamports per compute unit, a priority fee of at most 0 lamports",
         ),
-        ("memo", json!({ "solana_memo": 5 }), "message: transaction: carries the memo \"hello\""),
+        ("memo", json!({ "solana_memo": 5 }), "message: transaction: contains the memo \"hello\""),
         (
             "associated-token",
             json!({ "solana_create_associated_account": true }),
-            "token: transaction: creates the owner's token account if there is none, ",
+            "token: transaction: creates the owner's token account if it does not exist, ",
         ),
     ];
     for (name, text, line) in &allowed {
@@ -51,7 +51,7 @@ fn what_the_policy_allows_is_accepted_and_shown() -> TestResult {
             let case = rejected(&format!("solana-{place}-{name}"));
             let refusal = outcome::<Solana>(&case).expect_err("the default policy allows none");
             assert_eq!(refusal.code(), Code::UnexpectedInstruction);
-            // Each permission is its own.
+            // Each permission allows only its own instruction.
             for (other, permission, _) in &allowed {
                 assert_eq!(
                     outcome_under::<Solana>(&case, case.registry, &policy(permission)).is_ok(),
@@ -68,7 +68,7 @@ fn what_the_policy_allows_is_accepted_and_shown() -> TestResult {
     Ok(())
 }
 
-/// Under the widest policy each byte is still refused, shown or without effect.
+/// Under the most permissive policy, each changed byte is still refused, shown, or without effect.
 #[test]
 fn every_byte_is_accounted_for_under_the_widest_policy() -> TestResult {
     use base64::Engine;

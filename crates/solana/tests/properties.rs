@@ -1,5 +1,5 @@
-//! Rules over many inputs: whatever changes in a response is refused, shown, or without effect on what is signed; and no
-//! bytes make the library panic.
+//! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
+//! panic.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -49,8 +49,8 @@ fn every_byte_of_a_transaction_is_accounted_for() {
     PAYLOADS.every_byte_is_accounted_for::<Solana>(&EVERY_KIND);
 }
 
-/// The flips that are accepted are those of the blockhash, of the owner's slot and of a sponsor that has not signed; where
-/// there is no second transaction, also a timelock that the policy allows; in the audited generation it is a seed, so it is not free.
+/// Accepted flips are those in the blockhash, the owner's slot, and a sponsor that has not signed. Without a second transaction, a flip
+/// in the timelock is accepted too if the policy allows the result, except in the audited generation, where the timelock is a seed.
 #[test]
 fn only_blockhash_owners_slot_sponsor_and_timelock_are_free() {
     for id in EVERY_KIND {
@@ -66,7 +66,7 @@ fn only_blockhash_owners_slot_sponsor_and_timelock_are_free() {
                 let mut changed = bytes.clone();
                 changed[index] ^= 0x10;
                 *at(&mut line, pointer) = json!(STANDARD.encode(changed));
-                // Where the sponsor has signed, its signature is over all of this too.
+                // If the sponsor has signed, its signature covers all of this too.
                 let sponsored = slots == 2 && bytes[1..65] != [0; 64];
                 // The native program's data follow the hash, two counts, four indexes and the data's own count.
                 let data = hash + 32 + 7;

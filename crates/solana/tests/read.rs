@@ -1,4 +1,4 @@
-//! What a chain returns about a swap, in every form that the programs have.
+//! Reading what a chain returns about a swap, in every form of the programs.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -43,7 +43,7 @@ fn another_length_or_discriminator_is_unclear() {
             assert!(read::swap_account(other).is_err(), "{} {}", form.program, other.len());
         }
     }
-    // A timelock that ends before the chain began.
+    // A timelock that is greater than the expiry slot.
     for (length, timelock) in [(161, 153), (194, 186)] {
         let form = FORMS.iter().find(|form| form.account.len() == 2 * length).expect("a form");
         let mut data = bytes(form.account);
@@ -105,7 +105,7 @@ fn instructions_say_what_happened_to_the_swap() {
         other_program.program = SYSTEM_PROGRAM;
         let mut other_swap = redeem.clone();
         other_swap.accounts.rotate_left(1);
-        // The program takes a redemption with more bytes behind its arguments: nobody can hide the secret behind them.
+        // The program accepts a redemption with more bytes after its arguments, so such a redemption must be recognized too.
         let mut longer = redeem.clone();
         longer.data.push(0);
         let mut shorter = redeem.clone();

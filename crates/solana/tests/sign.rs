@@ -1,4 +1,4 @@
-//! What a signer is asked for, what it may return, and what goes to nodes and to the service.
+//! Signing: the requests, the accepted signatures, and the artefacts for nodes and the service.
 
 #![allow(
     clippy::arithmetic_side_effects,

@@ -1,4 +1,4 @@
-//! The lines that a person reads: every value that the response chose, in the units that people use.
+//! Texts for people: the summary shows every value that the response chose, in the usual units.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -34,12 +34,12 @@ fn a_gasless_order_reads_like_this() -> TestResult {
             "pay-out: bc1pj6k882n63eg9r2j4f56wr9mt6gdmxqtlcdv3jd9swqr0pk89sl3snt86la, a promise: whoever holds the redeem key is paid",
             "contract: swap account Mp1s9KsvRfvvCfisJ1EoXQ1vrtpbYwHKhjGxoEFNVga, tokens in the vault 33rMZRStHK1ungF7t6LDUHbWaW82JSCWiTNPkTr29wxM",
             "destination data: 20 bytes 0xbaeec1c28681c671551b07a910ab7560ebefc675",
-            "encoding: transaction in base64, legacy message, blockhash 3Fnizo8A7fFXep7h6g9tVvanDnWYqjEKxXWY5X69B6dH as it came",
+            "encoding: transaction in base64, legacy message, blockhash 3Fnizo8A7fFXep7h6g9tVvanDnWYqjEKxXWY5X69B6dH of the service",
             "gas: transaction: fees and rent are paid by BdACGCsGeQ48zRYQz99jrJ8E1NrsFcFGdzP5fy9xxb7J, the owner",
-            "encoding: gasless transaction in base64, legacy message, blockhash d5AAJDdN9TkbzQMJ81EVsrs7NoGM6xHfF6McmQ6wQND as it came",
-            "gas: gasless transaction: fees and rent are paid by the sponsor 6v7UazVgBkM5pVUwAjpxpfzsHwVKRoiRGgpRfPhhgnar, whom nobody has pinned",
+            "encoding: gasless transaction in base64, legacy message, blockhash d5AAJDdN9TkbzQMJ81EVsrs7NoGM6xHfF6McmQ6wQND of the service",
+            "gas: gasless transaction: fees and rent are paid by the sponsor 6v7UazVgBkM5pVUwAjpxpfzsHwVKRoiRGgpRfPhhgnar, which is not pinned",
             "message: gasless transaction, co-signed with the sponsor 6v7UazVgBkM5pVUwAjpxpfzsHwVKRoiRGgpRfPhhgnar, which has not signed yet",
-            "wallet: signed by BdACGCsGeQ48zRYQz99jrJ8E1NrsFcFGdzP5fy9xxb7J, blockhash 3Fnizo8A7fFXep7h6g9tVvanDnWYqjEKxXWY5X69B6dH (as it came)",
+            "wallet: signed by BdACGCsGeQ48zRYQz99jrJ8E1NrsFcFGdzP5fy9xxb7J, blockhash 3Fnizo8A7fFXep7h6g9tVvanDnWYqjEKxXWY5X69B6dH (the service's)",
             "to sign: transaction, SHA-256 of the message 7H6wSoXe2omEVF7RgA7TL4y4owzcBiEykqKMoKWK7kk3",
             "to sign: gasless transaction, SHA-256 of the message DPeYLa4h68YGRXkdbqGPqdtEeeMtkEFJ7pEEueN3aeD2",
         ]
@@ -58,7 +58,7 @@ fn the_wallets_own_blockhash_and_its_lifetime_are_shown() -> TestResult {
 #[test]
 fn a_sponsors_signature_and_older_hex_are_shown() -> TestResult {
     assert!(lines("solana-token-sponsor-signed")?.iter().any(|line| line.contains("which has signed: ")));
-    assert!(lines("solana-token-hex")?.iter().filter(|line| line.contains("in hex, as older answers write it")).count() == 2);
+    assert!(lines("solana-token-hex")?.iter().filter(|line| line.contains("in hex, the form of older responses")).count() == 2);
     assert!(lines("solana-token-gasless-null")?.contains(&"message: none: this order has no gasless funding path".to_owned()));
     Ok(())
 }

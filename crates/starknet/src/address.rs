@@ -1,11 +1,13 @@
-//! Starknet addresses: felts, in any number of digits. `0x1`, `0x01` and 64 digits are one address.
+//! Starknet addresses: felts with any number of leading zeros. `0x1` and `0x01` are the same address.
+//!
+//! Specification: `docs/spec/starknet.md#chains-and-addresses`.
 
 use countersign_core::{Account, Family};
 use starknet_types_core::felt::Felt;
 
 use crate::felt;
 
-/// Returns the address of an account of this family; `None` for another family's.
+/// Returns the address of an account; `None` for an account of another family.
 #[must_use]
 pub fn from_account(account: &Account) -> Option<Felt> {
     if account.family() == Family::Starknet { account.array().and_then(felt::from_bytes) } else { None }

@@ -1,9 +1,9 @@
-//! ECDSA of the Stark curve and Poseidon, by the fastest library that builds for the target.
+//! ECDSA on the Stark curve, and Poseidon, with the fastest library that builds for the target.
 //!
-//! That is pathfinder-crypto, with tables of the generator's multiples. It does not build where pointers have 32 bits, as on
-//! WebAssembly; there starknet-crypto computes the same. Tests compare the two.
+//! That library is pathfinder-crypto, which has precomputed multiples of the generator. It does not build for targets with 32-bit
+//! pointers such as WebAssembly. On those, starknet-crypto computes the same results. Tests compare the two.
 //!
-//! Neither library is constant-time, and both take scalars by value without wiping their own copies.
+//! Neither library is constant-time. Both take scalars by value and do not wipe their own copies.
 
 use rfc6979::HmacDrbg;
 use sha2::Sha256;
@@ -27,12 +27,12 @@ pub(crate) const ORDER: [u8; 32] = [
     0xb2, 0x32, 0x1e, 0x66, 0xa2, 0x41, 0xad, 0xc6, 0x4d, 0x2f,
 ];
 
-/// Half of the candidates for a nonce are beyond the order, so no hash needs nearly as many.
+/// The limit of nonce candidates. Half of all candidates are beyond the order, so no hash needs nearly as many.
 const MAX_CANDIDATES: usize = 256;
 
-/// Returns r and s: RFC 6979 as in the reference SDK, so that both make the same signature of a hash.
+/// Signs a hash and returns r and s. The nonce is that of RFC 6979 as in the reference SDK, so both produce the same signature.
 ///
-/// `None` for a hash at or above 2^251, and if no nonce gives a signature. The secret is a scalar from 1 to below the order,
+/// Returns `None` for a hash at or above 2^251, or if no nonce gives a signature. The secret is a scalar from 1 to below the order,
 /// big-endian.
 pub(crate) fn sign(secret: &[u8; 32], hash: &Felt) -> Option<[Felt; 2]> {
     if *hash >= Felt::ELEMENT_UPPER_BOUND {
@@ -53,8 +53,8 @@ pub(crate) fn sign(secret: &[u8; 32], hash: &Felt) -> Option<[Felt; 2]> {
     None
 }
 
-/// Takes the first 252 bits of a candidate. One that begins with a zero byte stays as it is, because the reference SDK
-/// (@scure/starknet 1.1) counts bits from the first byte that is not zero; starknet-crypto counts from the first byte.
+/// Keeps the first 252 bits of a candidate. A candidate that begins with a zero byte is left unchanged, because the reference SDK
+/// (@scure/starknet 1.1) counts bits from the first byte that is not zero. starknet-crypto counts from the first byte.
 fn cut_to_252_bits(candidate: &mut [u8; 32]) {
     if matches!(candidate, [0, ..]) {
         return;
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Scalars from 1 to below the order, the edges more often than chance has them.
+    /// Scalars from 1 to below the order, with edge cases more often than by chance.
     fn scalar() -> impl Strategy<Value = [u8; 32]> {
         let bytes = |felt: Felt| felt.to_bytes_be();
         prop_oneof![
@@ -103,7 +103,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn both_libraries_sign_alike(secret in scalar(), hash in hash(), k in scalar()) {
+        fn both_libraries_produce_the_same_signature(secret in scalar(), hash in hash(), k in scalar()) {
             let signature = portable::sign_with(&secret, &hash, &k);
             prop_assert_eq!(pathfinder::sign_with(&secret, &hash, &k), signature);
             let public_key = portable::public_key(&secret);
@@ -113,12 +113,12 @@ mod tests {
         }
 
         #[test]
-        fn both_libraries_judge_alike(key in felt(), hash in felt(), r in felt(), s in felt()) {
+        fn both_libraries_verify_alike(key in felt(), hash in felt(), r in felt(), s in felt()) {
             prop_assert_eq!(pathfinder::is_valid(&key, &hash, [&r, &s]), portable::is_valid(&key, &hash, [&r, &s]));
         }
 
         #[test]
-        fn a_changed_signature_is_no_signature(secret in scalar(), hash in hash(), wrong in felt(), at in 0..4_usize) {
+        fn a_changed_signature_is_not_valid(secret in scalar(), hash in hash(), wrong in felt(), at in 0..4_usize) {
             let [r, s] = sign(&secret, &hash).expect("a signature");
             let mut felts = [public_key(&secret).expect("a public key"), hash, r, s];
             prop_assert!(is_valid(&felts[0], &felts[1], [&felts[2], &felts[3]]));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn felts_at_the_bounds_are_judged_without_a_panic() {
+    fn felts_at_the_bounds_are_verified_without_a_panic() {
         let order = Felt::from_bytes_be(&ORDER);
         let edges =
             [Felt::ZERO, Felt::ONE, Felt::ELEMENT_UPPER_BOUND - 1, Felt::ELEMENT_UPPER_BOUND, order - 1, order, order + 1, Felt::MAX];

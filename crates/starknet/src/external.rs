@@ -1,7 +1,9 @@
-//! Calls for wallets that choose nonce, fees and the encoding of the calls themselves.
+//! Calls for external wallets, which choose the nonce, the fees and the encoding of the calls themselves.
 //!
-//! [`VerifiedOrder::matches`](crate::VerifiedOrder) proves what such a wallet broadcast. It takes the transaction as a node
-//! returns it: [`InvokeTransaction::from_json`].
+//! [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that such a wallet broadcast with the order.
+//! [`InvokeTransaction::from_json`] parses the transaction as a node returns it.
+//!
+//! Specification: `docs/spec/starknet.md#signing`.
 
 use countersign_core::json::{self, Members, Node};
 use countersign_core::{ApprovalStep, Code, Refusal};
@@ -14,17 +16,17 @@ use crate::htlc;
 use crate::transaction::{Call, DataAvailabilityMode, InvokeTransaction, ResourceBound, ResourceBounds};
 use crate::verify::Deposit;
 
-/// A call as `account.execute` of starknet.js takes it.
+/// A call for `account.execute` of starknet.js.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExecuteCall {
-    /// The contract.
+    /// The contract that is called.
     #[serde(serialize_with = "serialize_felt")]
     pub contract_address: Felt,
-    /// The function's name.
+    /// Name of the function, or its selector in hex.
     pub entrypoint: String,
-    /// The arguments.
+    /// Arguments of the function.
     #[serde(serialize_with = "serialize_felts")]
     pub calldata: Vec<Felt>,
 }
@@ -33,7 +35,7 @@ pub struct ExecuteCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AddInvokeTransaction {
-    /// The calls, in their order.
+    /// The calls, in the order in which they are executed.
     pub calls: Vec<WalletCall>,
 }
 
@@ -41,12 +43,12 @@ pub struct AddInvokeTransaction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WalletCall {
-    /// The contract.
+    /// The contract that is called.
     #[serde(serialize_with = "serialize_felt")]
     pub contract_address: Felt,
-    /// The function's name.
+    /// Name of the function, or its selector in hex.
     pub entry_point: String,
-    /// The arguments.
+    /// Arguments of the function.
     #[serde(serialize_with = "serialize_felts")]
     pub calldata: Vec<Felt>,
 }
@@ -59,13 +61,13 @@ fn serialize_felts<S: Serializer>(felts: &[Felt], serializer: S) -> Result<S::Ok
     HexFelts(felts).serialize(serializer)
 }
 
-/// Returns the name of a call's function, or its selector, which these interfaces take as well.
+/// Returns the name of a call's function, or its selector, which these interfaces accept too.
 fn entry_point(call: &Call) -> String {
     htlc::name(call.selector).map_or_else(|| format!("{:#x}", call.selector), str::to_owned)
 }
 
 impl Deposit {
-    /// Returns the calls for `account.execute` of starknet.js, which makes one transaction of them.
+    /// Returns the calls for `account.execute` of starknet.js, which sends them in one transaction.
     ///
     /// ```
     /// # fn example(order: countersign_starknet::VerifiedOrder) -> Result<(), Box<dyn std::error::Error>> {
@@ -91,13 +93,13 @@ impl Deposit {
 }
 
 impl InvokeTransaction {
-    /// Parses an invoke transaction of version 3 as nodes take and return it: the parameter of
-    /// `starknet_addInvokeTransaction`, or the result of `starknet_getTransactionByHash`. Other members, such as
-    /// `transaction_hash`, are ignored.
+    /// Parses the JSON of an invoke transaction of version 3: the parameter of `starknet_addInvokeTransaction`, or the result of
+    /// `starknet_getTransactionByHash`. Other fields, such as `transaction_hash`, are ignored.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] for any other type or version, or what is malformed.
+    /// [`Code::TransactionMismatch`] for any other type or version; the codes of malformed JSON; [`Code::MissingField`];
+    /// [`Code::WrongType`]; or the errors of [`felt::parse`].
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
         let root = Node::root(&value, "");

@@ -1,7 +1,9 @@
-//! Felts, strictly parsed: the numbers below `2^251 + 17 * 2^192 + 1` that everything on Starknet is made of.
+//! Strict parsing of felts, the elements of Starknet's prime field: integers below `2^251 + 17 * 2^192 + 1`.
 //!
-//! The felt library reduces what is not below the prime, and takes an empty hex number for zero. So every text and byte
-//! string from outside is checked before it reaches the library.
+//! The felt library reduces numbers that are not below the prime, and reads an empty hex number as zero. Therefore all outside text
+//! and bytes are checked before they reach the library.
+//!
+//! Specification: `docs/spec/starknet.md#chains-and-addresses`.
 
 use countersign_core::chains::address::STARK_PRIME;
 use countersign_core::chains::digits;
@@ -10,11 +12,19 @@ use countersign_core::{Code, ParseError, Refusal, U256, number};
 use serde::{Serialize, Serializer};
 use starknet_types_core::felt::Felt;
 
-/// Parses `0x` and 1 to 64 hex digits below the prime; leading zeros are ignored.
+/// Parses `0x` and 1 to 64 hex digits. The number must be below the prime. Leading zeros are ignored.
+///
+/// ```
+/// use countersign_starknet::{Felt, felt};
+///
+/// assert_eq!(felt::parse("0x00ab")?, Felt::from(171));
+/// assert!(felt::parse(&format!("0x{}", "f".repeat(64))).is_err());
+/// # Ok::<(), countersign_core::ParseError>(())
+/// ```
 ///
 /// # Errors
 ///
-/// A `hex_` code, [`Code::NumberTooLarge`] for more digits, [`Code::FeltOutOfRange`] at or above the prime.
+/// A `hex_` code, [`Code::NumberTooLarge`] for more digits, or [`Code::FeltOutOfRange`] at or above the prime.
 pub fn parse(text: &str) -> Result<Felt, ParseError> {
     parse_bytes(text).map(|bytes| Felt::from_bytes_be(&bytes))
 }
@@ -30,11 +40,11 @@ fn parse_bytes(text: &str) -> Result<[u8; 32], ParseError> {
     if bytes < STARK_PRIME { Ok(bytes) } else { Err(Code::FeltOutOfRange.into()) }
 }
 
-/// Parses up to 64 hex digits, in either letter case, as a number of 32 bytes. The caller supplies the memory, which must be
-/// zero, so that a secret leaves no copy behind.
+/// Parses up to 64 hex digits, in either letter case, as a 32-byte number. The caller supplies the memory, which must be zero, so
+/// that no copy of a secret is left behind.
 pub(crate) fn parse_padded(hex: &str, bytes: &mut [u8; 32]) -> Result<(), ParseError> {
     let zeros = 64_usize.checked_sub(hex.len()).ok_or(Code::NumberTooLarge)?;
-    // An odd number of digits has a single digit in front of the pairs.
+    // If the number of digits is odd, a single digit precedes the pairs.
     let (single, pairs) = hex.split_at_checked(hex.len() & 1).ok_or(Code::HexDigit)?;
     let tail = bytes.get_mut(zeros.div_ceil(2)..).unwrap_or_default();
     digits::into(pairs, tail).map_err(|_| Code::HexDigit)?;
@@ -44,45 +54,46 @@ pub(crate) fn parse_padded(hex: &str, bytes: &mut [u8; 32]) -> Result<(), ParseE
     Ok(())
 }
 
-/// Parses a felt of a signature or key: decimal, or hex with `0x`.
+/// Parses a felt in decimal, or in hex with `0x`.
 pub(crate) fn parse_any(text: &str) -> Result<Felt, ParseError> {
     if text.starts_with("0x") { parse(text) } else { from_number(number::decimal(text)?).ok_or_else(|| Code::FeltOutOfRange.into()) }
 }
 
-/// Reads a hex felt, as calldata has them.
+/// Parses the hex felt in a JSON node, the form of calldata.
 ///
 /// # Errors
 ///
-/// [`Code::WrongType`], or as [`parse`].
+/// [`Code::WrongType`] if the node is not a string, or the errors of [`parse`].
 pub fn read(node: Node<'_, '_>) -> Result<Felt, Refusal> {
     parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
-/// Reads a hex felt of at most 128 bits.
+/// Parses the hex felt in a JSON node as an integer of at most 128 bits.
 ///
 /// # Errors
 ///
-/// [`Code::NumberTooLarge`] if it is wider, or as [`read`].
+/// [`Code::NumberTooLarge`] if it is wider, or the errors of [`read`].
 pub fn read_u128(node: Node<'_, '_>) -> Result<u128, Refusal> {
     let bytes = parse_bytes(node.text()?).map_err(|error| node.refuse(error))?;
     u128::try_from(U256::from_be_bytes(bytes)).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
-/// Reads a felt in any spelling of typed data: JSON integer, decimal string, `0x` hex string.
+/// Parses a felt in any form that typed data allows: a JSON integer, a decimal string, or a `0x` hex string.
 ///
 /// # Errors
 ///
-/// The codes of the spelling, or [`Code::FeltOutOfRange`].
+/// [`Code::WrongType`], [`Code::IntegerNotExact`], a `decimal_` or `hex_` code, [`Code::NumberTooLarge`], or
+/// [`Code::FeltOutOfRange`].
 pub fn read_any(node: Node<'_, '_>) -> Result<Felt, Refusal> {
     from_number(node.any_number()?).ok_or_else(|| node.refuse(Code::FeltOutOfRange))
 }
 
-/// Reads a short string as typed data spells one: what looks like a number is that number, anything else is its ASCII
-/// characters. So `"0x31"`, `"49"` and `49` are the character `1`, and `"1"` is not.
+/// Parses a short string as typed data writes it. Text that looks like a number is that number; any other text is its ASCII
+/// characters. So `"0x31"`, `"49"` and `49` are the character `1`, but `"1"` is the number 1.
 ///
 /// # Errors
 ///
-/// [`Code::TextNotPlain`] for text that is not a short string, or as [`read_any`].
+/// [`Code::TextNotPlain`] for text that is not a short string, or the errors of [`read_any`].
 pub fn read_short_string(node: Node<'_, '_>) -> Result<Felt, Refusal> {
     match node.value() {
         Value::String(text) => parse_short_string(text).map_err(|error| node.refuse(error)),
@@ -99,14 +110,14 @@ pub(crate) fn parse_short_string(text: &str) -> Result<Felt, ParseError> {
     }
 }
 
-/// Returns the felt of 1 to 31 printable ASCII characters; `None` for other text.
+/// Returns the felt of a short string, which has 1 to 31 printable ASCII characters; `None` for any other text.
 #[must_use]
 pub fn from_short_string(text: &str) -> Option<Felt> {
     let plain = (1..=31).contains(&text.len()) && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     plain.then(|| Felt::from_bytes_be_slice(text.as_bytes()))
 }
 
-/// Returns the text of a short string; `None` for a felt that is not one.
+/// Returns the text of a short string; `None` for a felt that is not a short string.
 #[must_use]
 pub fn to_short_string(felt: &Felt) -> Option<String> {
     let bytes = felt.to_bytes_be();
@@ -126,7 +137,7 @@ pub fn from_bytes(bytes: [u8; 32]) -> Option<Felt> {
     (bytes < STARK_PRIME).then(|| Felt::from_bytes_be(&bytes))
 }
 
-/// Returns the two felts that a number of 256 bits is in calldata: low and high 128 bits.
+/// Returns the two felts that encode a 256-bit number in calldata: the low 128 bits, then the high 128 bits.
 #[must_use]
 pub fn halves(number: U256) -> [Felt; 2] {
     let [low, high] = split(number);
@@ -144,12 +155,12 @@ pub(crate) fn join(low: u128, high: u128) -> U256 {
     U256::from(high).wrapping_shl(128) | U256::from(low)
 }
 
-/// Returns felts one after another, 32 bytes each: what a hash of them is taken of.
+/// Returns the big-endian bytes of the felts, 32 bytes each.
 pub(crate) fn to_bytes(felts: &[Felt]) -> Vec<u8> {
     felts.iter().flat_map(Felt::to_bytes_be).collect()
 }
 
-/// A felt as nodes take it: `0x` and hex digits without leading zeros.
+/// Serializes a felt as nodes expect it: `0x` and hex digits without leading zeros.
 pub(crate) struct HexFelt<'f>(pub(crate) &'f Felt);
 
 impl Serialize for HexFelt<'_> {
@@ -158,7 +169,7 @@ impl Serialize for HexFelt<'_> {
     }
 }
 
-/// Felts as nodes take them.
+/// Serializes felts as nodes expect them: an array of hex strings.
 pub(crate) struct HexFelts<'f>(pub(crate) &'f [Felt]);
 
 impl Serialize for HexFelts<'_> {

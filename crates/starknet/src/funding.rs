@@ -1,4 +1,4 @@
-//! How an order is funded: the wallet's choice, made before nonce and fees are asked for.
+//! Funding paths: the account's own transaction, the gasless message, or both.
 
 use countersign_core::{ApprovalStep, Code, Refusal};
 use starknet_types_core::felt::Felt;
@@ -6,7 +6,7 @@ use starknet_types_core::felt::Felt;
 use crate::message::Message;
 use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBounds};
 
-/// What the account's transaction needs from the wallet.
+/// The wallet's part of the account's transaction: nonce, fees, and the choice of the approval.
 ///
 /// ```
 /// use countersign_starknet::{ApprovalStep, Execution, Felt, ResourceBound, ResourceBounds};
@@ -24,31 +24,31 @@ use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, 
 pub struct Execution {
     /// Nonce of the sender's next transaction.
     pub nonce: Felt,
-    /// The most that the sender pays.
+    /// The most that the sender pays for each resource.
     pub resource_bounds: ResourceBounds,
-    /// What the sender adds for each unit of L2 gas, in FRI.
+    /// Tip for each unit of L2 gas, in FRI.
     pub tip: u64,
-    /// The wallet's own chain as a short string, where it names it: it must be the asset's.
+    /// The chain that the wallet is set to, as a short string. It must be the asset's; `None` skips this check.
     pub chain_id: Option<Felt>,
-    /// The account's public key, where the wallet knows it: the address does not show it.
+    /// The account's public key, which cannot be derived from its address. `None` if the wallet does not know it: signatures are then
+    /// not proven.
     pub public_key: Option<Felt>,
-    /// Whether the token approval precedes the call that locks the funds.
+    /// What to do with the token approval before the call that locks the funds.
     pub approval: ApprovalStep,
-    /// How the account takes several calls.
+    /// How the calls are encoded for the account.
     pub encoding: ExecutionEncoding,
-    /// Empty unless somebody else pays.
+    /// Data for the paymaster; empty if the sender pays.
     pub paymaster_data: Vec<Felt>,
-    /// Empty unless the transaction deploys the account.
+    /// Data that deploys the account; empty if it is deployed already.
     pub account_deployment_data: Vec<Felt>,
-    /// Where the nonce is stored; only `L1` works today.
+    /// Where the nonce is stored. The network supports only `L1` today.
     pub nonce_data_availability_mode: DataAvailabilityMode,
-    /// Where the fee is taken; only `L1` works today.
+    /// Where the fee is charged. The network supports only `L1` today.
     pub fee_data_availability_mode: DataAvailabilityMode,
 }
 
 impl Execution {
-    /// Creates a context with the usual settings: the approval as verified, no tip, no paymaster, no deployment, a Cairo 1
-    /// account.
+    /// Creates a context that sends the approval as verified to a Cairo 1 account, without a tip, paymaster or deployment.
     #[must_use]
     pub const fn new(nonce: Felt, resource_bounds: ResourceBounds) -> Self {
         Self {
@@ -66,56 +66,57 @@ impl Execution {
         }
     }
 
-    /// Names the account's public key, so that signatures of two felts can be proven.
+    /// Sets the account's public key, so that signatures of two felts can be proven.
     #[must_use]
     pub const fn with_public_key(mut self, public_key: Felt) -> Self {
         self.public_key = Some(public_key);
         self
     }
 
-    /// Adds a tip for each unit of L2 gas, in FRI.
+    /// Sets the tip for each unit of L2 gas, in FRI.
     #[must_use]
     pub const fn with_tip(mut self, tip: u64) -> Self {
         self.tip = tip;
         self
     }
 
-    /// Chooses what to do with the token approval.
+    /// Sets what to do with the token approval.
     #[must_use]
     pub const fn with_approval(mut self, step: ApprovalStep) -> Self {
         self.approval = step;
         self
     }
 
-    /// Names the chain that the wallet is set to, as a short string: [`felt::from_short_string`](crate::felt::from_short_string).
+    /// Sets the chain that the wallet is set to, which must then be the asset's. It is a short string: see
+    /// [`felt::from_short_string`](crate::felt::from_short_string).
     #[must_use]
     pub const fn with_chain_id(mut self, chain_id: Felt) -> Self {
         self.chain_id = Some(chain_id);
         self
     }
 
-    /// Chooses how the account takes several calls.
+    /// Sets how the calls are encoded for the account.
     #[must_use]
     pub const fn with_encoding(mut self, encoding: ExecutionEncoding) -> Self {
         self.encoding = encoding;
         self
     }
 
-    /// Adds the data of the paymaster, who pays instead of the sender.
+    /// Sets the data for the paymaster, who pays instead of the sender.
     #[must_use]
     pub fn with_paymaster_data(mut self, data: Vec<Felt>) -> Self {
         self.paymaster_data = data;
         self
     }
 
-    /// Adds the data that deploys the account: class hash, salt and constructor calldata.
+    /// Sets the data that deploys the account: class hash, salt and constructor calldata.
     #[must_use]
     pub fn with_account_deployment_data(mut self, data: Vec<Felt>) -> Self {
         self.account_deployment_data = data;
         self
     }
 
-    /// Chooses where the nonce is stored and where the fee is taken.
+    /// Sets where the nonce is stored and where the fee is charged.
     #[must_use]
     pub const fn with_data_availability(mut self, nonce: DataAvailabilityMode, fee: DataAvailabilityMode) -> Self {
         self.nonce_data_availability_mode = nonce;
@@ -123,7 +124,7 @@ impl Execution {
         self
     }
 
-    /// Returns the transaction in which `sender` makes these calls, in their order.
+    /// Returns the transaction in which `sender` makes these calls, in this order.
     ///
     /// # Errors
     ///
@@ -147,13 +148,13 @@ impl Execution {
     }
 }
 
-/// The gasless path: the owner signs a message, and the service sends and pays for the transaction.
+/// The gasless path: the owner signs a message, and the service sends the transaction and pays for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "it needs neither nonce nor fees")]
 pub struct Gasless;
 
 impl Gasless {
-    /// Names the account's public key, so that signatures of two felts can be proven.
+    /// Sets the account's public key, so that signatures of two felts can be proven.
     #[must_use]
     pub const fn with_public_key(self, public_key: Felt) -> FundingPath {
         FundingPath::Gasless { public_key: Some(public_key) }
@@ -172,14 +173,14 @@ impl Gasless {
 #[allow(clippy::exhaustive_enums, reason = "an order is funded by a transaction, by a message, or prepared for either")]
 #[allow(clippy::large_enum_variant, reason = "an order has one, and passes it on by reference")]
 pub enum FundingPath {
-    /// The owner signs the gasless message only.
+    /// The owner signs only the gasless message.
     Gasless {
-        /// The account's public key, where the wallet knows it: the address does not show it.
+        /// The account's public key; `None` if the wallet does not know it: see [`Execution::public_key`].
         public_key: Option<Felt>,
     },
     /// The sender signs and broadcasts the transaction.
     SelfFunded(Execution),
-    /// Both are prepared, where the order offers both. Submit only one of them.
+    /// The transaction is prepared, and the gasless message too if the order has one. Submit only one of them.
     Both(Execution),
 }
 
@@ -196,7 +197,7 @@ impl From<Execution> for FundingPath {
 }
 
 impl FundingPath {
-    /// Returns what the transaction needs, where one is prepared.
+    /// Returns the wallet's part of the transaction; `None` if none is prepared.
     #[must_use]
     pub const fn execution(&self) -> Option<&Execution> {
         match self {
@@ -205,7 +206,7 @@ impl FundingPath {
         }
     }
 
-    /// Returns the account's public key, where the wallet knows it.
+    /// Returns the account's public key; `None` if the wallet does not know it.
     #[must_use]
     pub const fn public_key(&self) -> Option<Felt> {
         match self {
@@ -218,7 +219,7 @@ impl FundingPath {
     ///
     /// # Errors
     ///
-    /// [`Code::NothingToSign`] if only the message is wanted and the order has none.
+    /// [`Code::NothingToSign`] if the path is gasless only and the order has no message.
     pub(crate) fn message(&self, offered: Option<&Message>) -> Result<Option<Message>, Refusal> {
         match self {
             Self::Gasless { .. } if offered.is_none() => {

@@ -1,4 +1,6 @@
-//! In what the generations of the contract differ.
+//! The differences between the generations of the contract.
+//!
+//! Specification: `docs/spec/starknet.md#generations`.
 //!
 //! | | 2025_02 | captured_2025_07 | 2025_11 | client_3_1_3 |
 //! |---|---|---|---|---|
@@ -15,16 +17,16 @@
 use countersign_core::{Code, Refusal, StarknetGeneration as Generation};
 use starknet_types_core::felt::Felt;
 
-/// How `redeem` takes the secret, which is eight words in every generation.
+/// How the calldata of `redeem` contains the secret, which has eight words in every generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecretForm {
-    /// As an array: its length comes first.
+    /// As an array: the length, then the words.
     Array,
-    /// As words alone.
+    /// As the words alone.
     Words,
 }
 
-/// Returns how many words the secret hash is cut into.
+/// Returns the number of words into which the secret hash is split.
 pub(crate) const fn hash_words(generation: Generation) -> usize {
     match generation {
         Generation::Client313 => 2,
@@ -32,7 +34,7 @@ pub(crate) const fn hash_words(generation: Generation) -> usize {
     }
 }
 
-/// Returns how many bytes each of these words has.
+/// Returns the size of each of these words in bytes.
 pub(crate) const fn word_size(generation: Generation) -> usize {
     match generation {
         Generation::Client313 => 16,
@@ -40,17 +42,17 @@ pub(crate) const fn word_size(generation: Generation) -> usize {
     }
 }
 
-/// Returns whether the gasless message names its contract.
+/// Returns whether the gasless message contains the address of its contract.
 pub(crate) const fn names_contract(generation: Generation) -> bool {
     matches!(generation, Generation::November2025 | Generation::Client313)
 }
 
-/// Returns whether the contract takes destination data, which it only logs.
+/// Returns whether the contract has functions with destination data, which it only logs.
 pub(crate) const fn takes_destination_data(generation: Generation) -> bool {
     matches!(generation, Generation::November2025 | Generation::Client313)
 }
 
-/// Returns the version of the typed data's domain: a short string.
+/// Returns the version of the typed data's domain, a short string.
 pub(crate) const fn domain_version(generation: Generation) -> Felt {
     match generation {
         Generation::Client313 => Felt::from_hex_unchecked("0x32"),
@@ -58,7 +60,7 @@ pub(crate) const fn domain_version(generation: Generation) -> Felt {
     }
 }
 
-/// Returns how `redeem` takes the secret; `None` where that is not known.
+/// Returns how the calldata of `redeem` contains the secret; `None` if that is not known.
 pub(crate) const fn secret_form(generation: Generation) -> Option<SecretForm> {
     match generation {
         Generation::February2025 | Generation::November2025 => Some(SecretForm::Array),
@@ -67,7 +69,7 @@ pub(crate) const fn secret_form(generation: Generation) -> Option<SecretForm> {
     }
 }
 
-/// Returns whether the message of an instant refund names its contract; `None` where that message is not known.
+/// Returns whether the message of an instant refund contains the address of its contract; `None` if that message is not known.
 pub(crate) const fn instant_refund_names_contract(generation: Generation) -> Option<bool> {
     match generation {
         Generation::February2025 => Some(false),
@@ -76,7 +78,8 @@ pub(crate) const fn instant_refund_names_contract(generation: Generation) -> Opt
     }
 }
 
-/// Refuses what has the form of other generations than the expected one. Returns `None` if no other has this form.
+/// Returns the refusal of a payload that has the form of another generation than the expected one; `None` if no other generation has
+/// this form.
 pub(crate) fn mismatch(
     expected: Generation,
     has_form: impl Fn(Generation) -> bool,

@@ -1,6 +1,6 @@
-//! The functions of the swap contract and the token's `approve`: selectors, arguments, strict decoding.
+//! The functions of the swap contract, and `approve` of the token: selectors, arguments, and their strict decoding.
 //!
-//! A selector is the Keccak-256 hash of the function's name, cut to 250 bits; the tests recompute each.
+//! A selector is the low 250 bits of the Keccak-256 hash of the function's name. The tests recompute each.
 //!
 //! Specification: `docs/spec/starknet.md#functions`.
 
@@ -15,7 +15,7 @@ macro_rules! selectors {
     ($($(#[$doc:meta])* $constant:ident = $name:literal, $felt:literal;)*) => {
         $($(#[$doc])* pub const $constant: Felt = Felt::from_hex_unchecked($felt);)*
 
-        /// The functions of the swap contract, and functions of tokens and accounts that an attacker would choose, by name.
+        /// The functions with their names. They include functions of tokens and accounts that an attacker would choose.
         const NAMED: &[(&str, Felt)] = &[$(($name, $constant),)*];
     };
 }
@@ -49,7 +49,7 @@ selectors! {
     UPGRADE = "upgrade", "0xf2f7c15cbe06c8d94597cd91fd7f3369eae842359235712def5584f8d270cd";
 }
 
-/// Writes a selector with its function's name, where that is known.
+/// Returns a selector in hex, with the name of its function if it is known.
 pub(crate) fn describe_selector(selector: Felt) -> String {
     match name(selector) {
         Some(name) => format!("{selector:#x} {name}"),
@@ -57,7 +57,7 @@ pub(crate) fn describe_selector(selector: Felt) -> String {
     }
 }
 
-/// Returns the name of a function that is known by its selector.
+/// Returns the name of the function with this selector; `None` if it is not known.
 pub(crate) fn name(selector: Felt) -> Option<&'static str> {
     NAMED.iter().find(|(_, known)| *known == selector).map(|(name, _)| *name)
 }
@@ -78,30 +78,30 @@ pub(crate) fn name(selector: Felt) -> Option<&'static str> {
 pub struct Initiate {
     /// The generation of the contract that is called.
     pub generation: StarknetGeneration,
-    /// Who gets refunds, where another account sends.
+    /// The account that receives a refund; `None` if that is the sender.
     pub initiator: Option<Felt>,
-    /// Who redeems with the secret.
+    /// The account that receives the funds of a redemption.
     pub redeemer: Felt,
-    /// In blocks.
+    /// Timelock in blocks.
     pub timelock: u128,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
     /// SHA-256 of the secret.
     pub secret_hash: SecretHash,
 }
 
-/// Most felts of destination data: 1 KiB, of which a felt holds 31 bytes.
+/// The most felts of destination data: 1 KiB at 31 bytes per felt.
 pub const MAX_DESTINATION_DATA: usize = 1024_usize.div_ceil(31);
 
-/// How many felts the arguments of `initiate` are before the secret hash.
+/// The number of felts of the arguments of `initiate` before the secret hash.
 const BEFORE_HASH: usize = 4;
 
 impl Initiate {
-    /// Decodes the arguments. Each felt must be canonical: encoding gives the same felts again.
+    /// Decodes the arguments. Encoding them again gives the same felts.
     ///
     /// # Errors
     ///
-    /// [`Code::CalldataLength`], [`Code::NumberTooLarge`] for a felt wider than its argument, or a felt's own codes.
+    /// [`Code::CalldataLength`], [`Code::NumberTooLarge`] for a felt wider than its argument, or the errors of [`felt::read`].
     pub(crate) fn decode(calldata: &Arguments<'_, '_>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
         let wrong_length = || calldata.wrong_length(argument_count(generation, on_behalf));
         let (initiator, arguments) = match calldata.nodes.as_slice() {
@@ -128,14 +128,14 @@ impl Initiate {
         Ok(Self { generation, initiator, redeemer, timelock, amount, secret_hash: SecretHash(secret_hash) })
     }
 
-    /// Returns the function's selector.
+    /// Returns the selector of the function without destination data.
     #[must_use]
     pub const fn selector(&self) -> Felt {
         if self.initiator.is_some() { INITIATE_ON_BEHALF } else { INITIATE }
     }
 
-    /// Returns selector and arguments of the function that takes destination data as well, if there is any: an array of felts after the
-    /// other arguments.
+    /// Returns the selector and the arguments. With destination data they are those of the function that takes it, as an array of
+    /// felts after the other arguments.
     pub(crate) fn call_with(&self, destination_data: Option<&[Felt]>) -> (Felt, Vec<Felt>) {
         let Some(data) = destination_data else { return (self.selector(), self.encode()) };
         let on_behalf = self.initiator.is_some();
@@ -157,12 +157,12 @@ impl Initiate {
         felts
     }
 
-    /// Returns the words of the secret hash, as many as the contract's generation takes.
+    /// Returns the words of the secret hash, in the form of the contract's generation.
     pub(crate) fn hash_words(&self) -> impl Iterator<Item = Felt> {
         self.secret_hash.0.chunks(generation::word_size(self.generation)).map(Felt::from_bytes_be_slice)
     }
 
-    /// Returns what each argument of the call at `at` says.
+    /// Returns which summary line each argument of the call at `at` is covered by.
     pub(crate) fn coverage(&self, at: &str, destination_data: Option<&[Felt]>) -> Vec<ByteCoverage> {
         let mut arguments = Vec::new();
         if self.initiator.is_some() {
@@ -183,7 +183,7 @@ impl Initiate {
     }
 }
 
-/// Returns how many felts the arguments of `initiate` or `initiate_on_behalf` are.
+/// Returns the number of felts of the arguments of `initiate` or `initiate_on_behalf`.
 pub(crate) const fn argument_count(generation: StarknetGeneration, on_behalf: bool) -> usize {
     let count = BEFORE_HASH.saturating_add(generation::hash_words(generation));
     if on_behalf { count.saturating_add(1) } else { count }
@@ -198,14 +198,14 @@ pub(crate) fn words(bytes: &[u8; 32]) -> impl Iterator<Item = Felt> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approve {
-    /// Who may take the tokens.
+    /// The account that may take the tokens.
     pub spender: Felt,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
 }
 
 impl Approve {
-    /// How many felts the arguments are: spender, low and high half of the amount.
+    /// The number of felts of the arguments: spender, and the low and high half of the amount.
     pub(crate) const ARGUMENTS: usize = 3;
 
     pub(crate) fn decode(calldata: &Arguments<'_, '_>) -> Result<Self, Refusal> {
@@ -265,7 +265,8 @@ impl<'n, 'v> Arguments<'n, 'v> {
     ///
     /// # Errors
     ///
-    /// [`Code::GenerationMismatch`] if a contract of another generation takes as many, else as [`Arguments::read`].
+    /// [`Code::GenerationMismatch`] if a contract of another generation takes this number of felts, or the errors of
+    /// [`Arguments::read`].
     pub(crate) fn of_initiate(node: &'n Node<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
         let (actual, expected) = (node.array()?.len(), argument_count(generation, on_behalf));
         if actual != expected {
@@ -277,11 +278,11 @@ impl<'n, 'v> Arguments<'n, 'v> {
         Self::read(node, expected)
     }
 
-    /// Reads the felts of a function with destination data, and takes the data off their end.
+    /// Reads the felts of a function with destination data. Returns the data apart from the other arguments.
     ///
     /// # Errors
     ///
-    /// [`Code::DestinationDataTooLong`], or as [`Arguments::of_initiate`].
+    /// [`Code::DestinationDataTooLong`], or the errors of [`Arguments::of_initiate`].
     pub(crate) fn with_data(node: &'n Node<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<(Self, Vec<Felt>), Refusal> {
         let mut arguments = Self { at: node.at(), nodes: node.array()?.collect() };
         let count = argument_count(generation, on_behalf);
@@ -312,14 +313,14 @@ impl<'n, 'v> Arguments<'n, 'v> {
         self.at.refuse(Code::CalldataLength).with_expected(format!("{count} felts")).with_actual(format!("{} felts", self.nodes.len()))
     }
 
-    /// Returns a refusal at one argument.
+    /// Returns a refusal located at one argument.
     pub(crate) fn refuse(&self, index: usize, code: Code) -> Refusal {
         self.nodes.get(index).map_or_else(|| self.at.refuse(code), |node| node.at().refuse(code))
     }
 }
 
-/// Returns the calldata of `redeem`: the swap id and the secret as eight words, which follow their number where the contract takes
-/// an array. Returns `None` for a generation whose function is not known.
+/// Returns the calldata of `redeem`: the swap id, then the secret as eight words of 32 bits. If the contract takes an array, the number
+/// of words precedes them. Returns `None` if the form of the function is not known for this generation.
 #[must_use]
 pub fn redeem(generation: StarknetGeneration, swap_id: Felt, secret: &[u8; 32]) -> Option<Vec<Felt>> {
     let length = match generation::secret_form(generation)? {

@@ -1,4 +1,4 @@
-//! The local signer: ECDSA over the Stark curve, with the nonces of the reference SDK.
+//! The local signer: ECDSA over the Stark curve. Nonces are derived as in the reference SDK.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,9 +11,18 @@ use crate::{curve, felt};
 
 /// A secret key of the Stark curve. Wiped on drop, never printed.
 ///
-/// Neither signing nor deriving the public key is constant-time in the curve libraries that this crate uses (pathfinder-crypto,
-/// and starknet-crypto where pointers have 32 bits): how long they take depends on the secret. They also take secrets by value
-/// without wiping their own copies. Use an external signer on a machine that others share, and where others can measure the time.
+/// Not constant-time: in the curve libraries of this crate (pathfinder-crypto, and starknet-crypto on targets with 32-bit pointers),
+/// the duration of signing and of deriving the public key depends on the secret. The libraries also take secrets by value and do not
+/// wipe their own copies. Use an external signer on shared machines, and wherever others can measure the time.
+///
+/// ```
+/// use countersign_starknet::{Felt, Key};
+///
+/// let key: Key = "0x139fe4d6f02e666e86a6f58e65060f115cd3c185bd9e98bd829636931458f79".parse()?;
+/// let [r, s] = key.sign(&Felt::from(7))?;
+/// # let _ = (r, s);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Key(Zeroizing<[u8; 32]>);
 
 impl fmt::Debug for Key {
@@ -42,7 +51,7 @@ impl Key {
         Self::from_bytes(&bytes)
     }
 
-    /// Takes the 32 bytes of a secret scalar, big-endian. The caller wipes its own copy.
+    /// Creates a key from the 32 bytes of a secret scalar, big-endian. The caller must wipe its own copy.
     ///
     /// # Errors
     ///
@@ -54,16 +63,16 @@ impl Key {
     /// Returns the public key: the x coordinate that account contracts store.
     #[must_use]
     pub fn public_key(&self) -> Felt {
-        // Every secret below the order has one.
+        // Every secret from 1 to below the order has a public key.
         curve::public_key(&self.0).unwrap_or_default()
     }
 
-    /// Signs a hash: RFC 6979 as in the reference SDK, so that both make the same signature of a hash.
+    /// Signs a hash and returns r and s. The nonce is that of RFC 6979 as in the reference SDK, so both produce the same signature.
     ///
     /// # Errors
     ///
-    /// [`Code::Internal`] for a hash at or above 2^251, which the curve does not sign, or if no nonce gives a signature. No hash
-    /// is known for which either happens.
+    /// [`Code::Internal`] if the hash is at or above 2^251, which the curve does not sign, or if no nonce gives a signature.
+    /// Hashes of transactions and messages are below 2^251 except with negligible probability.
     pub fn sign(&self, hash: &Felt) -> Result<[Felt; 2], Refusal> {
         let signature = curve::sign(&self.0, hash);
         signature.ok_or_else(|| Refusal::new(Code::Internal, "").with_reason("the curve library cannot sign this hash"))

@@ -43,7 +43,7 @@ use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry
 #[cfg(feature = "starknet-signer")]
 pub use signer::SignerError;
 
-/// The Starknet family: see the crate's documentation.
+/// The Starknet family. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]
 pub enum Starknet {}
 
@@ -53,18 +53,18 @@ impl ChainFamily for Starknet {
     type Deposit = Deposit;
 }
 
-/// A Starknet order whose every byte is accounted for.
+/// A verified Starknet order: every felt of its payload is accounted for.
 pub type VerifiedOrder = countersign_core::VerifiedOrder<Starknet>;
-/// A Starknet order with payloads for any signer.
+/// A prepared Starknet order, whose payloads any signer can sign.
 pub type UnsignedOrder = countersign_core::UnsignedOrder<Starknet>;
-/// A Starknet order with all its signatures.
+/// A signed Starknet order: it has all its signatures.
 pub type SignedOrder = countersign_core::SignedOrder<Starknet>;
 
 /// Verifies an order whose source asset is on Starknet.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+/// Returns a [`Refusal`] that locates the first field or felt that differs: see [`countersign_core::verify`].
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
     countersign_core::verify(proposal, registry, policy)
 }

@@ -1,10 +1,10 @@
-//! The gasless message: SNIP-12 revision 1, `Initiate` in the domain of the swap contract.
+//! The gasless message: `Initiate` of SNIP-12 revision 1, in the domain of the swap contract.
 //!
-//! General encoders take a domain or types that the contract does not hash, and disagree with each other where the
-//! specification leaves room (`version` "1" is the number 1 to one of them and the character 1 to another). Here the whole
-//! structure is read strictly, and the hash comes from the terms of the call by the contract's own type hashes.
+//! General encoders accept domains and types that the contract does not hash. They also disagree with each other where SNIP-12 is
+//! ambiguous: a `version` of "1" is the number 1 to one of them, and the character 1 to another. Here the whole structure is read
+//! strictly, and the hash is computed from the terms of the call and the contract's own type hashes.
 //!
-//! <https://github.com/starknet-io/SNIPs/blob/main/SNIPS/snip-12.md>
+//! Specification: `docs/spec/starknet.md#typed-data`; <https://github.com/starknet-io/SNIPs/blob/main/SNIPS/snip-12.md>
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,29 +20,29 @@ use crate::{felt, generation};
 
 /// Hash of `"StarknetDomain"("name":"shortstring","version":"shortstring","chainId":"shortstring","revision":"shortstring")`
 const DOMAIN_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1ff2f602e42168014d405a94f75e8a93d640751d71d16311266e140d8b0a210");
-/// Hash of `"Initiate"("redeemer":"ContractAddress","amount":"u256","timelock":"u128","secretHash":"u128*")` and of `u256`.
+/// Hash of `"Initiate"("redeemer":"ContractAddress","amount":"u256","timelock":"u128","secretHash":"u128*")` followed by `u256`.
 const INITIATE_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1eb8412028a1738d6d332ca18c3cf1049c4fefe5d969594792a33f746bee4d7");
-/// The same with `"verifyingContract":"ContractAddress"` as fifth member.
+/// The same with `"verifyingContract":"ContractAddress"` as the fifth member.
 const INITIATE_FOR_CONTRACT_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x1a3e1bc7621475162167ff5bf6709b3f0287414d84d408fcc16f5c8fa452328");
 /// Hash of `"u256"("low":"u128","high":"u128")`
 const U256_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x3b143be38b811560b45593fb2a071ec4ddd0a020e10782be62ffe6f39e0e82c");
 /// Hash of `"instantRefund"("orderID":"felt")`
 const INSTANT_REFUND_TYPE_HASH: Felt = Felt::from_hex_unchecked("0x30a54f3d1548368bc45cab0ba298f4c88e1847fd5ae128d03477ef46d0426a3");
-/// The same with `"verifyingContract":"ContractAddress"` as second member.
+/// The same with `"verifyingContract":"ContractAddress"` as the second member.
 const INSTANT_REFUND_FOR_CONTRACT_TYPE_HASH: Felt =
     Felt::from_hex_unchecked("0x31f36f5842b3037a0895734cc18bfe518c9159047a6415cf39239dccba9b8ea");
-/// `StarkNet Message`, the prefix of everything that is signed off chain.
+/// `StarkNet Message`, the prefix of every off-chain message.
 const PREFIX: Felt = Felt::from_hex_unchecked("0x537461726b4e6574204d657373616765");
 
-/// The domain of a contract.
+/// The SNIP-12 domain of a contract, revision 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Domain {
-    /// Short string.
+    /// Name, a short string.
     pub name: Felt,
-    /// Short string.
+    /// Version, a short string.
     pub version: Felt,
-    /// Short string.
+    /// Chain id, a short string.
     pub chain_id: Felt,
 }
 
@@ -53,12 +53,12 @@ impl Domain {
         Self { name: Felt::from_hex_unchecked("0x48544c43"), version: generation::domain_version(generation), chain_id }
     }
 
-    /// Returns the domain that the wallet has pinned for a contract, in the spellings of typed data. Members that are not pinned
-    /// are those of the contract's generation.
+    /// Returns the domain that the registry pins for a contract. Its members are written as in typed data. Members that are not
+    /// pinned are those of the contract's generation.
     ///
     /// # Errors
     ///
-    /// The code of a member that is not a short string.
+    /// The code of a member that is not a short string, or [`Code::TypedDataRevision`] for another revision than 1.
     fn from_pins(pins: &BTreeMap<String, String>, generation: StarknetGeneration, chain_id: Felt) -> Result<Self, Code> {
         let mut domain = Self::deployed(generation, chain_id);
         for (member, felt) in [("name", &mut domain.name), ("version", &mut domain.version), ("chainId", &mut domain.chain_id)] {
@@ -87,7 +87,7 @@ impl Domain {
     ///
     /// # Errors
     ///
-    /// [`Code::RegistryMalformed`] if the pinned one is not a domain of Starknet.
+    /// [`Code::RegistryMalformed`] if the pinned domain is not a Starknet domain.
     pub(crate) fn of_asset(asset: &Asset, chain_id: Felt, refuse: impl FnOnce(Code) -> Refusal) -> Result<Self, Refusal> {
         let generation = StarknetGeneration::expected(asset.generation);
         let Some(pins) = asset.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()) else {
@@ -99,7 +99,7 @@ impl Domain {
         })
     }
 
-    /// Returns the Poseidon hash of type hash, name, version, chain id and revision 1.
+    /// Returns the Poseidon hash of the type hash, name, version, chain id and revision 1.
     #[must_use]
     pub fn hash(&self) -> Felt {
         poseidon(&[DOMAIN_TYPE_HASH, self.name, self.version, self.chain_id, Felt::ONE])
@@ -112,7 +112,7 @@ impl fmt::Display for Domain {
     }
 }
 
-/// A short string as text where it is printable, and as a felt.
+/// Writes a short string as text, if it is printable, and as a felt.
 struct Text(Felt);
 
 impl fmt::Display for Text {
@@ -124,20 +124,20 @@ impl fmt::Display for Text {
     }
 }
 
-/// A message that was read strictly.
+/// The gasless message of an order.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Message {
     /// The contract's domain.
     pub domain: Domain,
-    /// The terms, without an initiator: the signer is the initiator.
+    /// The terms. They have no initiator, because the signer is the initiator.
     pub terms: Initiate,
-    /// The contract, where the message names it.
+    /// The address of the contract; `None` if the message of this generation does not contain it.
     pub contract: Option<Felt>,
     domain_hash: Felt,
 }
 
-/// The hashes of a message that one account signs.
+/// The hashes of a message for the account that signs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hashes {
@@ -147,7 +147,7 @@ pub struct Hashes {
     pub domain_hash: Felt,
     /// Hash of the message's members.
     pub struct_hash: Felt,
-    /// What is signed.
+    /// The message hash, which is signed.
     pub message_hash: Felt,
 }
 
@@ -158,7 +158,7 @@ impl Hashes {
         hashes
     }
 
-    /// Returns the felts that the message hash is the Poseidon hash of.
+    /// Returns the felts whose Poseidon hash is the message hash.
     #[must_use]
     pub const fn preimage(&self) -> [Felt; 4] {
         [PREFIX, self.domain_hash, self.signer, self.struct_hash]
@@ -166,17 +166,17 @@ impl Hashes {
 }
 
 impl Message {
-    /// Returns the hashes of the message where `signer` signs it.
+    /// Returns the hashes of the message for the account that signs it.
     #[must_use]
     pub fn hashes(&self, signer: Felt) -> Hashes {
         Hashes::new(signer, self.domain_hash, self.struct_hash())
     }
 
-    /// Returns the message as wallets take it (`account.signMessage`, `wallet_signTypedData`): `types`, `primaryType`,
+    /// Returns the message as wallets accept it (`account.signMessage`, `wallet_signTypedData`): `types`, `primaryType`,
     /// `domain` and `message`.
     ///
-    /// Every value is spelled so that all wallets read the same felt: a name as text only where no reader takes it for a
-    /// number, version and chain id as hex.
+    /// Every value is written so that all wallets read the same felt. The name is text only if no wallet reads it as a number. The
+    /// version and the chain id are hex.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let Initiate { redeemer, timelock, amount, .. } = &self.terms;
@@ -201,8 +201,8 @@ impl Message {
         })
     }
 
-    /// Returns the Poseidon hash of type hash, redeemer, hash of the amount, timelock, hash of the words of the secret hash,
-    /// and the contract where the message names it.
+    /// Returns the Poseidon hash of the type hash, the redeemer, the hash of the amount, the timelock, the hash of the words of the
+    /// secret hash, and the contract if the message contains it.
     #[must_use]
     pub fn struct_hash(&self) -> Felt {
         let terms = &self.terms;
@@ -217,13 +217,13 @@ impl Message {
         }
     }
 
-    /// Reads typed data and requires that it agrees with `call`: same terms, same chain, same contract.
+    /// Reads typed data, and requires that its terms, chain and contract are those of `call`.
     ///
     /// # Errors
     ///
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataRevision`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`],
-    /// [`Code::GenerationMismatch`], [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or what is
-    /// malformed.
+    /// [`Code::GenerationMismatch`], [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or the code of
+    /// a malformed value.
     pub(crate) fn read(asset: &Asset, node: Node<'_, '_>, form: &MessageForm, htlc: Felt, call: &Initiate) -> Result<Self, Refusal> {
         let domain = form.domain;
         let members = node.object()?;
@@ -241,20 +241,20 @@ impl Message {
     }
 }
 
-/// The message with which a redeemer allows a refund before the timelock.
+/// The message that a redeemer signs to allow a refund before the timelock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstantRefundMessage {
     /// The contract's domain.
     pub domain: Domain,
-    /// The swap.
+    /// The id of the swap.
     pub swap_id: Felt,
-    /// The contract, where the message names it.
+    /// The address of the contract; `None` if the message of this generation does not contain it.
     pub contract: Option<Felt>,
 }
 
 impl InstantRefundMessage {
-    /// Returns the hashes of the message where `redeemer` signs it.
+    /// Returns the hashes of the message for the redeemer's account.
     #[must_use]
     pub fn hashes(&self, redeemer: Felt) -> Hashes {
         let members = match self.contract {
@@ -264,7 +264,7 @@ impl InstantRefundMessage {
         Hashes::new(redeemer, self.domain.hash(), members)
     }
 
-    /// Returns the message as wallets take it (`account.signMessage`, `wallet_signTypedData`).
+    /// Returns the message as wallets accept it (`account.signMessage`, `wallet_signTypedData`).
     #[must_use]
     pub fn to_json(&self) -> Json {
         let mut kinds = types(&[("orderID", "felt")]);
@@ -291,29 +291,29 @@ fn hex(felt: Felt) -> String {
     format!("{felt:#x}")
 }
 
-/// What is known of a contract's messages before one is read.
+/// The expected form of a contract's message.
 pub(crate) struct MessageForm {
     /// The domain: the pinned one, or that of the contract's generation.
     pub(crate) domain: Domain,
     pub(crate) is_domain_pinned: bool,
-    /// Without it, a pinned domain stands for whatever contract has it, which may be named in the message or not.
+    /// Whether the registry pins the generation. If it pins only a domain, the message may contain the address of the contract or not.
     pub(crate) is_generation_pinned: bool,
 }
 
-/// Requires that the domain hashes to the contract's. The revision comes first: it decides what the other members mean.
+/// Requires that the domain is the contract's. The revision is checked first, because it decides what the other members mean.
 fn check_domain(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<(), Refusal> {
     let domain = form.domain;
     let members = node.object()?;
     let revision = members.get("revision").ok_or_else(|| {
         let missing = node.at().key("revision").refuse(Code::TypedDataRevision);
-        missing.with_reason("typed data without a revision is of revision 0, which the contract does not hash").with_expected(1_u64)
+        missing.with_reason("typed data without a revision has revision 0, which the contract does not hash").with_expected(1_u64)
     })?;
     if felt::read_short_string(revision)? != Felt::ONE {
         return Err(revision.refuse(Code::TypedDataRevision).with_expected(1_u64));
     }
-    members.only(&["name", "version", "chainId", "revision"]).map_err(|refusal| {
-        Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("a member that the contract's domain does not have")
-    })?;
+    members
+        .only(&["name", "version", "chainId", "revision"])
+        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("not a member of the contract's domain"))?;
     let name = members.need("name")?;
     if felt::read_short_string(name)? != domain.name {
         return Err(name.refuse(Code::TypedDataDomain).with_expected(Text(domain.name).to_string()));
@@ -327,7 +327,7 @@ fn check_domain(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGene
         }
         let refusal =
             version.refuse(Code::TypedDataDomain).with_expected(Text(domain.version).to_string()).with_actual(Text(found).to_string());
-        return Err(refusal.with_reason("the domain's version is not the contract's: it would refuse the signature"));
+        return Err(refusal.with_reason("the contract has another domain version and would refuse the signature"));
     }
     let chain = members.need("chainId")?;
     if felt::read_short_string(chain)? != domain.chain_id {
@@ -342,15 +342,15 @@ const INITIATE_TYPE: [(&str, &str); 4] =
     [("redeemer", "ContractAddress"), ("amount", "u256"), ("timelock", "u128"), ("secretHash", "u128*")];
 const CONTRACT_MEMBER: (&str, &str) = ("verifyingContract", "ContractAddress");
 
-/// Requires that the declared types are exactly those that the contract hashes. Returns whether the message names the
-/// contract.
+/// Requires that the declared types are exactly those that the contract hashes. Returns whether the message contains the address of
+/// the contract.
 fn check_types(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<bool, Refusal> {
     let members = node.object()?;
     if let Some(older) = members.get("StarkNetDomain") {
         return Err(older.at().refuse(Code::TypedDataRevision).with_reason("StarkNetDomain is the domain type of revision 0"));
     }
     members.only(&["StarknetDomain", "Initiate"]).map_err(|refusal| {
-        Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("an unused type, or one that is built into SNIP-12")
+        Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("the type is never used, or is built into SNIP-12")
     })?;
     check_declared_type(members.need("StarknetDomain")?, &DOMAIN_TYPE)?;
     let initiate = members.need("Initiate")?;
@@ -369,13 +369,13 @@ fn check_types(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGener
     Err(generation::mismatch(generation, has_form, |code| initiate.at().refuse(code)).unwrap_or(refusal))
 }
 
-/// Returns whether no reader takes the text of a short string for a number. JavaScript readers also accept signs, spaces,
-/// `0b1` and `0o7` as numbers.
+/// Returns whether every reader takes the text of a short string as text. JavaScript also reads signs, spaces, `0b1` and `0o7` as
+/// numbers.
 fn is_only_text(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Requires that message and call carry the same terms, felt by felt.
+/// Requires that the message and the call have the same terms, felt by felt.
 fn check_message(node: Node<'_, '_>, call: &Initiate, contract: Option<Felt>) -> Result<(), Refusal> {
     let members = node.object()?;
     let keys = ["redeemer", "amount", "timelock", "secretHash", CONTRACT_MEMBER.0];
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(domain.to_string(), r#"name "HTLC" (0x48544c43), version "1" (0x31), chain "SN_SEPOLIA" (0x534e5f5345504f4c4941)"#);
     }
 
-    /// `0b1`, a space and `1 ` are numbers to readers in JavaScript; a general encoder in Rust takes them for text.
+    /// JavaScript reads `0b1`, a space and `1 ` as numbers; a general encoder in Rust reads them as text.
     #[test]
     fn wallets_read_the_domain_that_is_hashed_whatever_its_name() {
         let call = Initiate {

@@ -1,4 +1,4 @@
-//! What an order asks its owner to sign: one transaction with all calls, and the gasless message.
+//! The payloads that the owner of an order signs: one transaction with all calls, and the gasless message.
 
 use countersign_core::family::{Signable, Signed};
 use countersign_core::{Code, GaslessSubmission, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Warnings};
@@ -11,13 +11,13 @@ use crate::message::{Hashes, Message};
 use crate::signature::{self, ExternalSignature};
 use crate::transaction::{Invoke, InvokeTransaction};
 
-/// What a signer is given.
+/// What a signer receives.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Payload {
-    /// The account's transaction, with its calls for signers that build it themselves.
+    /// The account's transaction. It includes the calls, for signers that build the transaction themselves.
     Invoke(Box<Invoke>),
-    /// The gasless message: SNIP-12 JSON of revision 1, for `account.signMessage` and `wallet_signTypedData`.
+    /// The gasless message as JSON of SNIP-12 revision 1, for `account.signMessage` and `wallet_signTypedData`.
     TypedData(Json),
 }
 
@@ -25,11 +25,11 @@ pub enum Payload {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InvokePayload {
-    /// What its calls do.
+    /// What the calls do.
     pub role: Role,
     /// The transaction.
     pub invoke: Invoke,
-    /// All felts of the account's signature array, once they are there.
+    /// All felts of the account's signature array; `None` until it is signed.
     pub signature: Option<Vec<Felt>>,
 }
 
@@ -39,27 +39,28 @@ pub struct InvokePayload {
 pub struct MessagePayload {
     /// The message.
     pub message: Message,
-    /// Its hashes.
+    /// The hashes of the message.
     pub hashes: Hashes,
-    /// All felts of the account's signature array, once they are there.
+    /// All felts of the account's signature array; `None` until it is signed.
     pub signature: Option<Vec<Felt>>,
 }
 
-/// Everything that the sender is asked to sign.
+/// The payloads that the sender has to sign: the transaction, and the gasless message.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unsigned {
-    /// Who sends and pays; of a gasless message the owner.
+    /// The account that signs. It sends the transaction and pays for it; it is the owner if only the message is signed.
     pub sender: Felt,
-    /// The account's public key, where the wallet knows it.
+    /// The account's public key; `None` if the wallet does not know it.
     pub public_key: Option<Felt>,
-    /// Approval, where there is one, and initiate in one transaction; or the call of a recovery.
+    /// The transaction with the approval, if there is one, and the `initiate` call, or with the call of a recovery. `None` on the
+    /// gasless path.
     pub invoke: Option<InvokePayload>,
-    /// The gasless message.
+    /// The gasless message; `None` if it is not signed.
     pub message: Option<MessagePayload>,
 }
 
-/// Returns the request that a transaction's signature is asked for under.
+/// Returns the id of the signing request of a transaction.
 const fn request_id(role: Role) -> RequestId {
     match role {
         Role::Redeem => RequestId::Redeem,
@@ -78,7 +79,7 @@ impl Unsigned {
         }
     }
 
-    /// Returns each request with the hash that is signed and the place of its signature.
+    /// Returns the id of each request, the hash that is signed, and the slot for the signature.
     pub(crate) fn slots(&mut self) -> impl Iterator<Item = (RequestId, Felt, &mut Option<Vec<Felt>>)> {
         let invoke = self.invoke.as_mut().map(|payload| (request_id(payload.role), payload.invoke.hashes.tx_hash, &mut payload.signature));
         let message = self.message.as_mut().map(|payload| (RequestId::TypedData, payload.hashes.message_hash, &mut payload.signature));
@@ -124,7 +125,8 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    /// Two felts are proven where the public key is known; what else an account accepts, only the account knows.
+    /// Proves a signature of two felts if the public key is known. Any other signature is attached with a warning, because only the
+    /// account can verify it.
     fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings) -> Result<(), Refusal> {
         let public_key = self.public_key;
         let slot = self.slots().find(|(slot, ..)| *slot == id);
@@ -142,7 +144,8 @@ impl Signable for Unsigned {
     }
 }
 
-/// Requires that a signer's public key is the account's, which only the wallet can know; computed only where it does.
+/// Requires that a signer's public key is the account's, if the wallet gave that. Otherwise adds a warning, and does not compute the
+/// signer's key.
 pub(crate) fn check_public_key(known: Option<Felt>, of_signer: impl FnOnce() -> Felt, warnings: &mut Warnings) -> Result<(), Refusal> {
     let Some(expected) = known else {
         warnings.warn(Code::KeyNotChecked);
@@ -152,16 +155,16 @@ pub(crate) fn check_public_key(known: Option<Felt>, of_signer: impl FnOnce() -> 
     if actual == expected {
         return Ok(());
     }
-    let format = |key: Felt| format!("the key of public key {key:#x}");
+    let format = |key: Felt| format!("the key with the public key {key:#x}");
     Err(Refusal::new(Code::KeyMismatch, "").with_expected(format(expected)).with_actual(format(actual)))
 }
 
-/// Everything that the sender was asked to sign, signed. Only [`Signable::finish`] makes one.
+/// The payloads with all their signatures. Only [`Signable::finish`] creates them.
 #[derive(Debug, Clone)]
 pub struct SignedPayloads(Unsigned);
 
 impl SignedPayloads {
-    /// Returns the payloads; every signature is there.
+    /// Returns the payloads, all of which are signed.
     #[must_use]
     pub const fn payloads(&self) -> &Unsigned {
         &self.0
@@ -171,7 +174,8 @@ impl SignedPayloads {
 impl Signed for SignedPayloads {
     type Transaction = InvokeTransaction;
 
-    /// The id is the transaction hash. The bytes are empty: nodes take the native type as JSON, which it serializes as.
+    /// Returns the signed transaction. Its id is the transaction hash. Its bytes are empty, because nodes accept JSON, to which the
+    /// native type serializes.
     fn transactions(&self) -> Vec<SignedTransaction<InvokeTransaction>> {
         let signed = self.0.invoke.iter().filter_map(|InvokePayload { role, invoke, signature }| {
             let native = invoke.transaction.clone().with_signature(signature.clone()?);
@@ -180,7 +184,7 @@ impl Signed for SignedPayloads {
         signed.collect()
     }
 
-    /// The signature is in decimal felts joined by commas.
+    /// Returns the signature as decimal felts joined by commas.
     fn gasless(&self) -> Option<GaslessSubmission> {
         let signature = self.0.message.as_ref()?.signature.as_ref()?;
         Some(GaslessSubmission::new(signature.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")))

@@ -1,7 +1,6 @@
 //! Decodes what a chain returns about one HTLC. No I/O.
 //!
-//! An order is seven felts, which `get_order` returns, and which contracts without it have in storage at seven addresses that
-//! follow each other:
+//! An order is seven felts. `get_order` returns them; contracts without that function store them at seven consecutive addresses:
 //!
 //! | felt | 2025_11, client_3_1_3 | 2025_02, in storage |
 //! |---|---|---|
@@ -12,10 +11,10 @@
 //! | 4 | timelock, blocks | the same |
 //! | 5, 6 | amount, low and high 128 bits | the same |
 //!
-//! Seven zeros mean that there is no order. Everything else is [`Unclear`]: a contract of another generation must not be read by
-//! the wrong table. How the contract of July 2025 stores its orders is not known, so nothing of it is read.
+//! Seven zeros mean that there is no order. Anything else is [`Unclear`], because a contract of another generation must not be read
+//! with the wrong table. How the contract of July 2025 stores its orders is not known, so its orders are not read at all.
 //!
-//! An order does not say how it ended, nor which secret hash locks it; the events do. The id of an event is its second key.
+//! An order contains neither its secret hash nor how it ended. The events do. The second key of an event is the order id.
 //!
 //! Storage addresses: <https://docs.starknet.io/architecture/smart-contracts/contract-storage/>
 //!
@@ -43,27 +42,27 @@ pub const BALANCE_OF: Felt = Felt::from_hex_unchecked("0x35a73cd311a05d46deda634
 /// Selector of `allowance(owner, spender)` of a token.
 pub const ALLOWANCE: Felt = Felt::from_hex_unchecked("0x1e888a1026b19c8c0b57c72d63ed1737106aa10034105b980ba117bd0c29fe1");
 
-/// First key of the event with which an order is funded.
+/// First key of the event that is emitted when an order is funded.
 pub const INITIATED: Felt = Felt::from_hex_unchecked("0xebf924f11f1ca1dec8c58c339f9ee9d29f63da2478b85366a1a80ca432b972");
-/// First key of the event that stands for `Initiated` where the call had destination data.
+/// First key of the event that is emitted instead of `Initiated` if the call had destination data.
 pub const INITIATED_WITH_DESTINATION_DATA: Felt =
     Felt::from_hex_unchecked("0x3823b708f0cb6ae8ce68326afc10fd9f66ce0a96d8e8960964115e14515222d");
-/// First key of the event with which an order ends in a redemption.
+/// First key of the event that is emitted when an order is redeemed.
 pub const REDEEMED: Felt = Felt::from_hex_unchecked("0x23e7cec2fb91669c83bda0a76c5b9291e64043ae4d6c7dece25843a6a1124ae");
-/// First key of the event with which an order ends in a refund.
+/// First key of the event that is emitted when an order is refunded.
 pub const REFUNDED: Felt = Felt::from_hex_unchecked("0x1e3aa8099bfbb7b9fee513355876c379349ac1dca81cd9eb4e0653e784ff985");
-/// First key of a token's event for every movement.
+/// First key of the `Transfer` event of a token.
 pub const TRANSFER: Felt = Felt::from_hex_unchecked("0x99cd8bde557814842a3121e8ddfd433a539b8c9f14bf31ebf108d12e6196e9");
 
-/// The name of the mapping from ids to orders, hashed as a selector is.
+/// Hash of `orders`, the name of the mapping from ids to orders. It is computed like a selector.
 const ORDERS: Felt = Felt::from_hex_unchecked("0x3201d5f1d179c629595aec4d2977c47de6ffbf824ceb68fa9c42061953a9e95");
 
-/// Felts of an order.
+/// The number of felts of an order.
 pub const FELTS: usize = 7;
-/// Most felts of destination data: more than the service takes.
+/// The most felts of destination data in an event: more than the service accepts.
 const MAX_DESTINATION_DATA: usize = 64;
 
-/// Why an answer cannot be read.
+/// Why an answer of the chain cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unclear(&'static str);
 
@@ -75,30 +74,32 @@ impl fmt::Display for Unclear {
 
 impl std::error::Error for Unclear {}
 
-/// How the orders of a contract are read.
+/// The source from which the orders of a contract are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a call or storage")]
 pub enum Access {
-    /// By `get_order`.
+    /// The function `get_order`.
     Getter,
-    /// From storage, at the addresses of [`slots`].
+    /// Storage, at the addresses of [`slots`].
     Storage,
 }
 
-/// Returns how the orders of a contract are read.
+/// Returns the source from which the orders of a contract are read.
 ///
 /// # Errors
 ///
-/// [`Unclear`] for a generation of which that is not known.
+/// [`Unclear`] if it is not known for this generation.
 pub const fn access(generation: StarknetGeneration) -> Result<Access, Unclear> {
     match generation {
         StarknetGeneration::November2025 | StarknetGeneration::Client313 => Ok(Access::Getter),
         StarknetGeneration::February2025 => Ok(Access::Storage),
-        _ => Err(Unclear("it is not known how contracts of this generation store orders: pin the generation that the class shows")),
+        _ => Err(Unclear(
+            "it is not known how contracts of this generation store orders: pin the generation that the interface of the class shows",
+        )),
     }
 }
 
-/// Returns the storage addresses of an order in a contract without `get_order`, in the order of the table above.
+/// Returns the storage addresses of an order in a contract without `get_order`, in the order of the module's table.
 #[must_use]
 #[expect(clippy::arithmetic_side_effects, reason = "felts are added modulo the prime")]
 pub fn slots(order_id: Felt) -> [Felt; FELTS] {
@@ -106,10 +107,10 @@ pub fn slots(order_id: Felt) -> [Felt; FELTS] {
     std::array::from_fn(|offset| base + Felt::from(offset))
 }
 
-/// Reduces a hash to an address that has room for 256 felts: modulo 2^251 - 256.
+/// Reduces a hash modulo 2^251 - 256, so that 256 felts fit from that address on.
 fn storage_base(hash: Felt) -> Felt {
     let (hash, size) = (U256::from_be_bytes(hash.to_bytes_be()), U256::ONE.wrapping_shl(251).wrapping_sub(U256::from(256)));
-    // The prime is below twice the size.
+    // The prime is below twice the modulus, so one subtraction is enough.
     let base = if hash < size { hash } else { hash.wrapping_sub(size) };
     Felt::from_bytes_be(&base.to_be_bytes())
 }
@@ -118,21 +119,21 @@ fn storage_base(hash: Felt) -> Felt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredOrder {
-    /// Who gets a refund.
+    /// The account that receives a refund.
     pub initiator: Felt,
-    /// Who redeems.
+    /// The account that receives the funds of a redemption.
     pub redeemer: Felt,
-    /// The block in which it was initiated.
+    /// The block in which the order was initiated.
     pub initiated_at: u64,
-    /// Blocks before a refund.
+    /// Timelock in blocks, counted from `initiated_at`.
     pub timelock: u64,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
-    /// How far it is.
+    /// Whether the order has ended.
     pub progress: Progress,
 }
 
-/// How far an order is.
+/// The progress of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
@@ -140,16 +141,16 @@ pub enum Progress {
     Open,
     /// Redeemed or refunded.
     Ended {
-        /// The block, where the contract stores it.
+        /// The block in which the order ended; `None` if the contract does not store it.
         at: Option<u64>,
     },
 }
 
-/// Decodes an order of a contract. Returns `None` if the contract does not know it.
+/// Decodes an order; `None` if the contract has no order with the id.
 ///
 /// # Errors
 ///
-/// [`Unclear`] if the felts are not those of an order of this generation.
+/// [`Unclear`] if the felts are not an order of this generation.
 pub fn order(generation: StarknetGeneration, felts: &[Felt]) -> Result<Option<StoredOrder>, Unclear> {
     let access = access(generation)?;
     let felts: &[Felt; FELTS] = felts.try_into().map_err(|_| Unclear("the contract stores orders in an unknown layout"))?;
@@ -176,7 +177,7 @@ fn block(felt: Felt) -> Result<u64, Unclear> {
     u64::try_from(felt).map_err(|_| Unclear("a block number of the order has more than 64 bits"))
 }
 
-/// Decodes an answer that is one number of 256 bits, in two felts.
+/// Decodes a returned 256-bit number, which is two felts: the low and the high 128 bits.
 ///
 /// # Errors
 ///
@@ -189,7 +190,7 @@ pub fn number(felts: &[Felt]) -> Result<U256, Unclear> {
     }
 }
 
-/// Decodes an answer that is one address.
+/// Decodes a returned address.
 ///
 /// # Errors
 ///
@@ -207,33 +208,33 @@ pub fn address(felts: &[Felt]) -> Result<Felt, Unclear> {
 pub enum HtlcEvent {
     /// An order was funded.
     Initiated {
-        /// Its id.
+        /// The order's id.
         order_id: Felt,
-        /// SHA-256 of its secret.
+        /// SHA-256 of the secret.
         secret_hash: SecretHash,
-        /// Base units.
+        /// Amount in base units.
         amount: U256,
     },
     /// An order was redeemed.
     Redeemed {
-        /// Its id.
+        /// The order's id.
         order_id: Felt,
-        /// The secret; its hash was compared with the one of the event.
+        /// The secret. It was checked against the secret hash of the event.
         secret: [u8; 32],
     },
     /// An order was refunded.
     Refunded {
-        /// Its id.
+        /// The order's id.
         order_id: Felt,
     },
 }
 
-/// Decodes an event of the HTLC: `None` for one that says nothing about how far an order is.
+/// Decodes an event of the HTLC; `None` for an event that is not about the progress of an order.
 ///
 /// # Errors
 ///
-/// [`Unclear`] if a known event has other keys or data than contracts of this generation emit, or a secret that does not hash to
-/// what the event says.
+/// [`Unclear`] if the keys or the data of a known event are not those that contracts of this generation emit, or if the secret does
+/// not hash to the event's secret hash.
 pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Result<Option<HtlcEvent>, Unclear> {
     const MALFORMED: Unclear = Unclear("an event of the HTLC is malformed");
     let Some((name, rest)) = keys.split_first() else { return Ok(None) };
@@ -265,14 +266,14 @@ pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Re
         [length, data @ ..] => data.len() <= MAX_DESTINATION_DATA && *length == Felt::from(data.len()),
         [] => false,
     };
-    // The first contracts know no destination data.
+    // Contracts of the first generation have no destination data.
     if !is_whole || (*name != INITIATED && access(generation)? == Access::Storage) {
         return Err(MALFORMED);
     }
     Ok(Some(HtlcEvent::Initiated { order_id, secret_hash, amount: number(amount).map_err(|_| MALFORMED)? }))
 }
 
-/// Joins words of equal width to 32 bytes; `None` if a word is wider.
+/// Joins words of equal width into 32 bytes; `None` if a word is wider.
 fn bytes(words: &[Felt]) -> Option<[u8; 32]> {
     let width = 32_usize.checked_div(words.len())?;
     let mut joined = Vec::with_capacity(32);
@@ -287,19 +288,20 @@ fn bytes(words: &[Felt]) -> Option<[u8; 32]> {
     joined.try_into().ok()
 }
 
-/// One movement of a token.
+/// A transfer of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transfer {
-    /// Who pays.
+    /// The account that pays.
     pub from: Felt,
-    /// Who gets it.
+    /// The account that receives the tokens.
     pub to: Felt,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
 }
 
-/// Decodes a `Transfer` event of a token; `None` for any other. Older tokens have the parties in the data, newer ones in the keys.
+/// Decodes a `Transfer` event of a token; `None` for any other event. Older tokens emit the parties in the data, newer ones in the
+/// keys.
 #[must_use]
 pub fn transfer(keys: &[Felt], data: &[Felt]) -> Option<Transfer> {
     let (name, parties) = keys.split_first()?;

@@ -1,7 +1,7 @@
-//! Recovery from an order record alone: redeem with the secret, refund after the timelock, refund before it with the redeemer's
+//! Recovery from an order record alone: redeem with the secret, refund after the timelock, or refund before it with the redeemer's
 //! signature.
 //!
-//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. The caller must
+//! Anyone may send these calls. The funds go to the redeemer or the initiator that the contract has stored. The caller must
 //! check on chain whether a refund is due: `initiated at + timelock < block number`.
 //!
 //! Specification: `docs/spec/starknet.md#redeem-and-refund`.
@@ -22,30 +22,31 @@ use crate::signature::ExternalSignature;
 use crate::transaction::Call;
 use crate::{UnsignedOrder, address, felt, generation, htlc};
 
-/// A recovery call, ready to be given a sender, a nonce and fees.
+/// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The record's order id.
+    /// The order id of the record.
     pub order_id: String,
     /// Whether the call redeems or refunds.
     pub role: Role,
-    /// Chain id as a short string.
+    /// Chain id of the pinned asset, as a short string.
     pub chain_id: Felt,
-    /// The call.
+    /// The call to the HTLC.
     pub call: Call,
-    /// The swap that it ends.
+    /// The id of the swap that the call ends.
     pub swap_id: Felt,
-    /// Whether the swap id follows from the record's fields. If not, the formula of the contract's generation is not known.
+    /// Whether the swap id was recomputed from the record's other fields. It is false if the formula of the contract's generation is
+    /// not known; `swap_id` is then the record's.
     pub swap_id_recomputed: bool,
-    /// Who gets the funds.
+    /// The account that receives the funds.
     pub to: Felt,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
 }
 
 impl fmt::Debug for Recovery {
-    /// Leaves out the call, because that of a redemption holds the secret.
+    /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Recovery");
         shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
@@ -54,9 +55,10 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Makes the call a transaction of `sender`, who need not be a party of the swap.
+    /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap. The approval of
+    /// `execution` is not used.
     ///
-    /// A swap id whose formula is not known is a warning of the result ([`Code::SwapIdUnchecked`]).
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
     ///
     /// # Errors
     ///
@@ -75,24 +77,23 @@ impl Recovery {
     }
 }
 
-/// Returns the swap id of a Starknet leg of a record, and whether it was recomputed from its fields: the formula of one generation
-/// is not known.
+/// Returns the swap id of a Starknet leg of a record, and whether it was recomputed: see [`Recovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the record's id is another, and what [`RecordedLeg::new`] refuses.
+/// [`Code::RecordSwapId`] if the record has another id or one that is not a felt, or the errors of [`RecordedLeg::new`].
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<(Felt, bool), Refusal> {
     recompute(&RecordedLeg::new(record, leg, registry, Family::Starknet)?)
 }
 
 /// Returns the call that redeems a leg with the secret.
 ///
-/// Nothing is guessed: a call of the wrong form fails, and has told everybody the secret.
+/// The form of the call is never guessed: a call of the wrong form fails, but still reveals the secret.
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, [`Code::CallFormUnknown`] if it is not known how contracts of the
-/// generation take it, and as [`fn@swap_id`].
+/// [`Code::SecretWrong`] if the secret does not hash to the record's secret hash, [`Code::CallFormUnknown`] if the form of the call is
+/// not known for the contract's generation, or the errors of [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
     leg.check_secret(secret)?;
@@ -107,7 +108,7 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 ///
 /// # Errors
 ///
-/// As [`fn@swap_id`].
+/// The errors of [`fn@swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
     let id = recompute(&leg)?;
@@ -118,21 +119,22 @@ pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Rec
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct InstantRefund {
-    /// Who has to sign.
+    /// The account that must sign the message.
     pub redeemer: Felt,
-    /// What the redeemer signs.
+    /// The message that the redeemer signs.
     pub message: InstantRefundMessage,
     refund: Recovery,
 }
 
 impl InstantRefund {
-    /// Returns the hashes of the message: the redeemer's account verifies the signature of the last one.
+    /// Returns the hashes of the message. The redeemer's account verifies a signature over [`Hashes::message_hash`].
     #[must_use]
     pub fn hashes(&self) -> Hashes {
         self.message.hashes(self.redeemer)
     }
 
-    /// Returns the call with the redeemer's signature, which anyone may send. Only the redeemer's account can verify the signature.
+    /// Returns the call with the redeemer's signature. Anyone may send it. The signature is not verified here, because only the
+    /// redeemer's account can do that.
     #[must_use]
     pub fn with_signature(self, signature: &ExternalSignature) -> Recovery {
         let calldata = htlc::instant_refund(self.refund.swap_id, signature.felts());
@@ -141,12 +143,12 @@ impl InstantRefund {
     }
 }
 
-/// Returns the refund of a leg before its timelock, with what the redeemer has to sign for it.
+/// Returns the refund of a leg before its timelock, with the message that the redeemer must sign for it.
 ///
 /// # Errors
 ///
-/// [`Code::CallFormUnknown`] if it is not known what redeemers of the contract's generation sign, [`Code::RegistryMalformed`] for a
-/// pinned domain that is none, and as [`fn@swap_id`].
+/// [`Code::CallFormUnknown`] if the message is not known for the contract's generation, [`Code::RegistryMalformed`] if the pinned
+/// domain is not a Starknet domain, or the errors of [`fn@swap_id`].
 pub fn instant_refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<InstantRefund, Refusal> {
     let refund = refund(record, leg, registry)?;
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
@@ -173,7 +175,7 @@ fn chain<'l>(leg: &'l RecordedLeg<'_>) -> Result<&'l str, Refusal> {
     }
 }
 
-/// Recomputes the swap id. Records write it without `0x` and leading zeros; more zeros are the same felt.
+/// Recomputes the swap id. Records contain it without `0x` and leading zeros; an id with leading zeros is accepted too.
 fn recompute(leg: &RecordedLeg<'_>) -> Result<(Felt, bool), Refusal> {
     let recorded = felt::parse(&format!("0x{}", leg.swap.swap_id));
     let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);

@@ -1,4 +1,6 @@
-//! Signatures made by external signers: parsing, and proving those of a known key.
+//! Signatures of external signers: parsing them, and proving those of a known key.
+//!
+//! Specification: `docs/spec/starknet.md#signing`.
 
 use std::str::FromStr;
 
@@ -7,13 +9,21 @@ use starknet_types_core::felt::Felt;
 
 use crate::{curve, felt};
 
-/// Fewest felts that an account's signature has: r and s.
+/// The fewest felts of an account's signature: r and s.
 const MIN_FELTS: usize = 2;
-/// Most felts that an account's signature may have: dozens of guardians fit.
+/// The most felts of an account's signature. Dozens of guardians fit.
 const MAX_FELTS: usize = 1024;
 
-/// A signature made by an external signer: all felts of the account's signature array. Two are r and s of the Stark curve;
-/// accounts with guardians or several owners have more.
+/// A signature of an external signer: all felts of the account's signature array. Two felts are r and s of the Stark curve. Accounts
+/// with guardians or several owners have more.
+///
+/// ```
+/// use countersign_starknet::{ExternalSignature, Felt};
+///
+/// let signature: ExternalSignature = "0x1f,42".parse()?;
+/// assert_eq!(signature.felts(), [Felt::from(31), Felt::from(42)]);
+/// # Ok::<(), countersign_core::Refusal>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalSignature(Vec<Felt>);
 
@@ -21,7 +31,7 @@ impl ExternalSignature {
     /// The most felts that a signature may have.
     pub const MAX_FELTS: usize = MAX_FELTS;
 
-    /// Takes the felts of a signature array.
+    /// Creates a signature from the felts of a signature array.
     ///
     /// # Errors
     ///
@@ -46,7 +56,7 @@ impl ExternalSignature {
 }
 
 impl From<[Felt; 2]> for ExternalSignature {
-    /// Takes r and s.
+    /// Creates a signature from r and s.
     fn from(pair: [Felt; 2]) -> Self {
         Self(pair.into())
     }
@@ -55,11 +65,11 @@ impl From<[Felt; 2]> for ExternalSignature {
 impl FromStr for ExternalSignature {
     type Err = Refusal;
 
-    /// Parses felts joined by commas, as the gasless path submits them; each felt decimal or `0x` hex.
+    /// Parses felts joined by commas, the form that the gasless path submits. Each felt is decimal or `0x` hex.
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureMalformed`], or the codes of a felt.
+    /// [`Code::SignatureMalformed`], [`Code::NumberTooLarge`], [`Code::FeltOutOfRange`], or a `decimal_` or `hex_` code.
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let felts = text.split(',').take(MAX_FELTS.saturating_add(1)).map(felt::parse_any).collect::<Result<_, _>>();
         felts.map_err(|error| Refusal::new(error, "")).and_then(Self::from_felts)

@@ -1,7 +1,7 @@
 //! Signers of starknet-rs: local keys, Ledger.
 //!
-//! The trait of starknet-rs signs hashes. The hashes that it is given are computed from the verified order, and the signatures
-//! that it returns are proven.
+//! The signer trait of starknet-rs signs hashes. These hashes are computed from the verified order, and each returned signature is
+//! proven.
 
 use std::error::Error;
 use std::fmt;
@@ -14,23 +14,23 @@ use crate::Starknet;
 use crate::payloads::{self, Unsigned};
 use crate::signature;
 
-/// Why a signer of starknet-rs did not sign: `P` is what its public key failed with, `S` what signing failed with.
+/// Why a signer of starknet-rs did not sign. `P` is its error for the public key, `S` its error for signing.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SignerError<P, S> {
-    /// The signer did not give its public key.
+    /// The signer did not return its public key.
     PublicKey(P),
     /// The signer did not sign.
     Sign(S),
-    /// The signer has another key, or made another signature than it was asked for.
+    /// The signer has another key, or its signature is not valid for the requested hash.
     Refused(Refusal),
 }
 
 impl<P, S> fmt::Display for SignerError<P, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::PublicKey(_) => "the signer did not give its public key",
-            Self::Sign(_) => "the signer failed",
+            Self::PublicKey(_) => "the signer did not return its public key",
+            Self::Sign(_) => "the signer did not sign",
             Self::Refused(_) => "the signature was refused",
         })
     }
@@ -55,8 +55,8 @@ impl<P, S> From<Refusal> for SignerError<P, S> {
 impl<S: Signer + Sync + ?Sized> SignWithAsync<S> for Starknet {
     type Error = SignerError<S::GetPublicKeyError, S::SignError>;
 
-    /// Signs whatever is not signed yet. Each signature is proven with the signer's own public key; whether that is the
-    /// account's is checked where the wallet knows the account's.
+    /// Signs all requests that are not signed yet. Each signature is proven with the signer's own public key. If the wallet gave the
+    /// account's public key, the signer must have that key.
     async fn sign_with_async(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), Self::Error> {
         let public_key = signer.get_public_key().await.map_err(SignerError::PublicKey)?.scalar();
         payloads::check_public_key(unsigned.public_key, || public_key, warnings)?;

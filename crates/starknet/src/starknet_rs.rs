@@ -1,4 +1,4 @@
-//! Conversions to and from the types of starknet-rs, whose felts are ours.
+//! Conversions to and from the types of starknet-rs, which uses the same felt type.
 
 use countersign_core::{Code, Refusal};
 use starknet_core::{crypto, types as rs};
@@ -50,7 +50,7 @@ impl From<rs::DataAvailabilityMode> for DataAvailabilityMode {
     }
 }
 
-/// Makes a `Self` of the fields that all types of the transaction share, and of those that only `Self` has.
+/// Creates a `Self` from the fields that all transaction types share and the fields that only `Self` has.
 macro_rules! with_shared_fields {
     ($transaction:ident $(, $field:ident: $value:expr)?) => {
         Self {
@@ -78,7 +78,7 @@ impl From<InvokeTransaction> for rs::BroadcastedInvokeTransactionV3 {
 impl TryFrom<rs::BroadcastedInvokeTransactionV3> for InvokeTransaction {
     type Error = Refusal;
 
-    /// Converts a transaction that can be executed.
+    /// Converts a broadcast transaction.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The summary's lines on a deposit and its payloads, and the felts that each line covers.
+//! The summary lines of a deposit and its payloads, and the felts that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number};
 use starknet_types_core::felt::Felt;
@@ -10,7 +10,7 @@ use crate::payloads::Unsigned;
 use crate::transaction::{ExecutionEncoding, Invoke};
 use crate::verify::Deposit;
 
-/// Decimal places of one STRK, in FRI.
+/// Decimal places of one STRK, whose base unit is the FRI.
 const STRK: u8 = 18;
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
@@ -84,7 +84,7 @@ fn describe_invoke(invoke: &Invoke, summary: &mut Summary) {
     let (sender, bounds) = (transaction.sender_address, &transaction.resource_bounds);
     let max_fee = bounds.max_fee(transaction.tip);
     let in_strk = number::in_whole_units(max_fee, STRK);
-    let text = format!("sent and paid by {sender:#066x}, nonce {:#x}, at most {in_strk} STRK", transaction.nonce);
+    let text = format!("sent and paid for by {sender:#066x}, nonce {:#x}, at most {in_strk} STRK", transaction.nonce);
     summary.add_values(Topic::Wallet, text, [address::to_account(sender).into(), max_fee.into()]);
     for (name, bound) in [("L1 gas", bounds.l1_gas), ("L2 gas", bounds.l2_gas), ("L1 data gas", bounds.l1_data_gas)] {
         let text = format!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit);

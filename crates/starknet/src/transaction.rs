@@ -1,7 +1,9 @@
-//! Invoke transactions, version 3: the account's `__execute__` with all calls of an order.
+//! Invoke transactions of version 3, which call the account's `__execute__` with all calls of an order.
 //!
-//! The hash, and what a node takes (`BROADCASTED_INVOKE_TXN_V3`), are those of the Starknet JSON-RPC specification 0.8:
+//! The hash and the JSON for nodes (`BROADCASTED_INVOKE_TXN_V3`) follow the Starknet JSON-RPC specification 0.8:
 //! <https://github.com/starkware-libs/starknet-specs/tree/v0.8.1>
+//!
+//! Specification: `docs/spec/starknet.md#signing`.
 
 use countersign_core::U256;
 use serde::Serialize;
@@ -11,30 +13,30 @@ use starknet_types_core::felt::Felt;
 use crate::curve::poseidon;
 use crate::felt::{HexFelt, HexFelts};
 
-/// `invoke`
+/// `invoke`, as a short string.
 const INVOKE: Felt = Felt::from_hex_unchecked("0x696e766f6b65");
-/// Poseidon of nothing: no paymaster, no deployment data.
+/// Poseidon hash of an empty array.
 const HASH_OF_NOTHING: Felt = Felt::from_hex_unchecked("0x2272be0f580fd156823304800919530eaa97430e972d7213ee13f4fbf7a5dbc");
 
-/// The most that is paid for each resource.
+/// The most that the sender pays for each resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ResourceBounds {
-    /// L1 gas.
+    /// Bound of L1 gas.
     pub l1_gas: ResourceBound,
-    /// L2 gas.
+    /// Bound of L2 gas.
     pub l2_gas: ResourceBound,
-    /// L1 data gas.
+    /// Bound of L1 data gas.
     pub l1_data_gas: ResourceBound,
 }
 
-/// The most that is paid for one resource.
+/// The most that the sender pays for one resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ResourceBound {
-    /// Units.
+    /// The most units of the resource.
     pub max_amount: u64,
-    /// FRI for a unit.
+    /// The highest price per unit, in FRI.
     pub max_price_per_unit: u128,
 }
 
@@ -49,32 +51,32 @@ pub enum DataAvailabilityMode {
     L2,
 }
 
-/// How an account contract takes several calls.
+/// How the calls of a transaction are encoded for the account contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ExecutionEncoding {
-    /// An array of calls, each with its calldata: every account of today (Cairo 1).
+    /// An array of calls, each with its own calldata. All current accounts use it (Cairo 1).
     #[default]
     New,
-    /// An array of calls that point into one calldata: accounts from before 2023 (Cairo 0).
+    /// An array of calls that point into shared calldata. Accounts from before 2023 use it (Cairo 0).
     Legacy,
 }
 
 impl ResourceBound {
-    /// Creates a bound: units, and FRI for a unit.
+    /// Creates a bound from the number of units and the price per unit in FRI.
     #[must_use]
     pub const fn new(max_amount: u64, max_price_per_unit: u128) -> Self {
         Self { max_amount, max_price_per_unit }
     }
 
-    /// Packs the name of the resource in 64 bits, the amount in 64 and the price in 128.
+    /// Packs the name of the resource into 64 bits, the amount into 64 and the price into 128.
     fn packed(self, name: [u8; 8]) -> Felt {
         let mut bytes = [0; 32];
         let parts = name.into_iter().chain(self.max_amount.to_be_bytes()).chain(self.max_price_per_unit.to_be_bytes());
         for (to, from) in bytes.iter_mut().zip(parts) {
             *to = from;
         }
-        // The names begin with a zero byte, so this is below the prime.
+        // The name begins with a zero byte, so the number is below the prime.
         Felt::from_bytes_be(&bytes)
     }
 
@@ -90,7 +92,7 @@ impl ResourceBounds {
         Self { l1_gas, l2_gas, l1_data_gas }
     }
 
-    /// Returns the most FRI that all resources cost together, with a tip for each unit of L2 gas.
+    /// Returns the highest total fee in FRI, including the tip in FRI for each unit of L2 gas.
     #[must_use]
     pub fn max_fee(&self, tip: u64) -> U256 {
         let tips = U256::from(self.l2_gas.max_amount).saturating_mul(U256::from(tip));
@@ -123,7 +125,7 @@ impl DataAvailabilityMode {
 }
 
 impl ExecutionEncoding {
-    /// Returns the calldata of `__execute__` that makes these calls.
+    /// Returns the calldata of `__execute__` for these calls.
     ///
     /// | encoding | felts |
     /// |---|---|
@@ -157,11 +159,11 @@ impl ExecutionEncoding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
-    /// The contract.
+    /// The contract that is called.
     pub to: Felt,
-    /// Its function.
+    /// Selector of the function.
     pub selector: Felt,
-    /// The arguments.
+    /// Arguments of the function.
     pub calldata: Vec<Felt>,
 }
 
@@ -171,32 +173,32 @@ impl Call {
     }
 }
 
-/// An invoke transaction of version 3, as nodes take it: serializes as `BROADCASTED_INVOKE_TXN_V3` of the JSON-RPC
-/// specification, the parameter of `starknet_addInvokeTransaction`.
+/// An invoke transaction of version 3. It serializes as `BROADCASTED_INVOKE_TXN_V3` of the JSON-RPC specification, the parameter of
+/// `starknet_addInvokeTransaction`.
 ///
-/// It does not name its chain, which only its hash binds.
+/// It does not contain its chain. Only its hash depends on the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvokeTransaction {
     /// The account that sends and pays.
     pub sender_address: Felt,
-    /// The calls as `__execute__` takes them.
+    /// The calls, encoded for `__execute__`: see [`ExecutionEncoding::encode`].
     pub calldata: Vec<Felt>,
     /// All felts of the account's signature array; empty until it is signed.
     pub signature: Vec<Felt>,
     /// The account's nonce.
     pub nonce: Felt,
-    /// The most that the sender pays.
+    /// The most that the sender pays for each resource.
     pub resource_bounds: ResourceBounds,
-    /// What the sender adds for each unit of L2 gas, in FRI.
+    /// Tip for each unit of L2 gas, in FRI.
     pub tip: u64,
-    /// Empty unless somebody else pays.
+    /// Data for the paymaster; empty if the sender pays.
     pub paymaster_data: Vec<Felt>,
-    /// Empty unless the transaction deploys the account.
+    /// Data that deploys the account; empty if it is deployed already.
     pub account_deployment_data: Vec<Felt>,
     /// Where the nonce is stored.
     pub nonce_data_availability_mode: DataAvailabilityMode,
-    /// Where the fee is taken.
+    /// Where the fee is charged.
     pub fee_data_availability_mode: DataAvailabilityMode,
 }
 
@@ -204,16 +206,16 @@ pub struct InvokeTransaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TransactionHashes {
-    /// Hash of fees and tip.
+    /// Hash of the tip and the resource bounds.
     pub fee_hash: Felt,
     /// Hash of the calldata.
     pub calldata_hash: Felt,
-    /// What is signed, and the transaction's id.
+    /// The transaction hash: it is signed, and it is the transaction's id.
     pub tx_hash: Felt,
 }
 
 impl InvokeTransaction {
-    /// Creates an unsigned transaction without tip, paymaster or deployment.
+    /// Creates an unsigned transaction without a tip, paymaster or deployment.
     #[must_use]
     pub const fn new(sender_address: Felt, calldata: Vec<Felt>, nonce: Felt, resource_bounds: ResourceBounds) -> Self {
         Self {
@@ -237,7 +239,7 @@ impl InvokeTransaction {
         self
     }
 
-    /// Returns the hashes of the transaction on a chain, whose id is a short string. The signature is not part of them.
+    /// Returns the hashes of the transaction on the chain with this id, a short string. They do not cover the signature.
     #[must_use]
     pub fn hashes(&self, chain_id: Felt) -> TransactionHashes {
         let bounds = &self.resource_bounds;
@@ -271,22 +273,22 @@ impl InvokeTransaction {
     }
 }
 
-/// An invoke transaction that is to be signed, with its calls and hashes.
+/// An unsigned invoke transaction with its calls and hashes.
 ///
-/// Signers that build the transaction themselves (`account.execute_v3` of starknet-rs, `account.execute` of starknet.js) take
-/// `calls`, and nonce, bounds and tip from `transaction`.
+/// Signers that build the transaction themselves (`account.execute_v3` of starknet-rs, `account.execute` of starknet.js) need
+/// `calls`, and the nonce, bounds and tip of `transaction`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Invoke {
     /// Chain id as a short string.
     pub chain_id: Felt,
-    /// The calls, in their order.
+    /// The calls, in the order in which they are executed.
     pub calls: Vec<Call>,
     /// How the calls are encoded.
     pub encoding: ExecutionEncoding,
     /// The transaction, without a signature.
     pub transaction: InvokeTransaction,
-    /// Its hashes.
+    /// The hashes of the transaction.
     pub hashes: TransactionHashes,
 }
 
@@ -296,7 +298,7 @@ impl Invoke {
         Self { chain_id, calls, encoding, transaction, hashes }
     }
 
-    /// Returns the felts that the transaction hash is the Poseidon hash of.
+    /// Returns the felts whose Poseidon hash is the transaction hash.
     #[must_use]
     pub fn preimage(&self) -> [Felt; 10] {
         self.transaction.preimage(self.chain_id, &self.hashes)

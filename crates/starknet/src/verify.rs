@@ -1,4 +1,4 @@
-//! The only file that accepts or refuses: each rule on a Starknet result.
+//! The verification rules for the result of a Starknet order.
 //!
 //! Specification: `docs/spec/starknet.md#payload`.
 
@@ -21,44 +21,44 @@ use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
 use crate::{address, felt, generation};
 
-/// The members of a call; it may have no others.
+/// The fields of a call. Any other field is refused.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
 
-/// What an order locks, rebuilt from its terms.
+/// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Deposit {
     /// Chain id of the pinned asset, as a short string.
     pub chain_id: Felt,
-    /// Who sends and pays: the delegate where there is one, else the owner.
+    /// The account that sends and pays: the delegate if there is one, else the owner.
     pub sender: Felt,
-    /// The token approval, `None` where none is needed.
+    /// The token approval; `None` if the order needs none.
     pub approval: Option<Approval>,
     /// The call that locks the funds.
     pub initiate: Call,
-    /// What the call says.
+    /// The decoded arguments of that call.
     pub terms: Initiate,
-    /// What goes on to the destination; `None` for the functions without it. The contract logs it and does nothing else with it.
+    /// Data for the destination, which the contract only logs; `None` if the function does not take it.
     pub destination_data: Option<Vec<Felt>>,
-    /// The gasless message, `None` where the order offers none.
+    /// The gasless message; `None` if the order has no gasless path.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
 }
 
-/// An approval as it came, and as it will be signed.
+/// A token approval, as the service proposed it and as it will be signed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Approval {
     /// The call that will be signed.
     pub call: Call,
-    /// What the response proposed.
+    /// The approval that the service proposed.
     pub proposed: Approve,
-    /// What will be signed: the proposal, or exactly the amount where the policy rewrites.
+    /// The approval that will be signed: the proposed one, or one for exactly the amount if the policy rewrites approvals.
     pub signed: Approve,
 }
 
 impl Approval {
-    /// Returns the call of this step, for a deposit of `amount` base units; `None` where it is left out.
+    /// Returns the approval call of a step, for a deposit of `amount` base units; `None` if the step leaves it out.
     fn step(&self, step: ApprovalStep, amount: U256) -> Option<Call> {
         match step {
             ApprovalStep::AsVerified => Some(self.call.clone()),
@@ -72,15 +72,16 @@ impl Approval {
 }
 
 impl Deposit {
-    /// Returns the calls of the order's transaction, in their order: the approval as planned, then the call that locks the
-    /// funds. For `account.execute_v3` of starknet-rs; for wallets in a browser see [`external`](crate::external).
+    /// Returns the calls of the order's transaction in their order: the approval of the step, then the call that locks the funds.
+    ///
+    /// They are for `account.execute_v3` of starknet-rs. For browser wallets see [`external`](crate::external).
     #[must_use]
     pub fn calls(&self, approval: ApprovalStep) -> Vec<Call> {
         let approve = self.approval.as_ref().and_then(|proposal| proposal.step(approval, self.terms.amount));
         approve.into_iter().chain([self.initiate.clone()]).collect()
     }
 
-    /// Returns what the approval among the prepared calls gives away; `None` where none is sent.
+    /// Returns the amount of the approval among the prepared calls; `None` if there is none.
     pub(crate) fn sent_approval(&self, unsigned: &Unsigned) -> Option<U256> {
         let approval = self.approval.as_ref()?;
         let calls = &unsigned.invoke.as_ref()?.invoke.calls;
@@ -144,8 +145,8 @@ impl family::Deposit for Deposit {
         Ok(Unsigned::new(self.sender, path.public_key(), invoke, path.message(self.typed_data.as_ref())?))
     }
 
-    /// Compares sender and calls. The signature is not verified: that takes the account's own code. A transaction does not
-    /// name its chain, so read it from a node of the order's chain.
+    /// Compares the sender and the calls. The signature is not verified, because only the account's own code can do that. A
+    /// transaction does not contain its chain, so read it from a node of the order's chain.
     fn matches(&self, transaction: &InvokeTransaction) -> Result<Role, Refusal> {
         if transaction.sender_address != self.sender {
             let refusal = Refusal::new(Code::TransactionMismatch, "/sender_address").with_expected(format!("{:#x}", self.sender));
@@ -153,11 +154,11 @@ impl family::Deposit for Deposit {
         }
         let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved];
         let whole = steps.map(|step| (Role::Initiate, self.calls(step)));
-        // A wallet may approve in a transaction of its own.
+        // A wallet may send the approval in a separate transaction.
         let approvals =
             self.approval.iter().flat_map(|approval| steps.into_iter().filter_map(|step| approval.step(step, self.terms.amount)));
         let approvals = approvals.map(|call| (Role::Approval, vec![call]));
-        // The most usual one last: of several that are equally similar, a refusal names the last.
+        // The most common transaction comes last, because `max_by_key` below returns the last of several that are equally similar.
         let expected: Vec<_> = approvals.chain(whole).collect();
         let encodings = [ExecutionEncoding::Legacy, ExecutionEncoding::New];
         let expected: Vec<_> =
@@ -177,7 +178,7 @@ impl family::Deposit for Deposit {
     }
 }
 
-/// What the wallet knows already.
+/// The values of the registry and the request that the payload must equal.
 struct Pins {
     chain_id: Felt,
     generation: StarknetGeneration,
@@ -203,7 +204,7 @@ impl Pins {
     }
 }
 
-/// Checks contract and function of a call, and returns the function's selector.
+/// Checks the contract and the function of a call. Returns the selector of the function.
 fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Result<Felt, Refusal> {
     let members = node.object()?;
     members.only(&CALL_KEYS)?;
@@ -221,7 +222,7 @@ fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Re
     Ok(actual)
 }
 
-/// Returns the terms, the destination data, and the timelock in blocks.
+/// Checks the call that locks the funds. Returns its terms, the destination data, and the timelock in blocks.
 fn check_initiate(
     order: &OrderContext<'_>,
     pins: &Pins,
@@ -248,7 +249,7 @@ fn check_initiate(
     Ok((terms, destination_data, timelock))
 }
 
-/// Checks each argument against the request, the registry or the policy, at its own felt, and returns the timelock in blocks.
+/// Checks each argument against the request, the registry or the policy. A refusal locates the felt. Returns the timelock in blocks.
 fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments<'_, '_>, warnings: &mut Warnings) -> Result<u64, Refusal> {
     let redeemer = usize::from(terms.initiator.is_some());
     let place = |offset: usize| move |code| arguments.refuse(redeemer.saturating_add(offset), code);
@@ -266,7 +267,7 @@ fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments
     Ok(timelock)
 }
 
-/// Returns the index of the first element that differs, and 0 where none does.
+/// Returns the index of the first element that differs, or 0 if none does.
 fn first_difference<T: PartialEq, const N: usize>(a: [T; N], b: [T; N]) -> usize {
     a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or_default()
 }
@@ -305,7 +306,7 @@ fn check_typed_data(
     if pins.on_behalf {
         return Err(node.at().refuse(Code::TypedDataWithDelegate));
     }
-    // The message has no place for destination data: an order that is funded by it would lose them.
+    // The message cannot contain destination data, so an order that is funded with the message would lose them.
     if destination_data.is_some_and(|data| !data.is_empty()) {
         return Err(node.at().refuse(Code::PayloadsDisagree).with_reason("the typed data lacks the destination data of the call"));
     }

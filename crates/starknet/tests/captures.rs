@@ -1,4 +1,4 @@
-//! The published captures of live orders, and the answers that are known for them.
+//! The published captures of live orders, and their known answers.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -15,7 +15,7 @@ use countersign_testkit::recover::read_record;
 use countersign_testkit::{Case, TestResult, outcome, shared, shared_registry, skipped, verified};
 use serde_json::{Value as Json, json};
 
-/// A capture with request 1, whose order both responses answer.
+/// A capture with request 1, to which both responses belong.
 fn capture(number: u8) -> Result<Case, String> {
     let read = |name: String| Ok::<Json, String>(serde_json::from_slice(&shared(&format!("captures/{name}.json"))?).expect("JSON"));
     let bound = json!({ "max_amount": "0x1", "max_price_per_unit": "0x1" });
@@ -66,7 +66,7 @@ fn the_second_captures_domain_is_not_the_contracts() -> TestResult {
     assert_eq!(shown, [Some("\"1\" (0x31)".to_owned()), Some("0x1".to_owned())]);
     assert!(refusal.message().contains("would refuse the signature"), "{refusal}");
 
-    // Everything else of it is sound.
+    // Everything else is valid.
     let mut line = case.json();
     line["response"]["result"]["typed_data"]["domain"]["version"] = json!("0x31");
     let mended = outcome::<Starknet>(&case.with_input(line.to_string()))?;

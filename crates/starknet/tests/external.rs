@@ -1,4 +1,4 @@
-//! Other wallets: the calls that they are given, and the transactions that they broadcast.
+//! External wallets: the calls for them, and the matching of the transactions that they broadcast.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -23,7 +23,7 @@ fn order() -> VerifiedOrder {
     verified::<Starknet>(&fixture::<Starknet>(CASE))
 }
 
-/// What another wallet makes of calls: its own nonce, fees and tip.
+/// Creates the transaction of an external wallet for calls, with its own nonce, fees and tip.
 fn broadcast(order: &VerifiedOrder, encoding: ExecutionEncoding, step: ApprovalStep) -> InvokeTransaction {
     let deposit = order.deposit();
     let bound = ResourceBound::new(7, 9);
@@ -110,7 +110,7 @@ fn our_own_transaction_matches() -> TestResult {
     unsigned.sign(&key::<Starknet>(&case))?;
     let [sent] = unsigned.finish()?.transactions().try_into().map_err(|_| "one transaction")?;
     assert_eq!(order.matches(&sent.native), Ok(Role::Initiate));
-    // And as a node gives it back.
+    // The same transaction as a node returns it.
     let mut text = serde_json::to_value(&sent.native)?;
     text["transaction_hash"] = json!(sent.id);
     let read = InvokeTransaction::from_json(text.to_string().as_bytes())?;

@@ -1,5 +1,4 @@
-//! The generations of the contract: each order is accepted under its own pin alone, and hashes and calldata are those that
-//! starknet.js computes.
+//! The generations of the contract: each order is accepted only under its own pin, and hashes and calldata are those of starknet.js.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -71,7 +70,8 @@ fn an_order_is_refused_under_every_other_pin() {
     }
 }
 
-/// Without record and typed data, three generations have the same call: their orders cannot be confused, only their ids.
+/// Without a record and typed data, orders of three generations are accepted alike, because their calls are the same. Only their ids
+/// differ.
 #[test]
 fn a_call_that_generations_share_is_signed_alike() -> TestResult {
     for (_, id, asset) in &CASES[..3] {
@@ -105,7 +105,7 @@ fn a_domain_of_another_generation_is_refused_and_a_pinned_one_overrides_it() {
     }
 }
 
-/// A pinned domain does not loosen what a pinned generation says about the message's members.
+/// If a generation is pinned, a pinned domain does not allow other members of the message.
 #[test]
 fn a_pinned_domain_leaves_the_types_to_the_generation() {
     for (is, id, asset) in CASES {
@@ -190,7 +190,7 @@ fn known_registry(generation: StarknetGeneration) -> &'static Registry {
     Box::leak(Box::new(registry_with(&changes)))
 }
 
-/// The known order: its call and message, as a service spells them.
+/// The call and the message of the known order, as in a response.
 fn known_case(generation: StarknetGeneration) -> Case {
     let case = fixture::<Starknet>("starknet-approval-null");
     let mut line = case.json();
@@ -274,7 +274,7 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
     Ok(())
 }
 
-/// What a redeemer signs to let the funds go back before the timelock. The hashes were computed with starknet.js.
+/// The message that a redeemer signs to allow a refund before the timelock. The hashes were computed with starknet.js.
 #[test]
 fn an_instant_refund_is_signed_as_its_contract_hashes_it() -> TestResult {
     for known in KNOWN {

@@ -1,5 +1,5 @@
-//! Rules over many inputs: whatever changes in a response is refused, shown, or without effect on what is signed; and no
-//! bytes make the library panic.
+//! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
+//! panic.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -70,7 +70,7 @@ fn coverage_spans_every_byte_and_every_scalar() {
     spans_cover::<Starknet>(&members, |_, _| None);
 }
 
-/// Terms that any honest service could answer with.
+/// Terms that an honest service could respond with.
 #[derive(Debug, Clone)]
 struct Terms {
     amount: U256,
@@ -93,7 +93,7 @@ fn terms() -> impl Strategy<Value = Terms> {
     )
 }
 
-/// An honest answer to a request for these terms, and the felts of its calls.
+/// An honest response to a request for these terms, and the felts of its calls.
 fn honest(terms: &Terms) -> (Case, Vec<String>) {
     let case = fixture::<Starknet>(if terms.delegate { "starknet-delegate" } else { "starknet-approval-unlimited" });
     let mut line = case.json();

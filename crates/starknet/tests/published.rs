@@ -1,4 +1,4 @@
-//! The hash that is signed is the hash of the response's own typed data: a general SNIP-12 encoder says the same.
+//! The hash that is signed is the hash of the response's own typed data, as computed by a general SNIP-12 encoder.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use starknet_core::types::Felt;
 use starknet_core::types::typed_data::TypedData;
 
-/// Cases that the encoder cannot read: JSON integers beyond 64 bits reach it as floats.
+/// Cases that the encoder cannot read, because it receives JSON integers of more than 64 bits as floats.
 const UNREADABLE: [&str; 2] = ["starknet-message-integers", "starknet-client-3-1-3-integers"];
 
 fn check(cases: &[Case]) -> TestResult {
@@ -29,7 +29,7 @@ fn check(cases: &[Case]) -> TestResult {
         let unsigned = verified::<Starknet>(case).prepare(Gasless)?;
         let ours = unsigned.payloads().message.as_ref().map(|message| message.hashes.message_hash);
         let owner = Felt::from_hex(owner.as_str().ok_or("no owner")?)?;
-        // The JSON that wallets are given hashes to the same, whatever the response's spelling.
+        // The JSON for wallets has the same hash, whatever the form of the values in the response.
         let [request] = unsigned.requests().try_into().map_err(|_| "one request")?;
         let Payload::TypedData(typed_data) = request.payload else { panic!("{}", request.id) };
         assert_eq!((request.id, general(&typed_data, owner).ok()), (RequestId::TypedData, ours), "{}: {typed_data}", case.id);
@@ -61,9 +61,9 @@ fn shared_vectors_hash_alike() -> TestResult {
     }
 }
 
-/// A nonce's candidate that begins with a zero byte is cut otherwise by the reference SDK than by the curve library: in one of
-/// 128 signatures. Source: starknet.js 10.8.0 (@scure/starknet 1.1.0), `ec.starkCurve.sign(hash, key)`; the first three hashes
-/// meet such a candidate, the last one does not.
+/// The reference SDK and the curve library truncate a nonce candidate that begins with a zero byte differently, which affects one of
+/// 128 signatures. Source: starknet.js 10.8.0 (@scure/starknet 1.1.0), `ec.starkCurve.sign(hash, key)`. The first three hashes have such
+/// a candidate, the last one does not.
 #[test]
 fn signatures_are_the_reference_sdks_whatever_the_nonce_begins_with() -> TestResult {
     let key = Key::parse("0x5eea99d7778a71d86cd011a09a47da41bc122ebf6629bf2818d1569ac083001")?;

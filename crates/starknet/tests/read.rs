@@ -1,4 +1,4 @@
-//! What a chain returns about an order: only the layouts, events and interfaces of known generations are read.
+//! Reading what a chain returns about an order: only the layouts, events and interfaces of known generations are accepted.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -55,7 +55,7 @@ fn each_generation_is_read_in_its_own_way() {
     assert_eq!([November2025, Client313].map(read::access), [Ok(Access::Getter); 2]);
     let unknown = read::access(July2025).expect_err("it is not known").to_string();
     assert!(unknown.contains("not known"), "{unknown}");
-    // Nothing of it is read, not even that there is no order.
+    // Nothing is read for this generation, not even that there is no order.
     assert!(read::order(July2025, &[Felt::ZERO; 7]).is_err());
     assert!(read::event(July2025, &[read::REFUNDED, Felt::ONE], &[]).is_err());
 }
@@ -98,7 +98,7 @@ fn felts_of_another_layout_are_unclear() {
         for length in [0, 1, 6, 8, 14] {
             assert!(read::order(generation, &vec![Felt::ONE; length]).is_err(), "{length}");
         }
-        // A field that is zero, or wider than it can be.
+        // A field that is zero, or too wide.
         for index in 1..6 {
             let mut order = open_order();
             order[index] = Felt::ZERO;
@@ -133,7 +133,7 @@ fn events_are_those_of_the_generation() {
     for generation in READABLE {
         let hash_words = words(&hash.0, if generation == Client313 { 16 } else { 4 });
         let initiated = [&hash_words[..], &[Felt::from(50_000), Felt::ZERO]].concat();
-        // As many felts as the contract's interface gives its events.
+        // The numbers of felts of the events in the contract's interface.
         assert_eq!((initiated.len(), redeemed(generation, &secret()).len()), if generation == Client313 { (4, 10) } else { (10, 17) });
         let event = HtlcEvent::Initiated { order_id: id, secret_hash: hash, amount: U256::from(50_000) };
         assert_eq!(read::event(generation, &[read::INITIATED, id], &initiated), Ok(Some(event)), "{generation}");
@@ -151,7 +151,7 @@ fn events_are_those_of_the_generation() {
         let event = HtlcEvent::Redeemed { order_id: id, secret: secret() };
         assert_eq!(read::event(generation, &[read::REDEEMED, id], &redeemed(generation, &secret())), Ok(Some(event)), "{generation}");
         assert_eq!(read::event(generation, &[read::REFUNDED, id], &[]), Ok(Some(HtlcEvent::Refunded { order_id: id })));
-        // What says nothing about an order.
+        // Events that are not about the progress of an order.
         assert_eq!(read::event(generation, &[], &[]), Ok(None));
         assert_eq!(read::event(generation, &[read::TRANSFER, id], &[]), Ok(None));
     }
@@ -212,7 +212,7 @@ fn transfers_have_their_parties_in_the_keys_or_in_the_data() {
 fn the_interface_of_a_class_shows_the_generation() {
     for generation in READABLE {
         assert_eq!(read::generation_of_abi(&abi(generation).to_string()), Ok(generation));
-        // Functions by themselves, outside an interface.
+        // Functions on their own, outside an interface.
         let mut flat = abi(generation).as_array().cloned().expect("entries");
         let interface = flat.pop().expect("an interface");
         flat.extend(interface["items"].as_array().cloned().expect("items"));
@@ -241,7 +241,7 @@ fn any_other_interface_is_unclear() {
             };
             assert!(changed(&more).is_err(), "{generation}: {name} with another argument");
             assert!(changed(&|function| function["inputs"] = json!([{ "type": "core::bool" }])).is_err(), "{generation}: {name}");
-            // Two functions of one name leave open which is meant.
+            // Two functions with the same name are ambiguous.
             let mut twice = abi(generation);
             let copy = twice[interface]["items"][item].clone();
             twice.as_array_mut().expect("entries").push(copy);

@@ -49,7 +49,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 fn redeems_with_the_right_secret_only() -> TestResult {
     let mut secret = [0x5a; 32];
     secret[..4].copy_from_slice(&[0, 0, 1, 2]);
-    // The id of the changed swap, by another road than the one that is tested.
+    // The id of the changed swap, computed independently of the tested code.
     let mended = |order: &mut Json| {
         order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
     };

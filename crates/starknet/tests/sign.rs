@@ -1,4 +1,4 @@
-//! What a signer is asked for, which signatures are accepted, and what is sent to nodes and to the service.
+//! Signing: the requests, the accepted signatures, and the artefacts for nodes and the service.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -17,7 +17,7 @@ use countersign_testkit::{
 use serde_json::{Value as Json, json};
 use starknet_crypto::poseidon_hash_many;
 
-/// The wallet names its public key.
+/// A case whose wallet gives the account's public key.
 const CASE: &str = "starknet-public-key";
 
 fn prepared(case: &Case) -> UnsignedOrder {
@@ -59,7 +59,7 @@ fn requests_name_signer_payload_and_digest() -> TestResult {
     for (request, (name, hash)) in requests.iter().zip([("invoke", "tx_hash"), ("typed_data", "message_hash")]) {
         assert_eq!((request.id.name().as_ref(), request.scheme), (name, Scheme::Stark));
         assert_eq!(request.signer, case.json()["request"]["source"]["owner"]);
-        // The message is what the digest is taken of, felt by felt.
+        // The message is the preimage of the digest, felt by felt.
         let felts: Vec<_> = request.message.chunks(32).map(Felt::from_bytes_be_slice).collect();
         let digest = poseidon_hash_many(&felts);
         assert_eq!(request.digest, digest.to_bytes_be());
@@ -108,7 +108,7 @@ fn what_is_not_signed_stays_unsigned() -> TestResult {
     assert!(signed.payloads().invoke.as_ref().is_some_and(|payload| payload.signature.is_none()));
     let incomplete = signed.finish().expect_err("the transaction is not signed");
     assert_eq!(incomplete.missing(), [RequestId::Invoke]);
-    // Nothing is lost: the other signature may come later, and a wrong one changes nothing.
+    // Attached signatures are kept: the other one may be attached later, and a wrong one changes nothing.
     let mut unsigned = incomplete.into_unsigned();
     let refusal = unsigned.attach(RequestId::Invoke, [Felt::ONE, Felt::TWO].into()).expect_err("another signature");
     assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMismatch, ""));
@@ -156,7 +156,7 @@ fn accounts_with_longer_signatures_pass_whole() -> TestResult {
     assert_eq!(signed.gasless().map(|body| body.signature).as_deref(), Some("1,2,3,4,5"));
     assert_eq!(serde_json::to_value(&signed.transactions()[0].native)?["signature"], artefacts["invoke"]["signature"]);
 
-    // Without the public key nobody can prove r and s either.
+    // Without the public key, r and s cannot be proven either.
     let unknown = fixture::<Starknet>("starknet-approval-exact");
     let signed = attach(&unknown, &[("invoke", json!(["0x1", "0x2"]))])?;
     assert_eq!(codes(&signed), [Code::NoOrderRecord, Code::ContractSignatureUnverified]);
@@ -311,7 +311,7 @@ fn neither_key_nor_secret_is_ever_printed() {
     assert!(!shown.contains(&secret[2..]));
 }
 
-/// A wallet that pins a contract's domain takes what that contract hashes: another version, and the contract as a member.
+/// A wallet that pins the domain of a contract accepts the message of that contract: another version, and the contract as a member.
 #[test]
 fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
     let at = format!("/assets/{}/htlc/domain", asset_index("starknet:wbtc"));
@@ -354,7 +354,7 @@ fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
         .expect_err("the deployed version is not the pinned one");
     assert_eq!((refusal.code(), refusal.location()), (Code::TypedDataDomain, "/response/result/typed_data/domain/version"));
 
-    // Where nothing is pinned, the message does not name the contract.
+    // Without a pin, the message does not contain the contract.
     let mut line = case.json();
     name_contract(&mut line["response"]["result"]);
     let refusal = outcome::<Starknet>(&case.with_input(line.to_string())).expect_err("not pinned");

@@ -10,10 +10,10 @@ use countersign_starknet::starknet_signers::{LocalWallet, SigningKey};
 use countersign_starknet::{Felt, FundingPath, Gasless, SignerError, Starknet, UnsignedOrder};
 use countersign_testkit::{Case, TestResult, fixture, verified, verified_under, wallet};
 
-/// The wallet names its public key.
+/// A case whose wallet gives the account's public key.
 const CASE: &str = "starknet-public-key";
 
-/// Completes a future that waits for nothing.
+/// Completes a future that is ready at once.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {
@@ -94,7 +94,7 @@ fn what_is_signed_already_stays() -> TestResult {
     let FundingPath::Both(mut execution) = wallet::<Starknet>(&case) else { panic!("the contract prepares both") };
     execution.public_key = None;
     let mut unsigned = verified::<Starknet>(&case).prepare(FundingPath::Both(execution))?;
-    // An account with guardians: only the account can judge it.
+    // An account with guardians, whose signature only the account can verify.
     unsigned.attach(RequestId::Invoke, "1,2,3".parse()?)?;
     block_on(unsigned.sign_with_async(&signer(&case)))?;
     let signed = unsigned.finish()?;

@@ -1,4 +1,4 @@
-//! The types of starknet-rs.
+//! Conversions to and from the types of starknet-rs.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 
@@ -8,7 +8,7 @@ use countersign_starknet::starknet_core::types::{BroadcastedInvokeTransactionV3,
 use countersign_starknet::{ApprovalStep, ExternalSignature, Felt, InvokeTransaction, Starknet};
 use countersign_testkit::{TestResult, fixture, key, verified, wallet};
 
-/// Every member of the transaction has a value of its own.
+/// A transaction in which every field has a different value.
 const CASE: &str = "starknet-paymaster-and-deployment";
 
 #[test]
@@ -22,7 +22,7 @@ fn calls_and_transactions_convert_and_match() -> TestResult {
     unsigned.sign(&key::<Starknet>(&case))?;
     let [sent] = unsigned.finish()?.transactions().try_into().map_err(|_| "one transaction")?;
     let native = BroadcastedInvokeTransactionV3::from(sent.native.clone());
-    // Both write the same JSON, but for the flag of a simulation, which is left out where it is not set.
+    // Both serialize to the same JSON, except for the simulation flag, which is left out if it is not set.
     assert_eq!(serde_json::to_value(&native)?, serde_json::to_value(&sent.native)?);
     assert_eq!(InvokeTransaction::try_from(native.clone())?, sent.native);
 

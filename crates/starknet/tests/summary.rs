@@ -1,4 +1,4 @@
-//! The lines that a person reads: every value that the response chose, in the units that people use.
+//! Texts for people: the summary shows every value that the response chose, in the usual units.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -32,7 +32,7 @@ fn an_order_reads_like_this() -> TestResult {
             "pay-out: bc1pjuve6wt766fqjpvjue9009mx8ym7fk9l9y6vd0hpz0nyrlvvs5rswf8cqw, a promise: whoever holds the redeem key is paid",
             "approval: the HTLC may take every token of this kind, without limit",
             "message: gasless Initiate, domain name \"HTLC\" (0x48544c43), version \"1\" (0x31), chain \"SN_MAIN\" (0x534e5f4d41494e), revision 1",
-            "wallet: sent and paid by 0x00a2b96062002906d8bdcf5e9dd5e2526772e57f2993edcfe72282cb0394034b, nonce 0x1, at most 558081233052.096878641783262894 STRK",
+            "wallet: sent and paid for by 0x00a2b96062002906d8bdcf5e9dd5e2526772e57f2993edcfe72282cb0394034b, nonce 0x1, at most 558081233052.096878641783262894 STRK",
             "gas: at most 870988937300 L1 gas at 13575296155311159 FRI",
             "gas: at most 184548485179 L2 gas at 692589198261139208 FRI",
             "gas: at most 384065359603 L1 data gas at 1089504696081811854 FRI",

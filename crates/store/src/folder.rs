@@ -1,4 +1,4 @@
-//! One directory of the store, and how its files are written so that a power cut leaves the old or the new content, never a part.
+//! One directory of the store. Its files are written so that a power failure leaves the old or the new content, never a mixture.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::error::Error;
 /// The largest document or journal, in bytes.
 pub const MAX_FILE: usize = 4 << 20;
 
-/// The name of the file that is locked.
+/// The name of a directory's lock file.
 pub(crate) const LOCK: &str = "lock";
-/// The prefix of temporary files. No document's name begins with it.
+/// The prefix of temporary files. No document name begins with it.
 const TEMPORARY: &str = ".new-";
-/// How long to wait before a held lock is tried again.
+/// The pause between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The entries of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Journal {
-    /// The entries, oldest first: one JSON object each, without the line's end.
+    /// The entries, oldest first: each is one JSON object, without a line feed.
     pub entries: Vec<Zeroizing<Vec<u8>>>,
-    /// The lines that are not JSON objects, counted from 1. Each is an append that a crash or a full disk interrupted: it had not
-    /// returned, and the entries before and after it are complete.
+    /// The numbers of the lines that are not JSON objects, counted from 1. Each is an append that a crash or a full disk interrupted
+    /// before it returned. The entries before and after it are complete.
     pub damaged_lines: Vec<usize>,
 }
 
@@ -45,8 +45,8 @@ impl Journal {
     }
 }
 
-/// Returns whether a line is complete, by its syntax. The line feed proves nothing: after an interrupted write a file system may
-/// keep the new length and fill a part of it with zeros.
+/// Returns whether a line is a complete JSON object. Its line feed is not proof enough, because after an interrupted write a file system
+/// may keep the new length and fill a part with zeros.
 fn is_json_object(line: &[u8]) -> bool {
     line.first() == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
@@ -56,7 +56,7 @@ fn is_json_object(line: &[u8]) -> bool {
 pub(crate) struct Folder {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) path: PathBuf,
-    /// The path relative to the store, for messages: empty, or with a slash at the end.
+    /// The path relative to the store, for messages: empty for the store itself, otherwise with a slash at the end.
     pub(crate) label: String,
 }
 
@@ -80,7 +80,7 @@ impl Folder {
         self.disk.kind(&self.path.join(name)).map_err(Error::disk("read", self.label(name)))
     }
 
-    /// Returns whether the entry exists. An entry of another kind is an error.
+    /// Returns whether an entry exists. An entry of another kind is an error.
     pub(crate) fn has(&self, name: &str, expected: Kind) -> Result<bool, Error> {
         match self.kind(name)? {
             None => Ok(false),
@@ -89,7 +89,7 @@ impl Folder {
         }
     }
 
-    /// Returns the names in the directory, sorted. A name that is not Unicode is written with replacement characters.
+    /// Returns the names in the directory, sorted. A name that is not Unicode contains replacement characters.
     pub(crate) fn list(&self) -> Result<Vec<String>, Error> {
         let names = self.disk.list(&self.path).map_err(Error::disk("list", self.own_label()))?;
         let mut names: Vec<String> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
@@ -105,7 +105,7 @@ impl Folder {
         self.disk.sync_directory(&self.path).map_err(Error::disk("sync", self.own_label()))
     }
 
-    /// Takes the directory's lock, and waits for it up to `patience`.
+    /// Takes the directory's lock, waiting for it up to `patience`.
     pub(crate) fn lock(&self, patience: Duration) -> Result<LockGuard, Error> {
         self.has(LOCK, Kind::File)?;
         let path = self.path.join(LOCK);
@@ -138,17 +138,17 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a file that must not exist. The caller holds the lock, so nothing else creates it in between.
+    /// Writes a file that must not exist. The caller must hold the lock, so that nothing else creates the file in between.
     pub(crate) fn create_new(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         if self.kind(name)?.is_some() {
-            // The caller relies on a file that exists, and the write that made it may have failed in its last step.
+            // The caller will rely on the existing file, but the write that created it may have failed to sync.
             self.sync()?;
             return Err(Error::Exists { file: self.label(name) });
         }
         self.put(name, bytes)
     }
 
-    /// Writes or replaces a file. The caller holds the lock.
+    /// Writes or replaces a file. The caller must hold the lock.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.has(name, Kind::File)?;
         self.put(name, bytes)
@@ -158,13 +158,13 @@ impl Folder {
         self.check_len(name, bytes.len())?;
         let temporary_name = format!("{TEMPORARY}{name}");
         let temporary = self.path.join(&temporary_name);
-        // Left over from a crash. It was never renamed, so nothing relies on it.
+        // A temporary file is left over from a crash. It was never renamed, so nothing relies on it.
         if matches!(self.kind(&temporary_name)?, Some(Kind::File | Kind::Link)) {
             self.disk.remove(&temporary).map_err(Error::disk("write", self.label(&temporary_name)))?;
         }
         let written = self.write_and_rename(&temporary, &self.path.join(name), bytes);
         if written.is_err() {
-            // Best effort: the next write of this document removes what is left.
+            // Best effort: the next write of this document removes the file otherwise.
             let _ = self.disk.remove(&temporary);
         }
         written.map_err(Error::disk("write", self.label(name)))?;
@@ -176,7 +176,7 @@ impl Folder {
         self.disk.rename(temporary, target)
     }
 
-    /// Appends an entry to a journal. The caller holds the lock.
+    /// Appends an entry to a journal. The caller must hold the lock.
     pub(crate) fn append(&self, name: &str, entry: &[u8]) -> Result<(), Error> {
         if entry.contains(&b'\n') || !is_json_object(entry) {
             return Err(Error::Line { file: self.label(name) });
@@ -184,21 +184,21 @@ impl Folder {
         let kept = self.read(name)?.unwrap_or_default();
         let mut line = Zeroizing::new(Vec::with_capacity(entry.len().saturating_add(2)));
         if kept.last().is_some_and(|byte| *byte != b'\n') {
-            // The last append was interrupted. Its line is ended, so that the entry begins a new one.
+            // The last append was interrupted. Terminate its line, so that the new entry begins on a new line.
             line.push(b'\n');
         }
         line.extend_from_slice(entry);
         line.push(b'\n');
         self.check_len(name, kept.len().saturating_add(line.len()))?;
         self.disk.append(&self.path.join(name), &line).map_err(Error::disk("write", self.label(name)))?;
-        // Each time, not only for a new file: the process that created it may have ended before it synced.
+        // Synced every time, not only for a new file, because the process that created the file may have ended before it synced.
         self.sync()
     }
 
-    /// Reads a journal, and makes durable what it returns. The caller holds the lock.
+    /// Reads a journal after making its content durable. The caller must hold the lock.
     pub(crate) fn durable_journal(&self, name: &str) -> Result<Journal, Error> {
         if self.has(name, Kind::File)? {
-            // A process that was killed may have appended an entry and not synced it. Appending nothing syncs it.
+            // A killed process may have appended an entry without syncing it. Appending nothing syncs the file.
             self.disk.append(&self.path.join(name), &[]).map_err(Error::disk("sync", self.label(name)))?;
         }
         self.journal(name)
@@ -209,13 +209,13 @@ impl Folder {
     }
 }
 
-/// Returns whether a file is the lock, or a temporary file that a crash left. Backups do not hold these.
+/// Returns whether a file is the lock or a temporary file left over from a crash. Backups do not contain these.
 pub(crate) fn is_scratch(name: &str) -> bool {
     name == LOCK || name.starts_with(TEMPORARY)
 }
 
-/// Returns whether a document may have this name: up to 64 lower-case letters, digits, `_`, `-` and `.` that begin with a letter
-/// and do not end with a dot. `lock` and the names of devices on Windows are reserved.
+/// Returns whether a name is allowed for a document: up to 64 lower-case letters, digits, `_`, `-` and `.`, beginning with a letter and not
+/// ending with a dot. `lock` and the device names of Windows are reserved.
 pub(crate) fn is_document_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-' | b'.');
     let stem = name.split('.').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The directory of one order: documents by name, and the lock that writing needs.
+//! The directory of one order: its documents by name, and the lock that is required for writing.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use crate::disk::{Kind, LockGuard};
 use crate::error::Error;
 use crate::folder::{Folder, Journal, is_document_name};
 
-/// The document that is written once and never replaced, whatever the caller asks.
+/// The name of the document that can be written once and never replaced.
 const SECRET: &str = "secret";
 
 /// The directory of one order, for reading. [`lock`](Self::lock) it to write.
@@ -28,35 +28,36 @@ impl OrderDir {
         &self.id
     }
 
-    /// Takes the order's lock. It is held until the returned value is dropped, or the process ends.
+    /// Takes the order's lock without waiting. It is held until the returned value is dropped or the process ends.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if another process or thread holds it, [`Error::Disk`] if the file system has no locks.
+    /// [`Error::Busy`] if another process or thread holds it, [`Error::WrongKind`] if the lock is not a file, or [`Error::Disk`], also if
+    /// the file system does not support locks.
     pub fn lock(&self) -> Result<LockedOrder, Error> {
         self.lock_within(Duration::ZERO)
     }
 
-    /// Takes the order's lock like [`lock`](Self::lock), and waits for it up to `patience`.
+    /// Takes the order's lock like [`lock`](Self::lock), waiting for it up to `patience`.
     ///
     /// # Errors
     ///
-    /// As [`lock`](Self::lock).
+    /// The errors of [`lock`](Self::lock).
     pub fn lock_within(&self, patience: Duration) -> Result<LockedOrder, Error> {
         let guard = self.folder.lock(patience)?;
-        // A process that was killed may have renamed a file and not synced the directory. What this process is about to read and
-        // act on must outlive a power cut.
+        // A killed process may have renamed a file without syncing the directory. This process is about to read that file and act on
+        // it, so it must survive a power failure.
         self.folder.sync()?;
         self.orders.sync()?;
         Ok(LockedOrder { order: self.clone(), _guard: guard })
     }
 
-    /// Reads a document. Returns `None` if it does not exist.
+    /// Reads a document; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Name`], [`Error::WrongKind`], [`Error::TooLarge`] or [`Error::Disk`]. A document that cannot be read is never
-    /// reported as absent.
+    /// [`Error::Name`], [`Error::WrongKind`], [`Error::TooLarge`] or [`Error::Disk`]. A document that cannot be read is never reported as
+    /// missing.
     pub fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
         self.folder.read(checked(name)?)
     }
@@ -70,17 +71,17 @@ impl OrderDir {
         self.folder.has(checked(name)?, Kind::File)
     }
 
-    /// Reads the entries of a journal. A journal that does not exist has none.
+    /// Reads the entries of a journal. A journal that does not exist has no entries.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read). A torn line is not an error: it is listed in [`Journal::damaged_lines`].
+    /// The errors of [`read`](Self::read). A torn line is not an error; it is listed in [`Journal::damaged_lines`].
     pub fn read_journal(&self, name: &str) -> Result<Journal, Error> {
         self.folder.journal(checked(name)?)
     }
 
-    /// Returns the names of the documents and journals, sorted. A new order has none: its creation may have been interrupted
-    /// right after [`Store::create`](crate::Store::create).
+    /// Returns the names of the documents and journals, sorted. The list is empty right after [`Store::create`](crate::Store::create),
+    /// also if the program was interrupted then.
     ///
     /// # Errors
     ///
@@ -92,20 +93,21 @@ impl OrderDir {
     }
 }
 
-/// An order whose lock is held: the only way to write. Dropping it releases the lock.
+/// A locked order, which is required for writing. Dropping it releases the lock.
 ///
-/// Every method that writes returns only when the bytes are durable. After an error the document has its old or its new content.
+/// Every method that writes returns only when the bytes are durable. After an error a document has its old or its new content, and a
+/// journal can end with a torn line.
 pub struct LockedOrder {
     order: OrderDir,
     _guard: LockGuard,
 }
 
 impl LockedOrder {
-    /// Writes a document, or replaces the one of this name as a whole.
+    /// Writes a document, replacing an existing one of this name atomically.
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`] for the document `secret`, which is only ever created; [`Error::Name`], [`Error::TooLarge`],
+    /// [`Error::Exists`] if the document `secret` exists, because it is never replaced; [`Error::Name`], [`Error::TooLarge`],
     /// [`Error::WrongKind`] or [`Error::Disk`].
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         if name == SECRET {
@@ -114,31 +116,31 @@ impl LockedOrder {
         self.folder.replace(checked(name)?, bytes)
     }
 
-    /// Writes a document that must not exist: a request, a response, a secret.
+    /// Writes a document that must not exist yet, for example a request or a secret.
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]; else as [`write`](Self::write).
+    /// [`Error::Exists`] if an entry of this name exists; [`Error::Name`], [`Error::TooLarge`] or [`Error::Disk`].
     pub fn create_new(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.folder.create_new(checked(name)?, bytes)
     }
 
-    /// Reads the entries of a journal like [`OrderDir::read_journal`]. What it returns is durable, even if the process that appended
-    /// it was killed in between: it can be acted on.
+    /// Reads the entries of a journal like [`OrderDir::read_journal`]. The returned entries are durable, even if the process that appended
+    /// them was killed before it synced, so it is safe to act on them.
     ///
     /// # Errors
     ///
-    /// As [`OrderDir::read_journal`].
+    /// The errors of [`OrderDir::read_journal`].
     pub fn read_journal(&self, name: &str) -> Result<Journal, Error> {
         self.folder.durable_journal(checked(name)?)
     }
 
-    /// Appends an entry to a journal: one JSON object, without a line's end. The journal is created by its first entry.
+    /// Appends an entry to a journal: one JSON object, without a line feed. The first entry creates the journal.
     ///
     /// # Errors
     ///
-    /// [`Error::Line`] if the entry is not one JSON object on one line; [`Error::TooLarge`] if the journal would outgrow
-    /// [`MAX_FILE`](crate::MAX_FILE); [`Error::Exists`] for the document `secret`; else as [`write`](Self::write).
+    /// [`Error::Line`] if the entry is not one JSON object on one line; [`Error::TooLarge`] if the journal would exceed
+    /// [`MAX_FILE`](crate::MAX_FILE); [`Error::Exists`] for the name `secret`; [`Error::Name`], [`Error::WrongKind`] or [`Error::Disk`].
     pub fn append(&self, name: &str, entry: &[u8]) -> Result<(), Error> {
         if name == SECRET {
             return Err(Error::Exists { file: self.folder.label(name) });

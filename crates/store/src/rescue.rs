@@ -1,4 +1,16 @@
-//! The rescue phrase: twelve words from which every swap secret and every Bitcoin key of the user's own can be derived again.
+//! The rescue phrase: twelve words from which every swap secret and every Bitcoin key of the user can be derived again.
+//!
+//! ```
+//! use countersign_store::rescue::{Phrase, Rescue};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let phrase = Phrase::parse("legal winner thank year wave sausage worth useful legal winner thank yellow")?;
+//! let rescue = Rescue::new(&phrase)?;
+//! assert_ne!(rescue.secret_hash(0)?, rescue.secret_hash(1)?);
+//! assert_eq!(rescue.refund_key(0)?.public_key().len(), 64);
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Derivation
 //!
@@ -13,19 +25,18 @@
 //! | secret hash | SHA-256(secret) |
 //! | Bitcoin key | the private key itself; its public key is the x coordinate (BIP-340) |
 //!
-//! The phrase belongs to this program and should not be a wallet's. If a wallet's phrase is used anyway, its keys stay separate:
-//! the passphrase leads to an unrelated seed, and so to an unrelated tree of keys. The purpose 1668508007 (`csig` in ASCII) keeps
-//! the paths apart as well. 44, 49, 84 and 86 announce accounts that any wallet can find and spend from, which these keys are not.
+//! The phrase belongs to this program and should not be that of a wallet. If a wallet's phrase is used anyway, the keys stay separate,
+//! because the passphrase leads to an unrelated seed and therefore to an unrelated tree of keys. The purpose 1668508007 (`csig` in
+//! ASCII) also keeps the paths apart from the purposes 44, 49, 84 and 86, whose accounts any wallet can find and spend from.
 //!
 //! A secret becomes public when it redeems a swap. It is a hash of a private key on a hardened path, so it reveals nothing about
-//! that key, its siblings or its parents. Extended public keys are never made: hardened children cannot be derived from one.
+//! that key, its siblings or its parents. Extended public keys are not used, because hardened children cannot be derived from one.
 //!
-//! The vectors in `tests/vectors/rescue.json` were made with a different implementation.
+//! The vectors in `tests/vectors/rescue.json` were computed with an independent implementation.
 //!
 //! # Memory
 //!
-//! Phrases, secrets and keys are wiped when they are dropped. Copies on the stack inside the elliptic curve and hash libraries
-//! are out of reach.
+//! Phrases, secrets and keys are wiped on drop. Copies that the elliptic curve and hash libraries leave on the stack are not wiped.
 
 use std::fmt;
 
@@ -38,7 +49,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::Error;
 
-/// How many words a phrase has.
+/// The number of words of a phrase.
 pub const WORDS: usize = 12;
 
 const PASSPHRASE: &str = "countersign rescue v1";
@@ -46,24 +57,24 @@ const PASSPHRASE: &str = "countersign rescue v1";
 const PURPOSE: u32 = 0x6373_6967;
 const SECRET_TAG: &str = "countersign/secret/v1";
 
-/// What is wrong with a phrase. No word is shown.
+/// An error of parsing a phrase. It contains no word of the phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PhraseError {
-    /// The phrase does not have 12 words. One of 24 words is a wallet's.
+    /// The phrase does not have 12 words. A phrase of 24 words probably belongs to a wallet.
     #[error("a rescue phrase has {WORDS} words, got {actual}")]
     WordCount {
-        /// How many words there are.
+        /// The number of words.
         actual: usize,
     },
     /// A word is not in the English list of BIP-39.
     #[error("word {position} is not in the English word list")]
     UnknownWord {
-        /// Which word, counted from 1.
+        /// The position of the word, counted from 1.
         position: usize,
     },
-    /// Every word is in the list, but the checksum is wrong: a word was replaced, or words were swapped.
-    #[error("the checksum does not match: a word is wrong, or the order of the words")]
+    /// Every word is in the list, but the checksum does not match: a word was replaced, or words were swapped.
+    #[error("the checksum does not match: a word or the order of the words is wrong")]
     Checksum,
 }
 
@@ -72,11 +83,11 @@ pub enum PhraseError {
 pub struct Phrase(Mnemonic);
 
 impl Phrase {
-    /// Generates a phrase from the operating system's random numbers.
+    /// Generates a phrase with the operating system's random number generator.
     ///
     /// # Errors
     ///
-    /// [`Error::Random`].
+    /// [`Error::Random`] if the operating system returns no random numbers.
     pub fn generate() -> Result<Self, Error> {
         let mut entropy = Zeroizing::new([0; 16]);
         getrandom::fill(entropy.as_mut_slice()).map_err(Error::Random)?;
@@ -84,11 +95,11 @@ impl Phrase {
         phrase.map(Self).map_err(|_| Error::Phrase(PhraseError::Checksum))
     }
 
-    /// Parses a phrase: twelve English words, in any case, with any white space between them.
+    /// Parses a phrase: twelve English words, in any case, separated by any white space.
     ///
     /// # Errors
     ///
-    /// [`PhraseError`].
+    /// A [`PhraseError`] for the wrong number of words, an unknown word or a wrong checksum.
     pub fn parse(text: &str) -> Result<Self, PhraseError> {
         let actual = text.split_whitespace().count();
         if actual != WORDS {
@@ -108,10 +119,10 @@ impl Phrase {
         }
     }
 
-    /// Returns the words, separated by one space, to be shown to the user once.
+    /// Returns the words in lower case, separated by single spaces. Show them to the user once.
     #[must_use]
     pub fn words(&self) -> Zeroizing<String> {
-        // The longest word has eight letters; a text that does not grow leaves no copies behind.
+        // The longest word has eight letters. A string that does not grow leaves no copies behind.
         let mut words = Zeroizing::new(String::with_capacity(9_usize.saturating_mul(WORDS)));
         for word in self.0.words() {
             if !words.is_empty() {
@@ -147,14 +158,14 @@ impl Rescue {
     ///
     /// # Errors
     ///
-    /// [`DeriveError`], for one phrase in 2^127.
+    /// [`DeriveError`], which happens for one phrase in 2^127.
     pub fn new(phrase: &Phrase) -> Result<Self, DeriveError> {
         let seed = Zeroizing::new(phrase.0.to_seed_normalized(PASSPHRASE));
         let master = Xpriv::new_master(NetworkKind::Main, seed.as_slice()).map_err(|_| DeriveError)?;
         Ok(Self { master, secp: Secp256k1::signing_only() })
     }
 
-    /// Returns the secret of a swap, 32 bytes.
+    /// Returns the secret of the swap with an index, 32 bytes.
     ///
     /// # Errors
     ///
@@ -167,11 +178,11 @@ impl Rescue {
         Ok(secret)
     }
 
-    /// Returns SHA-256 of the secret, 32 bytes: what an order names.
+    /// Returns the SHA-256 hash of the secret, 32 bytes. An order contains it.
     ///
     /// # Errors
     ///
-    /// As [`secret`](Self::secret).
+    /// The errors of [`secret`](Self::secret).
     pub fn secret_hash(&self, index: u32) -> Result<[u8; 32], DeriveError> {
         Ok(Sha256::digest(self.secret(index)?.as_slice()).into())
     }
@@ -180,7 +191,7 @@ impl Rescue {
     ///
     /// # Errors
     ///
-    /// As [`secret`](Self::secret).
+    /// The errors of [`secret`](Self::secret).
     pub fn refund_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
         self.child(Role::SourceRefund, index)
     }
@@ -189,7 +200,7 @@ impl Rescue {
     ///
     /// # Errors
     ///
-    /// As [`secret`](Self::secret).
+    /// The errors of [`secret`](Self::secret).
     pub fn redeem_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
         self.child(Role::DestinationRedeem, index)
     }
@@ -224,21 +235,21 @@ impl fmt::Debug for Rescue {
     }
 }
 
-/// Erases an extended key, which is `Copy` and does not wipe itself on drop. The compiler may leave out the write to the chain code,
-/// but every child is hardened, and the chain code derives none of them without the private key.
+/// Erases an extended key, which is `Copy` and does not wipe itself on drop. The compiler may optimize out the write to the chain code.
+/// That is harmless: every child is hardened, so the chain code is useless without the private key.
 fn erase(key: &mut Xpriv) {
     key.private_key.non_secure_erase();
     key.chain_code = ChainCode::from([0; 32]);
 }
 
-/// A Bitcoin key of the user's own. The secret half is wiped on drop and never printed.
+/// A Bitcoin key of the user. The secret key is wiped on drop and never printed.
 pub struct RescueKey {
     public_key: [u8; 32],
     secret_key: Zeroizing<[u8; 32]>,
 }
 
 impl RescueKey {
-    /// Returns the public key as an order names it: the x coordinate (BIP-340), 64 hex digits in lower case.
+    /// Returns the public key in the form that an order contains: the x coordinate (BIP-340) as 64 lower-case hex digits.
     #[must_use]
     pub fn public_key(&self) -> String {
         hex::encode(self.public_key)
@@ -257,9 +268,9 @@ impl fmt::Debug for RescueKey {
     }
 }
 
-/// No key can be derived: the index is 2^31 or larger, or a hash was not a valid key, which happens once in 2^127.
+/// The error of deriving a key: the index is 2^31 or larger, or a hash was not a valid key, which happens once in 2^127.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no key can be derived: the index must be below 2147483648")]
+#[error("cannot derive a key: the index must be below 2147483648")]
 pub struct DeriveError;
 
 #[cfg(test)]

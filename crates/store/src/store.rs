@@ -1,4 +1,4 @@
-//! The state directory: its version, its orders, the next index, the rescue phrase.
+//! The state directory: its version, its orders, the next index and the rescue phrase.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::folder::{Folder, is_scratch};
 use crate::order::OrderDir;
 use crate::rescue::Phrase;
 
-/// The version of the store that this library writes, and the newest that it opens.
+/// The version of the store's format that this library writes, and the newest that it opens.
 pub const VERSION: u32 = 1;
-/// How many indices a rescue phrase has: hardened ones are below 2^31.
+/// The number of indices of a rescue phrase. Hardened indices are below 2^31.
 pub const INDICES: u32 = 1 << 31;
 
 pub(crate) const VERSION_FILE: &str = "version";
@@ -24,33 +24,33 @@ pub(crate) const INDEX_FILE: &str = "index";
 pub(crate) const RESCUE_FILE: &str = "rescue";
 pub(crate) const ORDERS: &str = "orders";
 
-/// How long to wait for the store's own lock, which nobody holds for longer than a write takes.
+/// How long to wait for the store's own lock, which is held only for short operations.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A directory with everything about the swaps of a user.
 ///
-/// ```text
-/// version          the store's version; written last when a store is made
-/// index            the next index of the rescue phrase that was not handed out
-/// rescue           the rescue phrase, once there is one
-/// lock             locked while one of the files above is written
-/// orders/<id>/     one directory for each order, with documents and a lock of its own
-/// ```
+/// | entry | content |
+/// |---|---|
+/// | `version` | the store's version; written last when a store is created |
+/// | `index` | the next index of the rescue phrase to hand out |
+/// | `rescue` | the rescue phrase, if there is one |
+/// | `lock` | locked while one of these files is written |
+/// | `orders/<id>/` | one directory for each order, with its documents and its own lock |
 ///
-/// Files are readable by the user alone. The store is as safe as the user's account: secrets that need more protection, such as a
-/// wallet's keys, do not belong here.
+/// Files are readable only by the user. The store is as safe as the user's account. Secrets that need more protection, such as a
+/// wallet's keys, must not be stored here.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) root: Folder,
 }
 
 impl Store {
-    /// Returns where the program keeps its store by default: `$XDG_DATA_HOME/countersign` or `~/.local/share/countersign` on
+    /// Returns the program's default directory for the store: `$XDG_DATA_HOME/countersign` or `~/.local/share/countersign` on
     /// Linux, `~/Library/Application Support/countersign` on macOS, `%LOCALAPPDATA%\countersign` on Windows.
     ///
     /// # Errors
     ///
-    /// [`Error::NoHome`].
+    /// [`Error::NoHome`] if the home directory is not known.
     pub fn default_path() -> Result<PathBuf, Error> {
         let directories = etcetera::base_strategy::choose_native_strategy().map_err(|_| Error::NoHome)?;
         // Windows copies the roaming data directory between machines, and two copies of a store would hand out an index twice.
@@ -58,37 +58,37 @@ impl Store {
         Ok(data.join("countersign"))
     }
 
-    /// Opens a store. A directory that does not exist or is empty becomes a new one.
+    /// Opens a store. A directory that does not exist or is empty becomes a new store.
     ///
     /// # Errors
     ///
-    /// [`Error::NewerVersion`] or [`Error::NotAStore`], and nothing is written; [`Error::Damaged`] if the version cannot be read;
-    /// [`Error::Disk`], [`Error::WrongKind`].
+    /// [`Error::NewerVersion`] or [`Error::NotAStore`], and nothing is written then; [`Error::Damaged`] if the version is malformed;
+    /// [`Error::Busy`] if another process has been creating the store for ten seconds; [`Error::WrongKind`] or [`Error::Disk`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_on(Arc::new(Files), path.as_ref())
     }
 
-    /// Opens a store on another [`Disk`], for tests.
+    /// Like [`open`](Self::open), on another [`Disk`], for tests.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     #[doc(hidden)]
     pub fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, Error> {
         let store = Self { root: root(disk, path)? };
         if !store.version_is_known()? {
             let _guard = store.prepare_new()?;
-            // Another process may have made the store while this one waited for the lock.
+            // Another process may have created the store while this one waited for the lock.
             if !store.version_is_known()? {
                 store.initialize()?;
             }
         }
-        // A process that made the store may have been killed before it synced.
+        // The process that created the store may have been killed before it synced.
         store.root.sync()?;
         Ok(store)
     }
 
-    /// Returns whether the store has a version that this library knows, `false` if the directory is not a store yet.
+    /// Returns whether the directory is a store with a supported version; `false` if it is not a store yet.
     fn version_is_known(&self) -> Result<bool, Error> {
         let Some(actual) = self.number(VERSION_FILE)? else { return Ok(false) };
         if actual > VERSION {
@@ -104,16 +104,16 @@ impl Store {
         self.root.lock(PATIENCE)
     }
 
-    /// Refuses a directory that holds anything but what an interrupted [`initialize`](Self::initialize) leaves.
+    /// Checks that the directory contains nothing but what an interrupted [`initialize`](Self::initialize) leaves behind.
     fn only_unfinished(&self) -> Result<(), Error> {
         let strange = |name: &String| !(is_scratch(name) || name == INDEX_FILE || name == ORDERS);
         let mut name = self.root.list()?.into_iter().find(strange);
-        // Orders without a version: a restore was interrupted, or the version was deleted. This is not a new store.
+        // Orders without a version mean that a restore was interrupted or the version was deleted, so this is not a new store.
         if name.is_none() && self.root.has(ORDERS, Kind::Directory)? && !self.orders_folder().list()?.is_empty() {
             name = Some(ORDERS.to_owned());
         }
         match name {
-            // Checked last: if another process has just made the store, its version is older than anything that it adds.
+            // Checked last: if another process has just created the store, it wrote the version before anything else that it adds.
             Some(name) if !self.root.has(VERSION_FILE, Kind::File)? => Err(Error::NotAStore { name }),
             _ => Ok(()),
         }
@@ -127,23 +127,22 @@ impl Store {
         self.finish_new()
     }
 
-    /// Writes the version. It comes last, so that a store with a version is whole.
+    /// Writes the version. It is written last, so that a store with a version is complete.
     pub(crate) fn finish_new(&self) -> Result<(), Error> {
         self.root.sync()?;
         self.root.replace(VERSION_FILE, format!("{VERSION}\n").as_bytes())
     }
 
-    /// Creates the directory of an order. It is durable when this returns.
+    /// Creates the directory of an order, durably. `order_id` consists of 64 hex digits in any case.
     ///
     /// # Errors
     ///
-    /// [`Error::OrderExists`] if an order of this id is kept, whatever the case of its digits; [`Error::OrderId`],
-    /// [`Error::Disk`].
+    /// [`Error::OrderExists`] if the store already contains the order; [`Error::OrderId`] for text of another form; [`Error::Disk`].
     pub fn create(&self, order_id: &str) -> Result<OrderDir, Error> {
         let order = self.order(order_id)?;
         match order.folder.create() {
             Err(Error::Disk { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
-                // Whoever is told that it exists relies on it, and its creation may have been interrupted.
+                // The caller will rely on the existing directory, but its creation may have been interrupted before it synced.
                 order.orders.sync()?;
                 return Err(Error::OrderExists { order: order.id });
             }
@@ -154,11 +153,12 @@ impl Store {
         Ok(order)
     }
 
-    /// Opens the directory of an order that is kept.
+    /// Opens the directory of a stored order. `order_id` consists of 64 hex digits in any case.
     ///
     /// # Errors
     ///
-    /// [`Error::OrderNotFound`], [`Error::OrderId`], [`Error::WrongKind`], [`Error::Disk`].
+    /// [`Error::OrderNotFound`] if the store does not contain the order; [`Error::OrderId`] for text of another form;
+    /// [`Error::WrongKind`] or [`Error::Disk`].
     pub fn open_order(&self, order_id: &str) -> Result<OrderDir, Error> {
         let order = self.order(order_id)?;
         if order.orders.has(&order.id, Kind::Directory)? {
@@ -167,8 +167,8 @@ impl Store {
         Err(Error::OrderNotFound { order: order.id })
     }
 
-    /// Returns every entry that has an order's name, sorted by id. One that is not a directory or cannot be listed is an error in
-    /// its place; the others are not affected.
+    /// Returns the stored orders, sorted by id. An order that is not a directory or cannot be listed is an error in its place; the others are
+    /// not affected.
     ///
     /// # Errors
     ///
@@ -179,22 +179,24 @@ impl Store {
         Ok(ids.map(|id| self.open_order(id).and_then(|order| order.documents().map(|_| order))).collect())
     }
 
-    /// Returns the index that is handed out next.
+    /// Returns the index that will be handed out next.
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] if the file is missing or not a number: an index is never guessed. [`Error::Disk`].
+    /// [`Error::Damaged`] if the file is missing or not a valid number, because an index is never guessed; [`Error::WrongKind`],
+    /// [`Error::TooLarge`] or [`Error::Disk`].
     pub fn next_index(&self) -> Result<u32, Error> {
         let next = self.number(INDEX_FILE)?.filter(|next| *next <= INDICES);
         next.ok_or_else(|| Error::Damaged { file: INDEX_FILE.to_owned(), reason: "the next index is missing or out of range" })
     }
 
-    /// Hands out an index of the rescue phrase. It is durably marked as used before this returns, so neither another process nor
-    /// this one after a power cut hands it out again. An index that was taken and not used is lost, which costs nothing.
+    /// Hands out an index of the rescue phrase. It is durably marked as used before this returns, so no process ever hands it out again,
+    /// even after a power failure. Not using an index costs nothing.
     ///
     /// # Errors
     ///
-    /// [`Error::IndicesExhausted`]; [`Error::Busy`] if the store stays locked for ten seconds; as [`next_index`](Self::next_index).
+    /// [`Error::IndicesExhausted`]; [`Error::Busy`] if the store stays locked for ten seconds; the errors of
+    /// [`next_index`](Self::next_index).
     pub fn take_index(&self) -> Result<u32, Error> {
         let _guard = self.root.lock(PATIENCE)?;
         let index = self.next_index()?;
@@ -203,21 +205,21 @@ impl Store {
         Ok(index)
     }
 
-    /// Takes the store's own lock, for what must not happen in two processes at once. Nothing that takes long may be done under it:
-    /// handing out an index waits for it.
+    /// Takes the store's own lock, for an operation that must not run in two processes at once. Hold it only briefly, because handing out
+    /// an index waits for it.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if the store stays locked for ten seconds; [`Error::Disk`].
+    /// [`Error::Busy`] if the store stays locked for ten seconds; [`Error::WrongKind`] or [`Error::Disk`].
     pub fn lock_store(&self) -> Result<LockedStore, Error> {
         Ok(LockedStore { _guard: self.root.lock(PATIENCE)? })
     }
 
-    /// Marks every index below `next` as used, for a phrase that was used elsewhere before. Does nothing if they already are.
+    /// Marks every index below `next` as used, for a phrase that was used elsewhere before. Does nothing if they are marked already.
     ///
     /// # Errors
     ///
-    /// [`Error::IndicesExhausted`] if `next` is larger than [`INDICES`]; as [`take_index`](Self::take_index).
+    /// [`Error::IndicesExhausted`] if `next` is larger than [`INDICES`]; otherwise the errors of [`take_index`](Self::take_index).
     pub fn skip_to_index(&self, next: u32) -> Result<(), Error> {
         if next > INDICES {
             return Err(Error::IndicesExhausted);
@@ -229,7 +231,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the rescue phrase. Returns `None` if the store does not have one yet.
+    /// Reads the rescue phrase; `None` if the store does not have one yet.
     ///
     /// # Errors
     ///
@@ -237,18 +239,19 @@ impl Store {
     /// [`Error::TooLarge`].
     pub fn phrase(&self) -> Result<Option<Phrase>, Error> {
         let Some(bytes) = self.root.read(RESCUE_FILE)? else { return Ok(None) };
-        let damaged = Error::Damaged { file: RESCUE_FILE.to_owned(), reason: "not text" };
+        let damaged = Error::Damaged { file: RESCUE_FILE.to_owned(), reason: "the file is not UTF-8 text" };
         let text = std::str::from_utf8(&bytes).map_err(|_| damaged)?;
         Ok(Some(Phrase::parse(text)?))
     }
 
-    /// Keeps the rescue phrase. It is durable when this returns, and cannot be replaced.
+    /// Stores the rescue phrase durably. It cannot be replaced.
     ///
-    /// A phrase that was used before needs [`skip_to_index`](Self::skip_to_index) as well, or its indices are handed out again.
+    /// For a phrase that was used before, also call [`skip_to_index`](Self::skip_to_index). Otherwise its indices are handed out again.
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`] if a phrase is kept, even the same one; [`Error::Busy`], [`Error::Disk`].
+    /// [`Error::Exists`] if a phrase is stored already, even the same one; [`Error::Busy`] if the store stays locked for ten seconds;
+    /// [`Error::Disk`].
     pub fn keep_phrase(&self, phrase: &Phrase) -> Result<(), Error> {
         let _guard = self.root.lock(PATIENCE)?;
         let words = phrase.words();
@@ -271,11 +274,11 @@ impl Store {
     fn number(&self, name: &str) -> Result<Option<u32>, Error> {
         let Some(bytes) = self.root.read(name)? else { return Ok(None) };
         let number = bytes.strip_suffix(b"\n").and_then(parse_number);
-        number.map(Some).ok_or_else(|| Error::Damaged { file: name.to_owned(), reason: "not a number that a store holds" })
+        number.map(Some).ok_or_else(|| Error::Damaged { file: name.to_owned(), reason: "the file does not contain a valid number" })
     }
 }
 
-/// The store's own lock. It is held until this is dropped, or the process ends.
+/// The store's own lock. It is held until this value is dropped or the process ends.
 pub struct LockedStore {
     _guard: LockGuard,
 }
@@ -286,15 +289,16 @@ impl fmt::Debug for LockedStore {
     }
 }
 
-/// Returns the root of a store as a folder, with an absolute path: a relative one has no parent that could be synced.
+/// Returns the root of a store as a folder with an absolute path, because the parent of a relative path may be missing and could not be
+/// synced.
 pub(crate) fn root(disk: Arc<dyn Disk>, path: &Path) -> Result<Folder, Error> {
     let path = std::path::absolute(path).map_err(Error::disk("read", path.display().to_string()))?;
     Ok(Folder { disk, path, label: String::new() })
 }
 
-/// Creates a directory and what is missing above it, each durable before the next.
+/// Creates a directory and its missing ancestors, each durable before the next.
 ///
-/// Those that exist are synced as well: a call that failed or was killed may have created them.
+/// Existing ancestors are synced as well, because an interrupted call may have created them.
 pub(crate) fn create_all(root: &Folder) -> Result<(), Error> {
     let paths: Vec<&Path> = root.path.ancestors().collect();
     for path in paths.into_iter().rev() {
@@ -303,13 +307,13 @@ pub(crate) fn create_all(root: &Folder) -> Result<(), Error> {
         let exists = root.disk.kind(path).map_err(Error::disk("read", shown.clone()))?.is_some();
         if !exists {
             match root.disk.create_directory(path) {
-                // Another process makes the same store at the same time.
+                // Another process is creating the same store.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => created.map_err(Error::disk("create", shown.clone()))?,
             }
         }
         match root.disk.sync_directory(parent) {
-            // Best effort above what this call creates: there may be directories that cannot be read, or never change.
+            // Best effort for existing ancestors: the user may not be allowed to read them.
             Err(_) if exists => {}
             synced => synced.map_err(Error::disk("sync", shown))?,
         }
@@ -328,7 +332,7 @@ pub(crate) fn is_order_name(name: &str) -> bool {
     order_id_of(name).is_ok_and(|id| id == name)
 }
 
-/// Returns an order's id as its directory is named: digits in lower case, so that file systems which ignore case agree.
+/// Returns the directory name of an order id: its digits in lower case, for file systems that ignore case.
 pub(crate) fn order_id_of(text: &str) -> Result<String, Error> {
     if text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return Ok(text.to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! A disk in memory that loses at a power cut what was not synced, for tests.
+//! A simulated disk in memory that loses what was not synced when the power is cut, for tests.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "only tests use this module")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ use crate::disk::{Disk, Kind, LockGuard};
 
 /// A disk in memory that models durability.
 ///
-/// Every change is a step, and the power can be cut before any of them ([`cut_after`](Self::cut_after)). From then on every call
-/// fails. [`reboot`](Self::reboot) returns the disk that is found afterwards: synced bytes and names are there; each creation,
-/// rename and removal in a directory that was not synced may have happened or not; each file that was not synced may be old, new,
-/// cut off or filled with zeros.
+/// Every change is a step, and the power can be cut before any step ([`cut_after`](Self::cut_after)). From then on every call fails.
+/// [`reboot`](Self::reboot) returns the disk as it is found afterwards. Synced bytes and names are present. Each creation, rename and
+/// removal in a directory that was not synced may have happened or not. The content of a file that was not synced may be old, new,
+/// truncated or partly filled with zeros.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryDisk(Arc<Mutex<State>>);
 
@@ -79,7 +79,7 @@ impl MemoryDisk {
         Self::default()
     }
 
-    /// Returns a disk whose syncs do nothing, to show that a test notices.
+    /// Returns a disk whose syncs do nothing, to prove that a test detects missing syncs.
     #[must_use]
     pub fn lazy() -> Self {
         let disk = Self::default();
@@ -100,19 +100,19 @@ impl MemoryDisk {
         state.locked.clear();
     }
 
-    /// Makes one step fail after this many more, as a full disk does. Bytes that it should append are appended in part.
+    /// Makes one step fail after this many more, like a full disk. If the step appends bytes, only a part of them is written.
     pub fn fail_after(&self, steps: u64) {
         let mut state = self.state();
         state.fail_at = Some(state.steps + steps);
     }
 
-    /// Returns how many steps were taken.
+    /// Returns the number of steps taken so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.state().steps
     }
 
-    /// Returns the disk that is found after a power cut. The seed chooses what became of all that was not synced.
+    /// Returns the disk as found after a power failure. The seed determines what happened to everything that was not synced.
     #[must_use]
     pub fn reboot(&self, seed: u64) -> Self {
         let state = self.state();
@@ -127,7 +127,7 @@ impl MemoryDisk {
     }
 }
 
-/// Copies what a power cut leaves of a directory.
+/// Copies what a power failure leaves of a directory.
 fn copy(from: &[Node], directory: usize, to: &mut Vec<Node>, target: usize, random: &mut Random) {
     let Node::Directory { synced, pending, .. } = &from[directory] else { return };
     let mut left = synced.clone();
@@ -154,7 +154,7 @@ fn copy(from: &[Node], directory: usize, to: &mut Vec<Node>, target: usize, rand
     to[target] = Node::Directory { entries: copied.clone(), synced: copied, pending: Vec::new() };
 }
 
-/// Returns what is found of a file that was written from `synced` to `bytes`.
+/// Returns the content that a power failure leaves of a file that was being changed from `synced` to `bytes`.
 fn torn(bytes: &[u8], synced: &[u8], random: &mut Random) -> Vec<u8> {
     if bytes == synced {
         return bytes.to_vec();
@@ -169,7 +169,7 @@ fn torn(bytes: &[u8], synced: &[u8], random: &mut Random) -> Vec<u8> {
             found.truncate(cut);
             found
         }
-        // The length and the last block arrived, the blocks before did not.
+        // The new length and the last blocks were written, the blocks before were not.
         _ => {
             found[kept..cut].fill(0);
             found
@@ -177,7 +177,7 @@ fn torn(bytes: &[u8], synced: &[u8], random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// SplitMix64: small, and the same on every machine.
+/// SplitMix64, which gives the same numbers on every machine.
 struct Random(u64);
 
 impl Random {

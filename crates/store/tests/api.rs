@@ -1,4 +1,4 @@
-//! What callers rely on without naming it.
+//! Auto traits that callers rely on.
 
 use countersign_store::backup::{Backup, BackupError};
 use countersign_store::rescue::{Phrase, Rescue, RescueKey};

@@ -1,4 +1,4 @@
-//! Backups: a restored store equals the original, and a changed backup writes nothing.
+//! Backups: a restored store equals the original, and restoring a changed backup writes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const PASSWORD: &str = "correct horse battery staple";
-/// What a test can afford without optimization.
+/// A cost that is cheap enough for tests without optimization.
 const CHEAP: Cost = Cost { memory: 64, passes: 1, lanes: 1 };
 
 fn id(order: u8) -> String {
@@ -97,7 +97,7 @@ fn tampering_is_refused_before_anything_is_written() {
         let error = refused(&bytes[..len], PASSWORD);
         assert!(matches!(error, BackupError::NotABackup | BackupError::WrongPasswordOrDamaged), "{len}: {error}");
     }
-    // Every bit of the header but the cost, which has a test of its own, and some of each other byte.
+    // Every bit of the header except the cost, which has a separate test, and one bit of every other byte.
     for (at, bit) in (0..62 * 8).map(|bit| (bit / 8, bit % 8)).chain((62..bytes.len()).map(|at| (at, at % 8))) {
         if (10..22).contains(&at) {
             continue;
@@ -141,7 +141,7 @@ fn hostile_costs_are_refused_at_once() {
         let error = restore(&hostile, PASSWORD, home.path().join("other")).map(|_| ()).unwrap_err();
         assert!(matches!(error, BackupError::Cost { .. }), "{memory} {passes} {lanes}: {error}");
     }
-    // A cost within bounds, but not the one that was authenticated.
+    // A cost within bounds that is not the authenticated one.
     let mut cheaper = bytes;
     cheaper[13] = 32;
     assert!(matches!(restore(&cheaper, PASSWORD, home.path().join("other")), Err(BackupError::WrongPasswordOrDamaged)));

@@ -1,4 +1,4 @@
-//! Processes that fight for a lock, and processes that are killed while they write. Each child is this test program itself.
+//! Processes that compete for a lock, and processes that are killed while they write. Each child is this test program itself.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 
@@ -108,7 +108,7 @@ fn two_hundred_kills_lose_nothing() {
     for round in 0..200_u64 {
         let mut child = child("writes_until_it_is_killed", home.path());
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        // After some steps of the child, so that a slow machine does as many, and then at any point of one.
+        // Wait for some steps of the child, however slow the machine is, and then kill it at an arbitrary point.
         let mut rest = String::new();
         while rest.matches("\nrecord").count() < usize::try_from(round % 5).unwrap() || !rest.contains("index") {
             assert_ne!(output.read_line(&mut rest).unwrap(), 0);
@@ -134,14 +134,14 @@ fn two_hundred_kills_lose_nothing() {
         let store = Store::open(home.path()).unwrap();
         assert!(store.orders().unwrap().iter().all(Result::is_ok));
         assert!(store.next_index().unwrap() >= indices);
-        // Orders that the last round wrote; the last check is over all of them.
+        // Check the most recent orders, and all of them in the last round.
         let last = told.keys().map(|(_, index)| *index).max().unwrap_or_default();
         check(&store, &told, if round == 199 { 0 } else { last.saturating_sub(3) });
     }
     assert!(told.len() > 200, "too little was written to prove anything: {}", told.len());
 }
 
-/// Compares every order from this index on with what its writer reported.
+/// Compares every order from index `from` on with what its writer reported.
 fn check(store: &Store, told: &BTreeMap<(String, u32), u32>, from: u32) {
     for ((what, index), version) in told.iter().filter(|((_, index), _)| *index >= from) {
         let order = store.open_order(&id((*index).into())).unwrap();

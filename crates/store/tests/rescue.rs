@@ -1,4 +1,4 @@
-//! The rescue phrase against vectors that bip_utils made (`vectors/rescue.py`).
+//! The rescue phrase, compared with vectors computed by bip_utils (`vectors/rescue.py`).
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 

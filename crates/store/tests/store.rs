@@ -211,7 +211,7 @@ fn a_newer_store_is_refused_and_left_alone() {
     fs::write(home.root().join("version"), "2\n").unwrap();
     let before = every_file(&home.root());
     let error = home.reopen().unwrap_err();
-    assert_eq!(error.to_string(), "the store has version 2, this program knows versions up to 1");
+    assert_eq!(error.to_string(), "the store has version 2; this program supports versions up to 1");
     assert_eq!(every_file(&home.root()), before);
     fs::write(home.root().join("version"), "two\n").unwrap();
     assert!(matches!(home.reopen(), Err(Error::Damaged { .. })));
@@ -224,7 +224,7 @@ fn a_directory_that_is_not_a_store_is_left_alone() {
     assert!(matches!(Store::open(directory.path()), Err(Error::NotAStore { name }) if name == "photo.jpg"));
     assert_eq!(every_file(directory.path()).len(), 1);
 
-    // Orders whose version was deleted are not taken for a new store, in which indices would begin at 0 again.
+    // A store whose version was deleted must not become a new store, whose indices would begin at 0 again.
     let home = Home::new();
     home.store.create(&id(1)).unwrap();
     fs::remove_file(home.root().join("version")).unwrap();
@@ -305,7 +305,7 @@ fn files_are_the_users_alone_and_links_are_not_followed() {
     assert!(matches!(order.create_new("other", b"y"), Err(Error::Exists { .. })));
     order.write("fresh", b"y").unwrap();
     assert_eq!(fs::read_to_string(&outside).unwrap(), "untouched");
-    // A link in place of an order leads nowhere either.
+    // A link in place of an order is not followed either.
     symlink(&directory, home.root().join("orders").join(id(2))).unwrap();
     assert!(matches!(home.store.open_order(&id(2)), Err(Error::WrongKind { .. })));
     assert!(matches!(home.store.create(&id(2)), Err(Error::OrderExists { .. })));

@@ -1,20 +1,22 @@
-//! Sui addresses: 32 bytes, written as `0x` and 64 digits. Accounts, objects and packages share them.
+//! Sui addresses: 32 bytes, written as `0x` and 64 hex digits. Accounts, objects and packages all have such addresses.
+//!
+//! Specification: `docs/spec/sui.md#chains-and-addresses`.
 
 use countersign_core::chains::address::parse_sui;
 use countersign_core::json::Node;
 use countersign_core::{Account, Code, Family, Refusal};
 use sui_sdk_types::Address;
 
-/// Reads an address: `0x` and exactly 64 digits.
+/// Parses the address in a JSON node: `0x` and exactly 64 hex digits.
 ///
 /// # Errors
 ///
-/// [`Code::AddressMalformed`].
+/// [`Code::AddressMalformed`] for any other text, or [`Code::WrongType`] if the node is not a string.
 pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
     parse_sui(node.text()?).map(Address::new).map_err(|error| node.refuse(Code::AddressMalformed).with_reason(error.to_string()))
 }
 
-/// Returns the address of an account of this family; `None` for another family's.
+/// Returns the address of an account; `None` for an account of another family.
 #[must_use]
 pub fn from_account(account: &Account) -> Option<Address> {
     if account.family() == Family::Sui { account.array::<32>().map(Address::new) } else { None }

@@ -1,14 +1,14 @@
-//! Gas: what only the wallet knows about a transaction, and which coins to pay with.
+//! The wallet's part of a transaction: gas, and the selection of the coins that pay for it.
 
 use std::collections::BTreeSet;
 
 use countersign_core::{Code, Refusal};
 use sui_sdk_types::{Address, Input, ObjectReference, TransactionKind};
 
-/// Most coins that may pay for one transaction (Sui's `max_gas_payment_objects`).
+/// The most coins that may pay for one transaction (Sui's `max_gas_payment_objects`).
 pub const MAX_GAS_COINS: usize = 256;
 
-/// Who pays for a transaction, how much, with which coins, and until when it may be executed.
+/// The wallet's part of a transaction: gas price, budget and coins, the sponsor and the expiration.
 ///
 /// ```
 /// use countersign_sui::Gas;
@@ -21,46 +21,47 @@ pub const MAX_GAS_COINS: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gas {
-    /// MIST per unit of gas, at least the network's reference price.
+    /// Price in MIST per unit of gas, at least the network's reference price.
     pub price: u64,
-    /// Most MIST that the transaction may cost.
+    /// The most MIST that the transaction may cost.
     pub budget: u64,
-    /// The coins that pay: 1 to [`MAX_GAS_COINS`], distinct. The first one is left, the others are merged into it.
+    /// The coins that pay: 1 to [`MAX_GAS_COINS`], each once. The network merges the others into the first one.
     pub payment: Vec<ObjectReference>,
-    /// Who owns these coins, where it is not the sender: the transaction then needs this account's signature too.
+    /// The account that owns these coins, if it is not the sender. The transaction then needs its signature too. `None` if the sender
+    /// pays.
     pub sponsor: Option<Address>,
-    /// The last epoch in which the transaction may be executed.
+    /// The last epoch in which the transaction may be executed; `None` if it does not expire.
     pub expiration_epoch: Option<u64>,
 }
 
 impl Gas {
-    /// Creates a context in which the sender pays, without expiration.
+    /// Creates a context in which the sender pays and the transaction does not expire. Price and budget are in MIST.
     #[must_use]
     pub const fn new(price: u64, budget: u64, payment: Vec<ObjectReference>) -> Self {
         Self { price, budget, payment, sponsor: None, expiration_epoch: None }
     }
 
-    /// Creates a context in which another account pays with its own coins.
+    /// Creates a context in which the sponsor pays with its own coins. Price and budget are in MIST.
     #[must_use]
     pub const fn sponsored(sponsor: Address, price: u64, budget: u64, payment: Vec<ObjectReference>) -> Self {
         Self::new(price, budget, payment).with_sponsor(sponsor)
     }
 
-    /// Names the account that owns the coins.
+    /// Sets the account that owns the coins.
     #[must_use]
     pub const fn with_sponsor(mut self, sponsor: Address) -> Self {
         self.sponsor = Some(sponsor);
         self
     }
 
-    /// Names the last epoch in which the transaction may be executed.
+    /// Sets the last epoch in which the transaction may be executed.
     #[must_use]
     pub const fn with_expiration_epoch(mut self, epoch: u64) -> Self {
         self.expiration_epoch = Some(epoch);
         self
     }
 
-    /// Requires as many coins as a transaction may carry, each once, and none that the transaction uses otherwise.
+    /// Requires an allowed number of coins, each listed once, and none that is also an input of the transaction.
     pub(crate) fn check(&self, kind: &TransactionKind) -> Result<(), Refusal> {
         if !(1..=MAX_GAS_COINS).contains(&self.payment.len()) {
             let refusal = Refusal::new(Code::GasCoinCount, "/gas_payment").with_expected(format!("1 to {MAX_GAS_COINS} coins"));
@@ -92,33 +93,44 @@ fn object_of(input: &Input) -> Option<Address> {
     }
 }
 
-/// A SUI coin of the wallet and what it holds.
+/// A SUI coin of the wallet with its balance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Coin {
-    /// Id, version and digest.
+    /// Id, version and digest of the coin object.
     pub reference: ObjectReference,
-    /// MIST.
+    /// Balance in MIST.
     pub balance: u64,
 }
 
 impl Coin {
-    /// Creates a coin.
+    /// Creates a coin with a balance in MIST.
     #[must_use]
     pub const fn new(reference: ObjectReference, balance: u64) -> Self {
         Self { reference, balance }
     }
 }
 
-/// Chooses the coins that pay: the fewest that cover `split + budget`, largest first. Then dust is added, smallest first, while
-/// there is room: the transaction merges it into the first coin.
+/// Selects the coins that pay: the fewest that cover `split + budget`, largest first. Then adds dust while there is room, smallest
+/// first, because the transaction merges it into the first coin.
 ///
-/// `split` is what the transaction takes from the gas coin: the amount of a SUI deposit, zero for any other. Dust is a coin
-/// that could not pay the budget alone. The choice depends on the coins, not on their order; one listed twice counts once.
+/// `split` is the number of MIST that the transaction splits from the gas coin: the amount of a SUI deposit, zero for any other
+/// coin. Dust is a coin that could not pay the budget alone. The result does not depend on the order of the coins. A coin that is
+/// listed twice counts once.
+///
+/// ```
+/// use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
+/// use countersign_sui::{Coin, choose_gas};
+///
+/// let coin = |id: u8, balance| Coin::new(ObjectReference::new(Address::new([id; 32]), 7, Digest::new([id; 32])), balance);
+/// let chosen = choose_gas(&[coin(1, 2_000_000), coin(2, 9_000_000)], 3_000_000, 5_000_000)?;
+/// assert_eq!(chosen.len(), 2, "the larger coin covers both, and the smaller one is dust");
+/// # Ok::<(), countersign_core::Refusal>(())
+/// ```
 ///
 /// # Errors
 ///
-/// [`Code::InsufficientFunds`] at `/gas_payment` if the [`MAX_GAS_COINS`] largest coins do not cover it.
+/// [`Code::InsufficientFunds`] at `/gas_payment` if the [`MAX_GAS_COINS`] largest coins do not cover `split + budget`.
 pub fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
     let need = u128::from(split).saturating_add(u128::from(budget));
     let mut sorted: Vec<&Coin> = coins.iter().collect();

@@ -1,7 +1,7 @@
-//! The swap contract's calls as programmable transactions.
+//! The calls of the swap contract as programmable transactions.
 //!
-//! A deposit is two or three commands: where the coin is not SUI, `MergeCoins` of the owner's coins where one is not enough;
-//! `SplitCoins` of exactly the amount; `MoveCall` of `AtomicSwap::initiate`. Its nine arguments, in the order of the Move
+//! A deposit is two or three commands: `MergeCoins` of the owner's coins, if the coin is not SUI and one coin object is not enough;
+//! `SplitCoins` of exactly the amount; and `MoveCall` of `AtomicSwap::initiate`. The call has nine arguments, in the order of the Move
 //! function:
 //!
 //! | argument | input |
@@ -9,10 +9,10 @@
 //! | `&mut OrdersRegistry<T>` | shared object, mutable |
 //! | initiator, redeemer | pure `address`, 32 bytes |
 //! | secret hash | pure `vector<u8>`: `20` and 32 bytes |
-//! | amount | pure `u64`, little-endian; the same input as the split's amount, or another of the same value |
+//! | amount | pure `u64`, little-endian; the same input as the split's amount, or another input of the same value |
 //! | timelock | pure `u256`, little-endian, milliseconds |
 //! | destination data | pure `vector<u8>` |
-//! | `Coin<T>` | the split's result |
+//! | `Coin<T>` | the result of the split |
 //! | `&Clock` | shared object `0x6`, version 1, immutable |
 //!
 //! Source: `sui/sources/main.move` of the contract's public audit, commit 229a6d6a; BCS: bcs 0.1, sui-sdk-types 0.4.
@@ -31,71 +31,71 @@ mod read;
 
 pub(crate) use ranges::{Range, Ranges};
 
-/// The contract's module.
+/// The module of the contract.
 pub const MODULE: &str = "AtomicSwap";
 /// The function that locks the funds.
 pub const INITIATE: &str = "initiate";
-/// The chain's clock, an object that every network has.
+/// The id of the clock object, which is the same on every network.
 pub const CLOCK: Address = Address::from_static("0x6");
 /// The version at which the clock became shared.
 pub const CLOCK_VERSION: u64 = 1;
-/// Most bytes of destination data that a deposit may carry.
+/// The most bytes of destination data.
 pub const MAX_DESTINATION_DATA: usize = 1024;
 
-/// Returns the clock as an input.
+/// Returns the clock as a transaction input.
 #[must_use]
 pub fn clock() -> SharedInput {
     SharedInput::new(CLOCK, CLOCK_VERSION, Mutability::Immutable)
 }
 
-/// Returns the chain's own coin, `0x2::sui::SUI`.
+/// Returns the type of the native coin, `0x2::sui::SUI`.
 #[must_use]
 pub fn sui() -> TypeTag {
     StructTag::sui().into()
 }
 
-/// Returns the coin that the registry pins for an asset; `None` if it is not a Move type.
+/// Returns the coin type that the registry pins for an asset; `None` if it is not a Move type.
 pub(crate) fn coin_type(asset: &Asset) -> Option<TypeTag> {
     asset.token.as_ref().map_or_else(|| Some(sui()), |token| token.text.parse().ok())
 }
 
-/// What an `initiate` call says.
+/// The content of an `initiate` call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Initiate {
-    /// The contract's package.
+    /// The package of the contract.
     pub package: Address,
-    /// The coin, without its `Coin<..>`.
+    /// The coin type, without the enclosing `Coin<..>`.
     pub coin_type: TypeTag,
     /// The orders registry.
     pub registry: SharedInput,
-    /// Who gets refunds.
+    /// The account that receives a refund.
     pub initiator: Address,
-    /// Who may redeem.
+    /// The account that receives the funds of a redemption.
     pub redeemer: Address,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
-    /// Base units.
+    /// Amount in base units.
     pub amount: u64,
-    /// Milliseconds.
+    /// Timelock in milliseconds.
     pub timelock: U256,
-    /// Bytes that go on to the destination.
+    /// Data for the destination.
     pub destination_data: Vec<u8>,
 }
 
-/// What an input is for.
+/// The role of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InputRole {
     /// The orders registry.
     Registry,
-    /// Who gets refunds.
+    /// The account that receives a refund.
     Initiator,
-    /// Who may redeem.
+    /// The account that receives the funds of a redemption.
     Redeemer,
     /// The secret hash.
     SecretHash,
-    /// The amount: of the split, of the call, or of both.
+    /// The amount of the split, of the call, or of both.
     Amount,
     /// The timelock.
     Timelock,
@@ -108,7 +108,7 @@ pub enum InputRole {
 }
 
 impl InputRole {
-    /// Returns what the input is called in summaries and refusals.
+    /// Returns the name of the role in summaries and refusals.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -125,29 +125,29 @@ impl InputRole {
     }
 }
 
-/// What the service chose freely about the form of the programmable transaction.
+/// The form of a programmable transaction, which the service may choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PtbLayout {
     /// The role of each input, in order.
     pub roles: Vec<InputRole>,
-    /// The input that holds the split's amount.
+    /// Index of the input with the amount of the split.
     pub split_amount: u16,
-    /// The input that holds the call's amount.
+    /// Index of the input with the amount of the call.
     pub call_amount: u16,
-    /// The owner's coins, `None` where the gas coin is split.
+    /// The owner's coins; `None` if the gas coin is split.
     pub coins: Option<Coins>,
-    /// Whether the call takes `NestedResult(_, 0)` instead of `Result(_)`, which is the same coin.
+    /// Whether the call's coin is written as `NestedResult(_, 0)` instead of `Result(_)`. Both are the same coin.
     pub nested: bool,
 }
 
-/// The inputs that are the owner's coins.
+/// The indexes of the inputs that are the owner's coins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Coins {
-    /// The coin that is split.
+    /// Index of the coin that is split.
     pub split: u16,
-    /// The coins that are merged into it first.
+    /// Indexes of the coins that are merged into it first.
     pub merged: Vec<u16>,
 }
 
@@ -157,16 +157,16 @@ impl PtbLayout {
         u16::from(self.coins.as_ref().is_some_and(|coins| !coins.merged.is_empty()))
     }
 
-    /// Returns the input with a role; the first where two hold the amount.
+    /// Returns the input with a role, or the first one if two inputs have it.
     fn index(&self, role: &InputRole) -> Argument {
         let index = self.roles.iter().position(|other| other == role).and_then(|index| u16::try_from(index).ok());
-        // A decoded layout has every role. An index that no transaction has would make the rebuilt one differ.
+        // A decoded layout has every role. If it did not, this invalid index would make the rebuilt transaction differ.
         Argument::Input(index.unwrap_or(u16::MAX))
     }
 }
 
 impl Initiate {
-    /// Builds the transaction that makes this call, in a given form.
+    /// Builds the transaction with this call in the given form.
     #[must_use]
     pub fn encode(&self, layout: &PtbLayout) -> ProgrammableTransaction {
         let split = Argument::Result(layout.split_index());
@@ -217,18 +217,20 @@ impl Initiate {
         }
     }
 
-    /// Decodes a transaction that makes this call and nothing else; `native` where the gas coin is to be split.
+    /// Decodes a transaction that makes this call and nothing else. `native` tells whether the coin is SUI, which must be split from
+    /// the gas coin.
     ///
     /// # Errors
     ///
-    /// At the bytes that are meant: [`Code::UnexpectedCommand`], [`Code::UnexpectedSelector`], [`Code::UnexpectedArgument`],
-    /// [`Code::UnexpectedInput`], [`Code::DestinationDataTooLong`], or [`Code::AmountMismatch`] where the split is not of the
-    /// call's amount.
+    /// The location is the byte range of the part. [`Code::UnexpectedCommand`], [`Code::UnexpectedSelector`],
+    /// [`Code::UnexpectedArgument`], [`Code::UnexpectedInput`], [`Code::CoinTypeMismatch`] for another number of type arguments than
+    /// one, [`Code::DestinationDataTooLong`], or [`Code::AmountMismatch`] if the amounts of the split and the call differ.
     ///
     /// [`Code::UnexpectedCommand`]: countersign_core::Code::UnexpectedCommand
     /// [`Code::UnexpectedSelector`]: countersign_core::Code::UnexpectedSelector
     /// [`Code::UnexpectedArgument`]: countersign_core::Code::UnexpectedArgument
     /// [`Code::UnexpectedInput`]: countersign_core::Code::UnexpectedInput
+    /// [`Code::CoinTypeMismatch`]: countersign_core::Code::CoinTypeMismatch
     /// [`Code::DestinationDataTooLong`]: countersign_core::Code::DestinationDataTooLong
     /// [`Code::AmountMismatch`]: countersign_core::Code::AmountMismatch
     pub fn decode(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Self, PtbLayout), Refusal> {

@@ -1,4 +1,4 @@
-//! Local keys of Sui's three simple schemes.
+//! The local signer: keys of Sui's three simple schemes, Ed25519, secp256k1 and secp256r1.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,12 +14,20 @@ use sui_crypto::secp256r1::Secp256r1PrivateKey;
 use sui_sdk_types::{Address, Secp256r1Signature, SimpleSignature};
 use zeroize::Zeroizing;
 
-/// Order of secp256k1.
+/// The order of secp256k1.
 const K1_ORDER: U256 = U256::from_limbs([0xbfd2_5e8c_d036_4141, 0xbaae_dce6_af48_a03b, 0xffff_ffff_ffff_fffe, u64::MAX]);
-/// Order of secp256r1.
+/// The order of secp256r1.
 const R1_ORDER: U256 = U256::from_limbs([0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff_ffff_0000_0000]);
 
 /// A secret key of one of Sui's three simple schemes. Wiped on drop, never printed.
+///
+/// ```
+/// use countersign_sui::Key;
+///
+/// let key = Key::parse("0x0707070707070707070707070707070707070707070707070707070707070707")?;
+/// assert_eq!(key.address(), Key::from_ed25519_seed(&[7; 32]).address());
+/// # Ok::<(), countersign_core::ParseError>(())
+/// ```
 pub struct Key {
     key: Scheme,
     address: Address,
@@ -66,7 +74,7 @@ impl Key {
         }
     }
 
-    /// Takes the 32 bytes of an Ed25519 seed. The caller wipes its own copy.
+    /// Creates a key from the 32 bytes of an Ed25519 seed. The caller must wipe its own copy.
     #[must_use]
     pub fn from_ed25519_seed(seed: &[u8; 32]) -> Self {
         let key = Ed25519PrivateKey::new(*seed);
@@ -74,7 +82,7 @@ impl Key {
         Self { key: Scheme::Ed25519(key), address }
     }
 
-    /// Takes the 32 bytes of a secp256k1 scalar, big-endian. The caller wipes its own copy.
+    /// Creates a key from the 32 bytes of a secp256k1 scalar, big-endian. The caller must wipe its own copy.
     ///
     /// # Errors
     ///
@@ -85,13 +93,13 @@ impl Key {
         Ok(Self { key: Scheme::Secp256k1(key), address })
     }
 
-    /// Takes the 32 bytes of a secp256r1 scalar, big-endian. The caller wipes its own copy.
+    /// Creates a key from the 32 bytes of a secp256r1 scalar, big-endian. The caller must wipe its own copy.
     ///
     /// # Errors
     ///
     /// [`Code::KeyMalformed`] for zero and for a number at or above the curve order.
     pub fn from_secp256r1_bytes(bytes: &[u8; 32]) -> Result<Self, ParseError> {
-        // The library takes the bytes as they are, and panics later.
+        // The library does not check the bytes, and would panic later.
         let scalar = U256::from_be_bytes(*bytes);
         if scalar.is_zero() || scalar >= R1_ORDER {
             return Err(Code::KeyMalformed.into());
@@ -143,7 +151,7 @@ pub(crate) fn is_high_s(signature: &SimpleSignature) -> bool {
     order_and_s(signature).is_some_and(|(order, s)| s > order.wrapping_shr(1))
 }
 
-/// Returns the same signature with s in the lower half. The library leaves s of secp256r1 as it falls.
+/// Returns the signature with s in the lower half of the curve order. The library does not normalize s for secp256r1.
 pub(crate) fn low_s(signature: SimpleSignature) -> SimpleSignature {
     match (order_and_s(&signature), &signature) {
         (Some((order, s)), SimpleSignature::Secp256r1 { signature: found, public_key }) if s > order.wrapping_shr(1) => {

@@ -27,7 +27,7 @@ pub use verify::Deposit;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
-/// The Sui family: see the crate's documentation.
+/// The Sui family. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]
 pub enum Sui {}
 
@@ -37,18 +37,18 @@ impl ChainFamily for Sui {
     type Deposit = Deposit;
 }
 
-/// A Sui order whose every byte is accounted for.
+/// A verified Sui order: every byte of its payload is accounted for.
 pub type VerifiedOrder = countersign_core::VerifiedOrder<Sui>;
-/// A Sui order with a payload for any signer.
+/// A prepared Sui order, whose payload any signer can sign.
 pub type UnsignedOrder = countersign_core::UnsignedOrder<Sui>;
-/// A Sui order with all its signatures.
+/// A signed Sui order: it has all its signatures.
 pub type SignedOrder = countersign_core::SignedOrder<Sui>;
 
 /// Verifies an order whose source asset is on Sui.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+/// Returns a [`Refusal`] that locates the first field or byte that differs: see [`countersign_core::verify`].
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
     countersign_core::verify(proposal, registry, policy)
 }

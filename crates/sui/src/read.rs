@@ -1,7 +1,7 @@
-//! Decodes what the chain returns about one HTLC. No I/O.
+//! Decodes what a chain returns about one HTLC. No I/O.
 //!
-//! The orders registry keeps each order as a dynamic field: an object of its own, whose id follows from the registry's id and
-//! from the order's. Its contents are 274 bytes:
+//! The orders registry stores each order as a dynamic field. This is a separate object, whose id is derived from the ids of the
+//! registry and of the order. Its contents are 274 bytes:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -12,15 +12,16 @@
 //! | 98..130 | initiator |
 //! | 130..162 | redeemer |
 //! | 162..170 | amount, little-endian, base units |
-//! | 170..202 | when it was initiated, little-endian, Unix milliseconds |
+//! | 170..202 | time of initiation, little-endian, Unix milliseconds |
 //! | 202..234 | id of the coin that the order holds |
-//! | 234..242 | what that coin holds, little-endian, base units; 0 once the order has ended |
+//! | 234..242 | balance of that coin, little-endian, base units; 0 once the order has ended |
 //! | 242..274 | timelock, little-endian, milliseconds |
 //!
-//! The object stays when the order ends, so it does not say how: the events do. The secret hash is not stored. The id is a hash of
-//! it, of every other term and of the registry: an order whose id follows from the expected terms has the expected secret hash.
+//! The object remains when the order ends, and does not tell how it ended. The events do. The secret hash is not stored, but the order
+//! id is a hash of it, of every other term and of the registry. So an order whose id follows from the expected terms has the expected
+//! secret hash.
 //!
-//! Everything else is [`Unclear`]: another type, another length, a value that the contract never stores.
+//! Anything else is [`Unclear`]: another type, another length, or a value that the contract never stores.
 //!
 //! Source: `sui/sources/main.move` of the contract's public audit, commit 229a6d6a; `sui-framework`, `dynamic_field.move`.
 //!
@@ -34,14 +35,14 @@ use sui_sdk_types::{Address, StructTag, TypeTag};
 
 use crate::htlc::{MODULE, byte_vector};
 
-/// The contract's type of an order.
+/// The name of the contract's type of orders.
 pub const ORDER: &str = "Order";
-/// Bytes of a stored order.
+/// The number of bytes of a stored order.
 const LENGTH: usize = 274;
-/// The values of the chain word in an order's id: the published source has 0, and its publishers may deploy it with 1.
+/// The possible values of the chain word in an order's id. It is 0 in the published source, and may be 1 in deployed packages.
 const CHAIN_WORDS: [u8; 2] = [0, 1];
 
-/// Why an answer cannot be read.
+/// Why an answer of the chain cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unclear(&'static str);
 
@@ -57,32 +58,32 @@ impl std::error::Error for Unclear {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredOrder {
-    /// The object that holds it: see [`field_id`].
+    /// Id of the object that stores the order: see [`field_id`].
     pub field: Address,
-    /// Its id.
+    /// The order's id.
     pub order_id: [u8; 32],
-    /// The package that defined the contract: the pinned one, or the one of which that is an upgrade.
+    /// The package that first defined the contract: the pinned one, or the one that it is an upgrade of.
     pub package: Address,
-    /// The coin, without its `Coin<..>`.
+    /// The coin type, without the enclosing `Coin<..>`.
     pub coin_type: TypeTag,
-    /// Whether it was redeemed or refunded.
+    /// Whether the order was redeemed or refunded.
     pub has_ended: bool,
-    /// Who gets a refund.
+    /// The account that receives a refund.
     pub initiator: Address,
-    /// Who redeems.
+    /// The account that receives the funds of a redemption.
     pub redeemer: Address,
-    /// Base units.
+    /// Amount in base units.
     pub amount: u64,
-    /// What it still holds, base units.
+    /// Balance that the order still holds, in base units.
     pub balance: u64,
-    /// Unix milliseconds.
+    /// When the order was initiated, in Unix milliseconds.
     pub initiated_at: u64,
-    /// Milliseconds.
+    /// Timelock in milliseconds.
     pub timelock: u64,
 }
 
-/// Returns the ids that the contract may have given an order with these terms: one for each chain word that a deployed package
-/// may have. There is none if the amount has more than 64 bits.
+/// Returns the possible ids of an order with these terms: one for each chain word that a deployed package may have. Returns none if the
+/// amount has more than 64 bits.
 pub fn order_ids(terms: &HtlcTerms, registry: Address) -> impl Iterator<Item = [u8; 32]> + use<> {
     let swap = SwapIdInput {
         secret_hash: &terms.secret_hash.0,
@@ -94,14 +95,14 @@ pub fn order_ids(terms: &HtlcTerms, registry: Address) -> impl Iterator<Item = [
     CHAIN_WORDS.map(|word| sui_with_chain_word(word, &swap, registry.as_bytes())).into_iter().flatten()
 }
 
-/// Returns the id of the object in which a registry keeps an order.
+/// Returns the id of the object in which an orders registry stores an order.
 ///
 /// ```
 /// use countersign_sui::read::field_id;
 /// use countersign_sui::sui_sdk_types::Address;
 ///
 /// let field = field_id(Address::from_static("0x7"), &[1; 32]);
-/// assert_ne!(field, field_id(Address::from_static("0x8"), &[1; 32]), "each registry has orders of its own");
+/// assert_ne!(field, field_id(Address::from_static("0x8"), &[1; 32]), "each registry has its own orders");
 /// ```
 #[must_use]
 pub fn field_id(registry: Address, order_id: &[u8; 32]) -> Address {
@@ -112,13 +113,13 @@ fn bytes_type() -> TypeTag {
     TypeTag::Vector(Box::new(TypeTag::U8))
 }
 
-/// Decodes the object in which an order is kept, from its type and its BCS contents.
+/// Decodes the object that stores an order, from its type and its BCS contents.
 ///
-/// The caller compares `field` with the id that was asked for, and `package`, `coin_type` and `order_id` with what is pinned.
+/// The caller must compare `field` with the requested id, and `package`, `coin_type` and `order_id` with the expected ones.
 ///
 /// # Errors
 ///
-/// [`Unclear`] if the type is not that of an order, or the contents are not what the contract stores.
+/// [`Unclear`] if the type is not that of an order, or if the contract never stores such contents.
 pub fn order(object_type: &str, contents: &[u8]) -> Result<StoredOrder, Unclear> {
     let (package, coin_type) = order_type(object_type).ok_or(Unclear("the object is not an order of the contract"))?;
     if contents.len() != LENGTH {
@@ -144,7 +145,7 @@ pub fn order(object_type: &str, contents: &[u8]) -> Result<StoredOrder, Unclear>
         return Err(Unclear("the order has a field that is zero"));
     }
     if has_ended && balance != 0 {
-        return Err(Unclear("the order has ended, and still holds coins"));
+        return Err(Unclear("the order has ended but still holds coins"));
     }
     Ok(StoredOrder { field, order_id, package, coin_type, has_ended, initiator, redeemer, amount, balance, initiated_at, timelock })
 }
@@ -164,7 +165,7 @@ fn is(tag: &StructTag, address: Address, module: &str, name: &str) -> bool {
     *tag.address() == address && tag.module().as_str() == module && tag.name().as_str() == name
 }
 
-/// What is left to decode.
+/// The bytes that are left to decode.
 struct Bytes<'b>(&'b [u8]);
 
 impl Bytes<'_> {
@@ -174,7 +175,7 @@ impl Bytes<'_> {
         Ok(*taken)
     }
 
-    /// Takes a `u256` that has to fit 64 bits.
+    /// Takes a `u256`, which must fit into 64 bits.
     fn milliseconds(&mut self) -> Result<u64, Unclear> {
         let word = U256::from_le_bytes(self.take::<32>()?);
         u64::try_from(word).map_err(|_| Unclear("a time of the order has more than 64 bits"))
@@ -200,29 +201,29 @@ impl Bytes<'_> {
 pub enum HtlcEvent {
     /// An order was funded.
     Initiated {
-        /// Its id.
+        /// The order's id.
         order_id: [u8; 32],
-        /// SHA-256 of its secret.
+        /// SHA-256 of the secret.
         secret_hash: SecretHash,
-        /// Base units.
+        /// Amount in base units.
         amount: u64,
     },
     /// An order was redeemed.
     Redeemed {
-        /// Its id.
+        /// The order's id.
         order_id: [u8; 32],
-        /// The secret; its hash was compared with the one of the event.
+        /// The secret. It was checked against the secret hash of the event.
         secret: [u8; 32],
     },
     /// An order was refunded.
     Refunded {
-        /// Its id.
+        /// The order's id.
         order_id: [u8; 32],
     },
 }
 
 impl HtlcEvent {
-    /// Returns the order that the event is about.
+    /// Returns the id of the order that the event is about.
     #[must_use]
     pub const fn order_id(&self) -> [u8; 32] {
         match self {
@@ -231,12 +232,12 @@ impl HtlcEvent {
     }
 }
 
-/// Decodes an event from its type and its BCS contents: `None` for an event of another package, or one that says nothing about
-/// how far an order is. `package` is the one that defined the contract, as [`StoredOrder::package`] has it.
+/// Decodes an event from its type and its BCS contents; `None` for an event of another package, or one that is not about the progress
+/// of an order. `package` is the package that first defined the contract: see [`StoredOrder::package`].
 ///
 /// # Errors
 ///
-/// [`Unclear`] if a known event has other contents, or a secret that does not hash to what the event says.
+/// [`Unclear`] if the contents of a known event are malformed, or if the secret does not hash to the event's secret hash.
 pub fn event(event_type: &str, package: Address, contents: &[u8]) -> Result<Option<HtlcEvent>, Unclear> {
     let Ok(tag) = event_type.parse::<StructTag>() else { return Err(Unclear("the type of an event is malformed")) };
     if *tag.address() != package || tag.module().as_str() != MODULE {
@@ -247,7 +248,7 @@ pub fn event(event_type: &str, package: Address, contents: &[u8]) -> Result<Opti
         "Initiated" => {
             let (order_id, secret_hash) = (bytes.word()?, SecretHash(bytes.word()?));
             let amount = u64::from_le_bytes(bytes.take()?);
-            // The destination data: it says nothing about the order.
+            // The destination data follows. It is not about the order, but must be well-formed.
             bcs::from_bytes::<&[u8]>(bytes.0).map_err(|_| Unclear("an event of the HTLC is malformed"))?;
             return Ok(Some(HtlcEvent::Initiated { order_id, secret_hash, amount }));
         }

@@ -1,7 +1,7 @@
 //! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
-//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
-//! is due is for the caller to see on chain: `initiated at + timelock < clock` in milliseconds.
+//! Anyone may send these calls. The funds go to the redeemer or the initiator that the contract has stored. The caller must
+//! check on chain whether a refund is due: `initiated at + timelock < clock`, in milliseconds.
 //!
 //! Specification: `docs/spec/sui.md#redeem-and-refund`.
 
@@ -20,15 +20,15 @@ use crate::htlc::{self, byte_vector};
 use crate::transaction::Unsigned;
 use crate::{UnsignedOrder, address};
 
-/// Which names the pinned package has for its functions. No captured transaction shows them, so simulate the transaction
-/// before sending it. If the function does not exist, use the other names.
+/// The function names of the pinned package. No captured transaction shows them, so simulate the transaction before sending it. If the
+/// function does not exist, use the other names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FunctionNames {
-    /// `redeem` and `refund`: the published source whose swap id is that of the captured orders.
+    /// `redeem` and `refund`, as in the published source whose swap ids are those of the captured orders.
     #[default]
     Current,
-    /// `redeem_swap` and `refund_swap`: the published sources before it, and the published client.
+    /// `redeem_swap` and `refund_swap`, as in the earlier published sources and in the published client.
     Older,
 }
 
@@ -44,28 +44,29 @@ impl FunctionNames {
     }
 }
 
-/// A recovery call, ready to be given a sender and gas.
+/// A recovery call, to which [`Recovery::prepare`] adds a sender and gas.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order's id, as the record has it.
+    /// The order id of the record.
     pub order_id: String,
     /// Whether the call redeems or refunds.
     pub role: Role,
-    /// One call of the pinned package.
+    /// The transaction kind: one call of the pinned package.
     pub kind: Arc<TransactionKind>,
-    /// The swap that it ends.
+    /// The id of the swap that the call ends, as recorded.
     pub swap_id: [u8; 32],
-    /// Whether the swap id follows from the record. It may not on main networks, whose formula is not certain.
+    /// Whether the formula gives the same swap id from the record's other fields. It can be false on main networks, where the formula
+    /// is not certain. In that case, simulate the call before sending it: see [`Recovery::rehearsal`].
     pub swap_id_recomputed: bool,
-    /// Who gets the funds.
+    /// The account that receives the funds.
     pub to: Address,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
 }
 
 impl fmt::Debug for Recovery {
-    /// Leaves out the call, because that of a redemption holds the secret.
+    /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Recovery");
         shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
@@ -74,7 +75,7 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Calls the functions by these names.
+    /// Sets the function names of the pinned package.
     #[must_use]
     pub fn with_names(mut self, names: FunctionNames) -> Self {
         if let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind) {
@@ -87,8 +88,8 @@ impl Recovery {
         self
     }
 
-    /// Returns a redemption with a secret that the contract refuses, as it refuses any but the right one. A node may see it: if
-    /// simulating it fails for another reason, so will the redemption. A refund is returned as it is.
+    /// Returns the redemption with a wrong secret, which can be shown to a node for a simulation. The contract refuses the secret. If the
+    /// simulation fails for another reason, the redemption would fail for that reason too. A refund is returned unchanged.
     #[must_use]
     pub fn rehearsal(mut self) -> Self {
         if self.role == Role::Redeem
@@ -100,14 +101,14 @@ impl Recovery {
         self
     }
 
-    /// Makes the call a transaction of `sender`, who need not be a party of the swap.
+    /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap.
     ///
-    /// A swap id that does not follow from the record is a warning of the result ([`Code::SwapIdUnchecked`]).
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
     ///
     /// # Errors
     ///
-    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] if the kind was
-    /// changed into one that has no bytes.
+    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] if `kind` was
+    /// changed to a value that cannot be encoded.
     pub fn prepare(&self, sender: Address, gas: &Gas) -> Result<UnsignedOrder, Refusal> {
         let bytes =
             bcs::to_bytes(self.kind.as_ref()).map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
@@ -123,12 +124,13 @@ impl Recovery {
     }
 }
 
-/// Returns the swap id of a Sui leg of a record, and whether it follows from the record's fields and the pinned registry object.
+/// Returns the recorded swap id of a Sui leg, and whether the formula gives the same one from the record's other fields and the pinned
+/// orders registry: see [`Recovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the record's id is another on a network whose formula is certain, or not an id at all; and what
-/// [`RecordedLeg::new`] refuses.
+/// [`Code::RecordSwapId`] if the id is not 64 hex digits, or is not the one that a certain formula gives; [`Code::UnknownAsset`] if no
+/// orders registry is pinned; or the errors of [`RecordedLeg::new`].
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([u8; 32], bool), Refusal> {
     recompute(&RecordedLeg::new(record, leg, registry, Family::Sui)?)
 }
@@ -137,7 +139,8 @@ pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`fn@swap_id`].
+/// [`Code::SecretWrong`] if the secret does not hash to the record's secret hash, [`Code::UnknownAsset`] if the version of the orders
+/// registry is not pinned, or the errors of [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Sui)?;
     leg.check_secret(secret)?;
@@ -148,7 +151,7 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 ///
 /// # Errors
 ///
-/// As [`fn@swap_id`].
+/// As [`redeem`], without [`Code::SecretWrong`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Sui)?;
     recovery(record, &leg, Role::Refund, Input::Shared(htlc::clock()))
@@ -165,7 +168,7 @@ fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
     let given = number::bare_hex_array(&leg.swap.swap_id).map_err(|_| refuse())?;
     match id {
         Some(id) if id == given => Ok((given, true)),
-        // The chain's name in the formula is only known on test networks.
+        // The chain word of the formula is known only for test networks.
         _ if !leg.asset.chain.test => Ok((given, false)),
         Some(id) => Err(refuse().with_expected(hex::encode(id))),
         None => Err(refuse()),

@@ -1,4 +1,4 @@
-//! Signing requests, proofs of external signatures, and what nodes take.
+//! Signing: the requests, external signatures and their proofs, and the signed transaction for nodes.
 
 use std::str::FromStr;
 
@@ -14,10 +14,10 @@ use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
 use crate::key::{Key, is_high_s};
 use crate::transaction::Unsigned;
 
-/// Longest signature text that is parsed: a multisig of zkLogin signatures fits many times.
+/// The longest text of a signature that is parsed, in bytes. Even a multisig of zkLogin signatures is much shorter.
 const MAX_SIGNATURE: usize = 64 * 1024;
 
-/// A signature made by an external signer: of any scheme that Sui has.
+/// A signature of an external signer, of any of Sui's schemes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalSignature(UserSignature);
 
@@ -42,7 +42,7 @@ impl FromStr for ExternalSignature {
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureMalformed`] or [`Code::SignatureHighS`].
+    /// [`Code::SignatureMalformed`] for any other text, or [`Code::SignatureHighS`].
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let malformed = || Refusal::new(Code::SignatureMalformed, "").with_expected("base64 of flag, signature and public key");
         if text.len() > MAX_SIGNATURE {
@@ -61,7 +61,7 @@ fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
     }
 }
 
-/// Verifies a simple signature over this digest. Returns `true` for any other scheme: only the network can verify those.
+/// Returns whether a simple signature of this digest is valid. Returns `true` for any other scheme, which only the network can verify.
 pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
     match signature {
         UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).is_ok(),
@@ -70,7 +70,7 @@ pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
 }
 
 impl Unsigned {
-    /// Returns the request that this account's signature answers.
+    /// Returns the id of this account's signing request; `None` if the transaction does not need its signature.
     pub(crate) fn request_of(&self, signer: Address) -> Option<RequestId> {
         match signer {
             _ if signer == self.sender => Some(self.request_id()),
@@ -79,7 +79,7 @@ impl Unsigned {
         }
     }
 
-    /// Returns the account whose signature a request asks for.
+    /// Returns the account that must sign a request.
     fn signer_of(&self, id: RequestId) -> Result<Address, Refusal> {
         let nothing = || Refusal::new(Code::NothingToSign, "");
         match id {
@@ -100,7 +100,7 @@ impl Unsigned {
         }
     }
 
-    /// Refuses a signer who is neither the sender nor the sponsor. Shows the sender, whose signature is always needed.
+    /// Returns the refusal of a signer that is neither the sender nor the sponsor. It names the sender, who always has to sign.
     pub(crate) fn key_mismatch(&self, signer: Address) -> Refusal {
         let refusal = Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {}", self.sender));
         refusal.with_actual(format!("the key of {signer}"))
@@ -132,7 +132,7 @@ impl Signable for Unsigned {
         sender.into_iter().chain(sponsor).collect()
     }
 
-    /// Signs for the sender, or for the sponsor, whichever the key controls.
+    /// Signs for the account that the key controls: the sender or the sponsor.
     fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
         let id = self.request_of(key.address()).ok_or_else(|| self.key_mismatch(key.address()))?;
         let signature = key.sign(&self.signing_digest)?;
@@ -140,8 +140,8 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    /// Proves that a signature is the signer's over exactly this digest. What only the network can prove passes with a
-    /// warning, if its address is the signer's.
+    /// Proves that a signature is the signer's over exactly this digest. A signature that only the network can prove is accepted with a
+    /// warning if its address is the signer's.
     fn attach(&mut self, id: RequestId, ExternalSignature(signature): ExternalSignature, warnings: &mut Warnings) -> Result<(), Refusal> {
         let signer = self.signer_of(id)?;
         check_low_s(&signature)?;
@@ -168,7 +168,7 @@ impl Signable for Unsigned {
     }
 }
 
-/// The transaction with every signature that the network wants. Only [`Signable::finish`] makes one.
+/// The payload with all its signatures. Only [`Signable::finish`] creates it.
 #[derive(Debug, Clone)]
 pub struct SignedPayloads {
     unsigned: Unsigned,
@@ -179,26 +179,26 @@ pub struct SignedPayloads {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Execution {
-    /// The transaction's BCS bytes in base64.
+    /// The BCS bytes of the transaction, in base64.
     pub tx_bytes: String,
-    /// Sender's signature, then the sponsor's, in base64.
+    /// The sender's signature, then the sponsor's if there is one, in base64.
     pub signatures: Vec<String>,
 }
 
 impl SignedPayloads {
-    /// Returns the transaction; every signature is there.
+    /// Returns the payload, which has all its signatures.
     #[must_use]
     pub const fn payloads(&self) -> &Unsigned {
         &self.unsigned
     }
 
-    /// Returns every signature that the network wants, the sender's first.
+    /// Returns all signatures, the sender's first.
     #[must_use]
     pub fn signatures(&self) -> &[UserSignature] {
         &self.signatures
     }
 
-    /// Returns what a node is sent over JSON-RPC.
+    /// Returns the parameters of the JSON-RPC method that executes the transaction.
     #[must_use]
     pub fn execution(&self) -> Execution {
         let signatures = self.signatures.iter().map(UserSignature::to_base64).collect();

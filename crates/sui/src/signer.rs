@@ -1,4 +1,4 @@
-//! Signers of Mysten's ecosystem: anything that implements [`SuiSigner`]. They are given the transaction, never a bare digest.
+//! Signers of Mysten's SDK: any type that implements [`SuiSigner`]. They receive the transaction, never a bare digest.
 
 use countersign_core::Warnings;
 use countersign_core::family::{SignWith, Signable};
@@ -15,10 +15,11 @@ pub type SignerError = countersign_core::SignerError<SignatureError>;
 impl<S: SuiSigner + ?Sized> SignWith<S> for Sui {
     type Error = SignerError;
 
-    /// A signer does not say which account it controls: its signature does.
+    /// Has the signer sign, and attaches the signature for the sender or the sponsor. A [`SuiSigner`] does not reveal its account, so
+    /// the account is derived from the signature.
     fn sign_with(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), SignerError> {
         let signature = match signer.sign_transaction(&unsigned.transaction()).map_err(SignerError::Signer)? {
-            // Mysten's secp256r1 keys leave s as it falls, and validators refuse it in the upper half.
+            // Mysten's secp256r1 keys do not normalize s, and validators refuse it in the upper half.
             UserSignature::Simple(simple) => UserSignature::Simple(low_s(simple)),
             other => other,
         };

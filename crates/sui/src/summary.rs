@@ -1,4 +1,4 @@
-//! The summary's lines on a deposit and its payloads, and the bytes that each line covers.
+//! The summary lines of a deposit and its payload, and the bytes that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 use sui_sdk_types::{ObjectReference, TransactionExpiration};
@@ -8,9 +8,9 @@ use crate::htlc::{self, InputRole, MODULE, Ranges};
 use crate::transaction::Unsigned;
 use crate::verify::{Deposit, PAYLOAD_KEY, shared};
 
-/// Decimal places of one SUI.
+/// Decimal places of one SUI, whose base unit is the MIST.
 const SUI_DECIMALS: u8 = 9;
-/// Gas coins that are shown one by one.
+/// The number of gas coins that are shown one by one.
 const SHOWN_COINS: usize = 8;
 
 fn object(reference: &ObjectReference) -> String {
@@ -104,7 +104,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
             values.push(to_account(sponsor).into());
             format!("sent by {}, gas paid by {sponsor}, who signs too", unsigned.sender)
         }
-        None => format!("sent and paid by {}", unsigned.sender),
+        None => format!("sent and paid for by {}", unsigned.sender),
     };
     values.extend([gas.price, gas.budget].map(TypedValue::from));
     let expiration = match &unsigned.expiration {
@@ -115,7 +115,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     let text = format!("{payer}, {} MIST per unit of gas, at most {budget} SUI, {expiration}", gas.price);
     summary.add_values(Topic::Wallet, text, values);
     if unsigned.sponsor().is_some() && unsigned.splits_gas() {
-        summary.add(Topic::Wallet, "the amount too is split from the sponsor's coins");
+        summary.add(Topic::Wallet, "the amount is also split from the sponsor's coins");
     }
     for coin in gas.objects.iter().take(SHOWN_COINS) {
         summary.add_values(Topic::Wallet, format!("gas coin {}", object(coin)), object_values(coin));

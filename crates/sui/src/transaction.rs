@@ -1,4 +1,6 @@
-//! `TransactionData` version 1: the verified kind with the sender, the wallet's gas and an expiration.
+//! Transactions (`TransactionData` version 1): the verified kind with the sender, the wallet's gas and the expiration.
+//!
+//! Specification: `docs/spec/sui.md#signing`.
 
 use std::sync::Arc;
 
@@ -17,35 +19,35 @@ use crate::verify::Deposit;
 
 /// Intent of a transaction: scope 0, version 0, app 0.
 const INTENT: [u8; 3] = [0; 3];
-/// What a transaction's digest is taken over, before its bytes.
+/// The prefix of the bytes that are hashed for a transaction's digest.
 const DIGEST_SALT: &[u8] = b"TransactionData::";
 
-/// A transaction with its bytes and digests, ready for any signer, and the signatures that it has so far.
+/// A transaction to sign, with the signatures that are attached so far.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unsigned {
     /// What the transaction does.
     pub role: Role,
-    /// Inputs and commands.
+    /// The inputs and commands.
     pub kind: Arc<TransactionKind>,
-    /// Who sends.
+    /// The account that sends the transaction.
     pub sender: Address,
-    /// Who pays, with which coins.
+    /// Gas price, budget and coins, and the account that pays.
     pub gas_payment: GasPayment,
-    /// Until when the transaction may be executed.
+    /// When the transaction expires.
     pub expiration: TransactionExpiration,
-    /// BCS bytes of all this.
+    /// The BCS bytes of the transaction.
     pub bytes: Vec<u8>,
-    /// What is signed: BLAKE2b-256 of the intent and the bytes.
+    /// BLAKE2b-256 of the intent and the bytes, the digest that is signed.
     pub signing_digest: [u8; 32],
-    /// The sender's signature, once it is there.
+    /// The sender's signature; `None` until it is attached.
     pub signature: Option<UserSignature>,
-    /// The sponsor's signature, once it is there.
+    /// The sponsor's signature; `None` until it is attached, or if there is no sponsor.
     pub sponsor_signature: Option<UserSignature>,
 }
 
 impl Unsigned {
-    /// Puts a transaction together. `kind_bytes` are the kind's own, which the transaction contains as they are.
+    /// Creates a transaction. `kind_bytes` are the BCS bytes of the kind, which the transaction contains unchanged.
     pub(crate) fn new(role: Role, kind: Arc<TransactionKind>, kind_bytes: &[u8], sender: Address, gas: &Gas) -> Result<Self, Refusal> {
         gas.check(&kind)?;
         let gas_payment =
@@ -63,31 +65,31 @@ impl Unsigned {
         Transaction { kind: kind.as_ref().clone(), sender: *sender, gas_payment: gas_payment.clone(), expiration: expiration.clone() }
     }
 
-    /// Returns how the network names the transaction.
+    /// Returns the digest of the transaction, which is its id on the network.
     #[must_use]
     pub fn digest(&self) -> Digest {
         blake2b(DIGEST_SALT, &self.bytes)
     }
 
-    /// Returns the account that pays for the sender, where it is another one.
+    /// Returns the account that pays for the sender; `None` if the sender pays.
     #[must_use]
     pub fn sponsor(&self) -> Option<Address> {
         Some(self.gas_payment.owner).filter(|owner| *owner != self.sender)
     }
 
-    /// Returns the bytes that the signing digest is taken of: intent and transaction.
+    /// Returns the bytes that are hashed for the signing digest: the intent and the transaction.
     #[must_use]
     pub fn intent_message(&self) -> Vec<u8> {
         [&INTENT[..], &self.bytes].concat()
     }
 
-    /// Returns the bytes in base64, as nodes take them.
+    /// Returns the bytes in base64, which nodes accept.
     #[must_use]
     pub fn base64(&self) -> String {
         STANDARD.encode(&self.bytes)
     }
 
-    /// Returns the request that the sender's signature is asked for under.
+    /// Returns the id of the sender's signing request.
     pub(crate) const fn request_id(&self) -> RequestId {
         match self.role {
             Role::Redeem => RequestId::Redeem,
@@ -96,17 +98,17 @@ impl Unsigned {
         }
     }
 
-    /// Returns whether a command splits coins off the coin that pays for gas.
+    /// Returns whether a command splits the gas coin.
     pub(crate) fn splits_gas(&self) -> bool {
         let TransactionKind::ProgrammableTransaction(transaction) = self.kind.as_ref() else { return false };
         transaction.commands.iter().any(|command| matches!(command, Command::SplitCoins(split) if split.coin == Argument::Gas))
     }
 }
 
-/// Encodes a transaction of version 1: kind, sender, gas and expiration. BCS writes members one after the other, and the
-/// lengths of sequences before their items.
+/// Encodes a transaction of version 1: kind, sender, gas and expiration. BCS concatenates members, and prefixes the items of a sequence
+/// with its length.
 fn encode(kind_bytes: &[u8], sender: Address, gas: &GasPayment, expiration_epoch: Option<u64>) -> Vec<u8> {
-    /// Object id, version, and digest with its length.
+    /// Bytes of an object id, a version, and a digest with its length.
     const REFERENCE: usize = 32 + 8 + 33;
     let coins = gas.objects.len().saturating_mul(REFERENCE);
     let mut bytes = Vec::with_capacity(kind_bytes.len().saturating_add(coins).saturating_add(96));
@@ -139,10 +141,10 @@ fn blake2b(prefix: &[u8], bytes: &[u8]) -> Digest {
     hasher.finalize()
 }
 
-/// Returns what a transaction is to a deposit: the call that locks the funds, or nothing.
+/// Returns the role of a signed transaction in an order.
 ///
-/// Gas and expiration are the wallet's own. Sender and kind must be the order's, and a simple signature of the sender's must be
-/// sound; multisig, zkLogin and passkey signatures count by their address, because only the network can prove them.
+/// The wallet may choose the gas and the expiration. The sender and the kind must be the order's, and a simple signature of the sender
+/// must be valid. Of multisig, zkLogin and passkey signatures only the address is checked, because only the network can prove them.
 pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<Role, Refusal> {
     let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
     let transaction = &signed.transaction;
@@ -163,7 +165,7 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<R
     Ok(Role::Initiate)
 }
 
-/// Returns the first input or command that differs from the deposit's.
+/// Returns the location of the first input or command that differs from the deposit's.
 fn difference(deposit: &Deposit, kind: &TransactionKind) -> String {
     let (Some(expected), TransactionKind::ProgrammableTransaction(actual)) = (deposit.programmable(), kind) else {
         return "/kind".to_owned();

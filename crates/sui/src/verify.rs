@@ -1,5 +1,5 @@
-//! The rules on a Sui result: its values against the request, the registry and the policy. [`Initiate::decode`] refuses any
-//! other form of transaction before.
+//! The verification rules for the result of a Sui order. They compare its values with the request, the registry and the policy, after
+//! [`Initiate::decode`] has refused any other form of transaction.
 //!
 //! Specification: `docs/spec/sui.md#payload`.
 
@@ -16,36 +16,36 @@ use crate::gas::Gas;
 use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
 use crate::transaction::{self, Unsigned};
 
-/// The member that carries this family's payload.
+/// The field of a result that contains this family's payload.
 pub(crate) const PAYLOAD_KEY: &str = "ptb_bytes";
-/// Longest transaction kind that is read: no transaction may be longer than this (Sui's `max_tx_size_bytes`).
+/// The most bytes of a transaction kind. No transaction may be longer (Sui's `max_tx_size_bytes`).
 const MAX_KIND: usize = 128 * 1024;
 
-/// What an order locks, rebuilt from its terms.
+/// The deposit of an order: its transaction kind, rebuilt from the order's own terms.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Deposit {
-    /// Who sends: the owner.
+    /// The account that sends: the owner.
     pub sender: Address,
-    /// The rebuilt transaction kind; its bytes are those that came.
+    /// The rebuilt transaction kind. Its bytes are equal to those of the response.
     pub kind: Arc<TransactionKind>,
-    /// What the call says.
+    /// The decoded content of the call that locks the funds.
     pub terms: Initiate,
-    /// What the service chose about its form.
+    /// The form of the transaction, which the service chose.
     pub layout: PtbLayout,
     kind_bytes: Vec<u8>,
 }
 
 impl Deposit {
-    /// Returns the bytes of the transaction kind: for wallets that choose gas themselves, as `Transaction.fromKind` takes them.
+    /// Returns the BCS bytes of the transaction kind, for `Transaction.fromKind` in external wallets, which choose gas themselves.
     ///
-    /// What such a wallet signs or broadcasts is compared with the order by [`VerifiedOrder::matches`](crate::VerifiedOrder).
+    /// [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that such a wallet signs or broadcasts with the order.
     #[must_use]
     pub fn kind_bytes(&self) -> &[u8] {
         &self.kind_bytes
     }
 
-    /// Returns the rebuilt kind's inputs and commands.
+    /// Returns the inputs and commands of the rebuilt kind.
     pub(crate) fn programmable(&self) -> Option<&ProgrammableTransaction> {
         match self.kind.as_ref() {
             TransactionKind::ProgrammableTransaction(transaction) => Some(transaction),
@@ -106,7 +106,7 @@ fn read_kind_bytes<'v>(result: &Members<'_, 'v>) -> Result<Cow<'v, [u8]>, Refusa
     Ok(bytes)
 }
 
-/// What the registry pins and the request names.
+/// The values of the registry and the request that the payload must equal.
 struct Pins {
     package: Address,
     registry: Address,
@@ -131,13 +131,13 @@ impl Pins {
     }
 }
 
-/// Decodes one canonical programmable transaction, to the last byte.
+/// Decodes exactly one canonical programmable transaction.
 fn decode(bytes: &[u8], at: &At<'_>) -> Result<ProgrammableTransaction, Refusal> {
     let named = |range: Range, got: &'static str| at.refuse_bytes(Code::KindNotProgrammable, range.0, range.1).with_actual(got);
     match bytes.first() {
         Some(0) => {}
         Some(_) => return Err(named((0, 1), "another kind")),
-        None => return Err(at.refuse_bytes(Code::KindMalformed, 0, 0).with_reason("there are no bytes")),
+        None => return Err(at.refuse_bytes(Code::KindMalformed, 0, 0).with_reason("the payload is empty")),
     }
     match bcs::from_bytes(bytes) {
         Ok(TransactionKind::ProgrammableTransaction(transaction)) => Ok(transaction),
@@ -146,17 +146,17 @@ fn decode(bytes: &[u8], at: &At<'_>) -> Result<ProgrammableTransaction, Refusal>
     }
 }
 
-/// Says where decoding stopped: BCS itself does not.
+/// Returns the refusal of malformed bytes. Decodes them again to find where decoding stopped, which a BCS error does not contain.
 fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
     let mut rest = bytes;
     let _ = bcs::from_reader::<TransactionKind>(&mut rest);
-    // To find that bytes are left over, the decoder has read the first of them.
+    // The decoder has read one byte of the remaining input to detect it.
     let behind = usize::from(matches!(error, bcs::Error::RemainingInput));
     let start = bytes.len().saturating_sub(rest.len()).saturating_sub(behind);
     at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason(format!("not a canonical transaction kind: {error}"))
 }
 
-/// Returns the kind that the terms give in the layout that came, which must be byte for byte what came.
+/// Rebuilds the kind from the terms in the layout of the response, and requires that its bytes are exactly those of the response.
 fn rebuild(terms: &Initiate, layout: &PtbLayout, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
     let kind = TransactionKind::ProgrammableTransaction(terms.encode(layout));
     let mut same = Same { rest: bytes };
@@ -164,12 +164,12 @@ fn rebuild(terms: &Initiate, layout: &PtbLayout, bytes: &[u8], at: &At<'_>) -> R
         Ok(()) if same.rest.is_empty() => Ok(kind),
         _ => {
             let start = bytes.len().saturating_sub(same.rest.len());
-            Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason("the bytes are not those that the terms give"))
+            Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason("encoding the terms gives other bytes"))
         }
     }
 }
 
-/// Accepts only the bytes that came. Writing anything else fails; what is left then begins at the first byte that differs.
+/// A writer that accepts only the expected bytes. Writing anything else fails, and `rest` then begins at the first byte that differs.
 struct Same<'b> {
     rest: &'b [u8],
 }
@@ -201,7 +201,8 @@ struct Rules<'c, 'd> {
 }
 
 impl Rules<'_, '_> {
-    /// Checks each value against the request, the registry or the policy, at its own bytes, and returns the timelock.
+    /// Checks each value against the request, the registry or the policy. A refusal locates the bytes of the value. Returns the timelock
+    /// in milliseconds.
     fn check(&self, terms: &Initiate, warnings: &mut Warnings) -> Result<u64, Refusal> {
         self.package(terms)?;
         self.coin_type(terms)?;
@@ -238,7 +239,7 @@ impl Rules<'_, '_> {
             .with_actual(terms.coin_type.to_string()))
     }
 
-    /// Requires the pinned object, shared since the pinned version, changed by the call.
+    /// Requires the pinned orders registry, with the pinned initial shared version, as a mutable input.
     fn registry(&self, terms: &Initiate, warnings: &mut Warnings) -> Result<(), Refusal> {
         let version = self.pins.registry_version.unwrap_or_else(|| {
             warnings.warn(Code::UnpinnedRegistryVersion);
@@ -261,12 +262,12 @@ impl Rules<'_, '_> {
     }
 }
 
-/// Writes a shared object as text.
+/// Describes a shared object.
 pub(crate) fn shared(object: &SharedInput) -> String {
     let access = match object.mutability() {
-        Mutability::Mutable => "changed by the call",
-        Mutability::Immutable => "only read",
-        Mutability::NonExclusiveWrite => "written without exclusion",
+        Mutability::Mutable => "mutable",
+        Mutability::Immutable => "read-only",
+        Mutability::NonExclusiveWrite => "non-exclusive write",
     };
     format!("{}, shared since version {}, {access}", object.object_id(), object.version())
 }

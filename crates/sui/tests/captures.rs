@@ -1,4 +1,4 @@
-//! What the service answered on the test network: it must verify with its order record, byte for byte.
+//! Responses of the service on the test network, which must verify with their order records, byte for byte.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -66,7 +66,7 @@ fn captures_verify_with_their_records() -> TestResult {
             let bytes: Vec<u8> = serde_json::from_value(response["result"]["ptb_bytes"].clone()).expect("bytes");
             assert_eq!(bcs::to_bytes(verified.deposit().kind.as_ref()).expect("encodes"), bytes, "capture {number}");
             assert_eq!(verified.deposit().kind_bytes(), bytes, "capture {number}");
-            // The requests of the documentation name no secret hash, and no redeem key where they are paid on Bitcoin.
+            // The documented requests have no secret hash, and no redeem key if they are paid out on Bitcoin.
             let known = [Code::SecretNotYours, Code::RedeemKeyNotYours];
             assert!(verified.warnings().list().iter().all(|warning| known.contains(&warning.code)), "{:?}", verified.warnings());
             Ok(())

@@ -1,4 +1,4 @@
-//! Coins: those that a deposit of another coin than SUI is made of, and those that pay the gas.
+//! Coins: those from which a deposit of a coin other than SUI is split, and those that pay the gas.
 
 #![allow(
     clippy::arithmetic_side_effects,

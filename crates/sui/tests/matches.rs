@@ -1,4 +1,4 @@
-//! What an external wallet signed or broadcast is recognized, whatever gas it chose, and anything else is refused.
+//! Matching the transactions of external wallets: any gas is accepted, and any other difference is refused.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -31,7 +31,7 @@ fn own(case: &Case) -> SignedTransaction {
     signed(case, wallet::<Sui>(case), None)
 }
 
-/// The order and a transaction of its owner's, changed before it is signed.
+/// Returns the order and a transaction of its owner, which is changed before it is signed.
 fn changed(change: impl FnOnce(&mut ProgrammableTransaction)) -> (VerifiedOrder, SignedTransaction) {
     use sui_crypto::SuiSigner as _;
     use sui_crypto::ed25519::Ed25519PrivateKey;
@@ -146,7 +146,7 @@ fn sender_and_signature_are_the_owners() -> TestResult {
     let mut other = honest.clone();
     other.signatures.clear();
     assert_eq!(refused(&order, &other), "/signatures");
-    // Another account's, and the owner's over another gas budget.
+    // A signature of another account, and one of the owner for another gas budget.
     other.signatures = own(&fixture::<Sui>("sui-key-hex")).signatures;
     assert_eq!(refused(&order, &other), "/signatures");
     let mut other = honest.clone();

@@ -1,5 +1,5 @@
-//! Rules over many inputs: whatever changes in a response is refused, shown, or without effect on what is signed; and no
-//! bytes make the library panic.
+//! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
+//! panic.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -54,8 +54,8 @@ fn a_changed_byte_that_the_terms_fix_is_refused() {
             outcome::<Sui>(&case.with_input(with_bytes(&case, &bytes).to_string())).is_ok()
         })
         .collect();
-    // Before the timelock's 32 bytes come the head, the amount, the registry, two addresses, the hash, a tag and a length.
-    // A timelock within the policy's range is the service's to choose, and is shown: its four low bytes. Everything else is
+    // The 32 bytes of the timelock follow the head, the amount, the registry, two addresses, the hash, a tag and a length.
+    // The service may choose a timelock within the policy's range, which is its four low bytes, and it is shown. Everything else is
     // fixed by the request and the registry.
     let timelock = 2 + 10 + 43 + 34 + 34 + 35 + 2;
     assert_eq!(accepted, [timelock, timelock + 1, timelock + 2, timelock + 3]);
@@ -88,7 +88,7 @@ fn arguments(transaction: &mut ProgrammableTransaction) -> Vec<&mut Argument> {
     all
 }
 
-/// Inputs put in another order, and every argument with them, are the same deposit; artefacts differ, the terms do not.
+/// With the inputs in another order, and the arguments adapted, the deposit is the same. The artefacts differ, the terms do not.
 fn permuted(case: &Case, order: &[usize]) -> Json {
     let mut transaction = programmable(case);
     transaction.inputs = order.iter().map(|index| transaction.inputs[*index].clone()).collect();

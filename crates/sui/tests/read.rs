@@ -1,4 +1,4 @@
-//! Decoding what the chain returns: values that were computed outside of this project, and bytes that a contract never stores.
+//! Reading what a chain returns: values that were computed outside of this project, and bytes that a contract never stores.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use countersign_sui::sui_sdk_types::{Address, TypeTag};
 use proptest::prelude::*;
 use serde_json::Value as Json;
 
-/// What @mysten/sui makes of an order: `fixtures/generate/lib/sui-chain.mjs`.
+/// An order encoded with @mysten/sui: `fixtures/generate/lib/sui-chain.mjs`.
 fn chain() -> Json {
     serde_json::from_slice(&std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/chain/sui.json")).unwrap()).unwrap()
 }
@@ -209,7 +209,7 @@ fn orders_of_another_type_are_unclear() {
         assert!(order(&other, &contents).is_err(), "{other}");
     }
     assert!(order("package", &contents).is_err());
-    // Another package and another coin are for the caller to compare.
+    // The caller must compare the package and the coin.
     assert_eq!(
         order(&object_type.replace("::sui::SUI", "::usdc::USDC"), &contents).unwrap().coin_type.to_string().split("::").nth(1),
         Some("usdc")
@@ -230,7 +230,7 @@ fn contents_that_the_contract_never_stores_are_unclear() {
     refused(&|contents| contents.push(0), "the contract stores orders in an unknown layout");
     refused(&|contents| contents[32] = 31, "the key of the order does not have 32 bytes");
     refused(&|contents| contents[97] = 2, "the order is in an unknown state");
-    refused(&|contents| contents[97] = 1, "the order has ended, and still holds coins");
+    refused(&|contents| contents[97] = 1, "the order has ended but still holds coins");
     refused(&|contents| contents[98..130].fill(0), zero);
     refused(&|contents| contents[130..162].fill(0), zero);
     refused(&|contents| contents[162..170].fill(0), zero);
@@ -252,7 +252,7 @@ proptest! {
         }
     }
 
-    /// Every byte but those of two object ids says something about the order.
+    /// Every byte except those of two object ids affects the decoded order.
     #[test]
     fn every_byte_counts(at in 0_usize..274, flip in 1_u8..) {
         let made = chain();

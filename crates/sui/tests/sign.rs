@@ -1,4 +1,4 @@
-//! What a signer is asked for, what it may return, and what goes to nodes.
+//! Signing: the requests, the accepted signatures, and the artefacts for nodes.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -105,12 +105,12 @@ fn a_sponsored_transaction_needs_two_signatures() -> TestResult {
     let (owner, sponsor) = (&sponsored["signatures"]["transaction"], &sponsored["signatures"]["sponsor"]);
     let half = attach(&case, &[("transaction", owner)])?;
     assert_eq!(half.missing(), [RequestId::Sponsor]);
-    // The sponsor's may come later, or first.
+    // The sponsor may sign later, or first.
     let mut unsigned = half.finish().expect_err("the sponsor's signature is missing").into_unsigned();
     unsigned.attach(RequestId::Sponsor, signature(sponsor))?;
     let both = attach(&case, &[("sponsor", sponsor), ("transaction", owner)])?;
     let lines = both.summary().to_string();
-    assert!(lines.contains("who signs too") && lines.contains("the amount too is split from the sponsor's coins"), "{lines}");
+    assert!(lines.contains("who signs too") && lines.contains("the amount is also split from the sponsor's coins"), "{lines}");
     for signed in [unsigned.finish()?, both.finish()?] {
         let execution = serde_json::to_value(signed.payloads().execution())?;
         assert_eq!(execution, json!({ "tx_bytes": sponsored["expect"]["transaction_data"], "signatures": [owner, sponsor] }));
@@ -143,7 +143,7 @@ fn a_local_key_signs_for_whichever_account_it_controls() -> TestResult {
     Ok(())
 }
 
-/// The key of a case in the contract's JSON is the sender's: one that signed for the sponsor alone would look complete.
+/// The key in the JSON of a batch case must be the sender's. An order that only the sponsor has signed would look complete.
 #[test]
 fn the_key_of_a_case_is_the_senders() -> TestResult {
     let case = fixture::<Sui>("sui-native");
@@ -176,7 +176,7 @@ fn signatures_that_only_the_network_proves_pass_with_a_warning() -> TestResult {
     Ok(())
 }
 
-/// The order of secp256r1 less s, or of secp256k1.
+/// Returns the order of secp256r1 or secp256k1 minus s.
 fn flip_s(signature: &[u8]) -> Vec<u8> {
     use countersign_core::U256;
     let order = match signature[0] {

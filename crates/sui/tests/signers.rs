@@ -60,7 +60,7 @@ fn a_signature_goes_to_the_request_of_its_account() -> TestResult {
     Ok(())
 }
 
-/// A signer that fails, or that signs something else than it was asked for.
+/// A signer that fails, or that signs something other than the requested transaction.
 struct Faulty(Option<Ed25519PrivateKey>);
 
 impl SuiSigner for Faulty {

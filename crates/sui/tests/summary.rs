@@ -1,4 +1,4 @@
-//! The lines that a person reads: every value that the response chose, in the units that people use.
+//! Texts for people: the summary shows every value that the response chose, in the usual units.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -35,14 +35,14 @@ fn an_order_reads_like_this() {
             "pay-out: tb1ptzq9tqrdhmnu2g85v4l0k87vh78nrwzkdu64uh3ypnl60exqp9kqsur29r, a promise: whoever holds the redeem key is paid",
             "contract: one call of AtomicSwap::initiate in package 0x3b2f4349db93e237855011d923e7ebaa1227d28c6c887a53fe75a3b0c21eb094",
             "contract: orders registry 0xa1ff327d6eca056b6ebff88237031e9f698c8fdac8b50bdc8383c3653d3ac7c3, \
-             shared since version 117440512, changed by the call",
+             shared since version 117440512, mutable",
             "token: coin type 0x0000000000000000000000000000000000000000000000000000000000000002::sui::SUI",
             "pay: split from the coins that pay the gas",
             "destination data: 20 bytes 0x6fb2b9114c8786ccbeba11db61be8c938497b32e",
             "encoding: inputs in the order amount, orders registry, initiator, redeemer, secret hash, timelock, destination data, \
              clock; the coin as result of the split",
             "message: none: Sui has no gasless funding path",
-            "wallet: sent and paid by 0x9db957227fedb916b43f65597a9cf226325df11a71b36a4bc6c79474012974f9, 1000 MIST per unit of gas, \
+            "wallet: sent and paid for by 0x9db957227fedb916b43f65597a9cf226325df11a71b36a4bc6c79474012974f9, 1000 MIST per unit of gas, \
              at most 0.01 SUI, does not expire",
             "wallet: gas coin 0xad2b86c71eabbcabadfeb71feb73ce50c938ff1f53c3a3f8f71b65cf39fb9b39 version 1584180785 \
              digest 626XDWCUF9TzkKe7HKMeg4nfwHXtmdvV5dxsny9uDM3p",

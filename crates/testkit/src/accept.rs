@@ -1,11 +1,11 @@
-//! Cases whose artefacts were made by external tools: each must be accepted and give the same bytes.
+//! Cases whose artefacts were made by external tools. Each must be accepted and give the same bytes.
 
 use crate::fixed::FIXED;
 use crate::{Beside, Case, TestResult, beside, fixtures, generation_fixtures, outcome, skipped};
 use countersign_batch::JsonFamily;
 use serde_json::Value as Json;
 
-/// Every case of a file gives its expected artefacts.
+/// Requires that every case of a file gives its expected artefacts.
 fn check<F: JsonFamily>(cases: &[Case], expected: &str) -> TestResult {
     assert!(!cases.is_empty());
     for case in cases {
@@ -22,20 +22,21 @@ fn check<F: JsonFamily>(cases: &[Case], expected: &str) -> TestResult {
     Ok(())
 }
 
-/// The family has `count` fixtures, and each gives its artefacts.
+/// Requires that the family has `count` fixtures, and that each gives its artefacts.
 pub fn fixtures_give_their_artefacts<F: JsonFamily>(count: usize) -> TestResult {
     let cases = fixtures::<F>()?;
     assert_eq!(cases.len(), count);
     check::<F>(&cases, "expect")
 }
 
-/// The family has `count` fixtures for contracts of a generation, and each gives its artefacts.
+/// Requires that the family has `count` fixtures for contracts of a generation, and that each gives its artefacts.
 pub fn fixtures_of_a_generation_give_their_artefacts<F: JsonFamily>(generation: &str, count: usize) -> TestResult {
     let cases = generation_fixtures::<F>(generation)?;
     assert_eq!(cases.len(), count);
     check::<F>(&cases, "expect")
 }
 
+/// Requires that every shared vector of the family gives its artefacts, if the vectors are there.
 pub fn shared_vectors_give_their_artefacts<F: JsonFamily>() -> TestResult {
     match beside(&format!("vectors/{}.jsonl", F::FAMILY.name()))? {
         Beside::Cases(cases) => check::<F>(&cases, "expected"),

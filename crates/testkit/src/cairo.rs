@@ -1,4 +1,4 @@
-//! Interfaces of Starknet contracts, as their classes have them.
+//! Interfaces of Starknet contracts, in the form of their classes' ABI.
 
 use countersign_core::StarknetGeneration;
 use serde_json::{Value as Json, json};
@@ -11,7 +11,7 @@ fn function(name: &str, inputs: &[&str], outputs: &[&str]) -> Json {
     json!({ "type": "function", "name": name, "inputs": typed(inputs), "outputs": typed(outputs), "state_mutability": "view" })
 }
 
-/// The interface of a generation whose interface is known, in the form that a class has it.
+/// Returns the interface of a generation whose interface is known, in the form of a class's ABI.
 pub fn abi(generation: StarknetGeneration) -> Json {
     let (hash, secret) = match generation {
         StarknetGeneration::Client313 => ("[core::integer::u128; 2]", "[core::integer::u32; 8]"),

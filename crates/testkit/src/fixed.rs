@@ -1,5 +1,7 @@
-/// The warnings whose presence a case fixes (`expect.warnings` in `fixtures/case.schema.json`), because they follow from the
-/// order alone: where a case names its warnings, these are all named. Others may come and go.
+//! The warnings that the fixtures fix.
+
+/// Warnings whose presence a case fixes (`expect.warnings` in `fixtures/case.schema.json`), because they follow from the order
+/// alone. A case that lists its warnings lists all of these that the order has. Other warnings may come and go.
 pub const FIXED: [&str; 8] = [
     "unlimited_approval",
     "approval_above_amount",

@@ -4,7 +4,7 @@ use crate::{Beside, TestResult, beside, outcome, skipped};
 use countersign_batch::JsonFamily;
 use countersign_core::Code;
 
-/// The published cases of the family are exactly these mutations, and each is refused with its code.
+/// Requires that the published cases of the family are exactly these mutations, and that each is refused with its code.
 pub fn published_cases_are_refused<F: JsonFamily>(published: &[(&str, Code)]) -> TestResult {
     let cases = match beside("vectors/hostile-public.jsonl")? {
         Beside::Cases(cases) => cases,

@@ -1,7 +1,7 @@
 //! Fixtures, mutations and the test suites that every family shares. Not published.
 //!
-//! A family's tests name it once: `accept::fixtures_give_their_artefacts::<Evm>(103)`. Cases go through the JSON contract of
-//! `countersign-batch`, because their expected values are written in it.
+//! A family's tests call each suite with the family's type: `accept::fixtures_give_their_artefacts::<Evm>(103)`. Cases go through
+//! the JSON contract of `countersign-batch`, because their expected values have that form.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -11,7 +11,7 @@
     clippy::panic,
     reason = "a panic in a test is a failed test"
 )]
-#![allow(missing_docs, missing_debug_implementations, reason = "only the project's own tests call it, and they sit next to it")]
+#![allow(missing_docs, missing_debug_implementations, reason = "only the project's own tests use this crate")]
 
 pub mod accept;
 pub mod cairo;
@@ -39,32 +39,35 @@ pub use tree::Tree;
 /// What a test returns.
 pub type TestResult = Result<(), Box<dyn Error>>;
 
-/// A case as its file has it.
+/// A case of a fixture file.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub id: String,
     /// The input line, byte for byte.
     pub input: String,
-    /// The line with its expected result.
+    /// The whole line, with the expected result.
     pub line: String,
     pub registry: &'static Registry,
 }
 
 impl Case {
+    /// Parses the whole line.
     pub fn whole(&self) -> Result<Json, serde_json::Error> {
         serde_json::from_str(&self.line)
     }
 
-    /// The input with another text in place of every `from`, which must occur.
+    /// Returns the case with `to` in place of every `from` in the input. `from` must occur.
     pub fn replaced(&self, from: &str, to: &str) -> Self {
         assert!(self.input.contains(from), "{}: no {from}", self.id);
         self.with_input(self.input.replace(from, to))
     }
 
+    /// Returns the case with another input.
     pub fn with_input(&self, input: String) -> Self {
         Self { id: self.id.clone(), input, line: self.line.clone(), registry: self.registry }
     }
 
+    /// Parses the input.
     pub fn json(&self) -> Json {
         serde_json::from_str(&self.input).expect("an input line is JSON")
     }
@@ -79,34 +82,37 @@ impl Case {
         self.whole().expect("a line is JSON")["expect"].take()
     }
 
-    /// Returns the secret key of the wallet, as the case writes it.
+    /// Returns the secret key of the wallet, as the case writes it; `None` without one.
     pub fn secret_key(&self) -> Option<String> {
         self.tree().scalar("/wallet/secret_key")
     }
 }
 
-/// Cases of a file outside the project, or why there are none.
+/// The cases of a file beside the project, or why there are none.
 pub enum Beside {
     Cases(Vec<Case>),
     Absent(String),
 }
 
+/// Returns the root of the project.
 pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The shared file of this name, if it is there.
+/// Reads the file of this name in `../shared`, if it is there.
 pub fn shared(name: &str) -> Result<Vec<u8>, String> {
     let path = project().join("../shared").join(name);
     fs::read(&path).map_err(|error| format!("../shared/{name}: {error}"))
 }
 
-#[expect(clippy::print_stderr, reason = "a test that was left out says so")]
+/// Reports that a test was skipped, and passes.
+#[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
 pub fn skipped(reason: &str) -> TestResult {
     eprintln!("skipped: {reason}");
     Ok(())
 }
 
+/// Returns the fixtures' registry.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
@@ -115,13 +121,15 @@ pub fn registry() -> &'static Registry {
     })
 }
 
+/// Returns the registry of the shared vectors, if it is there.
 pub fn shared_registry() -> Result<&'static Registry, String> {
     static REGISTRY: OnceLock<Result<Registry, String>> = OnceLock::new();
     let read = || Registry::from_json(&shared("vectors/registry.json")?).map_err(|refusal| refusal.to_string());
     REGISTRY.get_or_init(read).as_ref().map_err(Clone::clone)
 }
 
-/// The input is the text before `,"note":` and a closing brace: another JSON writer could spell it otherwise.
+/// Splits a file into cases. The input is the text before `,"note":` with a closing brace. It is not parsed and written again,
+/// because that could change its spelling.
 fn cases(text: &str, registry: &'static Registry) -> Result<Vec<Case>, Box<dyn Error>> {
     let mut cases = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -132,20 +140,22 @@ fn cases(text: &str, registry: &'static Registry) -> Result<Vec<Case>, Box<dyn E
     Ok(cases)
 }
 
+/// Returns the accept cases of a family, for contracts without a pinned generation.
 pub fn fixtures<F: JsonFamily>() -> Result<Vec<Case>, Box<dyn Error>> {
     fixtures_of(F::FAMILY)
 }
 
+/// Returns the accept cases of a family, for contracts without a pinned generation.
 pub fn fixtures_of(family: Family) -> Result<Vec<Case>, Box<dyn Error>> {
     cases(&fs::read_to_string(project().join(format!("fixtures/accept/{}.jsonl", family.name())))?, registry())
 }
 
-/// Returns the case with this id, of whichever generation of the contract.
+/// Returns the case with this id, whatever the generation of its contract.
 pub fn fixture<F: JsonFamily>(id: &str) -> Case {
     all_fixtures::<F>().expect("fixtures").into_iter().find(|case| case.id == id).expect(id)
 }
 
-/// Returns the cases of a family, those for each generation of the contract included.
+/// Returns the accept cases of a family, including those for each generation of the contract.
 pub fn all_fixtures<F: JsonFamily>() -> Result<Vec<Case>, Box<dyn Error>> {
     let mut cases = fixtures::<F>()?;
     for generation in Generation::names(F::FAMILY) {
@@ -154,7 +164,7 @@ pub fn all_fixtures<F: JsonFamily>() -> Result<Vec<Case>, Box<dyn Error>> {
     Ok(cases)
 }
 
-/// Returns the cases of a family whose wallet has pinned this generation for all of the family's contracts; none where the
+/// Returns the accept cases of a family for a registry that pins this generation for all of the family's contracts; none if the
 /// generation has no file.
 pub fn generation_fixtures<F: JsonFamily>(generation: &str) -> Result<Vec<Case>, Box<dyn Error>> {
     let path = project().join(format!("fixtures/accept/{}.{generation}.jsonl", F::FAMILY.name()));
@@ -180,6 +190,7 @@ pub fn registry_of_generation(family: Family, generation: &str) -> &'static Regi
     })
 }
 
+/// Returns the cases of a file in `../shared`, or why there are none.
 pub fn beside(name: &str) -> Result<Beside, Box<dyn Error>> {
     match (shared(name), shared_registry()) {
         (Ok(text), Ok(registry)) => Ok(Beside::Cases(cases(&String::from_utf8(text)?, registry)?)),
@@ -188,13 +199,13 @@ pub fn beside(name: &str) -> Result<Beside, Box<dyn Error>> {
     }
 }
 
-/// The fixtures' registry file.
+/// Returns the fixtures' registry file as JSON.
 pub fn registry_json() -> Json {
     let text = fs::read(project().join("fixtures/registry.json")).expect("fixtures/registry.json");
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// The fixtures' registry with changes, each a pointer and a new value.
+/// Returns the fixtures' registry with changes, each a pointer and a new value.
 pub fn registry_with(changes: &[(&str, Json)]) -> Registry {
     let mut value = registry_json();
     for (pointer, change) in changes {
@@ -203,23 +214,23 @@ pub fn registry_with(changes: &[(&str, Json)]) -> Registry {
     Registry::from_json(value.to_string().as_bytes()).expect("a registry")
 }
 
-/// Index of an asset in the fixtures' registry.
+/// Returns the index of an asset in the fixtures' registry file.
 pub fn asset_index(id: &str) -> usize {
     registry_json()["assets"].as_array().into_iter().flatten().position(|asset| asset["id"] == id).expect(id)
 }
 
-/// Sets a member, which may be new, or appends where the pointer ends in `-`.
+/// Sets a member, which may be new, or appends to an array if the pointer ends in `-`.
 pub fn set(line: &mut Json, pointer: &str, value: Json) {
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer below the root");
     match line.pointer_mut(parent).expect(pointer) {
         Json::Object(members) => drop(members.insert(key.replace("~1", "/").replace("~0", "~"), value)),
         Json::Array(items) if key == "-" => items.push(value),
         Json::Array(items) => items[key.parse::<usize>().expect("an index")] = value,
-        _ => panic!("{pointer}: no container"),
+        _ => panic!("{pointer}: not in an object or array"),
     }
 }
 
-/// Verifies the order of an input line.
+/// Verifies the order of an input line, and calls `then` with it and the wallet context.
 pub fn with_verified<F: JsonFamily, T>(
     input: &[u8],
     registry: &Registry,
@@ -231,40 +242,40 @@ pub fn with_verified<F: JsonFamily, T>(
     then(countersign_core::verify::<F>(case.proposal()?, registry, policy)?, case.wallet)
 }
 
-/// The order of a fixture, verified.
+/// Verifies the order of a fixture.
 pub fn verified<F: JsonFamily>(case: &Case) -> VerifiedOrder<F> {
     verified_under(case, case.registry, &Policy::default()).expect(&case.id)
 }
 
-/// The order of a case, verified with another registry or policy.
+/// Verifies the order of a case with another registry or policy.
 pub fn verified_under<F: JsonFamily>(case: &Case, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder<F>, Refusal> {
     with_verified(case.input.as_bytes(), registry, policy, |verified, _| Ok(verified))
 }
 
-/// The wallet context of a case.
+/// Returns the wallet context of a case.
 pub fn wallet<F: JsonFamily>(case: &Case) -> WalletOf<F> {
     let value = json::parse(case.input.as_bytes()).expect("an input line is JSON");
     let wallet = JsonCase::from_value(&value).and_then(|case| F::read_wallet(case.wallet()?));
     wallet.expect(&case.id)
 }
 
-/// The local key of a case that has one.
+/// Returns the local key of a case that has one.
 pub fn key<F: JsonFamily>(case: &Case) -> KeyOf<F> {
     case.secret_key().expect("a key").parse().expect("a valid key")
 }
 
-/// What the batch prints of an order's payloads.
+/// Returns the artefacts that the batch would print.
 pub fn artefacts<F: JsonFamily>(order: &UnsignedOrder<F>) -> Json {
     serde_json::to_value(JsonArtefacts::<F>(order.payloads())).expect("artefacts are always JSON")
 }
 
-/// Attaches an object from request name to signature.
+/// Attaches signatures: an object from request name to signature.
 pub fn attach<F: JsonFamily>(order: &mut UnsignedOrder<F>, signatures: &Json) -> Result<(), Refusal> {
     let text = signatures.to_string();
     attach_json(order, Node::root(&json::parse(text.as_bytes())?, "/signatures"))
 }
 
-/// Takes a case to the unsigned state and hands it on with the key that the wallet's context has.
+/// Verifies and prepares a case, and calls `then` with the unsigned order and the key of its wallet context.
 pub fn with_unsigned<F: JsonFamily, T>(
     case: &Case,
     policy: &Policy,
@@ -289,12 +300,12 @@ fn with_prepared<F: JsonFamily, T>(
     })
 }
 
-/// What the batch would print.
+/// Returns the result that the batch would print, without id and verdict.
 pub fn outcome<F: JsonFamily>(case: &Case) -> Result<Json, Refusal> {
     outcome_under::<F>(case, case.registry, &Policy::default())
 }
 
-/// What the batch would print with another registry or policy.
+/// Returns the result that the batch would print with another registry or policy, without id and verdict.
 pub fn outcome_under<F: JsonFamily>(case: &Case, registry: &Registry, policy: &Policy) -> Result<Json, Refusal> {
     with_prepared::<F, Json>(case.input.as_bytes(), registry, policy, |mut unsigned, key| {
         if let Some(key) = key {

@@ -1,4 +1,4 @@
-//! Input lines of any family through the entry point of the batch.
+//! Runs input lines of any family through the entry point of the batch.
 
 use countersign_batch::Outcome;
 use countersign_core::{Family, Policy, Registry};
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::{Case, fixtures_of, project, registry};
 
-/// Returns which of these families have accept fixtures.
+/// Returns those of the families that have accept fixtures.
 pub fn with_fixtures(families: &[Family]) -> impl Iterator<Item = Family> {
     families.iter().copied().filter(|family| project().join(format!("fixtures/accept/{}.jsonl", family.name())).is_file())
 }
@@ -37,8 +37,8 @@ pub fn warning_codes(output: &Json) -> Vec<&str> {
     output["warnings"].as_array().into_iter().flatten().filter_map(|warning| warning["code"].as_str()).collect()
 }
 
-/// Returns the first difference between what must be there and what is: every expected member with the same value, hex
-/// without regard to case, other members of the result ignored, null and absent the same.
+/// Returns the first difference between the expected and the actual JSON. Hex is compared without regard to letter case, an expected
+/// null may be absent, and members that are not expected are ignored.
 pub fn difference(expected: &Json, got: &Json, at: &str) -> Option<String> {
     match (expected, got) {
         (Json::Object(expected), Json::Object(got)) => expected.iter().find_map(|(key, value)| match got.get(key) {

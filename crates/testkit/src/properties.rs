@@ -1,5 +1,4 @@
-//! Properties of every family over many inputs: any change of a response is refused, is shown, or has no effect on what is
-//! signed.
+//! Properties of every family over many inputs. Any change of a response is refused, is shown, or has no effect on what is signed.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +9,23 @@ use serde_json::{Value as Json, json};
 
 use crate::{Case, all_fixtures, fixture, outcome, verified};
 
-/// What a person sees, without the digests: those show every change, but nobody can read them.
+/// Returns what a person sees, without the digests. Those show every change, but nobody can read them.
 fn seen(outcome: &Json) -> (Vec<&str>, &Json) {
     let lines = outcome["summary"].as_array().into_iter().flatten().filter_map(Json::as_str);
     (lines.filter(|line| !line.starts_with("to sign:")).collect(), &outcome["warnings"])
 }
 
-/// A changed response is refused, is seen to be another, or gives the same artefacts.
+/// Requires that a changed response is refused, is visibly different, or gives the same artefacts.
 pub fn account_for<F: JsonFamily>(case: &Case, base: &Json, changed: &Json, what: &str) -> Result<(), String> {
     match outcome::<F>(&case.with_input(changed.to_string())) {
         Err(refusal) if refusal.code() == Code::Internal => Err(format!("{what}: {refusal}")),
         Err(_) => Ok(()),
         Ok(other) if seen(&other) != seen(base) || other["artefacts"] == base["artefacts"] => Ok(()),
-        Ok(_) => Err(format!("{what}: accepted, unseen")),
+        Ok(_) => Err(format!("{what}: accepted, and nothing shows it")),
     }
 }
 
-/// Pointers to every scalar at or below a pointer; none where a line has nothing there.
+/// Returns pointers to every scalar at or below a pointer; none if the line has nothing there.
 pub fn scalars(line: &Json, at: &str) -> Vec<String> {
     match line.pointer(at) {
         Some(Json::Object(members)) => members.keys().flat_map(|key| scalars(line, &format!("{at}/{key}"))).collect(),
@@ -36,12 +35,12 @@ pub fn scalars(line: &Json, at: &str) -> Vec<String> {
     }
 }
 
-/// What a line has at a pointer, for another value.
+/// Returns the value of a line at a pointer, to be replaced.
 pub fn at<'l>(line: &'l mut Json, pointer: &str) -> &'l mut Json {
     line.pointer_mut(pointer).expect(pointer)
 }
 
-/// Other values in place of a scalar.
+/// Returns other values to put in place of a scalar.
 fn others(scalar: &Json) -> Vec<Json> {
     let mut others = vec![
         json!(null),
@@ -76,7 +75,7 @@ fn others(scalar: &Json) -> Vec<Json> {
     others
 }
 
-/// In the cases of these ids, every scalar of the response and of the record is replaced.
+/// Replaces every scalar of the response and of the record, in the cases with these ids.
 pub fn every_scalar_is_accounted_for<F: JsonFamily>(ids: &[&str]) {
     let mut faults = Vec::new();
     for id in ids {
@@ -95,7 +94,7 @@ pub fn every_scalar_is_accounted_for<F: JsonFamily>(ids: &[&str]) {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// In the cases of these ids, every member and every item below the response's result is left out.
+/// Removes every member and every item below the response's result, in the cases with these ids.
 pub fn every_member_is_needed_or_without_effect<F: JsonFamily>(ids: &[&str]) {
     let mut faults = Vec::new();
     for id in ids {
@@ -111,7 +110,7 @@ pub fn every_member_is_needed_or_without_effect<F: JsonFamily>(ids: &[&str]) {
             match at(&mut changed, parent) {
                 Json::Object(members) => drop(members.remove(key)),
                 Json::Array(items) => drop(items.remove(key.parse::<usize>().expect("an index"))),
-                _ => panic!("no container"),
+                _ => panic!("{parent}: not an object or array"),
             }
             faults.extend(account_for::<F>(&case, &base, &changed, &format!("{id} without {pointer}")).err());
         }
@@ -127,7 +126,7 @@ pub struct Payloads {
 }
 
 impl Payloads {
-    /// In the cases of these ids, every byte is changed, left out, and put after another; a payload cut short is refused.
+    /// Changes every byte, removes it, and inserts one before it, in the cases with these ids. A payload that is cut off is refused.
     pub fn every_byte_is_accounted_for<F: JsonFamily>(&self, ids: &[&str]) {
         let mut faults = Vec::new();
         for id in ids {
@@ -154,8 +153,10 @@ impl Payloads {
     }
 }
 
-/// In every fixture, each span has its line for a person, and the spans cover these members of the result: a scalar whole,
-/// but each byte once where `length` counts the bytes of the scalar that it is given with its pointer.
+/// Requires for every fixture that each span has a line in the summary, and that the spans cover these members of the result.
+///
+/// `length` is called with a pointer and its scalar. If it returns a number of bytes, each of these must be covered once; otherwise
+/// the scalar must be covered as a whole.
 pub fn spans_cover<F: JsonFamily>(members: &[&str], length: impl Fn(&str, &Json) -> Option<usize>) {
     for case in all_fixtures::<F>().expect("fixtures") {
         let verified = verified::<F>(&case);
@@ -182,7 +183,7 @@ pub fn spans_cover<F: JsonFamily>(members: &[&str], length: impl Fn(&str, &Json)
     }
 }
 
-/// A case whose wallet has another value for a member is refused at the wallet, if at all.
+/// Requires that a case with another value for a member of the wallet is accepted, or refused at the wallet.
 pub fn is_refused_at_the_wallet<F: JsonFamily>(id: &str, member: &str, value: Json) -> Result<(), TestCaseError> {
     let case = fixture::<F>(id);
     let mut line = case.json();
@@ -193,12 +194,12 @@ pub fn is_refused_at_the_wallet<F: JsonFamily>(id: &str, member: &str, value: Js
     Ok(())
 }
 
-/// Values for a member of a wallet. Half are scalars: containers go no further than the reader of the member.
+/// Generates values for a member of a wallet. Half of them are scalars, because most members refuse an object or array at once.
 pub fn wallet_values() -> impl Strategy<Value = Json> {
     prop_oneof![scalar(), values()]
 }
 
-/// Scalars of every kind, with texts that look like numbers, hex and addresses.
+/// Generates scalars of every kind, with texts that look like numbers, hex and addresses.
 fn scalar() -> impl Strategy<Value = Json> {
     prop_oneof![
         Just(Json::Null),
@@ -212,7 +213,7 @@ fn scalar() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// JSON of every kind, mostly containers.
+/// Generates JSON of every kind, mostly objects and arrays.
 pub fn values() -> impl Strategy<Value = Json> {
     scalar().prop_recursive(4, 32, 4, |inner| {
         prop_oneof![proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from), inner.prop_map(|value| json!({ "x": value })),]

@@ -16,14 +16,14 @@ pub fn read_record(order: &Json) -> Result<OrderRecord, Refusal> {
     OrderRecord::read(Node::root(&json::parse(text.as_bytes())?, "/order"))
 }
 
-/// The record of a fixture, changed.
+/// Returns the record of a fixture with a change.
 pub fn record<F: JsonFamily>(case: &str, change: impl FnOnce(&mut Json)) -> Result<OrderRecord, Refusal> {
     let mut order = fixture::<F>(case).json()["order"].take();
     change(&mut order);
     read_record(&order)
 }
 
-/// A fixture's record gives no refund after any of these changes, and none of the leg of another family.
+/// Requires that a fixture's record gives no refund after any of these changes, and none for a leg of another family.
 pub fn refuses_other_records<F: JsonFamily, T>(
     case: &str,
     own: &[(Change, Code, &str)],

@@ -1,5 +1,7 @@
-//! Tron addresses: `41` and 20 bytes, written in base58check (`T…`), as hex with the prefix, or as the 20 bytes alone,
-//! which is how the ABI and typed data hold them.
+//! Tron addresses: the prefix byte `41` and 20 bytes. They are written in base58check (`T…`), as hex with the prefix, or as hex of
+//! the 20 bytes alone, which is what the ABI and typed data use.
+//!
+//! Specification: `docs/spec/tron.md#chains-and-addresses`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +12,7 @@ use countersign_core::json::Node;
 use countersign_core::number::bare_hex_array;
 use countersign_core::{Account, Code, Family, OrderContext, ParseError, Refusal, TypedValue};
 
-/// Typed data spells addresses in several ways: see [`Address::parse_any`].
+/// Typed data has addresses in several forms: see [`Address::parse_any`].
 pub(crate) const CODEC: AddressCodec = AddressCodec {
     family: Family::Tron,
     parse: |order, node| read_pinned(order, node, read_any).map(Address::bytes),
@@ -18,16 +20,25 @@ pub(crate) const CODEC: AddressCodec = AddressCodec {
 };
 
 /// A Tron address.
+///
+/// ```
+/// use countersign_tron::Address;
+///
+/// let usdt: Address = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t".parse()?;
+/// assert_eq!(Address::parse_any("41a614f803b6fd780986a42c78ec9c7f77e6ded13c")?, usdt);
+/// assert_eq!(usdt.to_string(), "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t");
+/// # Ok::<(), countersign_core::ParseError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(alloy_primitives::Address);
 
 impl Address {
-    /// Parses base58check, `T` and 33 characters: the only form that transactions, requests and records use.
+    /// Parses base58check: `T` and 33 characters. Transactions, requests and records use no other form.
     ///
     /// # Errors
     ///
-    /// [`Code::AddressChecksum`], [`Code::AddressNetwork`] for another version byte, [`Code::AddressMalformed`] for any
-    /// other text.
+    /// [`Code::AddressChecksum`] for a wrong checksum, [`Code::AddressNetwork`] for another version byte,
+    /// [`Code::AddressMalformed`] for any other invalid text.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         parse_tron_base58(text).map(Self::from).map_err(|error| {
             let code = match error {
@@ -39,8 +50,8 @@ impl Address {
         })
     }
 
-    /// Parses any form that typed data uses: base58check, `41` and 40 digits with or without `0x`, or `0x` and the 40
-    /// digits of the 20 bytes, which are in one letter case or carry the EIP-55 checksum.
+    /// Parses any form that typed data uses: base58check, `41` and 40 hex digits with or without `0x`, or `0x` and the 40 hex
+    /// digits of the 20 bytes. In the last form, the letters are in one case or carry the EIP-55 checksum.
     ///
     /// # Errors
     ///
@@ -60,14 +71,14 @@ impl Address {
         }
     }
 
-    /// Takes `41` and the 20 bytes; `None` with another prefix.
+    /// Creates an address from the prefix `41` and the 20 bytes; `None` for another prefix.
     #[must_use]
     pub fn from_prefixed(bytes: [u8; 21]) -> Option<Self> {
         let [prefix, address @ ..] = bytes;
         if prefix == TRON_PREFIX { Some(Self::from(address)) } else { None }
     }
 
-    /// Returns the address of an account of this family; `None` for another family's.
+    /// Returns the address of an account; `None` for an account of another family.
     #[must_use]
     pub fn from_account(account: &Account) -> Option<Self> {
         if account.family() == Family::Tron { account.array::<20>().map(Self::from) } else { None }
@@ -79,13 +90,13 @@ impl Address {
         CODEC.account(self.0)
     }
 
-    /// Returns the 20 bytes, as the ABI and typed data hold them.
+    /// Returns the 20 bytes without the prefix, as in the ABI and in typed data.
     #[must_use]
     pub const fn bytes(self) -> alloy_primitives::Address {
         self.0
     }
 
-    /// Returns `41` and the 20 bytes, as transactions hold them.
+    /// Returns the prefix `41` and the 20 bytes, as in transactions.
     #[must_use]
     pub fn prefixed(self) -> [u8; 21] {
         let mut bytes = [TRON_PREFIX; 21];
@@ -124,7 +135,7 @@ impl From<Address> for TypedValue {
 }
 
 impl fmt::Display for Address {
-    /// Base58check.
+    /// Writes base58check.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&tron_base58(self.0.into_array()))
     }
@@ -136,25 +147,26 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Reads an address in base58check.
+/// Parses the base58check address in a JSON node.
 ///
 /// # Errors
 ///
-/// As [`Address::parse`], or [`Code::WrongType`].
+/// As [`Address::parse`], or [`Code::WrongType`] if the node is not a string.
 pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
     Address::parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
-/// Reads an address in any form that typed data uses.
+/// Parses the address in a JSON node, in any form that typed data uses.
 ///
 /// # Errors
 ///
-/// As [`Address::parse_any`], or [`Code::WrongType`].
+/// As [`Address::parse_any`], or [`Code::WrongType`] if the node is not a string.
 pub fn read_any(node: Node<'_, '_>) -> Result<Address, Refusal> {
     Address::parse_any(node.text()?).map_err(|error| node.refuse(error))
 }
 
-/// Reads an address of a response. Base58check takes two hashes, and a text that is pinned was read when it was pinned.
+/// Parses an address of a response. A text that is pinned was parsed when it was pinned, so it is looked up instead. That saves the
+/// two hashes of base58check.
 pub(crate) fn read_pinned(
     order: &OrderContext<'_>,
     node: Node<'_, '_>,
@@ -170,7 +182,7 @@ pub(crate) fn read_pinned(
 mod tests {
     use super::*;
 
-    // USDT on the main network, as explorers show it in each form.
+    // USDT on the main network, in the forms that explorers show.
     const BASE58: &str = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
     const DIGITS: &str = "a614f803b6fd780986a42c78ec9c7f77e6ded13c";
 
@@ -195,7 +207,7 @@ mod tests {
     fn refuses_other_forms_prefixes_and_checksums() {
         for (text, code) in [
             ("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u".to_owned(), Code::AddressChecksum),
-            // Version byte 00: an address of Bitcoin.
+            // Version byte 00: a Bitcoin address.
             ("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa".to_owned(), Code::AddressNetwork),
             // The prefix of Tron's first test network.
             (format!("a0{DIGITS}"), Code::AddressNetwork),

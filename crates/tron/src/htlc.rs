@@ -1,6 +1,6 @@
-//! The swap contract's calls, which have the same ABI as on EVM chains.
+//! The calls of the swap contract, which have the same ABI as on EVM chains.
 //!
-//! On Tron the contract has only the forms with destination data, and nobody initiates for another.
+//! On Tron, orders use only the `initiate` with destination data, and no account initiates on behalf of another.
 //!
 //! Specification: `docs/spec/tron.md#functions`.
 

@@ -22,7 +22,7 @@ pub use countersign_core::{ApprovalStep, FundingPath, Gasless};
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
-/// The Tron family: see the crate's documentation.
+/// The Tron family. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]
 pub enum Tron {}
 
@@ -32,18 +32,18 @@ impl ChainFamily for Tron {
     type Deposit = Deposit;
 }
 
-/// A Tron order whose every byte is accounted for.
+/// A verified Tron order: every byte of its payload is accounted for.
 pub type VerifiedOrder = countersign_core::VerifiedOrder<Tron>;
-/// A Tron order with payloads for any signer.
+/// A prepared Tron order, whose payloads any signer can sign.
 pub type UnsignedOrder = countersign_core::UnsignedOrder<Tron>;
-/// A Tron order with all its signatures.
+/// A signed Tron order: it has all its signatures.
 pub type SignedOrder = countersign_core::SignedOrder<Tron>;
 
 /// Verifies an order whose source asset is on Tron.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the first member or byte that differs: see [`countersign_core::verify`].
+/// Returns a [`Refusal`] that locates the first field or byte that differs: see [`countersign_core::verify`].
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedOrder, Refusal> {
     countersign_core::verify(proposal, registry, policy)
 }

@@ -1,8 +1,10 @@
-//! The gasless message: TIP-712, `Initiate` in the domain of the swap contract.
+//! The gasless message: `Initiate` of TIP-712, in the domain of the swap contract.
 //!
-//! Its members are addresses, integers and 32 bytes, which TIP-712 hashes as EIP-712 does once addresses are their 20
-//! bytes. So the message is the same type as on EVM chains. The response's typed data carries destination data, which is
+//! Its members are addresses, integers and 32-byte values. TIP-712 hashes them as EIP-712 does, with addresses as their 20 bytes.
+//! Therefore [`Message`] is the same type as on EVM chains. The typed data of a response also contains destination data, which is
 //! not signed. [`hash`] hashes any other typed data by TIP-712.
+//!
+//! Specification: `docs/spec/tron.md#typed-data`.
 
 use countersign_abi::typed_data::MessageRules;
 pub use countersign_abi::typed_data::{Hashes, Message};
@@ -16,9 +18,9 @@ pub use tip712::hash;
 
 pub(crate) const RULES: MessageRules = MessageRules { codec: CODEC, drops_destination_data: true };
 
-/// Returns a message as TronWeb and TronLink take it: `tronWeb.trx.signTypedData(domain, types, message)`.
+/// Returns a message as TronWeb and TronLink accept it: `tronWeb.trx.signTypedData(domain, types, message)`.
 ///
-/// Two things differ from [`Message::to_json`], the form of EVM wallets. Addresses are in base58check. `types` does not
+/// Two things differ from [`Message::to_json`], the form for EVM wallets. Addresses are in base58check. `types` does not
 /// declare `EIP712Domain`, which TronWeb refuses as an unused type.
 #[must_use]
 pub fn to_json(message: &Message) -> Value {

@@ -1,10 +1,10 @@
 //! Recovery from an order record alone: redeem with the secret, refund after the timelock.
 //!
-//! Anyone may send these calls; the funds go to the redeemer or the initiator that the contract stored. Whether a refund
-//! is due is for the caller to see on chain: `initiated at + timelock < block number`.
+//! Anyone may send these calls. The funds go to the redeemer or the initiator that the contract has stored. The caller must
+//! check on chain whether a refund is due: `initiated at + timelock < block number`.
 //!
-//! No live record has confirmed how Tron's contract makes swap ids. So the calls take the record's own id, and say whether
-//! the formula gives the same.
+//! No live record has confirmed how Tron's contract computes swap ids. Therefore the calls use the record's own id, and
+//! [`Recovery::swap_id_recomputed`] tells whether the EVM formula gives the same one.
 //!
 //! Specification: `docs/spec/tron.md#redeem-and-refund`.
 
@@ -23,37 +23,37 @@ use crate::transaction::{Calls, TronTransaction, Unsigned};
 use crate::verify::{Call, check_fee_limit};
 use crate::{UnsignedOrder, htlc};
 
-/// Fee limit that these calls are given unless the wallet names its own, in sun. 100 TRX are enough for the contract's storage
-/// writes and one token transfer at the energy prices of the last years.
+/// Default fee limit of these calls, in sun. 100 TRX cover the contract's storage writes and one token transfer at the energy prices
+/// of recent years.
 pub const FEE_LIMIT: i64 = 100_000_000;
 
-/// A recovery call, ready to be given a sender and a reference block.
+/// A recovery call, to which [`Recovery::prepare`] adds a sender and a reference block.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order's id, as the record has it.
+    /// The order id of the record.
     pub order_id: String,
     /// Whether the call redeems or refunds.
     pub role: Role,
-    /// Chain id.
+    /// Chain id of the pinned asset.
     pub chain_id: u64,
-    /// The call.
+    /// The call to the HTLC.
     pub call: Call,
-    /// The swap that it ends: the record's id.
+    /// The id of the swap that the call ends, as recorded.
     pub swap_id: [u8; 32],
-    /// Whether the record's other fields and the pinned contract give that id by EVM's formula. Where they do not,
-    /// simulate the call first: a redeem that fails has shown the secret to everybody all the same.
+    /// Whether the EVM formula gives the same swap id from the record's other fields and the pinned contract. If it is false,
+    /// simulate the call before sending it: a redemption that fails still reveals the secret.
     pub swap_id_recomputed: bool,
-    /// Who gets the funds.
+    /// The account that receives the funds.
     pub to: Address,
-    /// Base units.
+    /// Amount in base units.
     pub amount: U256,
-    /// The policy's ceiling for the fee limit, in sun.
+    /// The highest fee limit that the policy allows, in sun.
     max_fee_limit: u64,
 }
 
 impl fmt::Debug for Recovery {
-    /// Leaves out the call, because that of a redemption holds the secret.
+    /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Recovery");
         shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
@@ -62,17 +62,17 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Replaces the default policy's ceiling for the fee limit with the wallet's own.
+    /// Applies the fee limit ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
         self.max_fee_limit = policy.tron_fee_limit;
         self
     }
 
-    /// Makes the call a transaction of `sender`, who pays for it and need not be a party of the swap. A fee limit in `calls`
-    /// replaces [`FEE_LIMIT`].
+    /// Prepares the transaction in which `sender` makes the call and pays for it. The sender need not be a party to the swap. A fee
+    /// limit in `calls` replaces [`FEE_LIMIT`]; the approvals of `calls` are not used.
     ///
-    /// A swap id that the formula does not give is a warning of the result ([`Code::SwapIdUnchecked`]).
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
     ///
     /// # Errors
     ///
@@ -96,11 +96,11 @@ impl Recovery {
     }
 }
 
-/// Returns the swap id of a Tron leg of a record, and whether its fields and the pinned contract give it.
+/// Returns the recorded swap id of a Tron leg, and whether the EVM formula gives the same one: see [`Recovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
-/// [`Code::RecordSwapId`] if the id is not 64 hex digits, and what [`RecordedLeg::new`] refuses.
+/// [`Code::RecordSwapId`] if the id is not 64 hex digits, or the errors of [`RecordedLeg::new`].
 pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([u8; 32], bool), Refusal> {
     recompute(&RecordedLeg::new(record, leg, registry, Family::Tron)?)
 }
@@ -109,7 +109,7 @@ pub fn swap_id(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<([
 ///
 /// # Errors
 ///
-/// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`fn@swap_id`].
+/// [`Code::SecretWrong`] if the secret does not hash to the record's secret hash, or the errors of [`fn@swap_id`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Tron)?;
     leg.check_secret(secret)?;
@@ -121,7 +121,7 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 ///
 /// # Errors
 ///
-/// As [`fn@swap_id`].
+/// The errors of [`fn@swap_id`].
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
     let leg = RecordedLeg::new(record, leg, registry, Family::Tron)?;
     let id = recompute(&leg)?;

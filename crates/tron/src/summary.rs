@@ -1,4 +1,4 @@
-//! The summary's lines on a deposit and its payloads, and the bytes that each line covers.
+//! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use alloy_primitives::U256;
 use countersign_abi::summary::{self as shared, Parts, Words};
@@ -8,10 +8,10 @@ use crate::address::Address;
 use crate::transaction::Unsigned;
 use crate::verify::Deposit;
 
-/// Digits behind the point of one TRX, in sun.
+/// Decimal places of one TRX, whose base unit is the sun.
 const TRX: u8 = 6;
 
-/// A number of sun as text and as a value. No call holds a negative one.
+/// Returns an amount of sun as text and as a value. No call has a negative amount.
 fn trx(sun: i64) -> (String, [TypedValue; 1]) {
     let sun = U256::try_from(sun).unwrap_or_default();
     (format!("{} TRX", number::in_whole_units(sun, TRX)), [sun.into()])
@@ -39,7 +39,7 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, i64>, summary: &mut Summar
         }
         if deposit.initiate.value != 0 {
             let (coins, values) = trx(deposit.initiate.value);
-            summary.add_values(Topic::Send, format!("{coins} go with the call"), values);
+            summary.add_values(Topic::Send, format!("{coins} sent with the call"), values);
         }
         let (limit, values) = trx(fee_limit);
         summary.add_values(Topic::Gas, format!("initiate burns at most {limit} for energy"), values);

@@ -1,4 +1,6 @@
-//! Transactions: one `TriggerSmartContract`, tied to a recent block that the wallet names.
+//! Transactions: each has one `TriggerSmartContract` call, and refers to a recent block that the wallet chooses.
+//!
+//! Specification: `docs/spec/tron.md#signing`.
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_abi::funding::ApprovalPlan;
@@ -22,14 +24,14 @@ use protocol::{Raw, TRIGGER_SMART_CONTRACT, TriggerSmartContract};
 pub use signed::SignedTronTransaction;
 pub(crate) use signed::matches;
 
-/// What the calls of an order need from the wallet.
+/// The wallet's part of an order's transactions: reference block, lifetime, fee limit, and the choice of approvals.
 ///
 /// ```
 /// use countersign_tron::{ApprovalStep, Calls};
 ///
-/// let (made, lives) = (1_772_601_001_001, 60_000);
-/// let calls = Calls::new([0x7f, 0x87], [0; 8], made + lives, made).with_approval(ApprovalStep::Exact);
-/// assert_eq!(calls.expiration - calls.timestamp, lives);
+/// let (now, lifetime) = (1_772_601_001_001, 60_000);
+/// let calls = Calls::new([0x7f, 0x87], [0; 8], now + lifetime, now).with_approval(ApprovalStep::Exact);
+/// assert_eq!(calls.expiration - calls.timestamp, lifetime);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,41 +40,42 @@ pub struct Calls {
     pub ref_block_bytes: [u8; 2],
     /// Bytes 8 to 15 of the reference block's id.
     pub ref_block_hash: [u8; 8],
-    /// When nodes stop taking the transactions, Unix milliseconds.
+    /// When nodes stop accepting the transactions, in Unix milliseconds.
     pub expiration: i64,
-    /// When they are made, Unix milliseconds.
+    /// When the transactions are created, in Unix milliseconds.
     pub timestamp: i64,
-    /// The wallet's own chain, where it names it: it must be the asset's.
+    /// Id of the chain that the wallet is set to. It must be the asset's; `None` skips this check.
     pub chain_id: Option<u64>,
-    /// Which approvals precede the call that locks the funds.
+    /// The approvals to send before the call that locks the funds.
     pub approvals: ApprovalPlan,
-    /// Fee limit of the call that locks the funds in sun, in place of the service's: within the policy.
+    /// Fee limit of the call that locks the funds, in sun, within the policy. `None` keeps the one that the service proposed.
     pub fee_limit: Option<u64>,
 }
 
 impl Calls {
-    /// Creates a context with a reference block and a lifetime in Unix milliseconds.
+    /// Creates a context from the reference block, and the expiration and timestamp in Unix milliseconds. It sends the approval as
+    /// verified, keeps the proposed fee limit, and names no chain.
     #[must_use]
     pub const fn new(ref_block_bytes: [u8; 2], ref_block_hash: [u8; 8], expiration: i64, timestamp: i64) -> Self {
         let approvals = ApprovalPlan::new(ApprovalStep::AsVerified);
         Self { ref_block_bytes, ref_block_hash, expiration, timestamp, chain_id: None, approvals, fee_limit: None }
     }
 
-    /// Chooses what to do with the token approval.
+    /// Sets what to do with the token approval.
     #[must_use]
     pub const fn with_approval(mut self, step: ApprovalStep) -> Self {
         self.approvals.step = step;
         self
     }
 
-    /// Sets the allowance to zero first, as some tokens need where one is left over.
+    /// Sets the allowance to zero before the approval. Some tokens refuse to replace an allowance that is not zero.
     #[must_use]
     pub const fn with_allowance_reset(mut self) -> Self {
         self.approvals.reset_first = true;
         self
     }
 
-    /// Names the chain that the wallet is set to.
+    /// Sets the id of the chain that the wallet is set to, which must then be the asset's.
     #[must_use]
     pub const fn with_chain_id(mut self, chain_id: u64) -> Self {
         self.chain_id = Some(chain_id);
@@ -86,8 +89,8 @@ impl Calls {
         self
     }
 
-    /// Requires that the wallet is set to the asset's chain, and that its transactions live for some time. How long nodes take
-    /// them is measured from the head block, which only the wallet sees.
+    /// Requires that the wallet is set to the asset's chain, and that the expiration is after the timestamp. Nodes also compare the
+    /// expiration with their head block, which is not known here.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
@@ -109,18 +112,18 @@ impl From<Calls> for FundingPath<Calls> {
     }
 }
 
-/// What a signer is given.
+/// What a signer receives.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Payload {
-    /// A transaction: its bytes for hardware signers, its JSON for `tronWeb.trx.sign`.
+    /// A transaction, with its bytes for hardware signers and its JSON for `tronWeb.trx.sign`.
     Transaction(TronTransaction),
-    /// The gasless message: [`crate::message::to_json`] is the form of `tronWeb.trx.signTypedData`.
+    /// The gasless message. [`crate::message::to_json`] returns the form for `tronWeb.trx.signTypedData`.
     TypedData(Message),
 }
 
 impl Payload {
-    /// Returns the payload as TronWeb and TronLink take it.
+    /// Returns the payload as TronWeb and TronLink accept it.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
@@ -130,23 +133,23 @@ impl Payload {
     }
 }
 
-/// A transaction with one contract call, and with the bytes and id that are signed.
+/// An unsigned transaction with one contract call, with its bytes and id.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TronTransaction {
     /// The transaction as a protobuf message.
     pub raw: Raw,
-    /// The call in it.
+    /// The contract call of the transaction.
     pub trigger: TriggerSmartContract,
-    /// The message's bytes.
+    /// The encoded bytes of `raw`.
     pub raw_data: Vec<u8>,
-    /// SHA-256 of the bytes: what is signed, and the transaction's id.
+    /// SHA-256 of `raw_data`: the digest that is signed, and the transaction's id.
     pub tx_id: B256,
 }
 
-/// Everything that the sender is asked to sign.
+/// The payloads that the sender has to sign: the calls, and the gasless message.
 pub type Unsigned = payloads::Unsigned<TronTransaction>;
-/// Everything that the sender was asked to sign, signed.
+/// The payloads with all their signatures.
 pub type SignedPayloads = payloads::SignedPayloads<TronTransaction>;
 
 pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
@@ -190,12 +193,12 @@ impl TronTransaction {
         Self { raw, trigger, raw_data, tx_id }
     }
 
-    /// Decodes the bytes of a transaction that calls a contract and does nothing else.
+    /// Decodes the bytes of a transaction whose only operation is one contract call.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] at `/raw_data` if encoding again gives other bytes, or at `/raw_data/contract` if there is
-    /// another operation, or more than one.
+    /// [`Code::TransactionMismatch`] at `/raw_data` if the bytes are not canonical, or at `/raw_data/contract` for any other
+    /// operation or number of operations.
     pub fn decode(raw_data: &[u8]) -> Result<Self, Refusal> {
         let malformed = || Refusal::new(Code::TransactionMismatch, "/raw_data").with_reason("not the canonical bytes of a transaction");
         let raw = Raw::decode(raw_data).map_err(|_| malformed())?;
@@ -204,7 +207,7 @@ impl TronTransaction {
         }
         let other = || {
             let refusal = Refusal::new(Code::TransactionMismatch, "/raw_data/contract");
-            refusal.with_reason("the transaction does not consist of one contract call")
+            refusal.with_reason("the transaction is not exactly one contract call")
         };
         let [contract] = raw.contract.as_slice() else { return Err(other()) };
         let parameter = contract.parameter.as_ref().filter(|_| contract.kind == TRIGGER_SMART_CONTRACT).ok_or_else(other)?;
@@ -215,13 +218,13 @@ impl TronTransaction {
         Ok(Self::from_parts(raw, trigger, raw_data.to_vec()))
     }
 
-    /// Returns the transaction as `tronWeb.trx.sign` takes it: the JSON of node APIs, without a signature.
+    /// Returns the transaction as `tronWeb.trx.sign` accepts it: the JSON of node APIs, without a signature.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json::transaction(self, None)
     }
 
-    /// Returns the signed transaction.
+    /// Returns the transaction with its signature. Does not verify the signature.
     #[must_use]
     pub const fn with_signature(self, signature: Signature) -> SignedTronTransaction {
         SignedTronTransaction { transaction: self, signature }
@@ -266,7 +269,7 @@ impl payloads::Transaction for TronTransaction {
         let (sender, raw) = (Address::from(sender), &last.raw);
         let lifetime = u128::try_from(raw.expiration.saturating_sub(raw.timestamp)).unwrap_or_default();
         let text = format!(
-            "sent and paid by {sender}, reference block {} {}, made at {} ms, expires at {} ms, {} later",
+            "sent and paid for by {sender}, reference block {} {}, created at {} ms, expires at {} ms, {} later",
             hex::encode(&raw.ref_block_bytes),
             hex::encode(&raw.ref_block_hash),
             raw.timestamp,
@@ -311,7 +314,7 @@ mod tests {
         assert_eq!(refused(|raw| raw.contract[0].kind = 1), "/raw_data/contract");
         assert_eq!(refused(|raw| raw.contract[0].parameter = None), "/raw_data/contract");
         assert_eq!(refused(|raw| raw.contract[0].parameter.as_mut().unwrap().value.push(0)), "/raw_data/contract");
-        // An unknown member, and a member that proto3 leaves out: both would be lost on the way through the decoder.
+        // An unknown field, and a field with its default value, which proto3 leaves out: the decoder would drop both.
         for surplus in [&[0x4a, 0x00][..], &[0x18, 0x00]] {
             let bytes = [&transaction().raw_data, surplus].concat();
             assert_eq!(TronTransaction::decode(&bytes).unwrap_err().location(), "/raw_data");

@@ -1,4 +1,4 @@
-//! The only file that accepts or refuses: each rule on a Tron result.
+//! The verification rules for the result of a Tron order.
 //!
 //! Specification: `docs/spec/tron.md#payload`.
 
@@ -17,28 +17,28 @@ use crate::address::{self, Address, CODEC};
 use crate::message::RULES;
 use crate::transaction::{self, Calls, SignedTronTransaction, Unsigned};
 
-/// TIP-712 domains carry these bits of the genesis-derived chain id.
+/// Mask of the bits of the chain id that TIP-712 domains contain. The chain id is derived from the genesis block.
 const DOMAIN_CHAIN_ID: u64 = 0xffff_ffff;
-/// The members of a transaction object; it may have no others.
+/// The fields of a transaction object. Any other field is refused.
 const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
 
-/// What an order locks, rebuilt from its terms.
+/// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Deposit {
     /// Chain id of the pinned asset.
     pub chain_id: u64,
-    /// Who sends and pays: the owner.
+    /// The account that sends and pays: the owner.
     pub sender: Address,
-    /// The token approval, `None` where none is needed.
+    /// The token approval; `None` if the order needs none.
     pub approval: Option<Approval>,
     /// The call that locks the funds.
     pub initiate: Call,
-    /// What the call says.
+    /// The decoded arguments of that call.
     pub terms: Initiate,
-    /// The gasless message, `None` where there is no gasless path.
+    /// The gasless message; `None` if the order has no gasless path.
     pub typed_data: Option<Message>,
-    /// The policy's ceiling for a fee limit of the wallet's own, in sun.
+    /// The highest fee limit that the policy allows the wallet to set, in sun.
     pub(crate) max_fee_limit: u64,
 }
 
@@ -46,21 +46,21 @@ pub struct Deposit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
-    /// The contract.
+    /// The contract that is called.
     pub to: Address,
-    /// Sun that go with it, `int64` as in the protocol; never negative.
+    /// Sun sent with the call. `int64` as in the protocol, but never negative.
     pub value: i64,
-    /// Most sun that it may burn for energy, `int64` as in the protocol; never negative.
+    /// The most sun that the call may burn for energy. `int64` as in the protocol, but never negative.
     pub fee_limit: i64,
-    /// Selector and arguments.
+    /// Calldata: selector and arguments.
     pub data: Bytes,
 }
 
-/// An approval as it came, and as it will be signed.
+/// A token approval, as the service proposed it and as it will be signed.
 pub type Approval = call::Approval<Call>;
 
 impl Deposit {
-    /// Returns the calls in the order in which they are sent: approvals as planned, then the call that locks the funds.
+    /// Returns the calls in the order in which they must be sent: the approvals of the plan, then the call that locks the funds.
     #[must_use]
     pub fn calls(&self, approvals: ApprovalPlan) -> Vec<(Role, Call)> {
         let approvals = approvals.approvals(self.approval.as_ref(), self.terms.amount);
@@ -126,13 +126,13 @@ impl family::Deposit for Deposit {
     }
 }
 
-/// What the wallet knows already.
+/// The values of the registry and the request that the payload must equal.
 struct Pins {
     chain_id: u64,
     htlc: Address,
     token: Option<Address>,
     owner: Address,
-    /// Sun that go with the call: the amount of TRX, nothing for a token.
+    /// Sun sent with the call: the amount for TRX, zero for a token.
     value: i64,
 }
 
@@ -147,7 +147,7 @@ impl Pins {
     }
 }
 
-/// A transaction holds its call value in an `int64`: a larger amount of TRX would wrap to another one.
+/// Returns the call value in sun. Transactions encode it as an `int64`, in which a larger amount of TRX would wrap around.
 fn check_native_amount(order: &OrderContext<'_>) -> Result<i64, Refusal> {
     if !order.is_native() {
         return Ok(0);
@@ -159,7 +159,7 @@ fn check_native_amount(order: &OrderContext<'_>) -> Result<i64, Refusal> {
     })
 }
 
-/// Checks chain, contract, fee limit and value of a transaction object, and returns the call with its data still to be judged.
+/// Checks the chain, contract, fee limit and value of a transaction object. Returns the call, whose data is not checked yet.
 fn check_transaction(order: &OrderContext<'_>, pins: &Pins, node: &Node<'_, '_>, to: (Address, Code), value: i64) -> Result<Call, Refusal> {
     let members = node.object()?;
     members.only(&TRANSACTION_KEYS)?;
@@ -181,8 +181,8 @@ fn check_transaction(order: &OrderContext<'_>, pins: &Pins, node: &Node<'_, '_>,
     Ok(Call { to: to.0, value, fee_limit, data })
 }
 
-/// The response's `gas_limit` is the fee limit in sun. A call that may burn nothing never runs, whatever energy the owner has
-/// staked.
+/// Checks a fee limit in sun, which a response calls `gas_limit`. Zero is refused: a call with that limit never runs, however much
+/// energy the owner has staked.
 pub(crate) fn check_fee_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Result<i64, Refusal> {
     match i64::try_from(limit) {
         Ok(0) => Err(refuse(Code::GasLimitTooLow).with_expected("at least 1 sun")),

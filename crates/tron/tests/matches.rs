@@ -1,4 +1,4 @@
-//! What an external wallet signed or broadcast is recognized, whatever it chose itself, and anything else is refused.
+//! Matching the transactions of external wallets: whatever the wallet may choose is accepted, and anything else is refused.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -83,7 +83,7 @@ fn every_other_change_is_refused() {
     assert_eq!(at(|_, trigger| trigger.owner_address[20] ^= 1), "/raw_data/contract/owner_address");
     assert_eq!(at(|_, trigger| trigger.owner_address.clear()), "/raw_data/contract/owner_address");
     assert_eq!(at(|raw, _| raw.ref_block_hash.clear()), "/raw_data/ref_block_hash");
-    // Whatever else a transaction can carry.
+    // Everything else that a transaction can contain.
     assert_eq!(at(|_, trigger| trigger.call_token_value = 1), "/raw_data");
     assert_eq!(at(|_, trigger| trigger.token_id = 1_000_001), "/raw_data");
     assert_eq!(at(|raw, _| raw.data = b"memo".to_vec()), "/raw_data");

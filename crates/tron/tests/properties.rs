@@ -1,5 +1,5 @@
-//! Rules over many inputs: whatever changes in a response is refused, shown, or without effect on what is signed; and no
-//! bytes make the library panic.
+//! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
+//! panic.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -56,7 +56,7 @@ fn spans_cover_every_byte_and_every_scalar() {
     });
 }
 
-/// Terms that any honest service could answer with.
+/// Terms that an honest service could respond with.
 #[derive(Debug, Clone)]
 struct Terms {
     amount: U256,
@@ -87,7 +87,7 @@ fn address(value: &Json) -> Address {
     Address::parse_any(value.as_str().expect("an address")).expect("an address")
 }
 
-/// An honest answer to a request for these terms.
+/// An honest response to a request for these terms.
 fn honest(terms: &Terms) -> (Case, Initiate) {
     let case = fixture::<Tron>("tron-token-approval-unlimited");
     let mut line = case.json();

@@ -61,7 +61,7 @@ fn published_vectors_hash_alike() -> TestResult {
     Ok(())
 }
 
-/// What the wallet signs for a response's typed data: without the domain's type and without destination data.
+/// Returns the typed data that the wallet signs: that of the response, without the domain's type and destination data.
 fn signed_part(typed_data: &Value<'_>) -> Value<'static> {
     fn copy(value: &Value<'_>, path: &str) -> Value<'static> {
         let dropped = |path: &str| matches!(path, "/types/EIP712Domain" | "/message/destinationData");
@@ -92,7 +92,7 @@ fn check_own(cases: &[Case]) -> TestResult {
         let message = with_unsigned::<Tron, _>(case, &Policy::default(), |unsigned, _| Ok(unsigned.payloads().message.clone()))?;
         let Some(message) = message else { continue };
         let wanted = message.hashes;
-        // What TronWeb is given hashes to what is signed, and spells addresses as TronWeb shows them.
+        // The JSON for TronWeb has the hash that is signed, and addresses in TronWeb's form.
         let json = message::to_json(&message.message);
         assert_eq!(hash(&json.to_string())?, wanted, "{}", case.id);
         assert!(json["types"].get("EIP712Domain").is_none() && json["message"].get("destinationData").is_none(), "{json}");

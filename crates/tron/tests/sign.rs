@@ -1,4 +1,4 @@
-//! What a signer is asked for, what it may return, and what goes to nodes and to the service.
+//! Signing: the requests, the accepted signatures, and the artefacts for nodes and the service.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 
 const CASE: &str = "tron-token-approval-exact";
 
-/// Signatures are bytes; these changes need no curve.
+/// Signatures as bytes, for changes that need no curve arithmetic.
 mod k256_free {
     use alloy_primitives::{U256, uint};
 
@@ -45,7 +45,7 @@ fn prepared(case: &Case) -> UnsignedOrder {
     verified::<Tron>(case).prepare(wallet::<Tron>(case)).unwrap_or_else(|refusal| panic!("{}: {refusal}", case.id))
 }
 
-/// What calls need, as the case's wallet has it.
+/// Returns the context of the case's wallet.
 fn calls(case: &Case) -> Calls {
     let FundingPath::Both(calls) = wallet::<Tron>(case) else { panic!("the contract prepares both") };
     calls

@@ -1,4 +1,4 @@
-//! The lines that a person reads: every value that the response chose, in the units that people use.
+//! Texts for people: the summary shows every value that the response chose, in the usual units.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -35,8 +35,8 @@ fn a_token_order_reads_like_this() -> TestResult {
             "gas: approval burns at most 60 TRX for energy",
             "gas: initiate burns at most 300 TRX for energy",
             "message: gasless Initiate for TY6iZ3Gnk9nhxj9UMGCyfpFepDJxf6rSjE, domain HTLC version \"3\", destination data not signed",
-            "wallet: sent and paid by TDPM7Rd3FioLZuuHBnJy7BXToBoNPpNkCh, reference block 752a 5716572946df456a, \
-             made at 1772601028028 ms, expires at 1772601088028 ms, about 1 min later",
+            "wallet: sent and paid for by TDPM7Rd3FioLZuuHBnJy7BXToBoNPpNkCh, reference block 752a 5716572946df456a, \
+             created at 1772601028028 ms, expires at 1772601088028 ms, about 1 min later",
             "to sign: approval, 75c70139c5e263eef8bdc5c200ee30e1948d7b4e6ad355d354fdd52d52a51829",
             "to sign: initiate, 6d5bc454b5d4f8d1b257fe0a9002630f529bdd4622ae5e4cb17d0a27424125b8",
             "to sign: typed data, 0x6fec8b73ebdb8ae2a1a3ac6ac84fbc33d4cfa5f6a220fbf3c1731b4948a57238",
@@ -50,7 +50,7 @@ fn coins_and_small_fee_limits_are_shown_in_trx() -> TestResult {
     let case = fixture::<Tron>("tron-native-typed-data").replaced("\"gas_limit\":\"300000000\"", "\"gas_limit\":\"1\"");
     let got = outcome::<Tron>(&case)?;
     let lines = got["summary"].to_string();
-    assert!(lines.contains("pay: 4321 TRX go with the call"), "{lines}");
+    assert!(lines.contains("pay: 4321 TRX sent with the call"), "{lines}");
     assert!(lines.contains("gas: initiate burns at most 0.000001 TRX for energy"), "{lines}");
     Ok(())
 }

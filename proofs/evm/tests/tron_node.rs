@@ -32,7 +32,7 @@ use countersign::{
 };
 use countersign_client::driver::KeptTransaction;
 use countersign_client::{Request, Response, Transport, TransportError};
-use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use countersign_proofs_evm::{Contract, Outcome, World};
 use serde_json::{Value, json};
@@ -44,6 +44,8 @@ const NOW: u64 = 1_800_000_000;
 const LAG: u64 = 19;
 /// The end of the genesis block's id, which names the chain.
 const GENESIS: u32 = 728_126_428;
+/// What the sender of recoveries has, in sun.
+const FUNDS: u64 = 100_000_000;
 
 /// The chain, as it is and as it was at every block.
 struct Chain {
@@ -179,6 +181,10 @@ impl Chain {
                 json!(self.infos.get(&question["num"].as_u64().unwrap()).cloned().unwrap_or_default())
             }
             "/wallet/getaccount" => json!({"balance": self.now.native_balance_of(twenty(&question["address"])).saturating_to::<u64>()}),
+            "/wallet/getaccountresource" => json!({"freeNetLimit": 600}),
+            "/wallet/getchainparameters" => {
+                json!({"chainParameter": [{"key": "getTransactionFee", "value": 1_000}, {"key": "getEnergyFee", "value": 100}]})
+            }
             "/wallet/broadcasthex" => self.broadcast(question["transaction"].as_str().unwrap()),
             "/wallet/gettransactionbyid" => json!({}),
             "/wallet/gettransactioninfobyid" | "/walletsolidity/gettransactioninfobyid" => {
@@ -222,6 +228,11 @@ struct Stage {
     token: Address,
 }
 
+/// Who sends recoveries.
+fn sender() -> Key {
+    format!("{:064x}", 7).parse().unwrap()
+}
+
 fn fixture(name: &str, id: &str) -> String {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let text = fs::read_to_string(fixtures.join(name)).unwrap();
@@ -248,6 +259,7 @@ impl Stage {
         let token = TronAddress::parse(terms.token.as_ref().unwrap()).unwrap().bytes();
         world.deploy_at(token, &Contract::Token { symbol: "TRC20", decimals: 6 }).unwrap();
         world.deploy_at(htlc, &Contract::Htlc { token, version: "3" }).unwrap();
+        world.fund(sender().address(), U256::from(FUNDS));
         let initiator = TronAddress::from_account(&terms.initiator).unwrap().bytes();
         let mint = Erc20::mintCall { to: initiator, value: terms.amount };
         assert!(world.call(initiator, token, mint.abi_encode(), U256::ZERO).unwrap().is_success());
@@ -287,14 +299,17 @@ impl Stage {
         assert!(self.chain().execute(B256::repeat_byte(0x11), initiator, self.htlc, initiate(terms).into(), U256::ZERO));
     }
 
-    /// Prepares a recovery with what the node says, signs it, and sends it.
-    fn recover(&self, recovery: recover::Recovery) -> KeptTransaction {
-        let key: Key = format!("{:064x}", 7).parse().unwrap();
-        let account = TronAddress::from(key.address()).to_string();
+    /// Prepares a recovery with what the node says.
+    fn prepare(&self, recovery: recover::Recovery) -> Result<Unsigned, NodeError> {
+        let account = TronAddress::from(sender().address()).to_string();
         let (recovery, policy) = (Recovery::Tron(recovery), Policy::default());
-        let prepared = self.nodes.prepare_recovery(&recovery, "tron", &account, Speed::Normal, &policy);
-        let Unsigned::Tron(mut unsigned) = ready(prepared).unwrap() else { panic!("not of Tron") };
-        unsigned.sign(&key).unwrap();
+        ready(self.nodes.prepare_recovery(&recovery, "tron", &account, Speed::Normal, &policy))
+    }
+
+    /// Prepares a recovery, signs it, and sends it.
+    fn recover(&self, recovery: recover::Recovery) -> KeptTransaction {
+        let Unsigned::Tron(mut unsigned) = self.prepare(recovery).unwrap() else { panic!("not of Tron") };
+        unsigned.sign(&sender()).unwrap();
         let [kept] = KeptTransaction::all(&Signed::from(unsigned.finish().unwrap()), "tron").try_into().unwrap();
         let tron = self.nodes.tron("tron").unwrap();
         ready(tron.broadcast(&kept)).unwrap();
@@ -365,12 +380,11 @@ fn a_refund_is_sent_and_found() {
     let terms = stage.record.terms.source.clone();
     let refund = recover::refund(&stage.record.record, Leg::Source, &stage.registry).unwrap();
 
-    // Too early: the contract refuses, and the order is as it was.
-    let kept = stage.recover(refund.clone());
-    assert!(!stage.succeeded(&kept));
+    // Too early: the contract would refuse, so nothing is signed.
+    assert_eq!(stage.prepare(refund.clone()).unwrap_err().code(), "simulation_reverted");
     assert!(matches!(stage.state(Leg::Source), HtlcState::Locked(_)));
     let (blocks, initiated) = (stage.chain().now.block_number(), START + 1);
-    stage.chain().now.advance_blocks(initiated + terms.timelock - blocks);
+    stage.chain().now.advance_blocks(initiated + terms.timelock + 1 - blocks);
     let kept = stage.recover(refund);
     assert!(stage.succeeded(&kept));
     assert_eq!(stage.holds(&terms.initiator), terms.amount);

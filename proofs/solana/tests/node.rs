@@ -415,8 +415,8 @@ async fn what_the_owner_cannot_pay_is_not_signed() {
     }
 }
 
-/// The accounts of the interfaces' examples, byte by byte. The client generation stores neither timelock nor mint, and without the
-/// transaction that initiated the swap it proves nothing.
+/// The accounts of the interfaces' examples, byte by byte. The client's SPL program stores no mint, and without the transaction that
+/// initiated the swap its account proves nothing.
 #[tokio::test]
 async fn accounts_of_every_layout_are_read_and_judged() {
     for (form, record) in forms::FORMS.iter().zip([RECORDS[0], RECORDS[2], RECORDS[1], RECORDS[3]]) {
@@ -446,7 +446,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
         let rule = FinalityRule::of(case.registry.chains().find(|chain| chain.record.chain == terms.source.chain).unwrap());
         let (state, seen) = nodes.htlc(&terms.destination).await.unwrap();
         let judged = Funded::judge(&terms, &state, &seen, &rule, NOW).map_err(|hold| hold.code());
-        if form.is_audited() {
+        if form.is_audited() || form.own.is_none() {
             assert_eq!(judged.unwrap().left(), swap.timelock - 99, "{}", form.program);
             // One unit less in the account, and it is not what was verified.
             let mut data = forms::bytes(form.account);

@@ -6,8 +6,8 @@ use alloy_primitives::{Address, B256, Signature};
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 use secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey};
 
-/// Not randomized: nothing below the client has a source of randomness. Signing takes the same time for every key and digest
-/// without it; blinding is a second barrier against those who measure the processor's power.
+/// The context is not randomized, because nothing below the client has a source of randomness. Signing is constant-time without it.
+/// Blinding would be a second barrier against measurements of the processor's power.
 static CONTEXT: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// A secret scalar. Wiped on drop.
@@ -20,14 +20,14 @@ impl Drop for Secret {
 }
 
 impl Secret {
-    /// Returns the scalar and its account, `None` for zero and for a number at or above the curve order.
+    /// Returns the scalar and its account; `None` for zero and for a number at or above the curve order.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<(Self, Address)> {
         let secret = Self(SecretKey::from_slice(bytes).ok()?);
         let address = address(&PublicKey::from_secret_key(&CONTEXT, &secret.0));
         Some((secret, address))
     }
 
-    /// Always returns a signature; `None` is for the other library.
+    /// Signs a digest. This library always returns a signature; the other one may return `None`.
     #[allow(clippy::unnecessary_wraps, reason = "the two libraries have one interface")]
     pub(crate) fn sign(&self, digest: &B256) -> Option<Signature> {
         let (id, bytes) = CONTEXT.sign_ecdsa_recoverable(&Message::from_digest(digest.0), &self.0).serialize_compact();
@@ -35,7 +35,7 @@ impl Secret {
     }
 }
 
-/// Returns the account that made a signature, `None` if nobody can have made it.
+/// Returns the account that made a signature; `None` if no account can have made it.
 pub(crate) fn recover(signature: &Signature, digest: &B256) -> Option<Address> {
     let id = RecoveryId::from_i32(i32::from(signature.v())).ok()?;
     let compact = RecoverableSignature::from_compact(signature.as_bytes().first_chunk::<64>()?, id).ok()?;

@@ -11,11 +11,11 @@ use zeroize::Zeroizing;
 
 /// A secret scalar. Wiped on drop.
 ///
-/// `SigningKey` derives its public key without the tables of the generator, which takes as long as a signature and a half.
+/// This is not a `SigningKey`, because that derives its public key without the generator's tables, which is slow (ADR 11).
 pub(crate) struct Secret(Zeroizing<NonZeroScalar>);
 
 impl Secret {
-    /// Returns the scalar and its account, `None` for zero and for a number at or above the curve order.
+    /// Returns the scalar and its account; `None` for zero and for a number at or above the curve order.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<(Self, Address)> {
         let scalar = NonZeroScalar::from_repr((*bytes).into()).into_option()?;
         let secret = Self(Zeroizing::new(scalar));
@@ -24,16 +24,16 @@ impl Secret {
         Some((secret, Address::from_public_key(&key)))
     }
 
-    /// Returns `None` if the nonce gives no signature, which happens for no digest that can be found.
+    /// Signs a digest. Returns `None` if the nonce gives no signature; no digest is known for which this happens.
     pub(crate) fn sign(&self, digest: &B256) -> Option<Signature> {
-        // RFC 6979 takes the digest below the curve order.
+        // RFC 6979 uses the digest modulo the curve order.
         let digest = <Scalar as Reduce<U256>>::reduce_bytes(&digest.0.into()).to_repr();
         let (signature, id) = self.0.as_ref().try_sign_prehashed_rfc6979::<Sha256>(&digest, &[]).ok()?;
         Some(Signature::from((signature, id?)))
     }
 }
 
-/// Returns the account that made a signature, `None` if nobody can have made it.
+/// Returns the account that made a signature; `None` if no account can have made it.
 pub(crate) fn recover(signature: &Signature, digest: &B256) -> Option<Address> {
     signature.recover_from_prehash(digest).ok().map(|key| Address::from_public_key(&key))
 }

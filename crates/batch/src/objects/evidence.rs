@@ -1,26 +1,4 @@
-//! Evidence without a network: what a chain returned about one HTLC, decoded and compared with the verified terms.
-//!
-//! The caller fetches, with any client, from any number of endpoints, and says in [`judge`]'s `seen` how many of them agreed. Each
-//! family has its own members of the evidence. All of them are read at one block, the newest that counts.
-//!
-//! | family | member | what it is |
-//! |---|---|---|
-//! | EVM, Tron | `orders` | return data of `orders(bytes32)` of the HTLC with the swap id, hex |
-//! | | `token` | return data of `token()` of the HTLC, hex; not there on older contracts for the chain's own coin |
-//! | | `holds` | what the HTLC holds of the token or coin, base units, decimal text |
-//! | | `head` | height of the newest block |
-//! | Starknet | `order` | felts of the order, hex: from `get_order`, or from storage |
-//! | | `token`, `holds`, `head` | the felt that `token()` returns, and as above |
-//! | Solana | `owner`, `data` | program and base64 data of the swap account; both `null` if there is none |
-//! | | `holds`, `slot` | lamports of the account, or tokens of the vault; the slot |
-//! | Sui | `type`, `contents` | type and base64 BCS contents of the order's dynamic field; both `null` if there is none |
-//! | | `time` | the newest checkpoint's time, Unix milliseconds |
-//! | Bitcoin | `txid`, `output`, `transaction` | the output that pays the HTLC, and its raw transaction in hex; all `null` if there is none |
-//! | | `depth` | blocks from the one with the transaction to the newest, both included; 0 while it is in none |
-//! | | `spend` | the raw transaction that spends the output, hex; optional |
-//!
-//! What this input cannot prove is `unclear`, and never funded: how an order of an account chain ended, which only its events tell,
-//! and a generation that does not store every term.
+//! Evidence without a network: decodes what a chain returned about one HTLC, and compares it with the verified terms.
 
 #![cfg_attr(
     not(all(feature = "bitcoin", feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron")),
@@ -33,10 +11,10 @@ use countersign_core::json::{Members, Node};
 
 use super::{Failure, Htlc, read_leg, shapes, with_json};
 
-/// The longest answer of a node that is read, in bytes: more than any contract, account or transaction of an HTLC has.
+/// Maximum length of a node's answer, in bytes. This is more than any contract, account or transaction of an HTLC has.
 const MAX_ANSWER: usize = 4_000_000;
 
-/// A verified record, with what is needed to judge what its chains say.
+/// A verified record, with what is needed to judge evidence from its chains.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Record {
@@ -52,19 +30,20 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Proof {
-    /// The order that it is a proof for.
+    /// Id of the order that the proof is for.
     pub order_id: String,
-    /// What is left of the destination's timelock, in the chain's unit.
+    /// What is left of the destination's timelock, in `unit`.
     pub left: u64,
     /// `blocks`, `slots` or `ms`.
     pub unit: String,
 }
 
-/// Decodes what a chain returned about the HTLC of a leg, `source` or `destination`.
+/// Decodes what a chain returned about the HTLC of a leg, `source` or `destination`. The evidence has the members that [`judge`]
+/// lists. Parties, amount and timelock are not compared with the verified terms.
 ///
 /// # Errors
 ///
-/// [`Failure`] at the member of `/evidence` that is missing or malformed.
+/// [`Failure`] at the member of `/evidence` that is missing or malformed, or with the code `usage` at `/leg`.
 pub fn read_htlc(record: &Record, leg: &str, evidence: &[u8]) -> Result<Htlc, Failure> {
     let (terms, network) = side(record, leg)?;
     let state = with_json(evidence, "/evidence", |node| state(terms, network, &node.object()?))?;
@@ -73,13 +52,36 @@ pub fn read_htlc(record: &Record, leg: &str, evidence: &[u8]) -> Result<Htlc, Fa
 
 /// Decodes what the destination chain returned, and compares it with the verified terms: see [`Funded::judge`].
 ///
-/// `seen` is an object with the members of [`SeenAt`]: `height`, `hash`, `head_time` in Unix seconds, `depth`, and optionally
-/// `is_safe`, `is_finalized`, `agreed`, `needed`. `now` is the caller's clock in Unix seconds.
+/// The caller fetches the evidence, with any client, from any number of endpoints. It is an object whose members depend on the
+/// family. All of them must be read at one block, the newest that counts.
+///
+/// | family | member | what it is |
+/// |---|---|---|
+/// | EVM, Tron | `orders` | return data of the HTLC's `orders(bytes32)` with the swap id, `0x` hex |
+/// | | `token` | return data of the HTLC's `token()`, `0x` hex; missing for older contracts for the chain's own coin |
+/// | | `holds` | balance of the HTLC in the token or coin, base units, decimal string |
+/// | | `head` | number of the newest block, as the contract counts blocks; JSON integer |
+/// | Starknet | `order` | array of the order's felts, `0x` hex: from `get_order`, or from storage |
+/// | | `token`, `holds`, `head` | the felt that `token()` returns, and as above |
+/// | Solana | `owner`, `data` | the program that owns the swap account, and the account's data in base64; both `null` if there is no account |
+/// | | `holds`, `slot` | lamports of the account, or tokens of the vault, as a decimal string; the slot as a JSON integer |
+/// | Sui | `type`, `contents` | type and base64 BCS contents of the order's dynamic field; both `null` if there is none |
+/// | | `time` | time of the newest checkpoint, Unix milliseconds |
+/// | Bitcoin | `txid`, `output`, `transaction` | the output that pays the HTLC, and its raw transaction in hex without `0x`; all `null` if there is none |
+/// | | `depth` | number of blocks from the one with the transaction to the newest, both included; 0 while it is in none |
+/// | | `spend` | the raw transaction that spends the output, in hex without `0x`; optional |
+///
+/// What this evidence cannot prove is `unclear`, and never counts as funded. On account chains it does not prove how an order ended,
+/// because only events tell that. Nor does it prove an order of a generation that does not store every term.
+///
+/// `seen` is an object with the members of [`SeenAt`]: `height`, `hash`, `head_time` in Unix seconds and `depth`; optionally also
+/// `is_safe` and `is_finalized`, `false` by default, and `agreed` and `needed`, 1 by default. `now` is the caller's clock in Unix
+/// seconds.
 ///
 /// # Errors
 ///
-/// [`Failure`] with the code of a [`countersign::Hold`] while the secret must not leave; or at the member of `/evidence` or `/seen`
-/// that is missing or malformed.
+/// [`Failure`] with the code of a [`countersign::Hold`] while the secret must not be released; or at the member of `/evidence` or
+/// `/seen` that is missing or malformed.
 pub fn judge(record: &Record, evidence: &[u8], seen: &[u8], now: u64) -> Result<Proof, Failure> {
     let (terms, network) = side(record, "destination")?;
     let state = with_json(evidence, "/evidence", |node| state(terms, network, &node.object()?))?;
@@ -112,7 +114,7 @@ fn read_seen(node: &Node<'_, '_>) -> Result<SeenAt, Refusal> {
     Ok(seen.with_agreement(count("agreed")?, count("needed")?))
 }
 
-#[allow(unused_variables, reason = "a build can be without the families that need them")]
+#[allow(unused_variables, reason = "a build may lack the families that need them")]
 fn state(terms: &HtlcTerms, network: &Network, members: &Members<'_, '_>) -> Result<HtlcState, Refusal> {
     match terms.family {
         #[cfg(feature = "evm")]
@@ -135,7 +137,7 @@ fn unclear(why: impl ToString) -> HtlcState {
     HtlcState::Unclear(why.to_string())
 }
 
-const ENDED: &str = "the order has ended, and only the chain's events say how";
+const ENDED: &str = "the order has ended, and only the chain's events show how";
 const OTHER_TOKEN: &str = "the contract's token is not the pinned one";
 const AHEAD: &str = "the order was initiated after the newest block";
 
@@ -166,7 +168,7 @@ fn read_order(members: &Members<'_, '_>) -> Result<Result<Option<countersign_abi
     Ok(countersign_abi::read::order(&data).map_err(unclear))
 }
 
-/// Returns the address that `token()` returned; `None` if the contract has no such function.
+/// Returns the address that `token()` returned; `None` if the member is missing or does not hold an address.
 #[cfg(any(feature = "evm", feature = "tron"))]
 fn read_token(members: &Members<'_, '_>) -> Result<Option<countersign_abi::alloy_primitives::Address>, Refusal> {
     let answer = members.get("token").map(|node| node.hex_bytes(MAX_ANSWER)).transpose()?;
@@ -277,7 +279,7 @@ fn solana(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Ref
 
     members.only(&["owner", "data", "holds", "slot"])?;
     let (Some(owner), Some(data)) = (members.get("owner"), members.get("data")) else {
-        return Ok(unclear("there is no swap account: it was never funded, or it has ended, and only the chain's history says how"));
+        return Ok(unclear("there is no swap account: the swap was never funded, or it has ended, and only the chain's history shows how"));
     };
     let location = SwapLocation::new(terms)?;
     if owner.text()? != location.htlc.program.to_string() {
@@ -291,7 +293,7 @@ fn solana(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Ref
         return Ok(unclear("the swap account is of another generation of the program than the pinned one"));
     }
     let Some(timelock) = stored.timelock else {
-        return Ok(unclear("this generation does not store the timelock: the transaction that initiated the swap has it"));
+        return Ok(unclear("contracts of this generation do not store the timelock: only the transaction that initiated the swap has it"));
     };
     if stored.mint != location.htlc.token.map(|token| token.mint) {
         return Ok(unclear(OTHER_TOKEN));

@@ -1,7 +1,7 @@
-//! The states of an order for callers that hold objects and exchange JSON text: what the language bindings share.
+//! The states of an order for the language bindings, which hold objects and exchange JSON text.
 //!
 //! Documents go in as bytes of JSON, never as parsed objects, because parsing loses duplicate keys and the spelling of numbers.
-//! Everything that comes out is a small serializable struct. The verdicts are those of [`countersign`]; nothing is decided here.
+//! Everything that comes out is a small serializable struct. [`countersign`] makes all decisions; nothing is decided here.
 //!
 //! ```
 //! use countersign_batch::objects::{self, Documents};
@@ -64,7 +64,7 @@ impl<'d> Documents<'d> {
         self
     }
 
-    /// Parses the request, and calls `verify` with the proposal that the documents are.
+    /// Parses the request, and calls `verify` with the proposal made from the documents.
     fn open<T>(&self, verify: impl FnOnce(Proposal<'_>) -> Result<T, Refusal>) -> Result<T, Failure> {
         let request = CreateOrder::from_json(self.request).map_err(|refusal| refusal.under("/request"))?;
         let mut proposal = Proposal::new(&request, self.response);
@@ -84,7 +84,7 @@ pub fn registry(text: &[u8]) -> Result<Registry, Failure> {
     Ok(Registry::from_json(text)?)
 }
 
-/// Parses a policy file. `{}` is the default policy.
+/// Parses a policy file. `{}` gives the default policy.
 ///
 /// # Errors
 ///
@@ -118,8 +118,8 @@ pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Po
     Ok(Record { verified, networks, rule })
 }
 
-/// Prepares a verified order with the wallet context of its family (`docs/spec/batch.md`). The order can be prepared again, as
-/// often as nonce or fees change.
+/// Prepares a verified order with the wallet context of its family (`docs/spec/batch.md#wallet-contexts`). The order can be prepared
+/// again when nonce or fees change.
 ///
 /// # Errors
 ///
@@ -132,30 +132,32 @@ pub fn prepare(order: &Verified, wallet: &[u8]) -> Result<Unsigned, Failure> {
 ///
 /// # Errors
 ///
-/// [`Failure`] with the code `nothing_to_sign` if the order does not offer it, or if the family has none.
+/// [`Failure`] with the code `nothing_to_sign` if the order does not offer the gasless path, or if the family has none.
 pub fn prepare_gasless(order: &Verified) -> Result<Unsigned, Failure> {
     Ok(native::prepare_gasless(order)?)
 }
 
-/// Returns what signers are asked for, in the order in which payloads are sent.
+/// Returns the signing requests, in the order in which payloads are sent.
 #[must_use]
 pub fn requests(order: &Unsigned) -> Vec<Request> {
     order.requests().into_iter().map(|request| Request::new(request, order)).collect()
 }
 
-/// Signs with a local key, in its family's usual text form, whatever that key can sign.
+/// Signs everything that a local key can sign. The key has the text form of `docs/spec/batch.md#keys`.
 ///
 /// # Errors
 ///
-/// [`Failure`] with the code `key_malformed` or `key_mismatch`, never with any part of the key.
+/// [`Failure`] with the code `key_malformed`, `key_mismatch`, `nothing_to_sign` or `warning_refused`. It never contains any part of the
+/// key.
 pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Failure> {
     Ok(dispatch::sign(order, key)?)
 }
 
-/// Proves a signature of an external signer and attaches it. A refused signature changes nothing.
+/// Checks that an external signer's signature is over exactly the requested payload, and attaches it. A refused signature changes
+/// nothing.
 ///
-/// The signature is text in its family's usual form, or JSON where it is an object: `{"contract": "0x.."}` on EVM and Tron,
-/// `{"signature": .., "public_key": ..}` on Bitcoin. A signed PSBT has the name `psbt`.
+/// The signature is text in its family's usual form, or the JSON text of an object: `{"contract": "0x.."}` on EVM,
+/// `{"r": .., "s": ..}` on Starknet, `{"signature": .., "public_key": ..}` on Bitcoin. A signed PSBT has the name `psbt`.
 ///
 /// # Errors
 ///
@@ -170,7 +172,7 @@ pub fn attach(order: &mut Unsigned, name: &str, signature: &str) -> Result<(), F
     with_json(signatures.as_bytes(), "/signatures", |signatures| dispatch::attach(order, signatures))
 }
 
-/// Returns the artefacts with the signatures so far, as the JSON of `countersign batch`.
+/// Returns the artefacts with the signatures so far, as JSON text (`docs/spec/batch.md#artefacts`).
 #[must_use]
 pub fn artefacts(order: &Unsigned) -> String {
     to_json(&Artefacts(order))
@@ -180,7 +182,7 @@ pub fn artefacts(order: &Unsigned) -> String {
 ///
 /// # Errors
 ///
-/// The order as it was and a [`Failure`] with the code `signatures_missing`, which names what is missing.
+/// The unchanged order, and a [`Failure`] with the code `signatures_missing` that names the missing ones.
 pub fn finish(order: Unsigned) -> Result<Signed, Box<(Unsigned, Failure)>> {
     order.finish().map_err(|incomplete| {
         let failure = Failure::signatures_missing(incomplete.to_string());
@@ -194,13 +196,13 @@ pub fn transactions(order: &Signed) -> Vec<Transaction> {
     order.broadcasts().into_iter().map(Transaction::from).collect()
 }
 
-/// Returns the signature that the service is sent on the gasless path; `None` where the wallet chose another path.
+/// Returns the signature that is sent to the service on the gasless path; `None` if the wallet chose another path.
 #[must_use]
 pub fn gasless(order: &Signed) -> Option<String> {
     order.gasless().map(|submission| submission.signature)
 }
 
-/// Returns the recovery that refunds a leg after its timelock, from the record alone.
+/// Creates the recovery that refunds a leg after its timelock, from the record alone. `leg` is `source` or `destination`.
 ///
 /// # Errors
 ///
@@ -212,12 +214,12 @@ pub fn refund(record: &[u8], leg: &str, registry: &Registry) -> Result<Recovery,
     Ok(recover::refund(&record, leg, registry)?)
 }
 
-/// Returns the recovery that redeems a leg with the secret: 64 hex digits, with or without `0x`. Broadcasting it makes the secret
-/// public.
+/// Creates the recovery that redeems a leg with the secret, which is 64 hex digits, with or without `0x`. Broadcasting the recovery
+/// makes the secret public.
 ///
 /// # Errors
 ///
-/// [`Failure`] as for [`countersign::recover::redeem`] and [`refund`]. It never has any part of the secret.
+/// [`Failure`] as for [`countersign::recover::redeem`] and [`refund`]. It never contains any part of the secret.
 pub fn redeem(record: &[u8], leg: &str, secret: &str, registry: &Registry) -> Result<Recovery, Failure> {
     let leg = read_leg(leg)?;
     let record = read_record(record)?;
@@ -226,7 +228,7 @@ pub fn redeem(record: &[u8], leg: &str, secret: &str, registry: &Registry) -> Re
     Ok(recover::redeem(&record, leg, &secret, registry)?)
 }
 
-/// Prepares a recovery with a wallet context: see [`crate::prepare_recovery`].
+/// Prepares a recovery with a wallet context (`docs/spec/batch.md#recovery-contexts`).
 ///
 /// # Errors
 ///
@@ -235,7 +237,7 @@ pub fn prepare_recovery(recovery: &Recovery, wallet: &[u8], policy: &Policy) -> 
     with_json(wallet, "/wallet", |wallet| crate::prepare_recovery(recovery, wallet, policy))
 }
 
-/// Answers one line of `countersign batch` with one line, without the line feed.
+/// Returns the output line of `countersign batch` for an input line, without the line feed.
 #[must_use]
 pub fn verify_line(line: &[u8], registry: &Registry, policy: &Policy) -> String {
     to_json(&Outcome::from_line(line, registry, policy))
@@ -259,7 +261,7 @@ fn with_json<T>(text: &[u8], at: &str, read: impl FnOnce(Node<'_, '_>) -> Result
     Ok(read(Node::root(&value, at))?)
 }
 
-/// Serializes what has string keys and no fallible members.
+/// Serializes a value with string keys and no fallible members.
 fn to_json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Payloads as the wallets of each chain take them.
+//! Payloads in the forms that the wallets of each chain accept.
 
 use countersign::{Code, Payload, Refusal, SigningRequest, Unsigned, Verified};
 
@@ -16,14 +16,14 @@ pub(super) fn prepare_gasless(order: &Verified) -> Result<Unsigned, Refusal> {
         #[cfg(feature = "solana")]
         Verified::Solana(order) => order.prepare(countersign::solana::Gasless).map(Unsigned::from),
         other => {
-            let reason = "orders of this family have no gasless path";
+            let reason = "orders of this family have no gasless funding path";
             Err(Refusal::new(Code::NothingToSign, "").with_reason(reason).with_actual(other.family()))
         }
     }
 }
 
-/// Returns what wallets take that choose nonce and fees themselves, as JSON text: on EVM chains the parameters of
-/// `eth_sendTransaction`, one for each call, on Starknet the calls of `account.execute`.
+/// Returns the calls for wallets that choose nonce and fees themselves, as JSON text: on EVM chains the parameters of
+/// `eth_sendTransaction`, one for each call; on Starknet the calls of `account.execute`.
 ///
 /// # Errors
 ///
@@ -44,8 +44,8 @@ pub fn wallet_calls(order: &Verified) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// Returns the payload of a request of an order.
-#[allow(unused_variables, reason = "only typed data is taken from the order, and a build can be without it")]
+/// Returns the payload of one of an order's requests, in the form that wallets accept.
+#[allow(unused_variables, reason = "only typed data is read from the order, and a build may lack its family")]
 pub(super) fn payload(request: &SigningRequest<Payload>, order: &Unsigned) -> Native {
     match (&request.payload, order) {
         #[cfg(feature = "evm")]
@@ -83,7 +83,7 @@ fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// A transaction with the members of `eth_signTransaction` (EIP-1474), and typed data with the domain's type among its types.
+/// Returns a transaction with the members of `eth_signTransaction` (EIP-1474), or typed data with the domain's type among its types.
 #[cfg(feature = "evm")]
 fn evm(payload: &countersign::evm::Payload, order: &countersign::UnsignedOrder<countersign::evm::Evm>, signer: &str) -> Native {
     use countersign::evm::Payload;

@@ -1,4 +1,4 @@
-//! What the objects return: small structs that serialize, with the member names of the JSON contract.
+//! What the objects return: small serializable structs with the member names of the JSON contract.
 
 use countersign::{
     Blame, Broadcast, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, OrderTerms, Refusal, SigningRequest, Summary, TypedValue, Unsigned,
@@ -10,17 +10,18 @@ use super::native;
 
 const CALLER: &str = "caller";
 
-/// Why something was refused: what a binding turns into its language's own error.
+/// Why something was refused. A binding turns it into its language's own error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The stable code.
+    /// The stable code: of a [`countersign::Code`], of a [`Hold`], or `used_up`, `usage` or `signatures_missing`.
     pub code: &'static str,
     /// What is wrong, and what to do.
     pub message: String,
-    /// Where: a JSON pointer, with a byte range behind `#` where a payload is meant. Empty where the whole argument is meant.
+    /// The location: a JSON pointer, with a byte range behind `#` where bytes of a payload are meant. Empty where the whole argument is
+    /// meant.
     pub at: Box<str>,
-    /// What would have been right, where that can be said.
+    /// What would have been accepted, where that can be stated.
     pub expected: Option<String>,
     /// What came, where it can be shown.
     pub actual: Option<String>,
@@ -33,16 +34,16 @@ impl Failure {
         Self { code, message: message.into(), at: Box::default(), expected: None, actual: None, blame }
     }
 
-    /// The failure of an object that an earlier call has consumed, with the code `used_up`.
+    /// Creates the failure of an object that an earlier call has consumed, with the code `used_up`.
     #[must_use]
     pub fn used_up() -> Self {
-        Self::new("used_up", "the order was finished already; prepare the verified order again", CALLER)
+        Self::new("used_up", "the order is already finished; prepare the verified order again", CALLER)
     }
 
-    /// The failure of an argument that cannot be right, with the code `usage`.
+    /// Creates the failure of an invalid argument, with the code `usage`.
     #[must_use]
     pub fn usage(at: impl Into<Box<str>>, expected: impl Into<String>) -> Self {
-        let failure = Self::new("usage", "the argument is invalid; see what is expected", CALLER);
+        let failure = Self::new("usage", "the argument is invalid; correct it", CALLER);
         Self { at: at.into(), expected: Some(expected.into()), ..failure }
     }
 
@@ -86,12 +87,12 @@ impl From<Refusal> for Failure {
 
 impl From<Hold> for Failure {
     fn from(hold: Hold) -> Self {
-        let advice = if hold.may_end() { "do not reveal the secret; look again later" } else { "do not reveal the secret" };
+        let advice = if hold.may_end() { "do not reveal the secret; check again later" } else { "do not reveal the secret" };
         Self::new(hold.code(), format!("{hold}; {advice}"), "chain")
     }
 }
 
-/// One value, as text for people and in parts for programs.
+/// One value, as text for people and in its parts for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Value {
@@ -99,11 +100,11 @@ pub struct Value {
     pub kind: String,
     /// The value as a person reads it; untrusted text in it is escaped.
     pub text: String,
-    /// Numbers, amounts and timelocks: the decimal number of base units, blocks, slots or milliseconds.
+    /// Of numbers, bounds, amounts and timelocks: the decimal number, for amounts in base units, for timelocks in `unit`.
     pub number: Option<String>,
-    /// Amounts: the asset's symbol. Timelocks: `blocks`, `slots` or `ms`.
+    /// Of amounts: the asset's symbol. Of timelocks: `blocks`, `slots` or `ms`.
     pub unit: Option<String>,
-    /// Amounts: decimal places of one whole unit.
+    /// Of amounts: decimal places of one whole unit.
     pub decimals: Option<u8>,
 }
 
@@ -129,13 +130,13 @@ impl From<&TypedValue> for Value {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Line {
-    /// What it is about.
+    /// What the line is about, such as `secret hash`.
     pub topic: String,
-    /// What it says; untrusted text in it is escaped.
+    /// The text; untrusted text in it is escaped.
     pub text: String,
     /// `info`, `caution` or `danger`.
     pub severity: String,
-    /// The values that the text is made of.
+    /// The values in the text.
     pub values: Vec<Value>,
 }
 
@@ -151,7 +152,7 @@ pub fn summary(summary: &Summary) -> Vec<Line> {
     summary.lines().iter().map(line).collect()
 }
 
-/// Something that the owner should know.
+/// A warning: something that the owner should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Notice {
@@ -174,7 +175,7 @@ pub fn warnings(warnings: &Warnings) -> Vec<Notice> {
     warnings.list().iter().map(notice).collect()
 }
 
-/// Which bytes of the response the lines about one topic cover.
+/// Bytes of the response that the lines of one topic describe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Coverage {
@@ -182,9 +183,9 @@ pub struct Coverage {
     pub topic: String,
     /// JSON pointer of the payload.
     pub at: String,
-    /// First byte in the decoded payload; `None` for the whole member.
+    /// The first byte in the decoded payload; `None` for the whole member.
     pub start: Option<u64>,
-    /// The byte after the last.
+    /// The byte after the last; `None` for the whole member.
     pub end: Option<u64>,
     /// What these bytes are.
     pub what: String,
@@ -216,21 +217,21 @@ pub struct Terms {
     pub pay: Value,
     /// Display name of the source chain.
     pub source_chain: String,
-    /// What the owner receives, as the request has it.
+    /// What the owner receives, as requested.
     pub receive: Value,
     /// Display name of the destination chain.
     pub destination_chain: String,
-    /// Where the owner is paid.
+    /// The address at which the owner is paid.
     pub payout: Option<String>,
     /// Who receives a refund; on Bitcoin-like chains the x-only key. `None` where the payload does not state it.
     pub initiator: Option<String>,
     /// Who may redeem with the secret. `None` where the payload does not state it.
     pub redeemer: Option<String>,
-    /// The pinned solver that the redeemer belongs to.
+    /// The id of the pinned solver that the redeemer belongs to; `None` if it is not pinned.
     pub solver_id: Option<String>,
     /// How long until a refund is possible. `None` where the payload does not state it.
     pub timelock: Option<Value>,
-    /// SHA-256 of the secret, in hex.
+    /// SHA-256 of the secret, 64 hex digits without `0x`.
     pub secret_hash: Option<String>,
 }
 
@@ -264,15 +265,15 @@ pub struct Request {
     pub signer: String,
     /// The signature scheme.
     pub scheme: String,
-    /// The bytes that the digest is computed from; in JSON as hex.
+    /// The bytes that the digest is computed from; in JSON as `0x` hex.
     pub payload: Hex,
-    /// What is signed; Ed25519 signs the payload itself, which is then here too. In JSON as hex.
+    /// What is signed; in JSON as `0x` hex. Ed25519 signs the payload itself, so then this is the payload too.
     pub digest: Hex,
-    /// The payload as the chain's own wallets take it.
+    /// The payload in the form that the chain's own wallets accept.
     pub native: Native,
 }
 
-/// A payload as wallets take it.
+/// A payload in the form that wallets accept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Native {
@@ -294,11 +295,11 @@ impl Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Transaction {
-    /// What it does.
+    /// What it does, such as `approval` or `initiate`.
     pub role: String,
     /// Its id, as explorers write it.
     pub id: String,
-    /// What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON of their interfaces.
+    /// What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their nodes accept.
     pub payload: String,
     /// The outputs that it spends, on Bitcoin-like chains.
     pub spends: Vec<String>,
@@ -317,27 +318,27 @@ impl From<Broadcast> for Transaction {
 pub struct Htlc {
     /// `absent`, `locked`, `redeemed`, `refunded` or `unclear`.
     pub state: String,
-    /// `locked`: who gets a refund.
+    /// If `locked`: who gets a refund.
     pub initiator: Option<String>,
-    /// `locked`: who redeems.
+    /// If `locked`: who redeems.
     pub redeemer: Option<String>,
-    /// `locked`: base units, decimal.
+    /// If `locked`: the amount in base units, decimal.
     pub amount: Option<String>,
-    /// `locked`: the token, as the registry writes it; `None` for the chain's own coin.
+    /// If `locked`: the token, as the registry writes it; `None` for the chain's own coin.
     pub token: Option<String>,
-    /// `locked`: the hash that locks it, where the chain shows it.
+    /// If `locked`: the secret hash, where the chain shows it.
     pub secret_hash: Option<String>,
-    /// `locked`: the timelock in the chain's own unit.
+    /// If `locked`: the timelock in the chain's own unit.
     pub timelock: Option<u64>,
-    /// `locked`: how much of the timelock has passed.
+    /// If `locked`: how much of the timelock has passed, in the same unit.
     pub elapsed: Option<u64>,
-    /// `locked`: whether what the HTLC holds covers the amount.
+    /// If `locked`: whether the balance of the HTLC covers the amount.
     pub covered: Option<bool>,
-    /// `redeemed`: the secret in hex, where the transaction shows it. It is public then.
+    /// If `redeemed`: the secret in hex, where the transaction shows it. It is then public.
     pub secret: Option<String>,
-    /// `redeemed`, `refunded`: the transaction, where it is known.
+    /// If `redeemed` or `refunded`: the id of the transaction, where it is known.
     pub transaction: Option<String>,
-    /// `unclear`: why.
+    /// If `unclear`: why.
     pub reason: Option<String>,
 }
 

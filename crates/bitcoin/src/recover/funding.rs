@@ -1,4 +1,4 @@
-//! The outputs that fund an HTLC: as a record names them, and as the caller's node shows them.
+//! The outputs that fund an HTLC, as recorded by the service and as returned by the caller's node.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +10,18 @@ use super::RecordedHtlc;
 use crate::htlc::Tree;
 use crate::transaction::parse_txid;
 
-/// A funding transaction as a record names it: `<txid>:<number>`.
+/// A funding transaction in an order record, written as `<txid>:<number>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FundingTx {
-    /// The transaction.
+    /// The transaction id.
     pub txid: Txid,
-    /// What follows the colon: the block's number, where it is one. It is not the index of the output.
+    /// The number after the colon, which is a block height and not the index of the output; `None` if there is none.
     pub number: Option<u64>,
 }
 
 impl FundingTx {
-    /// Parses `<txid>:<number>`, several separated by commas; the number may be missing.
+    /// Parses a list of `<txid>:<number>`, separated by commas. The number is optional.
     pub(super) fn parse_list(text: &str) -> Option<Vec<Self>> {
         if text.is_empty() {
             return Some(Vec::new());
@@ -37,18 +37,18 @@ impl FundingTx {
     }
 }
 
-/// How much of a swap has been paid.
+/// How much of a swap's amount has been paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FundingStatus {
-    /// Nothing.
+    /// Nothing has been paid.
     Unfunded,
-    /// Less than the amount: the service waits for the rest, and only a refund gives back what has arrived.
+    /// Less than the amount has been paid. The service waits for the rest, and only a refund returns what has been paid.
     Partial {
-        /// Base units that are missing.
+        /// The missing amount in base units.
         missing: u64,
     },
-    /// All of it, or more.
+    /// The amount, or more, has been paid.
     Full,
 }
 
@@ -56,24 +56,24 @@ impl fmt::Display for FundingStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unfunded => f.write_str("not funded"),
-            Self::Partial { missing } => write!(f, "partly funded, {missing} base units are missing"),
+            Self::Partial { missing } => write!(f, "partly funded, {missing} base units missing"),
             Self::Full => f.write_str("funded"),
         }
     }
 }
 
-/// An unspent output of the HTLC, as the caller's node shows it.
+/// An unspent output of the HTLC, as returned by the caller's node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Funding {
-    /// Where it is.
+    /// The transaction id and the index of the output.
     pub outpoint: OutPoint,
-    /// Base units.
+    /// Value in base units.
     pub value: u64,
 }
 
 impl Funding {
-    /// Takes an output.
+    /// Creates a funding output with a value in base units.
     #[must_use]
     pub const fn new(outpoint: OutPoint, value: u64) -> Self {
         Self { outpoint, value }
@@ -117,7 +117,8 @@ impl FromStr for Funding {
 }
 
 impl RecordedHtlc {
-    /// Requires outputs of the record's funding transactions, each once. Returns how much they hold.
+    /// Requires that the outputs belong to the record's funding transactions, if it has any, and that each is listed once. Returns their
+    /// value in base units.
     pub(super) fn check_fundings(&self, fundings: &[Funding]) -> Result<u64, Refusal> {
         let mismatch = |why: &'static str| self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_reason(why);
         if fundings.is_empty() {
@@ -130,12 +131,12 @@ impl RecordedHtlc {
                 return Err(mismatch("a funding output is given twice").with_actual(outpoint()));
             }
             if !self.funding.is_empty() && !self.funding.iter().any(|known| known.txid == funding.outpoint.txid) {
-                return Err(mismatch("the output is not of a transaction that the record names").with_actual(outpoint()));
+                return Err(mismatch("the output does not belong to a funding transaction of the record").with_actual(outpoint()));
             }
             total = total
                 .checked_add(funding.value)
                 .filter(|total| *total <= self.chain.supply())
-                .ok_or_else(|| mismatch("more than the chain will ever have"))?;
+                .ok_or_else(|| mismatch("the funding outputs are worth more than the chain's supply"))?;
         }
         Ok(total)
     }

@@ -1,8 +1,10 @@
-//! Instant refund: both parties sign the coins back to the owner before the timelock.
+//! Instant refund: both parties sign a transaction that returns the coins to the owner before the timelock.
 //!
-//! The owner's signature has hash type 0x83, SINGLE with ANYONECANPAY: it binds one input and the output at the same index,
-//! so that others can add an input for the fee. A bare hash from the service could bind any output, or be of the refund leaf,
-//! which the same key opens. Nothing here signs a hash that it has not computed from the record itself.
+//! The owner's signature has the hash type 0x83, SINGLE with ANYONECANPAY. It covers one input and the output at the same index,
+//! so that others can add an input for the fee. A bare hash from the service could cover any output, or be for the refund leaf,
+//! which the same key can spend alone. Therefore only hashes that were computed here from the record are signed.
+//!
+//! Specification: `docs/spec/bitcoin.md#instant-refund`.
 
 use std::sync::Arc;
 
@@ -35,27 +37,26 @@ const HASH_TYPES: [TapSighashType; 7] = [
     TapSighashType::SinglePlusAnyoneCanPay,
 ];
 
-/// The reason given where a hash is that of the refund leaf.
-const REFUND_LEAF: &str = "this hash would sign the refund leaf, which the key alone opens";
+/// The reason of the refusal of a hash for the refund leaf.
+const REFUND_LEAF: &str = "a signature of this hash would spend the refund leaf, for which this key alone is enough";
 
 /// A refund of every funding output to the owner, each in its own input and output.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InstantRefund {
-    /// The transaction without witnesses: output `i` has all of input `i`.
+    /// The transaction without witnesses. Output `i` has the whole value of input `i`.
     pub transaction: Transaction,
-    /// What is signed for each input.
+    /// The sighash of each input.
     pub sighashes: Vec<[u8; 32]>,
     pub(super) htlc: RecordedHtlc,
     prevouts: Vec<TxOut>,
 }
 
-/// The body of `PATCH /v2/orders/{id}?action=instant-refund`: one signature for each funding output, 65 bytes in hex, the
-/// last of them the hash type.
+/// The body of `PATCH /v2/orders/{id}?action=instant-refund`, with one signature for each funding output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Body {
-    /// 130 hex digits each.
+    /// The signatures, each 130 hex digits: 65 bytes, of which the last is the hash type.
     pub signatures: Vec<String>,
 }
 
@@ -64,7 +65,8 @@ impl InstantRefund {
     ///
     /// # Errors
     ///
-    /// [`Code::FundingMismatch`], and what the address is refused for.
+    /// [`Code::FundingMismatch`] for outputs that do not fit the record, or the errors of [`Destination::script`] and
+    /// [`Code::ChangeToDeposit`] for the address.
     pub fn new(htlc: &RecordedHtlc, fundings: &[Funding], owner: impl Into<Destination>) -> Result<Self, Refusal> {
         htlc.check_fundings(fundings)?;
         Self::from_parts(htlc, fundings, &htlc.destination(&owner.into())?)
@@ -82,16 +84,17 @@ impl InstantRefund {
         let transaction = new_transaction(inputs.collect(), outputs.collect());
         let signed = HtlcSighash { tree: &htlc.tree, transaction: &transaction, prevouts: &prevouts };
         let sighashes = (0..prevouts.len()).map(|index| signed.digest(index, Leaf::InstantRefund, HASH_TYPE));
-        // The library computes a digest for every input that has an output at its index, which all have.
+        // The library can compute this digest for every input with an output at its index, which all inputs have.
         let sighashes = sighashes.collect::<Option<_>>().ok_or_else(|| Refusal::new(Code::Internal, ""))?;
         Ok(Self { sighashes, htlc: htlc.clone(), transaction, prevouts })
     }
 
-    /// Requires that the hashes that the service wants signed are exactly these.
+    /// Requires that the hashes that the service wants to be signed are exactly [`sighashes`](Self::sighashes).
     ///
     /// # Errors
     ///
-    /// [`Code::SighashMismatch`] at `/<index>`, which says so where a hash is of the refund leaf.
+    /// [`Code::SighashMismatch`] at `/<index>`, with a special reason for a hash of the refund leaf, or at the root for another number of
+    /// hashes.
     pub fn check_hashes(&self, hashes: &[&str]) -> Result<(), Refusal> {
         if hashes.len() != self.sighashes.len() {
             return Err(Refusal::new(Code::SighashMismatch, "").with_expected(self.sighashes.len()).with_actual(hashes.len()));
@@ -109,7 +112,8 @@ impl InstantRefund {
         Ok(())
     }
 
-    /// Whether a hash is that of the refund leaf for this input, under any hash type, as a refund or as an instant refund.
+    /// Returns whether a hash is one of the refund leaf for this input, with any hash type, and with the sequence of a refund or of an
+    /// instant refund.
     fn is_of_refund_leaf(&self, index: usize, hash: &[u8; 32]) -> bool {
         let mut refund = self.transaction.clone();
         for input in &mut refund.input {
@@ -121,7 +125,7 @@ impl InstantRefund {
         })
     }
 
-    /// Returns what an external signer is asked for: the initiator's key, one signature for each input.
+    /// Returns the signing requests for the initiator's key, one for each input.
     #[must_use]
     pub fn requests(&self) -> Vec<SigningRequest<Payload>> {
         let htlc = &self.htlc;
@@ -148,16 +152,16 @@ impl InstantRefund {
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`] if it is another's.
+    /// [`Code::KeyMismatch`] for any other key.
     pub fn sign(&self, key: &Key) -> Result<Body, Refusal> {
         self.sign_as(key, &self.htlc.initiator)
     }
 
-    /// Signs every input with the redeemer's key, for the redeemer's half.
+    /// Signs every input with the redeemer's key, which is the redeemer's part of an instant refund.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`] if it is another's.
+    /// [`Code::KeyMismatch`] for any other key.
     pub fn countersign(&self, key: &Key) -> Result<Body, Refusal> {
         self.sign_as(key, &self.htlc.redeemer)
     }
@@ -172,11 +176,12 @@ impl InstantRefund {
         Ok(Body { signatures })
     }
 
-    /// Proves the initiator's signatures from an external signer, 64 or 65 bytes in hex each, and returns the body of the PATCH.
+    /// Proves the initiator's signatures of an external signer, each 64 or 65 bytes in hex, and returns the body of the PATCH.
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureCount`], or at `/<index>` [`Code::SignatureMalformed`] or [`Code::SignatureMismatch`].
+    /// [`Code::SignatureCount`] for another number of signatures; [`Code::SignatureMalformed`] or [`Code::SignatureMismatch`] at
+    /// `/<index>`.
     pub fn attach(&self, signatures: &[&str]) -> Result<Body, Refusal> {
         let proven = self.prove(signatures, &self.htlc.initiator)?;
         Ok(Body { signatures: proven.iter().map(|signature| hex::encode(with_type(signature))).collect() })
@@ -190,17 +195,17 @@ impl InstantRefund {
             let refuse = |code| Refusal::new(code, format!("/{index}"));
             let bytes = digits::bytes(text).map_err(|_| refuse(Code::SignatureMalformed))?;
             let signature =
-                parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).with_expected("64 bytes, or 65 that end with 83"))?;
+                parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).with_expected("64 bytes, or 65 bytes that end with 83"))?;
             if verify(&signature, sighash, signer) { Ok(signature) } else { Err(refuse(Code::SignatureMismatch)) }
         };
         signatures.iter().zip(&self.sighashes).enumerate().map(prove).collect()
     }
 
-    /// Returns the transaction with both parties' signatures. It pays no fee: see [`InstantRefund::with_fee`].
+    /// Returns the transaction with the signatures of both parties. It pays no fee: see [`InstantRefund::with_fee`].
     ///
     /// # Errors
     ///
-    /// As [`InstantRefund::attach`].
+    /// As [`InstantRefund::attach`], for the signatures of either party.
     pub fn complete(&self, initiator: &Body, redeemer: &Body) -> Result<Transaction, Refusal> {
         let prove = |body: &Body, signer| {
             let signatures: Vec<_> = body.signatures.iter().map(String::as_str).collect();
@@ -210,7 +215,7 @@ impl InstantRefund {
         let tree = &self.htlc.tree;
         let mut transaction = self.transaction.clone();
         for ((input, initiator), redeemer) in transaction.input.iter_mut().zip(&first).zip(&second) {
-            // The item nearest the script is checked first, and that is the initiator's.
+            // The script checks the initiator's signature first, so that is the item next to the script.
             input.witness.push(with_type(redeemer));
             input.witness.push(with_type(initiator));
             input.witness.push(tree.script(Leaf::InstantRefund));
@@ -219,12 +224,13 @@ impl InstantRefund {
         Ok(transaction)
     }
 
-    /// Adds coins that pay the fee to a completed refund. The signatures in it stay valid.
+    /// Adds coins that pay the fee to a completed refund. Its signatures stay valid.
     ///
     /// # Errors
     ///
-    /// [`Code::InstantRefundMismatch`] for another transaction than this refund, [`Code::InsufficientFunds`],
-    /// [`Code::FeeRateTooHigh`], and what a coin or the change address is refused for.
+    /// [`Code::InstantRefundMismatch`] for another transaction than this refund; [`Code::InsufficientFunds`]; [`Code::FeeRateTooHigh`];
+    /// [`Code::UtxoTwice`] or [`Code::AmountAboveSupply`] for a coin; the errors of [`Destination::script`], or
+    /// [`Code::ChangeToDeposit`], for the change address; [`Code::TransactionAboveStandard`].
     pub fn with_fee(&self, complete: &Transaction, coins: &FeeCoins) -> Result<UnsignedOrder, Refusal> {
         if without_witnesses(complete) != self.transaction {
             return Err(Refusal::new(Code::InstantRefundMismatch, "").with_reason("the transaction is not this refund"));
@@ -237,7 +243,7 @@ impl InstantRefund {
     }
 }
 
-/// Returns a transaction as it was before signing.
+/// Returns a transaction without its witnesses.
 pub(super) fn without_witnesses(transaction: &Transaction) -> Transaction {
     let mut stripped = transaction.clone();
     for input in &mut stripped.input {
@@ -250,7 +256,7 @@ fn with_type(signature: &schnorr::Signature) -> Vec<u8> {
     bitcoin::taproot::Signature { signature: *signature, sighash_type: HASH_TYPE }.to_vec()
 }
 
-/// Parses 64 bytes, or 65 with the hash type of an instant refund.
+/// Parses a signature of 64 bytes, or of 65 bytes that end with the hash type of an instant refund.
 pub(super) fn parse(bytes: &[u8]) -> Option<schnorr::Signature> {
     match bytes {
         [signature @ .., 0x83] if signature.len() == 64 => schnorr::Signature::from_slice(signature).ok(),
@@ -263,7 +269,7 @@ pub(super) fn verify(signature: &schnorr::Signature, sighash: &[u8; 32], signer:
     SECP.verify_schnorr(signature, &Message::from_digest(*sighash), signer).is_ok()
 }
 
-/// A transaction that spends outputs of one HTLC, to compute what is signed for it.
+/// A transaction that spends outputs of one HTLC, for the computation of sighashes.
 struct HtlcSighash<'s> {
     tree: &'s Tree,
     transaction: &'s Transaction,
@@ -271,7 +277,7 @@ struct HtlcSighash<'s> {
 }
 
 impl HtlcSighash<'_> {
-    /// Returns the bytes that a digest is taken of.
+    /// Returns the bytes that are hashed for a digest.
     fn bytes(&self, index: usize, leaf: Leaf, hash_type: TapSighashType) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let leaf = Some((self.tree.leaf_hash(leaf), NO_CODE_SEPARATOR));

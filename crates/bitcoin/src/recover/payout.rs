@@ -1,4 +1,4 @@
-//! Where recovered coins go, and who pays the fee.
+//! The destination of recovered coins, and the payment of the fee.
 
 use bitcoin::{Amount, ScriptBuf, Sequence, TxOut};
 use countersign_core::{Code, Refusal, TypedValue, U256};
@@ -7,7 +7,7 @@ use super::Funding;
 use crate::address::{Chain, Destination};
 use crate::transaction::{ChangePlan, ChangeRule, Draft, FeeRate, Input, KeyOrigin, Origins, Payment, PaymentPlan, Utxo, check_coins};
 
-/// Which outputs of the HTLC are spent, where their coins go, and who pays the fee.
+/// The outputs of the HTLC to spend, the destination of their coins, and the source of the fee.
 ///
 /// ```
 /// use countersign_bitcoin::FeeRate;
@@ -25,22 +25,22 @@ use crate::transaction::{ChangePlan, ChangeRule, Draft, FeeRate, Input, KeyOrigi
 pub struct Payout {
     /// The outputs of the HTLC that are spent.
     pub fundings: Vec<Funding>,
-    /// Where the coins go.
+    /// The destination of the coins.
     pub to: Destination,
-    /// Who pays the fee.
+    /// How the fee is paid.
     pub fee: Fee,
-    /// Derivation of the key that signs for the HTLC, for hardware signers.
+    /// Derivations of keys, among them that of the HTLC's signer, for hardware signers.
     pub origins: Vec<KeyOrigin>,
 }
 
 impl Payout {
-    /// Creates a payout.
+    /// Creates a payout without derivations of keys.
     #[must_use]
     pub fn new(fundings: impl Into<Vec<Funding>>, to: impl Into<Destination>, fee: Fee) -> Self {
         Self { fundings: fundings.into(), to: to.into(), fee, origins: Vec::new() }
     }
 
-    /// Adds derivations of keys. The one whose key signs for the HTLC is put into the PSBT; others are ignored.
+    /// Adds derivations of keys. The PSBT contains the one of the HTLC's signer; others are ignored.
     #[must_use]
     pub fn with_origins(mut self, origins: impl IntoIterator<Item = KeyOrigin>) -> Self {
         self.origins.extend(origins);
@@ -48,13 +48,13 @@ impl Payout {
     }
 }
 
-/// Who pays the fee of a recovery.
+/// How the fee of a recovery is paid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fee {
-    /// It is deducted from what is paid out, at this rate in sat/vB.
+    /// The fee is deducted from the payout, at this rate in sat/vB.
     Deducted(FeeRate),
-    /// Other coins of the wallet pay it.
+    /// Other coins of the wallet pay the fee.
     Paid(FeeCoins),
 }
 
@@ -62,36 +62,36 @@ pub enum Fee {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeeCoins {
-    /// sat/vB.
+    /// Fee rate in sat/vB.
     pub fee_rate: FeeRate,
     /// The coins, all of which are spent.
     pub utxos: Vec<Utxo>,
-    /// Where the rest goes, on the same chain.
+    /// The address for the change, on the same chain.
     pub change_address: Destination,
-    /// Derivations of the keys of coins and change, for hardware signers.
+    /// Derivations of the keys of the coins and the change, for hardware signers.
     pub origins: Vec<KeyOrigin>,
 }
 
 impl FeeCoins {
-    /// Takes coins, all of which are spent.
+    /// Creates the fee payment from coins, all of which are spent.
     #[must_use]
     pub fn new(utxos: Vec<Utxo>, change_address: impl Into<Destination>, fee_rate: FeeRate) -> Self {
         Self { fee_rate, utxos, change_address: change_address.into(), origins: Vec::new() }
     }
 
-    /// Adds derivations of the keys of coins and change.
+    /// Adds derivations of the keys of the coins and the change.
     #[must_use]
     pub fn with_origins(mut self, origins: impl IntoIterator<Item = KeyOrigin>) -> Self {
         self.origins.extend(origins);
         self
     }
 
-    /// Appends the coins to inputs that pay the outputs exactly, and the change to the outputs.
+    /// Creates a payment from inputs that pay the outputs exactly, with the coins as further inputs and the change as a further output.
     pub(super) fn add_to(&self, chain: Chain, mut inputs: Vec<Input>, mut outputs: Vec<TxOut>) -> Result<Payment, Refusal> {
         let held = check_coins(&self.utxos, chain)?;
         let is_spent = |utxo: &Utxo| inputs.iter().any(|input| input.outpoint == utxo.outpoint());
         if let Some(index) = self.utxos.iter().position(is_spent) {
-            let reason = "this coin is an output of the HTLC that the recovery spends already";
+            let reason = "the coin is an output of the HTLC that the recovery already spends";
             return Err(Refusal::new(Code::UtxoTwice, format!("/utxos/{index}/txid")).with_reason(reason));
         }
         let script = self.change_address.script(chain, "/change_address")?;
@@ -115,7 +115,7 @@ impl FeeCoins {
 }
 
 impl Fee {
-    /// Pays what the inputs of an HTLC hold to a script.
+    /// Creates the payment of an HTLC's inputs, which are worth `total` base units, to a script.
     pub(super) fn pay(&self, chain: Chain, inputs: Vec<Input>, total: u64, script: ScriptBuf) -> Result<Payment, Refusal> {
         let fee_rate = match self {
             Self::Paid(coins) => {
@@ -123,7 +123,7 @@ impl Fee {
             }
             Self::Deducted(fee_rate) => *fee_rate,
         };
-        // The payout is all change: nothing else is paid.
+        // The whole payout is computed as change, because nothing else is paid.
         let draft = Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), []);
         let plan = ChangePlan { chain, rule: ChangeRule::Standard, fee_rate, script: &script };
         let settled = plan.settle(&draft).ok().and_then(|cost| Some((cost.fee, cost.weight, cost.change?)));

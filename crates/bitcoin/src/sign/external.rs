@@ -1,4 +1,4 @@
-//! Signatures as external signers give them: hex, or a PSBT.
+//! Signatures of external signers, in hex or in a PSBT.
 
 use std::str::FromStr;
 
@@ -13,22 +13,22 @@ use countersign_core::{Code, Refusal};
 use super::opens;
 use crate::transaction::{Input, Kind, Spend};
 
-/// Longest text that is parsed as a PSBT.
+/// The longest text that is parsed as a PSBT, in bytes.
 const MAX_PSBT: usize = 16 * 1024 * 1024;
-/// The byte that may follow a DER signature.
+/// The hash type that may follow a DER signature.
 const SIGHASH_ALL: u8 = 0x01;
 
-/// A signature made by an external signer, not proven yet.
+/// A signature of an external signer, which is not proven yet.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ExternalSignature {
-    /// BIP-340, for taproot inputs, over all outputs.
+    /// A BIP-340 signature for a taproot input, with SIGHASH_DEFAULT.
     Schnorr([u8; 64]),
-    /// ECDSA, with the public key to verify it: the output has only the key's hash.
+    /// An ECDSA signature with its public key, because the output has only the hash of the key.
     Ecdsa {
-        /// Over all outputs.
+        /// The signature, with SIGHASH_ALL.
         signature: ecdsa::Signature,
-        /// Compressed.
+        /// The compressed public key.
         public_key: PublicKey,
     },
     /// A signed PSBT of the payment.
@@ -50,12 +50,12 @@ impl From<schnorr::Signature> for ExternalSignature {
 impl FromStr for ExternalSignature {
     type Err = Refusal;
 
-    /// Parses 128 hex digits of a BIP-340 signature; `<DER signature>:<public key>` in hex, the sighash byte 01 optional; or the
-    /// base64 of a PSBT.
+    /// Parses the 128 hex digits of a BIP-340 signature, `<DER signature>:<public key>` in hex with an optional sighash byte 01, or
+    /// the base64 of a PSBT.
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureMalformed`].
+    /// [`Code::SignatureMalformed`] for any other text.
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let malformed = || {
             let expected = "128 hex digits, <DER signature>:<public key>, or a PSBT in base64";
@@ -102,11 +102,11 @@ fn other_hash_type(expected: &'static str, actual: &str) -> Refusal {
     Refusal::new(Code::SignatureMismatch, "").with_expected(expected).with_actual(actual)
 }
 
-/// Returns the signature that a PSBT has for an input, finalized or not; `None` if it has none.
+/// Returns the signature of an input in a PSBT, finalized or not; `None` if it has none.
 ///
 /// # Errors
 ///
-/// [`Code::SignatureMalformed`], or [`Code::SignatureMismatch`] for one over anything else than all inputs and outputs.
+/// [`Code::SignatureMalformed`], or [`Code::SignatureMismatch`] for a hash type that does not cover all inputs and outputs.
 pub(super) fn from_psbt_input(input: &Input, known: &psbt::Input) -> Result<Option<ExternalSignature>, Refusal> {
     match &input.kind {
         Kind::Presigned(_) => Ok(None),
@@ -139,7 +139,7 @@ fn taproot_signature(partial: Option<taproot::Signature>, known: &psbt::Input) -
     without_tap_hash_type(signature).map(Some)
 }
 
-/// Returns signature and public key of a finalized input.
+/// Returns the signature and the public key of a finalized input.
 fn final_ecdsa<'p>(spend: &Spend, known: &'p psbt::Input) -> Option<(&'p [u8], &'p [u8])> {
     if *spend != Spend::P2pkh {
         let witness = known.final_script_witness.as_ref()?;

@@ -1,4 +1,4 @@
-//! Signers of the `bitcoin` crate: extended keys and maps of keys sign a prepared PSBT.
+//! Signers of the `bitcoin` crate: extended keys and maps of keys, which sign a prepared PSBT.
 
 use bitcoin::psbt::GetKey;
 use countersign_core::family::SignWith;
@@ -8,19 +8,19 @@ use super::SECP;
 use crate::Bitcoin;
 use crate::transaction::Unsigned;
 
-/// Any [`GetKey`] signs the inputs whose key it has. It is asked by the key origins that the wallet's context gave
-/// ([`Wallet::with_origins`](crate::Wallet::with_origins)): without them it finds no key.
+/// Any [`GetKey`] signs the inputs whose key it has. It looks keys up by the key origins of the wallet's context
+/// ([`Wallet::with_origins`](crate::Wallet::with_origins)), so without them it finds no key.
 impl<K: GetKey> SignWith<K> for Bitcoin {
     type Error = Refusal;
 
     fn sign_with(unsigned: &mut Unsigned, signer: &K, _: &mut Warnings) -> Result<(), Refusal> {
         let mut psbt = (*unsigned.payment()?.psbt).clone();
-        // An input that cannot be signed does not keep others from being signed: what is missing is seen afterwards.
+        // An input that cannot be signed does not prevent others from being signed. `missing` reports it afterwards.
         let errors = psbt.sign(signer, &*SECP).err().map(|(_, errors)| errors).unwrap_or_default();
         unsigned.attach_psbt(&psbt).map_err(|refusal| match refusal.code() {
             Code::SignatureMissing => {
                 let details: Vec<_> = errors.iter().map(|(input, error)| format!("; input {input}: {error}")).collect();
-                let reason = format!("the signer has no key for any input; it is asked by their key origins{}", details.concat());
+                let reason = format!("the signer has no key for any input; it looks keys up by their key origins{}", details.concat());
                 Refusal::new(Code::KeyMismatch, "").with_reason(reason)
             }
             _ => refusal,

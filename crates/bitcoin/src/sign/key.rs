@@ -1,4 +1,4 @@
-//! Local keys: for tests, the program, and wallets that hold their own.
+//! The local signer: keys of wallets that hold them in memory.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,10 +13,19 @@ use zeroize::Zeroizing;
 use super::{Proof, SECP, opens};
 use crate::transaction::{Input, Kind, Spend};
 
-/// Most keys after the first one: no transaction that nodes relay has more inputs.
+/// The most keys after the first one. No transaction that nodes relay has more inputs.
 const MAX_OTHERS: usize = 1_999;
 
-/// The wallet's secret keys, one for each kind of coin that it spends. Wiped on drop, never printed.
+/// One or more secret keys of the wallet, each of which can sign inputs. Wiped on drop, never printed.
+///
+/// ```
+/// use countersign_bitcoin::Key;
+///
+/// // The secret key 1, whose public key is the generator.
+/// let key: Key = "0000000000000000000000000000000000000000000000000000000000000001".parse()?;
+/// assert_eq!(key.x_only().to_string(), "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798");
+/// # Ok::<(), countersign_core::ParseError>(())
+/// ```
 pub struct Key {
     first: KeyMaterial,
     others: Vec<KeyMaterial>,
@@ -25,7 +34,7 @@ pub struct Key {
 struct KeyMaterial {
     secret: Zeroizing<[u8; 32]>,
     public_key: PublicKey,
-    /// Output key of the taproot output that only this key opens (BIP-86).
+    /// Output key of the taproot output that this key alone can spend (BIP-86).
     output_key: XOnlyPublicKey,
 }
 
@@ -36,11 +45,11 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Parses keys with white space between them, each as WIF of a compressed key, or as 64 hex digits with or without `0x`.
+    /// Parses keys separated by white space. Each is the WIF of a compressed key, or 64 hex digits with or without `0x`.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMalformed`] for any other text.
+    /// [`Code::KeyMalformed`] for any other text, and for more than 2,000 keys.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut texts = text.split_ascii_whitespace();
         let first = KeyMaterial::parse(texts.next().ok_or(Code::KeyMalformed)?)?;
@@ -48,7 +57,7 @@ impl Key {
         if texts.next().is_some() { Err(Code::KeyMalformed.into()) } else { Ok(Self { first, others }) }
     }
 
-    /// Returns the first key's x-only public key: what a request names as delegate.
+    /// Returns the x-only public key of the first key, which a request can have as its delegate.
     #[must_use]
     pub fn x_only(&self) -> XOnlyPublicKey {
         self.first.x_only()
@@ -58,7 +67,7 @@ impl Key {
         std::iter::once(&self.first).chain(&self.others).find(|material| is_right(material))
     }
 
-    /// Signs an input; `None` if no key opens it, or nothing is left to sign.
+    /// Signs an input; `None` if no key can sign it, or if it is presigned.
     pub(super) fn sign(&self, input: &Input) -> Option<Proof> {
         let message = Message::from_digest(input.digest);
         match &input.kind {
@@ -85,7 +94,7 @@ impl Key {
         }
     }
 
-    /// Signs with the key that has this x-only public key, untweaked.
+    /// Signs with the key that has this x-only public key, without a taproot tweak; `None` if there is no such key.
     pub(crate) fn sign_as(&self, signer: &XOnlyPublicKey, message: &Message) -> Option<schnorr::Signature> {
         let material = self.find(|material| material.x_only() == *signer)?;
         material.with_keypair(|keypair| SECP.sign_schnorr_no_aux_rand(message, keypair))
@@ -104,7 +113,7 @@ impl KeyMaterial {
     fn parse(text: &str) -> Result<Self, ParseError> {
         let mut secret = Zeroizing::new([0; 32]);
         if digits::into(text.strip_prefix("0x").unwrap_or(text), secret.as_mut_slice()).is_err() {
-            // Version, key, and the mark of a compressed public key: segwit has no other.
+            // Version, key, and the flag of a compressed public key. Segwit allows no other keys.
             let decoded = Zeroizing::new(base58::decode_check(text).map_err(|_| Code::KeyMalformed)?);
             let [0x80 | 0xb0 | 0xef, key @ .., 0x01] = decoded.as_slice() else { return Err(Code::KeyMalformed.into()) };
             if key.len() != secret.len() {

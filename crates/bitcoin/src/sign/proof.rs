@@ -1,4 +1,4 @@
-//! Signatures that are proven to open their input, and the scripts that they make.
+//! Proven signatures, and the scripts and witnesses that contain them.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::{ExternalSignature, SECP};
 use crate::address::key_hash;
 use crate::transaction::{Input, Kind, LeafSpend, Spend};
 
-/// A signature that opens its input, with what else the input's scripts need.
+/// A proven signature, with everything else that the scripts of its input need.
 #[derive(Debug, Clone)]
 pub(crate) enum Proof {
-    /// By a key whose hash the output has.
+    /// A signature by a key whose hash is in the output.
     Ecdsa { spend: Spend, signature: ecdsa::Signature, public_key: PublicKey },
-    /// By a taproot output key.
+    /// A signature by a taproot output key.
     KeyPath(taproot::Signature),
-    /// By the key of a leaf.
+    /// A signature by the key of a leaf.
     Leaf { leaf: Arc<LeafSpend>, signature: taproot::Signature },
 }
 
@@ -39,7 +39,7 @@ impl Proof {
         Self::Ecdsa { spend: spend.clone(), signature, public_key }
     }
 
-    /// Returns the script and witness that open the input.
+    /// Returns the script and the witness of the input.
     pub(crate) fn scripts(&self) -> (ScriptBuf, Witness) {
         match self {
             Self::Ecdsa { spend, signature, public_key } => {
@@ -78,12 +78,12 @@ impl Proof {
     }
 }
 
-/// Proves that a signature opens an input.
+/// Proves that a signature is valid for an input.
 ///
 /// # Errors
 ///
-/// [`Code::SignatureMalformed`] for another kind of signature than the input takes, [`Code::SignatureHighS`],
-/// [`Code::SignatureMismatch`], or [`Code::NothingToSign`] for an input that is signed already.
+/// [`Code::SignatureMalformed`] for a signature of another kind than the input needs, [`Code::SignatureHighS`],
+/// [`Code::SignatureMismatch`], or [`Code::NothingToSign`] for a presigned input.
 pub(super) fn prove(input: &Input, signature: &ExternalSignature) -> Result<Proof, Refusal> {
     let malformed = |expected| Err(Refusal::new(Code::SignatureMalformed, "").with_expected(expected));
     match &input.kind {
@@ -125,7 +125,7 @@ fn prove_ecdsa(input: &Input, spend: &Spend, signature: &secp256k1::ecdsa::Signa
     SECP.verify_ecdsa(&Message::from_digest(input.digest), signature, &public_key.inner).map_err(|_| mismatch(input))
 }
 
-/// Returns whether a public key's hash is the one that an output pays to.
+/// Returns whether an output pays to the hash of a public key.
 pub(crate) fn opens(public_key: &PublicKey, spend: &Spend, script: &ScriptBuf) -> bool {
     let witness = public_key.wpubkey_hash().ok().map(|hash| ScriptBuf::new_p2wpkh(&hash));
     match spend {

@@ -1,31 +1,31 @@
-//! Fee and change: one computation for payments and recoveries.
+//! Fee and change, computed in the same way for payments and recoveries.
 
 use bitcoin::{Amount, ScriptBuf, TxOut};
 
 use super::FeeRate;
 use crate::address::Chain;
 
-/// Weight of version, locktime, marker and flag, and one byte each for the numbers of inputs and outputs.
+/// The weight of version, locktime, marker and flag, and of one byte each for the numbers of inputs and outputs.
 const BASE_WEIGHT: u64 = 42;
-/// The largest number that takes one byte as a compact size.
+/// The largest number that is encoded in one byte as a compact size.
 const MAX_ONE_BYTE: usize = 252;
-/// Weight of the two further bytes of a larger one: transactions that nodes relay need no more.
+/// The weight of the two further bytes of a larger number. Transactions that nodes relay never need more.
 const LONGER_COUNT: u64 = 8;
 
-/// When change is made, and which weight the fee is computed from.
+/// When a change output is created, and which weight the fee is computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ChangeRule {
-    /// Change is made if it reaches the dust limit of the chain's own nodes, and every byte counts.
+    /// Change is created if it reaches the dust limit of the chain's own nodes. The weight is exact.
     #[default]
     Standard,
-    /// The rule of `docs/spec/batch.md#bitcoin-fee-and-change`, which fixes every byte of the result: Bitcoin's dust limits for
-    /// both coins, and the numbers of inputs and outputs always count as one byte each.
+    /// The rule of `docs/spec/batch.md#bitcoin-fee-and-change`, which fixes every byte of the result. Both coins have Bitcoin's dust
+    /// limits, and the numbers of inputs and outputs always count as one byte each.
     BatchContract,
 }
 
 impl ChangeRule {
-    /// Returns the smallest change that is made.
+    /// Returns the smallest value of a change output.
     pub(crate) fn dust_limit(self, chain: Chain, script: &ScriptBuf) -> u64 {
         match self {
             Self::Standard => chain.dust_limit(script),
@@ -33,24 +33,24 @@ impl ChangeRule {
         }
     }
 
-    /// Returns the weight of everything but inputs and outputs.
+    /// Returns the weight of a transaction without its inputs and outputs.
     fn base_weight(self, inputs: usize, outputs: usize) -> u64 {
         let longer = |count: usize| if self == Self::Standard && count > MAX_ONE_BYTE { LONGER_COUNT } else { 0 };
         BASE_WEIGHT.saturating_add(longer(inputs)).saturating_add(longer(outputs))
     }
 }
 
-/// Returns the weight of an output: value, length and script.
+/// Returns the weight of an output, which is its value, the length of the script and the script.
 pub(crate) fn output_weight(script: &ScriptBuf) -> u64 {
     u64::try_from(script.len()).unwrap_or(u64::MAX).saturating_add(9).saturating_mul(4)
 }
 
-/// A transaction before its change is known.
+/// The totals of a transaction whose change is not known yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Draft {
-    /// Base units of the inputs.
+    /// Value of the inputs, in base units.
     pub(crate) total: u64,
-    /// Base units of the outputs.
+    /// Value of the outputs, in base units.
     pub(crate) paid: u64,
     weight: u64,
     inputs: usize,
@@ -58,9 +58,9 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Adds up inputs, each with value and weight, and outputs.
+    /// Sums up inputs, each with its value and weight, and outputs.
     ///
-    /// Sums saturate: callers have checked that there are no more coins than the chain has.
+    /// Sums saturate. Callers have checked that the total is not above the chain's supply.
     pub(crate) fn new<'o>(inputs: impl IntoIterator<Item = (Amount, u64)>, outputs: impl IntoIterator<Item = &'o TxOut>) -> Self {
         let mut draft = Self::default();
         for (value, weight) in inputs {
@@ -77,7 +77,7 @@ impl Draft {
     }
 }
 
-/// Where change goes, and at what price.
+/// The script for the change, the rule for it, and the fee rate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangePlan<'p> {
     pub(crate) chain: Chain,
@@ -86,7 +86,7 @@ pub(crate) struct ChangePlan<'p> {
     pub(crate) script: &'p ScriptBuf,
 }
 
-/// Fee and change of a transaction.
+/// The fee and the change of a transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeOutcome {
     pub(crate) fee: u64,
@@ -94,15 +94,15 @@ pub(crate) struct ChangeOutcome {
     pub(crate) change: Option<TxOut>,
 }
 
-/// The inputs hold too little.
+/// The value of the inputs is too low.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shortfall {
-    /// Base units that the inputs would have to hold at least.
+    /// The lowest sufficient value of the inputs, in base units.
     pub(crate) needed: u64,
 }
 
 impl ChangePlan<'_> {
-    /// Makes change unless it would be below the dust limit. Then the rest is added to the fee.
+    /// Creates a change output, unless it would be below the dust limit. In that case its value is added to the fee.
     pub(crate) fn settle(&self, draft: &Draft) -> Result<ChangeOutcome, Shortfall> {
         let (alone, with_change) = self.weights(draft);
         if let Some(left) = draft.total.checked_sub(draft.paid)
@@ -120,13 +120,13 @@ impl ChangePlan<'_> {
         }
     }
 
-    /// Returns what the inputs would have to hold at least to give change.
+    /// Returns the lowest value of the inputs, in base units, with which a change output is created.
     pub(crate) fn needed_with_change(&self, draft: &Draft) -> u64 {
         let fee = self.fee(self.weights(draft).1).unwrap_or(u64::MAX);
         fee.saturating_add(self.dust_limit()).saturating_add(draft.paid)
     }
 
-    /// Returns the smallest change that is made.
+    /// Returns the smallest value of a change output.
     pub(crate) fn dust_limit(&self) -> u64 {
         self.rule.dust_limit(self.chain, self.script)
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn change_is_made_from_the_dust_limit_on() {
+    fn change_is_created_from_the_dust_limit_on() {
         // By hand: 42 + 272 + 124 are 438 weight units, 110 vB; with change 562, 141 vB. A p2wpkh output is dust below 294.
         let bitcoin = |total| settle(Coin::Bitcoin, ChangeRule::Standard, total, 1);
         assert_eq!(bitcoin(1_000 + 141 + 294), Some((141, Some(294))));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn litecoins_dust_limit_is_its_own_unless_the_batch_contract_rules() {
+    fn litecoin_has_its_own_dust_limit_except_under_the_batch_contract() {
         let litecoin = |rule, total| settle(Coin::Litecoin, rule, total, 1);
         assert_eq!(litecoin(ChangeRule::Standard, 1_000 + 141 + 2_939), Some((3_080, None)));
         assert_eq!(litecoin(ChangeRule::Standard, 1_000 + 141 + 2_940), Some((141, Some(2_940))));

@@ -1,40 +1,40 @@
-//! Coin selection: a search with floats proposes, exact arithmetic decides.
+//! Coin selection. A search with floats proposes a selection, and exact arithmetic decides whether it is enough.
 
 use bdk_coin_select::metrics::LowestFee;
 use bdk_coin_select::{Candidate, ChangePolicy, CoinSelector, DrainWeights, FeeRate as Rough, Target, TargetFee, TargetOutputs};
 
 use super::{FeeRate, Spend, Utxo};
 
-/// Steps that branch and bound may take in all: keeps the search within some ten milliseconds.
+/// The most steps of branch and bound in total, which keeps the search within some ten milliseconds.
 const EFFORT: usize = 300_000;
-/// Rounds below which it would find nothing.
+/// With fewer rounds than this, branch and bound would find nothing, so it is skipped.
 const MIN_ROUNDS: usize = 10;
-/// Rounds after which no better choice is looked for.
+/// The most rounds of branch and bound.
 const MAX_ROUNDS: usize = 20_000;
-/// No transaction that nodes relay has more inputs: 400,000 weight units by 230 of a taproot input.
+/// The most inputs of a transaction that nodes relay: 400,000 weight units, divided by the 230 of a taproot input.
 const MAX_INPUTS: usize = 1_739;
-/// Weight of the input that will spend a change output later: p2wpkh.
+/// The weight of the input that will spend the change later, which is assumed to be p2wpkh.
 const SPEND_CHANGE: u64 = 272;
 
-/// What the chosen coins have to pay, and at what price.
+/// The payment that the selected coins must cover.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SelectionTarget {
-    /// Base units that leave.
+    /// Amount to pay, in base units.
     pub(crate) amount: u64,
-    /// Weight of the output that gets them.
+    /// Weight of the output that pays the amount.
     pub(crate) output_weight: u64,
     /// Weight of a change output.
     pub(crate) change_weight: u64,
-    /// Smallest change that is made.
+    /// Smallest value of a change output.
     pub(crate) dust_limit: u64,
     pub(crate) fee_rate: FeeRate,
 }
 
-/// Returns the coins that pay the target, in the order in which they were given; `None` if all together do not.
+/// Returns the coins that pay the target, in the given order; `None` if all of them together do not.
 ///
-/// Branch and bound looks for the lowest fee, the change's later spending included. Where it finds nothing in its rounds, the
-/// outputs that are worth most per weight are taken until they are enough. `is_enough` has the last word: it computes with
-/// exact decimals what the search computes with floats.
+/// Branch and bound searches for the lowest fee, including the cost of spending the change later. If it finds nothing within its
+/// rounds, coins are added by value per weight, highest first, until they are enough. `is_enough` decides: it repeats the
+/// computation of the search with exact decimals.
 pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough: impl Fn(&[&'u Utxo]) -> bool) -> Option<Vec<&'u Utxo>> {
     let candidates: Vec<_> = utxos
         .iter()
@@ -56,7 +56,7 @@ pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough:
     }
     let picked = |indices: &[usize]| indices.iter().filter_map(|index| utxos.get(*index)).collect::<Vec<_>>();
     let largest = largest_first(&selector, target.amount, |indices| is_enough(&picked(indices)))?;
-    // A round looks at every coin, and adds up as many as are needed, as often as there are such.
+    // Each round visits every candidate, and sums up to `needed` coins up to `needed` times.
     let needed = largest.len();
     let rounds = EFFORT.checked_div(needed.saturating_mul(needed).saturating_add(candidates.len()))?.min(MAX_ROUNDS);
     let drain = DrainWeights { output_weight: target.change_weight, spend_weight: SPEND_CHANGE, n_outputs: 1 };
@@ -74,7 +74,7 @@ pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough:
     Some(picked(&largest))
 }
 
-/// Returns the outputs that are worth most per weight, until they are enough; `None` if no transaction can hold as many.
+/// Returns the coins with the highest value per weight that are enough together; `None` if no transaction can contain as many.
 fn largest_first(selector: &CoinSelector<'_>, amount: u64, is_enough: impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
     let (mut chosen, mut value) = (Vec::new(), 0_u64);
     for (index, candidate) in selector.candidates().filter(|(index, _)| !selector.banned().contains(index)).take(MAX_INPUTS) {

@@ -1,14 +1,22 @@
-//! Fee rates in sat/vB as exact decimals: a float would make two wallets disagree by a satoshi.
+//! Fee rates in sat/vB, as exact decimals. With floats, two wallets could disagree by a satoshi.
 
 use std::fmt;
 use std::str::FromStr;
 
 use countersign_core::{Code, ParseError, Refusal, TypedValue, U256, number};
 
-/// Most digits after the decimal point.
+/// The most digits after the decimal point.
 const MAX_FRACTION: usize = 36;
 
-/// A fee rate, base units per virtual byte.
+/// A fee rate in base units per virtual byte (sat/vB), as an exact decimal.
+///
+/// ```
+/// use countersign_bitcoin::FeeRate;
+///
+/// let rate: FeeRate = "2.5".parse()?;
+/// assert_eq!(rate.fee(141), Some(353), "352.5 rounded up");
+/// # Ok::<(), countersign_core::ParseError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeRate {
     /// The rate times `10^scale`.
@@ -17,18 +25,17 @@ pub struct FeeRate {
 }
 
 impl FeeRate {
-    /// Takes a whole number of base units per virtual byte.
+    /// Creates a rate from a whole number of base units per virtual byte.
     #[must_use]
     pub fn from_whole(rate: u64) -> Self {
         Self { units: U256::from(rate), scale: 0 }
     }
 
-    /// Parses a decimal such as `2.5`: digits, and up to 36 more after a decimal point.
+    /// Parses a decimal in sat/vB, such as `2.5`, with up to 36 digits after the decimal point.
     ///
     /// # Errors
     ///
-    /// One of the `decimal_` codes, or [`Code::NumberTooLarge`] above 64 bits of whole units, or with more digits than that
-    /// after the point.
+    /// A `decimal_` code, or [`Code::NumberTooLarge`] if the whole part has more than 64 bits or the fraction more than 36 digits.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let (whole, fraction) = match text.split_once('.') {
             Some((_, "")) => return Err(Code::DecimalEmpty.into()),
@@ -42,14 +49,15 @@ impl FeeRate {
         if fraction.len() > MAX_FRACTION {
             return Err(Code::NumberTooLarge.into());
         }
-        // The largest 64-bit number times 10^36 is below 2^184: it can be multiplied by any size of a transaction.
+        // The largest 64-bit number times 10^36 is below 2^184, so it can be multiplied by any 64-bit size without overflow.
         let units = format!("{whole}{fraction}").parse().map_err(|_| Code::NumberTooLarge)?;
         let scale = u8::try_from(fraction.len()).map_err(|_| Code::NumberTooLarge)?;
         Ok(Self { units, scale })
     }
 
-    /// Returns the lowest rate at which nodes take a transaction of `vsize` in place of one that pays `fee` and has the same size:
-    /// what that one pays, and 1 sat/vB more for being relayed again (BIP-125, rules 3 and 4). `None` beyond 64 bits.
+    /// Returns the lowest rate at which nodes accept a transaction of `vsize` virtual bytes as the replacement of one that pays `fee` and
+    /// has the same size. The replacement must pay that fee, and 1 sat/vB for its own relay (BIP-125, rules 3 and 4). Returns `None` if
+    /// `vsize` is zero, or if the fee has more than 64 bits.
     #[must_use]
     pub fn replacing(fee: u64, vsize: u64) -> Option<Self> {
         let needed = U256::from(fee.checked_add(vsize)?).checked_mul(U256::from(1_000))?;
@@ -73,7 +81,7 @@ impl FeeRate {
 
     /// Requires that the rate is not above `max` sat/vB.
     pub(crate) fn check_ceiling(self, max: u64, location: &str) -> Result<(), Refusal> {
-        // Rounded up, the fee of one byte is above the maximum exactly where the rate is.
+        // The fee of one byte, rounded up, is above the maximum exactly if the rate is.
         if self.fee(1).is_none_or(|fee| fee > max) {
             let expected = TypedValue::AtMost(U256::from(max));
             return Err(Refusal::new(Code::FeeRateTooHigh, location).with_expected(expected).with_actual(self.to_string()));
@@ -81,7 +89,7 @@ impl FeeRate {
         Ok(())
     }
 
-    /// Returns the fee of a transaction of this virtual size, rounded up; `None` beyond 64 bits.
+    /// Returns the fee of a transaction with this virtual size, in base units, rounded up; `None` if it has more than 64 bits.
     #[must_use]
     pub fn fee(self, vsize: u64) -> Option<u64> {
         let scale = U256::from(10).checked_pow(U256::from(self.scale))?;
@@ -99,7 +107,7 @@ impl FromStr for FeeRate {
 }
 
 impl From<bitcoin::FeeRate> for FeeRate {
-    /// Converts satoshi per 1,000 weight units: 4 of them are a virtual byte.
+    /// Converts a rate in satoshi per 1,000 weight units. A virtual byte is 4 weight units.
     fn from(rate: bitcoin::FeeRate) -> Self {
         Self { units: U256::from(rate.to_sat_per_kwu()).saturating_mul(U256::from(4)), scale: 3 }
     }
@@ -152,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bitcoin_crates_rates_are_converted() {
+    fn rates_of_the_bitcoin_crate_are_converted() {
         // 250 sat/kWU are 1 sat/vB.
         assert_eq!(FeeRate::from(bitcoin::FeeRate::BROADCAST_MIN).fee(141), Some(141));
         assert_eq!(FeeRate::from(bitcoin::FeeRate::from_sat_per_kwu(625)).to_string(), "2.5");
@@ -162,7 +170,7 @@ mod tests {
     fn a_replacement_pays_for_being_relayed_again() {
         // 141 vB at 2 sat/vB pay 282; another 141 make 3 sat/vB.
         assert_eq!(FeeRate::replacing(282, 141).unwrap().fee(141), Some(423));
-        assert_eq!(FeeRate::replacing(283, 141).unwrap().fee(141), Some(425), "rounded up: 1 above the least, never below it");
+        assert_eq!(FeeRate::replacing(283, 141).unwrap().fee(141), Some(425), "rounded up: 1 above the minimum, never below it");
         assert_eq!((FeeRate::replacing(1, 0), FeeRate::replacing(u64::MAX, 1)), (None, None));
     }
 

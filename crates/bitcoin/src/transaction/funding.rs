@@ -1,4 +1,4 @@
-//! How a deposit is paid: coins, change and order.
+//! The payment of a deposit: the selection of coins, the change, and the order of inputs and outputs.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{ChangePlan, Draft, Input, Origins, Payment, PaymentPlan, Selection, 
 use crate::address::Chain;
 use crate::verify::Deposit;
 
-/// Adds the wallet's context to a deposit.
+/// Prepares the payment of a deposit with the wallet's context.
 pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
     if let Some(fee_rate) = wallet.fee_rate {
         fee_rate.check(deposit.max_fee_rate, "/fee_rate")?;
@@ -36,7 +36,7 @@ pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Re
     Ok(Unsigned { role: Role::Initiate, deposit: Some(deposit.clone()), payment })
 }
 
-/// Requires each coin once, and no more of them than the chain has. Returns how much they hold.
+/// Requires that each coin is listed once, and that they are not worth more than the chain's supply. Returns their value in base units.
 pub(crate) fn check_coins(utxos: &[Utxo], chain: Chain) -> Result<u64, Refusal> {
     let mut seen = BTreeSet::new();
     let mut total = 0_u64;
@@ -96,12 +96,12 @@ fn pay(deposit: &Deposit, wallet: &Wallet, utxos: &[Utxo], plan: ChangePlan<'_>)
     })
 }
 
-/// Orders inputs and outputs; each output comes with whether it is the change.
+/// Sorts inputs and outputs. The flag of each output tells whether it is the change.
 fn sort(ordering: TxOrdering, coins: &mut [&Utxo], outputs: &mut [(TxOut, bool)]) {
     match ordering {
         TxOrdering::Given => {}
         TxOrdering::Bip69 => {
-            // Ids are compared as they are displayed: the hash's bytes in the opposite order.
+            // Ids are compared as displayed, with the bytes of the hash in reverse order.
             coins.sort_by_cached_key(|utxo| {
                 let mut txid = utxo.outpoint().txid.to_byte_array();
                 txid.reverse();

@@ -1,4 +1,4 @@
-//! Key origins: which key of which seed opens an output, so that a signer finds it (BIP-32, BIP-174, BIP-371).
+//! Key origins, by which a signer finds the key of an output (BIP-32, BIP-174, BIP-371).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use countersign_core::{Code, ParseError};
 use super::Spend;
 use crate::sign::SECP;
 
-/// A public key of the wallet, and how it is derived.
+/// A public key of the wallet and its derivation.
 ///
 /// The text form is the key expression of output descriptors (BIP-380).
 ///
@@ -30,12 +30,12 @@ pub struct KeyOrigin {
     pub fingerprint: Fingerprint,
     /// The path from the master key.
     pub path: DerivationPath,
-    /// The derived key: for taproot outputs the internal key.
+    /// The derived key, which is the internal key of taproot outputs.
     pub public_key: CompressedPublicKey,
 }
 
 impl KeyOrigin {
-    /// Creates an origin.
+    /// Creates an origin from the fingerprint of the master key, the path, and the derived key.
     #[must_use]
     pub const fn new(fingerprint: Fingerprint, path: DerivationPath, public_key: CompressedPublicKey) -> Self {
         Self { fingerprint, path, public_key }
@@ -49,7 +49,7 @@ impl KeyOrigin {
         self.public_key.0.x_only_public_key().0
     }
 
-    /// Returns the scripts that this key alone opens: p2wpkh, p2sh-p2wpkh, p2pkh, and p2tr without a script tree (BIP-86).
+    /// Returns the scripts that this key alone can spend: p2wpkh, p2sh-p2wpkh, p2pkh, and p2tr without a script tree (BIP-86).
     fn scripts(&self) -> [ScriptBuf; 4] {
         let p2wpkh = ScriptBuf::new_p2wpkh(&self.public_key.wpubkey_hash());
         [
@@ -70,12 +70,12 @@ impl KeyOrigin {
         }
     }
 
-    /// Adds the derivation to an input that a leaf opens.
+    /// Adds the derivation to an input that is spent by a leaf.
     pub(crate) fn add_to_leaf(&self, leaf_hash: TapLeafHash, input: &mut psbt::Input) {
         input.tap_key_origins.insert(self.x_only(), (vec![leaf_hash], self.source()));
     }
 
-    /// Adds the derivation to the change, by which hardware signers recognize it as their own.
+    /// Adds the derivation to the change output, so that hardware signers recognize it as their own.
     pub(crate) fn add_to_change(&self, script: &ScriptBuf, output: &mut psbt::Output) {
         if script.is_p2tr() {
             output.tap_internal_key = Some(self.x_only());
@@ -120,7 +120,7 @@ impl FromStr for KeyOrigin {
     }
 }
 
-/// Origins by the scripts that they open.
+/// Origins by the scripts that their keys can spend.
 #[derive(Debug, Default)]
 pub(crate) struct Origins<'o>(BTreeMap<ScriptBuf, &'o KeyOrigin>);
 
@@ -129,7 +129,7 @@ impl<'o> Origins<'o> {
         Self(origins.iter().flat_map(|origin| origin.scripts().map(|script| (script, origin))).collect())
     }
 
-    /// Returns the origin of the key that opens a script.
+    /// Returns the origin of the key that can spend a script; `None` if there is none.
     pub(crate) fn of_script(&self, script: &ScriptBuf) -> Option<KeyOrigin> {
         self.0.get(script).copied().cloned()
     }

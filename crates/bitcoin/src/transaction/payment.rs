@@ -1,4 +1,4 @@
-//! A transaction that waits for signatures: its PSBT, and for each input what is signed and how.
+//! An unsigned transaction: its PSBT, and how each input is signed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,31 +17,31 @@ use crate::address::Chain;
 use crate::htlc::{Leaf, Tree};
 use crate::sign::Proof;
 
-/// The largest transaction that nodes relay (`MAX_STANDARD_TX_WEIGHT`).
+/// The weight of the largest transaction that nodes relay (`MAX_STANDARD_TX_WEIGHT`).
 pub const MAX_WEIGHT: u64 = 400_000;
-/// Weight of outpoint, empty script and sequence.
+/// The weight of an outpoint, an empty script and a sequence.
 const INPUT_WEIGHT: u64 = 164;
 
-/// A transaction that waits for signatures, with those that it has.
+/// A transaction to sign, with the signatures that are attached so far.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Payment {
-    /// The chain.
+    /// The chain of the transaction.
     pub chain: Chain,
     /// The PSBT for signers, version 0 (BIP-174), without signatures.
     pub psbt: Arc<Psbt>,
-    /// Base units.
+    /// Fee in base units.
     pub fee: u64,
-    /// Virtual bytes that the fee was computed for.
+    /// The virtual size for which the fee was computed.
     pub vsize: u64,
-    /// The fee rate that was asked for.
+    /// The requested fee rate.
     pub fee_rate: FeeRate,
-    /// Index of the change output.
+    /// Index of the change output; `None` if there is no change.
     pub change: Option<usize>,
     pub(crate) inputs: Vec<Input>,
 }
 
-/// Everything that a payment is made of.
+/// The parts of a payment.
 pub(crate) struct PaymentPlan {
     pub(crate) chain: Chain,
     pub(crate) inputs: Vec<Input>,
@@ -54,7 +54,7 @@ pub(crate) struct PaymentPlan {
     pub(crate) weight: u64,
 }
 
-/// One input as it is signed.
+/// An input of a payment, with its digest and its proven signature.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub(crate) outpoint: OutPoint,
@@ -67,7 +67,7 @@ pub(crate) struct Input {
     pub(crate) proof: Option<Proof>,
 }
 
-/// The secret of an HTLC: public once the transaction is sent, not before. Wiped on drop, never printed.
+/// The secret of an HTLC, which must stay private until the transaction is sent. Wiped on drop, never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Secret(pub(crate) [u8; 32]);
 
@@ -77,32 +77,32 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What spends an input.
+/// How an input is spent.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
-    /// A signature of the wallet.
+    /// By a signature of the wallet.
     Wallet(Spend),
-    /// A signature, and perhaps a secret, under a leaf of the HTLC.
+    /// By a leaf of the HTLC, with a signature and, for a redemption, the secret.
     Htlc(Arc<LeafSpend>),
-    /// A complete witness from elsewhere.
+    /// By a complete witness that already exists.
     Presigned(Witness),
 }
 
-/// A leaf of the HTLC that one signature, and perhaps a secret, opens.
+/// A leaf of the HTLC, with everything that is needed to spend it except the signature.
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSpend {
     pub(crate) leaf_hash: TapLeafHash,
     pub(crate) script: ScriptBuf,
     control: ControlBlock,
     merkle_root: TapNodeHash,
-    /// The key that signs.
+    /// The key that must sign.
     pub(crate) signer: XOnlyPublicKey,
-    /// The witness item between signature and script.
+    /// The witness item between the signature and the script, for a redemption.
     pub(crate) secret: Option<Secret>,
 }
 
 impl LeafSpend {
-    /// Collects what spending a leaf needs; `None` if the internal key is not a point of the curve.
+    /// Creates the spend of a leaf; `None` if the internal key is not a point of the curve.
     pub(crate) fn new(tree: &Tree, leaf: Leaf, signer: XOnlyPublicKey, secret: Option<Secret>) -> Option<Self> {
         use bitcoin::hashes::Hash as _;
 
@@ -120,7 +120,7 @@ impl LeafSpend {
         self.control.serialize()
     }
 
-    /// Adds what a signer has to know to a PSBT.
+    /// Adds the script and its proof, which a signer needs, to a PSBT.
     pub(crate) fn add_to_input(&self, input: &mut psbt::Input) {
         input.tap_internal_key = Some(self.control.internal_key);
         input.tap_merkle_root = Some(self.merkle_root);
@@ -129,8 +129,8 @@ impl LeafSpend {
 }
 
 impl Kind {
-    /// Returns the weight of the whole input. An HTLC's witness: 64 bytes of signature, the secret, script and control block,
-    /// each behind its length.
+    /// Returns the weight of the whole input. The witness of an HTLC is a signature of 64 bytes, the secret if there is one, the script
+    /// and the control block, each with its length in front.
     fn weight(&self) -> u64 {
         let bytes = match self {
             Self::Wallet(spend) => return spend.weight(),
@@ -167,7 +167,7 @@ impl Input {
         self.kind.weight()
     }
 
-    /// Returns whether no signature is missing.
+    /// Returns whether the input has its signature.
     pub(crate) const fn is_signed(&self) -> bool {
         matches!(self.kind, Kind::Presigned(_)) || self.proof.is_some()
     }
@@ -176,15 +176,15 @@ impl Input {
         TxIn { previous_output: self.outpoint, script_sig: ScriptBuf::new(), sequence: self.sequence, witness: Witness::new() }
     }
 
-    /// Returns what signers know of this input.
+    /// Returns the input of the PSBT.
     fn to_psbt(&self) -> psbt::Input {
         let mut input = psbt::Input::default();
-        // A legacy signature does not commit to the amount: only the whole previous transaction proves it.
+        // A legacy signature does not commit to the amount, so only the previous transaction can prove it.
         if !matches!(self.kind, Kind::Wallet(Spend::P2pkh)) {
             input.witness_utxo = Some(self.prevout.clone());
         }
-        // Hardware signers also ask for it for segwit version 0: over two signatures, wrong amounts could hide a higher fee.
-        // Taproot signatures commit to every amount.
+        // Hardware signers also want the previous transaction for segwit version 0, because wrong amounts in two signing requests
+        // could hide a higher fee. Taproot signatures commit to every amount.
         if !matches!(self.kind, Kind::Wallet(Spend::P2tr { .. })) {
             input.non_witness_utxo = self.previous.as_deref().cloned();
         }
@@ -209,7 +209,7 @@ impl Input {
     }
 }
 
-/// Returns a transaction of version 2 without locktime.
+/// Returns a transaction of version 2 without a locktime.
 pub(crate) const fn new_transaction(input: Vec<TxIn>, output: Vec<TxOut>) -> Transaction {
     Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input, output }
 }
@@ -228,7 +228,7 @@ pub(crate) fn new_psbt(unsigned_tx: Transaction, inputs: Vec<psbt::Input>) -> Ps
 }
 
 impl Payment {
-    /// Puts the PSBT together and computes every digest.
+    /// Creates the PSBT and computes every digest.
     pub(crate) fn new(plan: PaymentPlan) -> Result<Self, Refusal> {
         let PaymentPlan { chain, mut inputs, outputs, change, change_origin, fee, fee_rate, weight } = plan;
         if weight > MAX_WEIGHT {
@@ -241,7 +241,7 @@ impl Payment {
         if let (Some(origin), Some((change, known))) = (change_origin, output) {
             origin.add_to_change(&change.script_pubkey, known);
         }
-        // The library computes a digest for every input of the transaction, so this error does not occur.
+        // The library can compute a digest for every input of the transaction, so this error does not occur.
         let digests = sighash::digests(&psbt.unsigned_tx, &inputs).ok_or_else(|| Refusal::new(Code::Internal, ""))?;
         for (input, digest) in inputs.iter_mut().zip(digests) {
             input.digest = digest;
@@ -255,13 +255,13 @@ impl Payment {
         &self.psbt.unsigned_tx
     }
 
-    /// Returns the unsigned transaction's bytes, which have no witness.
+    /// Returns the bytes of the unsigned transaction, without a witness.
     #[must_use]
     pub fn unsigned_bytes(&self) -> Vec<u8> {
         encode::serialize(self.transaction())
     }
 
-    /// Returns whether signing leaves the transaction's id as it is: it does where all inputs are native segwit.
+    /// Returns whether signing does not change the transaction's id, which is the case if all inputs are native segwit.
     #[must_use]
     pub fn id_is_final(&self) -> bool {
         !self.inputs.iter().any(|input| matches!(input.kind, Kind::Wallet(Spend::P2pkh | Spend::P2shP2wpkh { .. })))
@@ -278,7 +278,7 @@ impl Payment {
         self.inputs.iter().any(|input| input.proof.is_some())
     }
 
-    /// Returns the PSBT with the signatures that are attached.
+    /// Returns the PSBT with the signatures that are attached so far.
     #[must_use]
     pub fn signed_psbt(&self) -> Psbt {
         let mut psbt = (*self.psbt).clone();

@@ -1,4 +1,4 @@
-//! What each input signs: BIP-341, BIP-143 or the legacy form, always for all inputs and outputs.
+//! The sighash of each input, by BIP-341, BIP-143 or the legacy algorithm. It always covers all inputs and outputs.
 
 use bitcoin::hashes::{Hash, sha256, sha256d};
 use bitcoin::sighash::{EncodeSigningDataResult, Prevouts, SighashCache};
@@ -6,10 +6,10 @@ use bitcoin::{EcdsaSighashType, ScriptBuf, TapSighash, TapSighashType, Transacti
 
 use super::{Input, Kind, Payment, Spend};
 
-/// `OP_CODESEPARATOR` does not occur in a leaf.
+/// The code separator position of a leaf without `OP_CODESEPARATOR`.
 pub(crate) const NO_CODE_SEPARATOR: u32 = 0xffff_ffff;
 
-/// Returns the digest of every input; zeros where nothing is signed.
+/// Returns the digest of every input, which is zeros for a presigned input.
 pub(super) fn digests(transaction: &Transaction, inputs: &[Input]) -> Option<Vec<[u8; 32]>> {
     let prevouts: Vec<_> = inputs.iter().map(|input| &input.prevout).collect();
     let mut cache = SighashCache::new(transaction);
@@ -17,7 +17,7 @@ pub(super) fn digests(transaction: &Transaction, inputs: &[Input]) -> Option<Vec
 }
 
 impl Payment {
-    /// Returns each input to sign with its index and the bytes that its digest is taken of.
+    /// Returns the index of each input to sign, the input, and the bytes that are hashed for its digest.
     pub(crate) fn signing_bytes(&self) -> impl Iterator<Item = (usize, &Input, Vec<u8>)> {
         let prevouts: Vec<_> = self.inputs.iter().map(|input| &input.prevout).collect();
         let mut cache = SighashCache::new(self.transaction());
@@ -45,7 +45,8 @@ fn digest(cache: &mut SighashCache<&Transaction>, index: usize, input: &Input, p
     }
 }
 
-/// Writes what an input's digest is taken of; `None` if the library refuses, which does not happen for a transaction's own inputs.
+/// Writes the bytes that are hashed for an input's digest; `None` if the library refuses, which does not happen for inputs of the
+/// transaction.
 fn write(
     cache: &mut SighashCache<&Transaction>,
     index: usize,

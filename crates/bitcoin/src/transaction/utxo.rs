@@ -1,4 +1,4 @@
-//! The wallet's unspent outputs: what each is, what spending it weighs, and what must be known to sign for it.
+//! The wallet's unspent outputs: their script types, the weight of spending them, and what is needed to sign for them.
 
 use std::sync::Arc;
 
@@ -9,6 +9,17 @@ use countersign_core::{Code, ParseError, Refusal, number};
 use crate::address::{script_hash, taproot_key};
 
 /// An unspent output of the wallet.
+///
+/// ```
+/// use countersign_bitcoin::bitcoin::{Amount, ScriptBuf, TxOut};
+/// use countersign_bitcoin::{Spend, Utxo};
+///
+/// let outpoint = "a8d8d2b9b4d3d3b1d2e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f80:1".parse()?;
+/// let script_pubkey = ScriptBuf::from_hex("0014751e76e8199196d454941c45d1b3a323f1433bd6")?;
+/// let utxo = Utxo::new(outpoint, TxOut { value: Amount::from_sat(50_000), script_pubkey })?;
+/// assert_eq!(*utxo.spend(), Spend::P2wpkh);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Utxo {
     outpoint: OutPoint,
@@ -23,37 +34,38 @@ pub struct Utxo {
 pub enum Spend {
     /// Pay to witness public key hash.
     P2wpkh,
-    /// Taproot, by its key.
+    /// Pay to taproot, spent by the key path.
     P2tr {
-        /// The key that signs: the internal key with its tweak.
+        /// The output key, which signs: the internal key with its tweak.
         output_key: XOnlyPublicKey,
     },
     /// P2wpkh nested in p2sh.
     P2shP2wpkh {
-        /// `OP_0 <key hash>`, the script whose hash the output has.
+        /// `OP_0 <key hash>`, the script whose hash is in the output.
         redeem_script: ScriptBuf,
     },
-    /// Pay to public key hash. Its signature does not commit to the amount, so the transaction that made the output has to prove
-    /// it.
+    /// Pay to public key hash. The signature does not commit to the amount, so the transaction that created the output is needed to
+    /// prove it.
     P2pkh,
 }
 
 impl Spend {
-    /// Returns the weight of the input with the longest signatures: outpoint and sequence 160 WU, then scripts and witness.
+    /// Returns the weight of the input in weight units, with signatures of the maximal length. The outpoint and the sequence are 160 of
+    /// them, the scripts and the witness the rest.
     #[must_use]
     pub const fn weight(&self) -> u64 {
         match self {
             Self::P2wpkh => 272,
             Self::P2tr { .. } => 230,
             Self::P2shP2wpkh { .. } => 364,
-            // One weight unit more than alone: beside segwit inputs it has an empty witness.
+            // Includes one weight unit for the empty witness that the input has beside segwit inputs.
             Self::P2pkh => 593,
         }
     }
 }
 
 impl Utxo {
-    /// Takes a p2wpkh or p2tr output.
+    /// Creates a p2wpkh or p2tr output.
     ///
     /// # Errors
     ///
@@ -63,26 +75,27 @@ impl Utxo {
         Self::from_parts(outpoint, output, None, None)
     }
 
-    /// Takes an output that is p2wpkh nested in p2sh.
+    /// Creates an output that is p2wpkh nested in p2sh.
     ///
     /// # Errors
     ///
-    /// [`Code::UtxoMismatch`] if the script hash is of another script.
+    /// [`Code::UtxoMismatch`] if the hash in the output is that of another script, or [`Code::UtxoUnsupported`] if the script is not
+    /// p2wpkh.
     pub fn with_redeem_script(outpoint: OutPoint, output: TxOut, redeem_script: ScriptBuf) -> Result<Self, Refusal> {
         Self::from_parts(outpoint, output, Some(redeem_script), None)
     }
 
-    /// Takes an output with the transaction that made it. P2pkh needs it; hardware signers ask for it for p2wpkh too.
+    /// Creates an output with the transaction that created it. P2pkh requires that transaction; hardware signers want it for p2wpkh too.
     ///
     /// # Errors
     ///
-    /// [`Code::UtxoMismatch`] if the transaction is another, or made another output there.
+    /// [`Code::UtxoMismatch`] if the transaction has another id, or another output at the index, or the errors of [`Utxo::new`].
     pub fn with_previous_tx(outpoint: OutPoint, output: TxOut, previous: Transaction) -> Result<Self, Refusal> {
         Self::from_parts(outpoint, output, None, Some(previous))
     }
 
-    /// Takes an output with whatever the wallet knows of it. A previous transaction is checked wherever it is given; a redeem
-    /// script beside an output that has none is ignored.
+    /// Creates an output of any supported kind. A previous transaction is always checked. A redeem script is ignored if the output does
+    /// not need it.
     ///
     /// # Errors
     ///
@@ -103,13 +116,13 @@ impl Utxo {
         Ok(Self { outpoint, output, spend, previous: previous.map(Arc::new) })
     }
 
-    /// Returns where the output is.
+    /// Returns the outpoint: the transaction id and the index of the output.
     #[must_use]
     pub const fn outpoint(&self) -> OutPoint {
         self.outpoint
     }
 
-    /// Returns the output's value and script.
+    /// Returns the value and the script of the output.
     #[must_use]
     pub const fn output(&self) -> &TxOut {
         &self.output
@@ -121,7 +134,7 @@ impl Utxo {
         &self.spend
     }
 
-    /// Returns the transaction that made the output, where it is known.
+    /// Returns the transaction that created the output; `None` if the wallet did not give it.
     #[must_use]
     pub const fn previous_tx(&self) -> Option<&Arc<Transaction>> {
         self.previous.as_ref()
@@ -152,7 +165,7 @@ fn read_spend(script: &ScriptBuf, redeem_script: Option<ScriptBuf>) -> Result<Sp
     Ok(Spend::P2shP2wpkh { redeem_script })
 }
 
-/// The transaction made this very output.
+/// Requires that the transaction created exactly this output.
 fn check_previous(outpoint: OutPoint, output: &TxOut, previous: &Transaction) -> Result<(), Refusal> {
     let refusal = || Refusal::new(Code::UtxoMismatch, "/previous_tx");
     let txid = previous.compute_txid();
@@ -160,10 +173,10 @@ fn check_previous(outpoint: OutPoint, output: &TxOut, previous: &Transaction) ->
         return Err(refusal().with_expected(outpoint.txid.to_string()).with_actual(txid.to_string()));
     }
     let made = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
-    if made == Some(output) { Ok(()) } else { Err(refusal().with_reason("the transaction made another output at this index")) }
+    if made == Some(output) { Ok(()) } else { Err(refusal().with_reason("the transaction has another output at this index")) }
 }
 
-/// Parses a transaction id as it is displayed: the hash's bytes in the opposite order.
+/// Parses a transaction id as displayed, which is the hash with its bytes in reverse order.
 pub(crate) fn parse_txid(text: &str) -> Result<Txid, ParseError> {
     let mut bytes = number::bare_hex_array::<32>(text)?;
     bytes.reverse();

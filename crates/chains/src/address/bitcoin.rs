@@ -18,8 +18,8 @@ pub const fn hrp(coin: Coin, net: BitcoinNet) -> Hrp {
     })
 }
 
-/// Base58 version bytes: (pay to public key hash, pay to script hash, the script-hash byte that Litecoin shares with
-/// Bitcoin and that its software writes no more).
+/// Returns the base58 version bytes: (pay to public key hash, pay to script hash, the older script-hash byte). Litecoin shares the
+/// older one with Bitcoin, and its software no longer writes it.
 const fn base58_versions(coin: Coin, net: BitcoinNet) -> (u8, u8, u8) {
     match (coin, net) {
         (Coin::Bitcoin, BitcoinNet::Main) => (0x00, 0x05, 0x05),
@@ -29,14 +29,14 @@ const fn base58_versions(coin: Coin, net: BitcoinNet) -> (u8, u8, u8) {
     }
 }
 
-/// Parses an address of a Bitcoin-like network into its script pubkey.
+/// Parses an address of a Bitcoin-like network, and returns its script pubkey.
 ///
 /// # Errors
 ///
-/// [`AddressError::OtherNetwork`] for another chain's address, [`AddressError::Checksum`] for a wrong checksum or the
-/// wrong one of bech32 and bech32m.
+/// [`AddressError::OtherNetwork`] for the address of another chain or network; [`AddressError::Checksum`] for a wrong checksum, or
+/// for bech32 in place of bech32m and the other way round; [`AddressError::Form`] or [`AddressError::Length`].
 pub fn parse_bitcoin(coin: Coin, net: BitcoinNet, text: &str) -> Result<Vec<u8>, AddressError> {
-    // A base58 address may begin with the letters of a human-readable part, `LTC1`: it is shorter, and of both cases.
+    // A base58 address may begin like a bech32 one, as `LTC1` does. Unlike that, it is short and mixes letter cases.
     let mixed = text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().any(|b| b.is_ascii_uppercase());
     if let Some((prefix, _)) = text.rsplit_once('1')
         && (!mixed || text.len() > MAX_BASE58)
@@ -66,7 +66,7 @@ pub fn parse_bitcoin(coin: Coin, net: BitcoinNet, text: &str) -> Result<Vec<u8>,
     Ok([head, hash, tail].concat())
 }
 
-/// `OP_n <program>`.
+/// Returns the script `OP_n <program>`.
 fn witness_script(version: Fe32, program: &[u8]) -> Option<Vec<u8>> {
     let opcode = match version.to_u8() {
         0 => 0,

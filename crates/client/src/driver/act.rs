@@ -1,4 +1,5 @@
-//! Carries out a decision. An intent that moves money or a secret is written before it is carried out, and its outcome after.
+//! Carries out a decision. An intent that moves money or a secret is written to the journal before it is carried out, and its outcome
+//! after.
 
 use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
 
@@ -12,15 +13,15 @@ use crate::request::Action as Call;
 use crate::secret::Secret;
 use crate::transport::Transport;
 
-/// A transaction that is not mined after so many nominal blocks pays too little,
+/// The number of nominal blocks after which a transaction that is not mined is assumed to pay too low a fee.
 const OVERDUE_BLOCKS: u64 = 3;
-/// but not before so many seconds: chains with fast blocks are read through nodes that lag.
+/// The minimum time before that assumption, in seconds, because nodes of chains with fast blocks lag behind.
 const OVERDUE_SECONDS: u64 = 60;
 
-/// What came of a step.
+/// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Done {
-    /// It was done, so that it is worth looking again soon.
+    /// It was done, so it is worth observing the order again soon.
     Yes,
     /// It was not done, and will be tried again.
     Later(String),
@@ -32,7 +33,7 @@ pub(super) enum Done {
     Waits,
 }
 
-/// One step of one order, and what it needs.
+/// The context of one step of one order.
 pub(super) struct Step<'s, T, C, S: Store, O> {
     pub(super) driver: &'s Driver<T, C, S, O>,
     pub(super) guard: &'s S::Guard,
@@ -41,7 +42,7 @@ pub(super) struct Step<'s, T, C, S: Store, O> {
 }
 
 impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
-    /// Does one step.
+    /// Carries out one action.
     pub(super) async fn act(&self, action: &Action) -> Result<Done, DriveError> {
         match self.carry_out(action).await {
             Err(DriveError::Owner(OwnerError::Unavailable(why))) => Ok(Done::Later(why)),
@@ -68,7 +69,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         Ok(self.driver.store.append(self.guard, &self.driver.entry(event))?)
     }
 
-    /// Verifies a record by what held when the order was signed.
+    /// Verifies a record with the pins and policy of the time of signing.
     fn verify(&self, body: &[u8]) -> Result<VerifiedRecord, Refusal> {
         let (registry, policy) = self.driver.pins(self.kept);
         countersign::verify_record(self.kept.swap.proposal(body), registry, policy)
@@ -79,7 +80,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         Ok(Done::Yes)
     }
 
-    /// Verifies once more, against the newest record, and has the owner sign.
+    /// Verifies the order once more, against the newest record, and asks the owner to sign.
     async fn sign(&self) -> Result<Done, DriveError> {
         let (order, body) = match self.driver.flow.verify_with_body(&self.kept.swap).await {
             Ok(verified) => verified,
@@ -108,7 +109,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         }
     }
 
-    /// Sends what was signed: first what the owner broadcasts, then the gasless message.
+    /// Sends the signed payment: first the transactions that the owner broadcasts, then the gasless message.
     async fn pay(&self) -> Result<Done, DriveError> {
         let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return Ok(Done::Waits) };
         if !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding) {
@@ -119,7 +120,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         self.call(Sendable::Gasless, &Call::Initiate(&submission)).await
     }
 
-    /// Redeems in the owner's own transaction. The proof is taken again right before the secret leaves.
+    /// Redeems with the owner's own transaction. The evidence is read again right before the secret is released.
     async fn redeem(&self, is_urgent: bool) -> Result<Done, DriveError> {
         if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(Done::Later(why));
@@ -129,12 +130,12 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         }
         let transactions = match self.settle(Purpose::Redemption, &[]).await {
             Ok(Some(transactions)) => transactions,
-            // The relayer learns nothing from a secret that is public, and may be quicker than an owner who is not there.
+            // A public secret is no news to the relayer, which may be quicker than an owner who is absent.
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
             Ok(None) => return Ok(Done::Waits),
             Err(error) => return Err(error),
         };
-        // Whoever signed may have taken hours.
+        // Signing may have taken hours.
         if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(Done::Later(why));
         }
@@ -151,7 +152,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         self.observed.public_secret.is_some()
     }
 
-    /// Gives the secret to the service's relayer.
+    /// Sends the secret to the service's relayer.
     async fn give_secret(&self, is_urgent: bool) -> Result<Done, DriveError> {
         let secret = match (self.kept.own_secret(), &self.observed.public_secret) {
             (Some(secret), _) => Secret::from_bytes(*secret.expose()),
@@ -167,7 +168,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         self.call(Sendable::Secret, &Call::Redeem { secret: &secret }).await
     }
 
-    /// Takes the funds back: in the owner's own transaction, else through the service's relayer, which can only pay the owner.
+    /// Refunds the source: with the owner's own transaction, otherwise through the service's relayer, which can only pay the owner.
     async fn refund(&self) -> Result<Done, DriveError> {
         if !self.driver.chains.has(self.kept.swap.request().source.asset.chain()) {
             return self.call(Sendable::RefundRequest, &Call::Refund).await;
@@ -182,7 +183,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         self.broadcast(Sendable::Refund, &transactions).await
     }
 
-    /// Has the owner sign a redemption or a refund, for the first time or in place of transactions that are not mined.
+    /// Asks the owner to sign a redemption or a refund, for the first time or to replace transactions that are not mined.
     async fn settle(&self, purpose: Purpose, replaces: &[KeptTransaction]) -> Result<Option<Vec<KeptTransaction>>, DriveError> {
         let Some(record) = self.record() else { return Ok(None) };
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
@@ -193,7 +194,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         Ok(signed.filter(|transactions| !transactions.is_empty()))
     }
 
-    /// Returns the record whose terms hold: the one that was signed with, else the service's.
+    /// Returns a verified record with the terms of the order: the service's current one, otherwise the stored one.
     fn record(&self) -> Option<OrderRecord> {
         let kept = self.kept.record.as_deref().and_then(|body| self.verify(body).ok());
         match (&self.observed.record, kept) {
@@ -202,7 +203,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         }
     }
 
-    /// Reads the destination chain once more: between the first reading and now the solver may have taken the payment back.
+    /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading.
     async fn confirm_release(&self) -> Result<(), String> {
         let Ok(Release::Evidence(_)) = &self.observed.release else {
             return self.observed.release.as_ref().map(drop).map_err(ToString::to_string);
@@ -219,10 +220,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         judge(terms, &state, &seen, registry, policy, now).map(drop).map_err(|hold| hold.to_string())
     }
 
-    /// Broadcasts a redemption or a refund. One that the chain rejects is signed anew, with fees of today: it ends the same HTLC,
-    /// so that it can only take effect once. A funding is never signed anew.
+    /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both
+    /// end the same HTLC and only one can take effect. A funding is never signed again.
     async fn broadcast_or_replace(&self, what: Sendable, purpose: Purpose, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
-        // Without an owner, or above what the owner pays, the transaction that is on its way stays the best there is.
+        // If the owner does not sign a replacement, the transaction that was sent remains the best one available.
         if self.is_overdue(purpose)
             && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
         {
@@ -231,20 +232,20 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             if !matches!(done, Done::Rejected(_)) {
                 return Ok(done);
             }
-            // It cannot take the place of the one that is on its way, which stays what is sent.
+            // The replacement was rejected, so the first transaction is the one to send again.
             self.write(Event::Signed { purpose, transactions: transactions.to_vec(), gasless: None })?;
         }
         let done = self.broadcast(what, transactions).await?;
         if let Done::Rejected(why) = done {
             let Some(transactions) = self.settle(purpose, &[]).await? else { return Ok(Done::Later(why)) };
             self.write(Event::Signed { purpose, transactions: transactions.clone(), gasless: None })?;
-            // At once: what expires in a minute would have expired by the next attempt.
+            // Sent at once, because a transaction that is valid for a minute would have expired by the next attempt.
             return self.broadcast(what, &transactions).await;
         }
         Ok(done)
     }
 
-    /// Whether what was signed for a purpose could have been mined several times since, and is not: it pays too little.
+    /// Returns whether the transactions for a purpose should have been mined by now, so that they probably pay too low a fee.
     fn is_overdue(&self, purpose: Purpose) -> bool {
         let request = self.kept.swap.request();
         let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
@@ -254,7 +255,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         self.kept.signed_at(purpose).is_some_and(|since| self.driver.now() >= since.saturating_add(wait))
     }
 
-    /// Broadcasts transactions in order, each after the one before it was accepted.
+    /// Broadcasts transactions in order, each after the previous one was accepted.
     async fn broadcast(&self, what: Sendable, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
         self.write(Event::Sending { what })?;
         for transaction in transactions {
@@ -271,7 +272,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         Ok(Done::Yes)
     }
 
-    /// Asks the service for something, once; what came of it is written down.
+    /// Sends one action to the service, once, and writes the outcome to the journal.
     async fn call(&self, what: Sendable, call: &Call<'_>) -> Result<Done, DriveError> {
         self.write(Event::Sending { what })?;
         match self.driver.flow.client().act(self.kept.swap.id(), call).await {
@@ -287,7 +288,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     }
 }
 
-/// Refuses an order whose destination could not be redeemed in time, unless the policy accepts that.
+/// Refuses an order whose destination could not be redeemed in time, unless the policy accepts that warning.
 fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal> {
     let is_short = |warning: &&Warning| warning.code == Code::DestinationTimelockShort && !policy.accepted_warnings.contains(&warning.code);
     match warnings.list().iter().find(is_short) {
@@ -296,11 +297,12 @@ fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal
     }
 }
 
-/// Refuses an order that pays less than its owner accepts: a quote is only a promise.
+/// Checks that an order pays at least `at_least`, in base units of the destination asset. A quote is not binding, so the record's
+/// amount decides.
 ///
 /// # Errors
 ///
-/// [`Code::PaysTooLittle`].
+/// [`Code::PaysTooLittle`] at `/order/destination_swap/amount`.
 pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refusal> {
     let terms = order.terms();
     let pays = terms.record.map_or(terms.receive.base_units, |record| record.destination_swap.amount);
@@ -312,7 +314,7 @@ pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refus
     }
 }
 
-/// A refusal ends the attempt to sign; everything else is tried again.
+/// Turns a refusal into an error, and every other error into an outcome that is tried again.
 fn later(error: &Error) -> Result<Done, DriveError> {
     match error {
         Error::Refused(refusal) => Err(DriveError::Refused(refusal.clone())),

@@ -1,6 +1,6 @@
-//! What to do next: a pure function of what was kept and what was observed. No I/O, no clock, no key.
+//! Decides what to do next, as a pure function of the stored order and the observation: no I/O, no clock, no key.
 //!
-//! Each rule exists because a swap was shown to be lost without it; `tests/decide.rs` has a row for each.
+//! Each rule prevents a swap from being lost; `tests/decide.rs` has a test for each.
 
 use std::time::Duration;
 
@@ -11,61 +11,61 @@ use super::kept::{KeptOrder, Outcome, Path, Purpose, Sendable};
 use super::observe::{LegView, Observed, RecordView};
 use super::parties::{Chains, Owner};
 
-/// What the driver does next, and what it says about the order meanwhile.
+/// What the driver does next, and the status that it reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// Where the order stands.
+    /// The status of the order.
     pub status: Status,
-    /// What is done now; `None` to look again later.
+    /// What to do now; `None` to observe again later.
     pub action: Option<Action>,
 }
 
-/// Where an order stands.
+/// The status of a driven order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Status {
-    /// Nothing was signed. It waits for the owner.
+    /// Nothing was signed. The order waits for the owner.
     Unsigned,
-    /// Nothing was signed here, and the deadline has passed: it is not paid any more. Only a payment from elsewhere could still
-    /// be on its way.
+    /// Nothing was signed here and the deadline has passed, so the driver no longer pays. A payment from another wallet may still be on
+    /// its way.
     Expired,
-    /// Signed, and not known to be on chain.
+    /// The payment is signed, and not known to be on chain.
     Paying,
-    /// The owner has to do something that the driver cannot.
+    /// The owner has to do something that the driver cannot do.
     NeedsOwner {
-        /// What.
+        /// The task.
         what: OwnerTask,
     },
-    /// Paid. It waits until the secret may leave.
+    /// The order is paid, and waits until the secret may be released.
     Waiting {
-        /// What it waits for.
+        /// What it waits for, for display.
         reason: String,
         /// The stable code of the reason.
         code: &'static str,
     },
-    /// The secret has left, or is about to: the redemption is followed until it is final.
+    /// The secret was released, or is about to be. The redemption is followed until it is final.
     Redeeming,
-    /// The secret is public, or has left and time is running out: redeem at once.
+    /// The secret is public, or was released and time is running out: redeem at once.
     RedeemNow,
-    /// The swap cannot complete: the owner's funds come back once the timelock has passed.
+    /// The swap cannot complete. The owner can refund once the timelock has expired.
     AwaitingRefund {
-        /// Why it cannot complete.
+        /// Why it cannot complete, for display.
         reason: String,
     },
     /// The refund is under way.
     Refunding,
-    /// The record was refused. The secret stays; what is on chain is followed.
+    /// The record was refused. The secret is not released, and the driver follows what is on chain.
     Refused {
-        /// Why.
+        /// Why it was refused.
         refusal: Refusal,
     },
-    /// The source is redeemed and the owner was not paid, and cannot be any more.
+    /// The source is redeemed, and the owner was not paid: the funds are probably lost.
     Lost,
     /// The swap ended.
     Ended {
-        /// How.
+        /// How it ended.
         outcome: Outcome,
     },
 }
@@ -75,11 +75,11 @@ pub enum Status {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OwnerTask {
-    /// Provide the secret whose hash the order names: without it nothing is paid.
+    /// Provide the secret whose hash the order contains. Without it, nothing is paid.
     Secret,
     /// Broadcast the signed funding.
     BroadcastFunding,
-    /// Redeem: nobody else can, or may.
+    /// Redeem, because nobody else can or may.
     Redeem,
     /// Broadcast the signed redemption.
     BroadcastRedemption,
@@ -87,30 +87,30 @@ pub enum OwnerTask {
     Refund,
 }
 
-/// One step.
+/// An action of the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Verify once more, and have the owner sign the funding.
+    /// Verify once more, and ask the owner to sign the funding.
     Sign,
     /// Send the signed funding.
     Pay,
-    /// Write down that the owner is given something to broadcast: from then on it may be on chain.
+    /// Record that the owner was given something to broadcast. From then on, it may be on chain.
     HandOut(Sendable),
-    /// Redeem the destination: the secret leaves.
+    /// Redeem the destination. This releases the secret.
     Redeem {
-        /// By which path.
+        /// How the secret is released.
         path: Path,
-        /// Whether the secret is out already, so that nothing may delay it.
+        /// Whether the secret is out already, so that nothing may delay the redemption.
         is_urgent: bool,
     },
     /// Refund the source.
     Refund,
-    /// Write down how the swap ended.
+    /// Record how the swap ended.
     End(Outcome),
 }
 
-/// What the driver was given to work with.
+/// What the driver can do for an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Means {
@@ -120,9 +120,9 @@ pub struct Means {
     pub source_connected: bool,
     /// Whether transactions can be broadcast on the destination chain.
     pub destination_connected: bool,
-    /// Whether the service's relayer may be given the secret.
+    /// Whether the service's relayer may get the secret.
     pub relayer_allowed: bool,
-    /// Whether somebody else holds the secret, and the owner pays nevertheless.
+    /// Whether the owner pays although somebody else holds the secret.
     pub secret_is_elsewhere: bool,
 }
 
@@ -151,17 +151,17 @@ const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs
 /// The longest wait before the owner's redemption is sent again: margins are minutes, and some transactions expire in one.
 const REDEEM_AGAIN: Duration = Duration::from_secs(20);
 
-/// How long after the deadline a payment from elsewhere is still looked for, in seconds.
+/// How long after the deadline a payment from another wallet is still expected, in seconds.
 const GIVEN_UP_AFTER: u64 = 24 * 3_600;
 
-/// Decides what to do with an order.
+/// Decides what to do next with an order. A pure function: the same input always gives the same decision.
 #[must_use]
 pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
     let order = Order { kept, observed, means };
     if let Some(outcome) = kept.outcome() {
         return rest(Status::Ended { outcome });
     }
-    // What is on chain comes before everything that anybody says.
+    // What is on chain takes precedence over all statements.
     if let Some(decision) = order.ended() {
         return decision;
     }
@@ -172,15 +172,15 @@ pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
     } else {
         order.unpaid()
     };
-    // What only the service states raises the alarm, and stops nothing.
+    // A statement of the service can raise the alarm, but does not change the action.
     if order.is_redeemed(Leg::Source) && order.is_refunded(Leg::Destination) {
         return Decision { status: Status::Lost, ..decision };
     }
     decision
 }
 
-/// Returns whether the owner's funds are on chain, or may be. Whatever was about to be sent may have arrived, even if the service
-/// says that it has not.
+/// Returns whether the owner's funds are on chain, or may be. A payment that was about to be sent may have arrived, even if the service
+/// states that it has not.
 #[must_use]
 pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
     let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
@@ -221,15 +221,16 @@ impl Order<'_> {
         matches!(self.leg(leg).state(), Some(HtlcState::Locked(_)))
     }
 
-    /// Whether a final block of the chain itself says so. The service's word ends nothing, whoever trusts it.
+    /// Returns whether the state of a leg is in a final block, read from the chain itself. A statement of the service never ends an
+    /// order, even where the caller trusts the service.
     const fn is_certain(&self, leg: Leg) -> bool {
         self.leg(leg).is_final()
     }
 
-    /// Whether the secret has left this machine, or is public.
+    /// Returns whether the secret may have left this machine, or is public.
     fn secret_is_out(&self) -> bool {
         let has_left = match self.kept.secret_left() {
-            // Before it was sent or handed out, the signed redemption was nowhere but here.
+            // A signed redemption that was neither sent nor handed out exists only on this machine.
             Some(Path::Own) => self.kept.may_be_sent(Sendable::Redemption),
             Some(Path::Relayer) => true,
             None => false,
@@ -237,20 +238,20 @@ impl Order<'_> {
         has_left || self.is_public()
     }
 
-    /// Whether the secret is public: something shows it, or the source chain shows that it was used. A redemption that the service
-    /// merely states does not count, because it could state one to have the secret released.
+    /// Returns whether the secret is public: it was observed, or the source chain shows that it was used. A redemption that only the
+    /// service states does not count, because the service could state one to get the secret released.
     fn is_public(&self) -> bool {
         let is_used = self.is_redeemed(Leg::Source) && self.observed.source.is_seen();
         self.observed.public_secret.is_some() || is_used
     }
 
-    /// Decides where something has ended on chain.
+    /// Decides for an order that has ended on chain; `None` if it has not.
     fn ended(&self) -> Option<Decision> {
         let ended = |outcome| Some(act(Status::Ended { outcome }, Action::End(outcome)));
         if self.is_redeemed(Leg::Destination) {
             let is_proven = match &self.observed.destination {
                 LegView::Seen { is_final, .. } => *is_final,
-                // Whoever holds the secret can show it. It proves a redemption only if nobody but the owner had it.
+                // Anybody who has the secret can publish it, so it proves a redemption only if nobody but the owner had it.
                 LegView::Stated(state) => {
                     let is_ours = self.kept.secret_left() == Some(Path::Own);
                     is_ours && (self.observed.public_secret.is_some() || self.is_own(state))
@@ -261,7 +262,7 @@ impl Order<'_> {
                 return ended(Outcome::Complete);
             }
         }
-        // As long as the destination can be redeemed with a secret that is out, nothing else ends the order.
+        // While the destination can still be redeemed with a secret that is out, nothing else ends the order.
         if self.secret_is_out() && self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
             return None;
         }
@@ -275,20 +276,20 @@ impl Order<'_> {
         None
     }
 
-    /// Whether a redemption is the one that the owner signed.
+    /// Returns whether a redemption is one that the owner signed.
     fn is_own(&self, state: &HtlcState) -> bool {
         let HtlcState::Redeemed { transaction: Some(stated), .. } = state else { return false };
         self.kept.has_signed(Purpose::Redemption, stated)
     }
 
-    /// The secret is out. Nothing may delay the redemption: no margin, no record, no refusal.
+    /// Decides for an order whose secret is out. No margin, record or refusal may delay the redemption.
     fn redeem_now(&self) -> Decision {
         let is_followed = self.kept.secret_left().is_some() && !self.is_short_of_time();
         let status = if is_followed { Status::Redeeming } else { Status::RedeemNow };
         if self.is_refunded(Leg::Destination) && self.observed.destination.is_seen() {
             return self.refund("the solver has taken the payment back");
         }
-        // The solver can still redeem the source, so the owner races to refund it.
+        // The solver can still redeem the source with the secret, so the owner must refund first.
         if self.source_has_run_out() && !self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
             return self.refund("the solver did not redeem in time");
         }
@@ -299,10 +300,10 @@ impl Order<'_> {
             return rest(status);
         }
         if self.is_redeemed(Leg::Destination) && self.observed.destination.is_seen() {
-            // It is on chain and not final yet.
+            // The redemption is on chain, but not final yet.
             return rest(Status::Redeeming);
         }
-        // Once the secret is public, or with the relayer already, the relayer learns nothing from it.
+        // A secret that is public, or that the relayer has already, may be sent to the relayer freely.
         let is_known = self.is_public() || self.kept.secret_left() == Some(Path::Relayer);
         let decision = self.redeem_by(status, true, is_known);
         match decision.action {
@@ -311,7 +312,7 @@ impl Order<'_> {
         }
     }
 
-    /// Whether the destination's timelock is more than half over, or too short to redeem in time by the margin of its chain.
+    /// Returns whether at least half of the destination's timelock has elapsed, or less than the margin of its chain is left.
     const fn is_short_of_time(&self) -> bool {
         let is_half_over = match self.observed.destination.state() {
             Some(HtlcState::Locked(locked)) => locked.left() <= locked.timelock / 2,
@@ -320,7 +321,7 @@ impl Order<'_> {
         is_half_over || matches!(self.observed.release, Err(Hold::NoTime { .. }))
     }
 
-    /// Chooses who redeems: the owner first, the relayer only where it may.
+    /// Chooses who redeems: the owner if possible, the relayer only where that is allowed.
     fn redeem_by(&self, status: Status, is_urgent: bool, is_known: bool) -> Decision {
         let names_own_key = self.kept.swap.request().destination.delegate.is_some();
         let is_signed = self.kept.signed(Purpose::Redemption).is_some();
@@ -333,12 +334,12 @@ impl Order<'_> {
             }
             return act(status, Action::Redeem { path: Path::Own, is_urgent });
         }
-        // With a key of the owner's own the service could not redeem: it would only learn the secret.
+        // If the request names the owner's own redeem key, the relayer cannot redeem and would only learn the secret.
         if (is_known || (self.means.relayer_allowed && self.observed.release.is_ok())) && !names_own_key {
             if !self.is_due(Sendable::Secret) {
                 return rest(status);
             }
-            // Only what the relayer knows already may be given to it without a look at the chain.
+            // The chain is checked again before the secret is sent, unless the relayer can know it already.
             return act(status, Action::Redeem { path: Path::Relayer, is_urgent: is_known });
         }
         rest(Status::NeedsOwner { what: OwnerTask::Redeem })
@@ -348,7 +349,7 @@ impl Order<'_> {
         let is_signed = self.kept.signed(Purpose::Funding).is_some();
         match &self.observed.record {
             RecordView::Refused(refusal) => return rest(Status::Refused { refusal: refusal.clone() }),
-            // Nothing is paid on what was true some time ago.
+            // An old record is not enough to pay.
             RecordView::Unknown(_) => return rest(if is_signed { Status::Paying } else { Status::Unsigned }),
             RecordView::Verified(_) => {}
         }
@@ -365,11 +366,11 @@ impl Order<'_> {
         self.pay()
     }
 
-    /// Decides about an order that is too late to pay. It ends only if nothing can have been paid. The service's word that it has
+    /// Decides for an order that is too late to pay. It ends only if nothing can have been paid; a statement of the service that it has
     /// received nothing is not enough.
     fn expired(&self, is_signed: bool) -> Decision {
         let is_absent = matches!(self.observed.source, LegView::Seen { state: HtlcState::Absent, .. });
-        // What was signed here and never sent or handed out is nowhere but here.
+        // A signed payment that was neither sent nor handed out exists only on this machine.
         let payment = if self.kept.is_gasless() { Sendable::Gasless } else { Sendable::Funding };
         let is_held = is_signed && !self.kept.may_be_sent(payment);
         if is_held || !is_signed && (is_absent || self.is_late_by(GIVEN_UP_AFTER)) {
@@ -379,8 +380,7 @@ impl Order<'_> {
         rest(if is_signed { Status::Paying } else { Status::Expired })
     }
 
-    /// Whether a payment would not be confirmed before the deadline. Without a deadline and a time of creation it is always too
-    /// late.
+    /// Returns whether a payment would not be confirmed before the deadline. Without a known deadline it is always too late.
     fn is_too_late(&self) -> bool {
         let left = self.observed.deadline.map_or(0, |deadline| deadline.saturating_sub(self.observed.now));
         left <= self.observed.confirmation_time
@@ -390,7 +390,7 @@ impl Order<'_> {
         self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(seconds))
     }
 
-    /// Sends what was signed: always the same, never something new.
+    /// Sends the signed payment: always the same one, never a new one.
     fn pay(&self) -> Decision {
         let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return rest(Status::Paying) };
         let broadcasts = !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding);
@@ -405,7 +405,7 @@ impl Order<'_> {
     }
 
     fn paid(&self) -> Decision {
-        // Seen on chain or not, what may have been sent is sent again until it is there: it is the same transaction.
+        // A payment that may have been sent is sent again until it is seen on chain. It is always the same transaction.
         let is_there = self.is_locked(Leg::Source);
         if let RecordView::Refused(refusal) = &self.observed.record {
             if self.source_has_run_out() {
@@ -424,15 +424,18 @@ impl Order<'_> {
             if is_absent && self.is_late_by(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
                 return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
             }
-            // After the deadline nothing is sent again: it would lock the funds for nothing.
+            // A payment after the deadline would only lock the funds, so it is not sent again.
             return if self.is_too_late() { rest(Status::Paying) } else { self.pay() };
         }
         if self.is_refunded(Leg::Source) {
             return rest(Status::Refunding);
         }
         if self.kept.own_secret().is_none() {
-            let what =
-                if self.kept.swap.request().secret_hash.is_some() { "the secret is not kept here" } else { "the service holds the secret" };
+            let what = if self.kept.swap.request().secret_hash.is_some() {
+                "the secret is not stored here"
+            } else {
+                "the service holds the secret"
+            };
             return rest(Status::Waiting { reason: what.to_owned(), code: "no_secret" });
         }
         match &self.observed.release {
@@ -442,15 +445,16 @@ impl Order<'_> {
         }
     }
 
-    /// Whether the source's timelock has passed, as the chain counts it. A block more than the timelock: the earliest refund.
+    /// Returns whether the source's timelock has expired, by the chain's own count. All endpoints that agree must have seen it, so that
+    /// one endpoint with an invented height cannot turn a release into a refund.
     fn source_has_run_out(&self) -> bool {
         match self.observed.source.state() {
-            Some(HtlcState::Locked(locked)) => locked.elapsed > locked.timelock || (!self.observed.source.is_seen() && locked.left() == 0),
+            Some(HtlcState::Locked(locked)) => locked.has_run_out() || (!self.observed.source.is_seen() && locked.left() == 0),
             _ => false,
         }
     }
 
-    /// Takes the owner's funds back, once that is possible.
+    /// Refunds the source once that is possible.
     fn refund(&self, reason: &str) -> Decision {
         if !self.source_has_run_out() {
             return rest(Status::AwaitingRefund { reason: reason.to_owned() });
@@ -459,7 +463,7 @@ impl Order<'_> {
         if is_signed && !self.means.source_connected {
             return rest(Status::NeedsOwner { what: OwnerTask::Refund });
         }
-        // The relayer cannot refund what only the owner's key opens.
+        // On Bitcoin-like chains the relayer cannot refund what only the owner's key can spend.
         let request = &self.kept.swap.request().source;
         if !self.means.source_connected && request.delegate.is_some() && self.observed.source_family == Some(Family::Bitcoin) {
             return rest(Status::NeedsOwner { what: OwnerTask::Refund });
@@ -471,7 +475,7 @@ impl Order<'_> {
         }
     }
 
-    /// Whether something may be sent (again): each attempt waits longer than the one before it.
+    /// Returns whether something may be sent (again). Each attempt waits longer than the previous one.
     fn is_due(&self, what: Sendable) -> bool {
         let (attempts, last) = self.kept.attempts(what);
         let Some(again) = attempts.checked_sub(1) else { return true };

@@ -1,13 +1,13 @@
-//! Orders on disk: [`Store`] for a `countersign-store`.
+//! Orders on disk: implements [`Store`] for the store of `countersign-store`.
 //!
 //! | document | content |
 //! |---|---|
-//! | `order.json` | request and response, as a case of the JSON contract |
+//! | `order.json` | request and response, as a case of the batch contract (`docs/spec/batch.md#case`) |
 //! | `record.json` | the record that the order was verified with when it was signed |
-//! | `pins.json` | the registry and the policy of that time: [`Pins`] |
-//! | `secret` | 64 hex digits |
-//! | `index` | the index of the rescue phrase that secret and keys are derived from, in decimal |
-//! | `floor` | the least that the order may pay, in base units, in decimal |
+//! | `pins.json` | the registry and the policy of that time ([`Pins`]) |
+//! | `secret` | the secret, 64 hex digits |
+//! | `index` | the index with which secret and keys are derived from the rescue phrase, in decimal |
+//! | `floor` | the minimum that the order must pay, in base units of the destination asset, in decimal |
 //! | `journal` | one [`Entry`] per line |
 
 use std::str;
@@ -54,7 +54,7 @@ impl Store for countersign_store::Store {
     type Guard = LockedOrder;
 
     fn create(&self, new: &KeptOrder) -> Result<(), StoreError> {
-        // Two processes that use the same secret must not both keep an order of it.
+        // Two processes must not both store an order with the same secret.
         let _guard = self.lock_store()?;
         if let Some(hash) = &new.swap.request().secret_hash
             && let Some(other) = self.order_of(hash)?
@@ -64,8 +64,8 @@ impl Store for countersign_store::Store {
         }
         let order = match Self::create(self, new.swap.id().as_str()) {
             Ok(order) => order,
-            // A directory without documents is what is left of an attempt that was interrupted. One with a record alone is an order
-            // that the program found again by the rescue phrase.
+            // A directory without documents is left over from an interrupted attempt. One with only a record is an order that was
+            // found again with the rescue phrase.
             Err(exists @ Error::OrderExists { .. }) => {
                 let order = self.open_order(new.swap.id().as_str())?;
                 if order.documents()?.iter().any(|name| name == ORDER || name == RECORD) {
@@ -76,7 +76,7 @@ impl Store for countersign_store::Store {
             Err(error) => return Err(error.into()),
         };
         let order = order.lock()?;
-        // The order comes last: without it nothing else is looked at.
+        // The order is written last, because a directory without it is ignored.
         if let Some(secret) = &new.secret {
             keep(&order, SECRET, secret.to_hex().as_bytes())?;
         }
@@ -99,7 +99,7 @@ impl Store for countersign_store::Store {
         let bytes = order.read(ORDER)?.ok_or_else(|| StoreError::Unknown(order.id().to_owned()))?;
         let swap = StoredSwap::from_json(&bytes).map_err(|error| damaged(&order, ORDER, with_cause(&error)))?;
         if !swap.id().as_str().eq_ignore_ascii_case(id.as_str()) {
-            return Err(damaged(&order, ORDER, "it is that of another order"));
+            return Err(damaged(&order, ORDER, "it belongs to another order"));
         }
         let mut kept = KeptOrder::new(swap, read_secret(&order)?);
         kept.index = read_number(&order, INDEX)?;
@@ -135,7 +135,7 @@ impl Store for countersign_store::Store {
         let mut ids = Vec::new();
         for order in Self::orders(self)? {
             let order = order?;
-            // One that cannot be read fails by itself when it is loaded, and does not stop the others.
+            // An order that cannot be read fails when it is loaded, and must not stop the others.
             if order.exists(ORDER).unwrap_or(true) {
                 ids.push(OrderId::parse(order.id()).map_err(|error| StoreError::Failed(error.to_string()))?);
             }
@@ -148,7 +148,7 @@ fn with_cause(error: &crate::error::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Writes a document once. The same bytes may be written again: an earlier attempt was interrupted.
+/// Writes a document once. Writing the same bytes again succeeds, because an earlier attempt may have been interrupted.
 fn keep(order: &LockedOrder, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     match order.create_new(name, bytes) {
         Err(Error::Exists { .. }) if order.read(name)?.is_some_and(|kept| kept.as_slice() == bytes) => Ok(()),

@@ -1,4 +1,4 @@
-//! What is kept of an order between two steps: enough for any step to be the first one after a restart.
+//! The stored form of an order: everything that any step needs, even as the first one after a restart.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,34 +11,35 @@ use crate::secret::Secret;
 use crate::stored::StoredSwap;
 use crate::transport::{MaybeSend, MaybeSync};
 
-/// One order as it is kept.
+/// A stored order.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct KeptOrder {
     /// The request and the response to it.
     pub swap: StoredSwap,
-    /// The body of the record that the order was verified with when it was signed. Its terms hold until the end.
+    /// The body of the record that the order was verified with when it was signed; `None` before. Its terms apply until the order ends.
     pub record: Option<Vec<u8>>,
-    /// What the wallet had pinned and allowed at that time. It holds until the end, too: a pin that is removed later must not
-    /// keep a paid order from being redeemed or refunded.
+    /// The wallet's pins and policy of that time; `None` before. They apply until the order ends, because a pin that is removed later
+    /// must not prevent a paid order from being redeemed or refunded.
     pub pins: Option<Pins>,
-    /// The secret, where the owner has chosen it.
+    /// The secret; `None` if the service or somebody else holds it.
     pub secret: Option<Secret>,
-    /// The index of the rescue phrase from which the secret and the owner's keys are derived, if they are.
+    /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
     pub index: Option<u32>,
-    /// The least that the order may pay, in base units of the destination asset. An order that pays less is not signed.
+    /// The minimum that the order must pay, in base units of the destination asset; `None` for no minimum. An order that pays less is not
+    /// signed.
     pub at_least: Option<U256>,
-    /// What was done, in order.
+    /// The journal: what was done or about to be done, in order.
     pub journal: Vec<Entry>,
 }
 
-/// What an order was verified by, besides its own documents.
+/// The registry and the policy that an order was verified with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "a file whose form is documented")]
 pub struct Pins {
-    /// What the wallet had pinned.
+    /// The pinned registry at that time.
     pub registry: Registry,
-    /// What the wallet allowed.
+    /// The policy at that time.
     pub policy: Policy,
 }
 
@@ -46,87 +47,87 @@ pub struct Pins {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "a line of a file whose form is documented")]
 pub struct Entry {
-    /// When it was written, in Unix seconds by the caller's clock.
+    /// The time of writing, in Unix seconds by the caller's clock.
     pub at: u64,
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// Something that was done, or is about to be done. Whatever moves money or a secret is written before it is done.
+/// Something that was done or is about to be done. An event that moves money or a secret is written before it happens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The owner signed. From then on these very transactions are sent, never others.
+    /// The owner signed. From then on these transactions are sent, unless a later entry replaces them. A funding is never replaced.
     Signed {
-        /// What they do.
+        /// What the transactions do.
         purpose: Purpose,
         /// The transactions, in the order in which they are broadcast.
         transactions: Vec<KeptTransaction>,
-        /// What the service is sent instead of a funding transaction.
+        /// The gasless submission that the service gets in place of a funding transaction; `None` without one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gasless: Option<String>,
     },
     /// Something is about to be sent.
     Sending {
-        /// What.
+        /// What is sent.
         what: Sendable,
     },
     /// It was sent, and accepted.
     Sent {
-        /// What.
+        /// What is sent.
         what: Sendable,
     },
-    /// It was refused, or nothing tells whether it arrived.
+    /// It was refused, or it is unknown whether it arrived.
     NotSent {
-        /// What.
+        /// What is sent.
         what: Sendable,
-        /// Why, for people.
+        /// Why, for display.
         error: String,
     },
-    /// The owner says that a transaction is on chain already.
+    /// The owner reports that a transaction is on chain already.
     OnChain {
-        /// What.
+        /// What is sent.
         what: Sendable,
     },
-    /// The secret is about to leave. From then on redemption is urgent.
+    /// The secret is about to be released. From then on the redemption is urgent.
     SecretLeaving {
-        /// By which path.
+        /// How it is released.
         path: Path,
     },
     /// The swap ended.
     Ended {
-        /// How.
+        /// How it ended.
         outcome: Outcome,
     },
 }
 
-/// What signed transactions are for.
+/// The purpose of signed transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Purpose {
-    /// To lock the owner's funds on the source chain.
+    /// Locks the owner's funds on the source chain.
     Funding,
-    /// To redeem on the destination chain with the secret.
+    /// Redeems on the destination chain with the secret.
     Redemption,
-    /// To take the owner's funds back on the source chain.
+    /// Refunds the owner on the source chain.
     Refund,
 }
 
-/// Something that leaves the machine.
+/// Something that is sent to a chain or to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Sendable {
-    /// The gasless funding, to the service.
+    /// The gasless funding, sent to the service.
     Gasless,
-    /// The transactions of the funding that the owner broadcasts: with a gasless funding, its approvals.
+    /// The funding transactions that the owner broadcasts; with a gasless funding, only its approvals.
     Funding,
     /// The redemption that the owner broadcasts.
     Redemption,
-    /// The secret, to the service's relayer.
+    /// The secret, sent to the service's relayer.
     Secret,
     /// The refund that the owner broadcasts.
     Refund,
@@ -134,14 +135,14 @@ pub enum Sendable {
     RefundRequest,
 }
 
-/// How the secret leaves.
+/// How the secret is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Path {
-    /// In a redemption that the owner broadcasts: the chain reveals it, and nobody learns it before.
+    /// In a redemption that the owner broadcasts. Nobody learns the secret before the transaction is broadcast.
     Own,
-    /// To the service's relayer, which redeems for the owner.
+    /// By sending it to the service's relayer, which redeems for the owner.
     Relayer,
 }
 
@@ -150,9 +151,9 @@ pub enum Path {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The owner is paid.
+    /// The owner has received the destination funds.
     Complete,
-    /// The owner has the funds back.
+    /// The owner has the source funds back.
     Refunded,
     /// Nothing was paid, and nothing will be.
     Expired,
@@ -160,7 +161,7 @@ pub enum Outcome {
     Lost,
 }
 
-/// A signed transaction as it is kept: it can be sent again, and never has to be signed again.
+/// A stored signed transaction, which can be sent again without being signed again.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "a member of a file whose form is documented")]
 pub struct KeptTransaction {
@@ -168,37 +169,37 @@ pub struct KeptTransaction {
     pub chain: String,
     /// What it does, by its stable name: `approval`, `initiate`, `redeem`, `refund`.
     pub role: String,
-    /// Its id, as explorers write it.
+    /// The transaction id, as explorers write it.
     pub id: String,
-    /// What nodes take: the bytes in hex, or on Starknet the transaction as JSON.
+    /// The form that nodes accept: the bytes in hex, or on Starknet the transaction as JSON.
     pub payload: String,
-    /// The outputs that it spends, on Bitcoin-like chains.
+    /// The outputs that it spends on Bitcoin-like chains; empty on other chains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
 }
 
 impl fmt::Debug for KeptTransaction {
-    /// Leaves the payload out: that of a redemption has the secret.
+    /// Leaves out the payload, because that of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeptTransaction({} {} on {})", self.role, self.id, self.chain)
     }
 }
 
 impl KeptOrder {
-    /// Creates an order of which nothing but request and response is known.
+    /// Creates a stored order from its request, response and secret; everything else is empty.
     #[must_use]
     pub const fn new(swap: StoredSwap, secret: Option<Secret>) -> Self {
         Self { swap, record: None, pins: None, secret, index: None, at_least: None, journal: Vec::new() }
     }
 
-    /// Returns the secret, if the request of this order names its hash. A secret of another order is never used.
+    /// Returns the secret if the order's request contains its hash. The secret of another order is never used.
     #[must_use]
     pub fn own_secret(&self) -> Option<&Secret> {
         self.secret.as_ref().filter(|secret| self.swap.request().secret_hash == Some(secret.hash()))
     }
 
-    /// Returns the transactions that were signed last for a purpose, and the gasless funding. A funding is signed once; a
-    /// redemption or a refund that its chain rejected is signed again.
+    /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
+    /// signed. A funding is signed once. A redemption or a refund is signed again if the chain rejected it, or to raise its fee.
     #[must_use]
     pub fn signed(&self, wanted: Purpose) -> Option<(&[KeptTransaction], Option<&str>)> {
         self.journal.iter().rev().find_map(|entry| match &entry.event {
@@ -207,14 +208,14 @@ impl KeptOrder {
         })
     }
 
-    /// Returns when the transactions for a purpose were signed last, in Unix seconds.
+    /// Returns when the transactions for a purpose were last signed, in Unix seconds; `None` if never.
     #[must_use]
     pub fn signed_at(&self, wanted: Purpose) -> Option<u64> {
         let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose, .. } if *purpose == wanted);
         self.journal.iter().rev().find(is_signed).map(|entry| entry.at)
     }
 
-    /// Returns whether a transaction is one that was signed for a purpose, also if another one replaced it later.
+    /// Returns whether the transaction with this id was signed for a purpose, even if another one replaced it later.
     #[must_use]
     pub fn has_signed(&self, wanted: Purpose, id: &str) -> bool {
         self.has(|event| match event {
@@ -225,13 +226,13 @@ impl KeptOrder {
         })
     }
 
-    /// Returns whether the order is paid by a message to the service. What the owner broadcasts then are only approvals.
+    /// Returns whether the order is paid by a gasless message to the service. The owner then broadcasts only approvals.
     #[must_use]
     pub fn is_gasless(&self) -> bool {
         self.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some())
     }
 
-    /// Returns whether the payment may have been sent. Where there is a gasless message, what the owner broadcasts are only approvals.
+    /// Returns whether the payment may have been sent. An approval for a gasless payment does not count.
     #[must_use]
     pub fn may_be_paid(&self) -> bool {
         self.may_be_sent(Sendable::Gasless) || (!self.is_gasless() && self.may_be_sent(Sendable::Funding))
@@ -243,13 +244,13 @@ impl KeptOrder {
         self.has(|event| matches!(event, Event::Sent { what } | Event::OnChain { what } if *what == wanted))
     }
 
-    /// Returns whether something may have been sent: its intent is written, whatever became of it.
+    /// Returns whether something may have been sent: its intent was written, whatever the outcome.
     #[must_use]
     pub fn may_be_sent(&self, wanted: Sendable) -> bool {
         self.was_sent(wanted) || self.has(|event| matches!(event, Event::Sending { what } if *what == wanted))
     }
 
-    /// Returns how the secret has left, or may have left.
+    /// Returns how the secret was released, or may have been; `None` if it was not.
     #[must_use]
     pub fn secret_left(&self) -> Option<Path> {
         self.journal.iter().rev().find_map(|entry| match entry.event {
@@ -258,7 +259,7 @@ impl KeptOrder {
         })
     }
 
-    /// Returns how the swap ended.
+    /// Returns how the swap ended; `None` if it has not.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         self.journal.iter().rev().find_map(|entry| match entry.event {
@@ -267,7 +268,7 @@ impl KeptOrder {
         })
     }
 
-    /// Returns the number of attempts to send something, and when the last one was.
+    /// Returns the number of attempts to send something, and the time of the last one in Unix seconds (0 without an attempt).
     #[must_use]
     pub fn attempts(&self, wanted: Sendable) -> (u32, u64) {
         let attempts = self.journal.iter().filter(|entry| matches!(entry.event, Event::Sending { what } if what == wanted));
@@ -279,88 +280,89 @@ impl KeptOrder {
     }
 }
 
-/// Why a store did not do what it was asked.
+/// An error of a [`Store`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another step of this order is under way, here or in another process.
-    #[error("another process works on this order")]
+    /// Another step of this order is under way, in this or another process.
+    #[error("another process is working on this order")]
     Busy,
-    /// Nothing is kept of this order.
-    #[error("nothing is kept of order {0}")]
+    /// The order is not in the store.
+    #[error("order {0} is not in the store")]
     Unknown(String),
-    /// An order of this id is kept already.
-    #[error("order {0} is kept already")]
+    /// The store already contains this order, or a different record of it.
+    #[error("order {0} is already in the store")]
     Exists(String),
-    /// The secret hash is that of an order that is kept: a secret belongs to one order.
-    #[error("the secret hash is that of order {0}: a secret belongs to one order")]
+    /// Another stored order has the same secret hash.
+    #[error("order {0} already uses this secret hash: use a new secret for every order")]
     SecretUsed(OrderId),
     /// The store failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Keeps orders durably: when a method returns, what it wrote survives a power cut.
+/// A durable store of orders: when a method returns, what it wrote must survive a power failure.
 ///
-/// An implementation that keeps less than it says loses money: see `countersign-store` for one on disk.
+/// An implementation that loses writes can lose money. `countersign-store` is an implementation on disk.
 pub trait Store: MaybeSend + MaybeSync {
-    /// Holds an order: while it lives, nobody else works on it.
+    /// A lock on one order. While it exists, no other process or task works on that order.
     type Guard: MaybeSend;
 
-    /// Keeps a new order, all of it or nothing: request, response, secret, index and the least that it may pay.
+    /// Stores a new order atomically: request, response, secret, index and minimum. Record, pins and journal of `order` are ignored.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Exists`] if an order of this id is kept, [`StoreError::SecretUsed`] if one names the same secret hash.
+    /// [`StoreError::Exists`] if the order is stored already, [`StoreError::SecretUsed`] if another order has the same secret hash, or
+    /// [`StoreError::Failed`].
     fn create(&self, order: &KeptOrder) -> Result<(), StoreError>;
 
-    /// Takes an order to work on it.
+    /// Locks an order for one step, without waiting.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Busy`] if somebody else has it.
+    /// [`StoreError::Busy`] if it is locked, [`StoreError::Unknown`] if it is not stored, or [`StoreError::Failed`].
     fn lock(&self, id: &OrderId) -> Result<Self::Guard, StoreError>;
 
     /// Reads an order.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unknown`], or what cannot be read.
+    /// [`StoreError::Unknown`] if it is not stored, or [`StoreError::Failed`] if it cannot be read.
     fn load(&self, id: &OrderId) -> Result<KeptOrder, StoreError>;
 
-    /// Keeps the body of the record that the order was verified with. It is kept once: another one is refused.
+    /// Stores the body of the record that the order was verified with. It is stored once. Storing the same bytes again succeeds.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Exists`] if a different one is kept.
+    /// [`StoreError::Exists`] or [`StoreError::Failed`] if a different record is stored already, or [`StoreError::Failed`].
     fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> Result<(), StoreError>;
 
-    /// Keeps what the order is verified by. It is kept once: what is kept already stays.
+    /// Stores the pins and the policy that the order is verified with, unless some are stored already.
     ///
     /// # Errors
     ///
-    /// Whatever failed.
+    /// [`StoreError::Failed`].
     fn keep_pins(&self, guard: &Self::Guard, pins: &Pins) -> Result<(), StoreError>;
 
     /// Appends a line to the journal.
     ///
     /// # Errors
     ///
-    /// Whatever failed: the caller does not do what it wanted to write.
+    /// [`StoreError::Failed`]. The caller must then not do what the line announces.
     fn append(&self, guard: &Self::Guard, entry: &Entry) -> Result<(), StoreError>;
 
-    /// Lists the orders that are kept.
+    /// Lists the stored orders.
     ///
     /// # Errors
     ///
-    /// What cannot be read.
+    /// [`StoreError::Failed`] if the store cannot be read.
     fn orders(&self) -> Result<Vec<OrderId>, StoreError>;
 
-    /// Returns the order whose request names a hash: a secret belongs to one order.
+    /// Returns the order whose request contains a secret hash; `None` if there is no such order.
     ///
     /// # Errors
     ///
-    /// What cannot be read.
+    /// [`StoreError::Failed`] if an order cannot be read.
     fn order_of(&self, hash: &SecretHash) -> Result<Option<OrderId>, StoreError> {
         for id in self.orders()? {
             if self.load(&id)?.swap.request().secret_hash == Some(*hash) {

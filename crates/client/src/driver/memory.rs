@@ -27,7 +27,7 @@ struct Kept {
     locked: bool,
 }
 
-/// Holds an order of a [`MemoryStore`].
+/// The lock on an order of a [`MemoryStore`], released on drop.
 #[derive(Debug)]
 pub struct MemoryGuard {
     store: MemoryStore,

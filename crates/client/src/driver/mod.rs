@@ -1,18 +1,20 @@
-//! Runs swaps to their end, after any crash.
+//! Runs swaps until they are complete or refunded, even across crashes.
 //!
-//! ```text
-//! observe   service and chains        what is known now: read, verified, never acted on
-//! decide    kept order, observed      what to do: a pure function
-//! act       decision                  writes the intent, acts, writes the outcome
-//! ```
+//! A step has three phases:
 //!
-//! [`Driver::advance`] does one step of one swap; [`Driver::run`] drives every swap that is kept. The caller supplies a [`Store`],
-//! the owner's signatures ([`Owner`]) and connections to chains ([`Chains`]).
+//! | phase | input | what it does |
+//! |---|---|---|
+//! | observe | the service and the chains | reads and verifies what is known now, without acting on it |
+//! | decide | the stored order and the observation | chooses the next action, as a pure function ([`decide()`]) |
+//! | act | the decision | writes the intent to the store, acts, and writes the outcome |
 //!
-//! The driver shows what the service says about chains, and never decides by it. The secret leaves only for evidence
-//! ([`Funded`](countersign::Funded)), unless the caller chooses [`TrustTheService`]. A payment is signed once and then sent
-//! again as often as needed. Once the secret may have left, nothing delays the redemption, and the driver follows the swap until
-//! the redemption is final.
+//! [`Driver::advance`] does one step of one swap; [`Driver::run`] drives every stored swap. The caller supplies a [`Store`], the
+//! owner's signatures ([`Owner`]) and connections to chains ([`Chains`]).
+//!
+//! The driver shows what the service states about chains, but does not base decisions on it. The secret is released only for evidence
+//! ([`Funded`](countersign::Funded)), unless the caller chooses [`TrustTheService`]. A payment is signed once and then sent again as
+//! often as needed. Once the secret may be out, nothing delays the redemption, and the driver follows the swap until the redemption
+//! is final. `docs/spec/attacks.md#the-secret` lists the attacks behind these rules.
 
 mod act;
 mod decide;
@@ -47,7 +49,7 @@ use crate::secret::Secret;
 use crate::track::{FLOOR, Pace};
 use crate::transport::Transport;
 
-/// Runs swaps to their end.
+/// Runs swaps until they are complete or refunded.
 #[derive(Debug)]
 pub struct Driver<T, C, S, O> {
     flow: Flow<T>,
@@ -60,7 +62,7 @@ pub struct Driver<T, C, S, O> {
     secret_is_elsewhere: bool,
 }
 
-/// Why a step was not done.
+/// An error of a step. The error's [`source`](std::error::Error::source) says why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -71,15 +73,15 @@ pub enum DriveError {
         #[source]
         Refusal,
     ),
-    /// The owner's side did not sign.
+    /// The owner's signer failed or refused.
     #[error("nothing was signed")]
     Owner(
         #[from]
         #[source]
         OwnerError,
     ),
-    /// What is kept cannot be read or written. Nothing was done that was not written down before.
-    #[error("the kept order cannot be read or written")]
+    /// The store failed. The driver does nothing whose intent it could not write.
+    #[error("the stored order cannot be read or written")]
     Store(#[source] StoreError),
     /// The order could not be created.
     #[error("the order was not created")]
@@ -109,22 +111,22 @@ impl DriveError {
     }
 }
 
-/// What one step came to.
+/// The result of one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Where the order stands.
+    /// The status of the order.
     #[serde(flatten)]
     pub status: Status,
-    /// Whether something was done, so that it is worth looking again at once.
+    /// Whether the step did something, so that the next one is worth taking at once.
     #[serde(skip)]
     pub acted: bool,
-    /// What did not work this time, for people.
+    /// What did not work this time, for display; `None` if everything worked. The driver tries again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
     /// Whether the owner's funds are on chain, or may be.
     pub is_paid: bool,
-    /// What the service states: to be shown, and nothing else.
+    /// What the service states, for display only; `None` if its record is not available or was refused.
     #[serde(skip)]
     pub stated: Option<Box<Stated>>,
 }
@@ -133,74 +135,74 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stated {
-    /// The record; its terms were verified.
+    /// The record, whose terms were verified.
     pub record: OrderRecord,
     /// The status that follows from it.
     pub status: crate::status::Status,
 }
 
-/// An order to create, with what is kept beside its request.
+/// An order to create, with what is stored along with its request.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "its caller makes it")]
+#[expect(clippy::exhaustive_structs, reason = "its caller constructs it")]
 pub struct NewOrder {
-    /// What the service is asked for.
+    /// The request to the service.
     pub request: CreateOrder,
-    /// The secret whose hash the request names, where the owner has chosen it. It must be one that can be found again whatever
-    /// happens: derived, or kept elsewhere.
+    /// The secret whose hash the request contains; `None` if the service or somebody else holds the secret. It must be recoverable
+    /// independently of this store: derived from a phrase, or stored elsewhere too.
     pub secret: Option<Secret>,
-    /// The index of the rescue phrase from which the secret and the owner's keys are derived, if they are.
+    /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
     pub index: Option<u32>,
-    /// The least that the order may pay, in base units of the destination asset.
+    /// The minimum that the order must pay, in base units of the destination asset; `None` for no minimum.
     pub at_least: Option<U256>,
 }
 
 impl NewOrder {
-    /// Takes a request and its secret.
+    /// Creates a new order from a request and its secret, without an index and without a minimum.
     #[must_use]
     pub const fn new(request: CreateOrder, secret: Option<Secret>) -> Self {
         Self { request, secret, index: None, at_least: None }
     }
 }
 
-/// A change of one of the swaps that are driven.
+/// A change of one of the driven swaps.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Change {
     /// The order.
     pub id: OrderId,
-    /// Where it stands now, or why it could not be driven this time.
+    /// Its progress, or why the step failed this time.
     pub result: Result<Progress, DriveError>,
 }
 
 impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
-    /// Creates a driver that redeems by the owner's own transaction only, and takes evidence from chains only.
+    /// Creates a driver that redeems only with the owner's own transaction, and accepts only evidence from chains.
     pub fn new(flow: Flow<T>, chains: C, store: S, owner: O) -> Self {
         Self { flow, chains, store, owner, pace: Pace::default(), relayer_allowed: false, trust: None, secret_is_elsewhere: false }
     }
 
-    /// Sets how often orders are looked at.
+    /// Sets how often orders are polled.
     #[must_use]
     pub const fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
 
-    /// Lets the service's relayer redeem where the owner cannot: it is given the secret once the destination is funded.
+    /// Allows the service's relayer to redeem where the owner cannot. It then gets the secret once the destination is funded.
     #[must_use]
     pub const fn with_relayer(mut self, allowed: bool) -> Self {
         self.relayer_allowed = allowed;
         self
     }
 
-    /// Takes the service's word about chains without a connection of the caller's own. See [`TrustTheService`] for what that
-    /// risks.
+    /// Trusts the service's statements about the destination chain if the caller has no connection to it. See [`TrustTheService`] for the
+    /// risk.
     #[must_use]
     pub const fn with_trust(mut self, trust: Option<TrustTheService>) -> Self {
         self.trust = trust;
         self
     }
 
-    /// Pays orders that name the hash of a secret that is not kept here: somebody else holds it, and redeems.
+    /// Allows paying orders whose secret is not in the store: somebody else holds it and redeems.
     #[must_use]
     pub const fn with_secret_elsewhere(mut self, is_elsewhere: bool) -> Self {
         self.secret_is_elsewhere = is_elsewhere;
@@ -225,7 +227,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         &self.store
     }
 
-    /// Returns what an order is judged by: what held when it was signed, else what holds today.
+    /// Returns the registry and policy that apply to an order: those of the time of signing, otherwise the current ones.
     fn pins<'p>(&'p self, kept: &'p KeptOrder) -> (&'p Registry, &'p Policy) {
         kept.pins.as_ref().map_or_else(|| (self.flow.registry(), self.flow.policy()), |pins| (&pins.registry, &pins.policy))
     }
@@ -238,13 +240,13 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         Entry { at: self.now(), event }
     }
 
-    /// Creates an order and keeps it.
+    /// Creates an order and stores it.
     ///
     /// # Errors
     ///
-    /// [`Code::SecretHashMismatch`] if the request does not name the secret's hash, [`Code::RecordSecretKnown`] if the hash is
-    /// that of another order that is kept; or whatever the service or the store fails with. An order that was created and not
-    /// kept is never paid.
+    /// [`DriveError::Refused`] with [`Code::SecretHashMismatch`] if the request does not contain the secret's hash, or with
+    /// [`Code::RecordSecretKnown`] if another stored order has the same hash; [`DriveError::Create`] if the service fails, or
+    /// [`DriveError::Store`]. An order that was created but could not be stored is never paid.
     pub async fn create(&self, order: NewOrder) -> Result<OrderId, DriveError> {
         let NewOrder { request, secret, index, at_least } = order;
         if let Some(secret) = &secret
@@ -267,26 +269,26 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         Ok(id)
     }
 
-    /// Looks at one order, decides, and does one step.
+    /// Observes one order, decides, and does one step.
     ///
     /// # Errors
     ///
-    /// [`DriveError`]; the order can be advanced again after any of them.
+    /// Any [`DriveError`] except [`DriveError::Create`]. The order can be advanced again after any of them.
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
         self.step(id, |_| true).await
     }
 
-    /// Looks at one order like [`Driver::advance`], and refunds it if its timelock has passed. It does nothing else: what was signed
-    /// is not sent, and no secret leaves.
+    /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired. It does nothing else: it neither sends a
+    /// signed payment nor releases the secret.
     ///
     /// # Errors
     ///
-    /// [`DriveError`].
+    /// Any [`DriveError`] except [`DriveError::Create`].
     pub async fn refund(&self, id: &OrderId) -> Result<Progress, DriveError> {
         self.step(id, |action| matches!(action, Action::Refund | Action::End(_))).await
     }
 
-    /// Looks at one order, decides, and does one step if the caller wants it.
+    /// Observes one order, decides, and does one step if `is_wanted` accepts the action.
     async fn step(&self, id: &OrderId, is_wanted: impl Fn(&Action) -> bool) -> Result<Progress, DriveError> {
         let guard = self.store.lock(id)?;
         let kept = self.store.load(id)?;
@@ -319,19 +321,19 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         Ok(progress)
     }
 
-    /// Writes down that the owner has broadcast something that the driver could not: it is then waited for, not sent.
+    /// Records that the owner has broadcast something that the driver could not broadcast. The driver then waits for it and does not
+    /// send it.
     ///
     /// # Errors
     ///
-    /// [`DriveError::Store`].
+    /// [`DriveError::Store`] if the store fails.
     pub fn mark_on_chain(&self, id: &OrderId, what: Sendable) -> Result<(), DriveError> {
         let guard = self.store.lock(id)?;
         Ok(self.store.append(&guard, &self.entry(Event::OnChain { what }))?)
     }
 
-    /// Drives every order that is kept until it ends, all at the same time, and returns each change. Errors do not end it: what
-    /// failed is tried again. An order that was refused, or that the owner has to act on, is looked at again at the slowest
-    /// pace.
+    /// Drives all stored orders concurrently until they end. The stream's items are their changes. Errors do not end the stream: the
+    /// failed step is tried again. Orders without progress are polled at decreasing rates, down to the slowest pace.
     ///
     /// # Errors
     ///
@@ -341,7 +343,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         Ok(self.drive(orders))
     }
 
-    /// Drives some orders, like [`Driver::run`].
+    /// Drives the given orders, like [`Driver::run`].
     pub fn drive(&self, orders: Vec<OrderId>) -> impl Stream<Item = Change> + use<'_, T, C, S, O> {
         let tasks: FuturesUnordered<_> = orders.into_iter().map(|id| self.next_change(Task::new(id))).collect();
         stream::unfold(tasks, move |mut tasks| async move {
@@ -353,7 +355,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         })
     }
 
-    /// Advances one order until something changes; no task comes back when it has ended.
+    /// Advances one order until something changes. Returns `None` in place of the task once the order has ended.
     async fn next_change(&self, mut task: Task) -> (Change, Option<Task>) {
         loop {
             if !task.wait.is_zero() {
@@ -374,7 +376,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
                 Ok(_) => self.pace.slower(task.wait).max(FLOOR),
                 Err(_) => self.pace.slowest.max(FLOOR),
             };
-            // The same news twice is none; old news after other news is.
+            // Only a repetition of the last report is left out. An older one that comes back is a change.
             let is_news = task.last.as_ref() != Some(&news);
             task.last = Some(news.clone());
             task.seen.insert(news);
@@ -386,7 +388,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     }
 }
 
-/// One order that is driven.
+/// The state of one driven order between two steps.
 struct Task {
     id: OrderId,
     wait: Duration,
@@ -400,7 +402,7 @@ impl Task {
     }
 }
 
-/// Returns what could not be read, for people.
+/// Returns why the service's record could not be read, for display.
 fn trouble(observed: &Observed) -> Option<String> {
     match &observed.record {
         RecordView::Unknown(why) => Some(why.clone()),
@@ -408,7 +410,7 @@ fn trouble(observed: &Observed) -> Option<String> {
     }
 }
 
-/// Returns what an order waits for whose next step the owner has to do.
+/// Returns the status of an order whose next action only the owner can do.
 fn waits(action: &Action, status: Status) -> Status {
     let what = match action {
         Action::Sign => return Status::Unsigned,

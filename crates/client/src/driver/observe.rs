@@ -1,5 +1,5 @@
-//! What is known about an order now: the service's record, verified, and what the chains say. Nothing here acts, and a read that
-//! fails is "unknown", never "no".
+//! Collects what is known about an order now: the service's verified record, and what the chains show. Nothing here acts, and a read
+//! that fails counts as "unknown", never as "no".
 
 use std::pin::pin;
 use std::time::Duration;
@@ -20,67 +20,67 @@ use crate::transport::Transport;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Observed {
-    /// The caller's clock, in Unix seconds.
+    /// The time of the observation by the caller's clock, in Unix seconds.
     pub now: u64,
     /// The service's record.
     pub record: RecordView,
-    /// The side where the owner pays.
+    /// The source leg, where the owner pays.
     pub source: LegView,
-    /// The side where the owner is paid.
+    /// The destination leg, where the owner is paid.
     pub destination: LegView,
-    /// The family of the source chain.
+    /// The family of the source chain; `None` if no record could be verified.
     pub source_family: Option<Family>,
-    /// The proof that the secret may leave, or why it may not.
+    /// The proof that the secret may be released, or why it may not.
     pub release: Result<Release, Hold>,
-    /// A secret of the order's hash that somebody has published.
+    /// A published secret that matches the order's hash; `None` if none was seen.
     pub public_secret: Option<[u8; 32]>,
-    /// When the owner's payment must be confirmed, in Unix seconds.
+    /// When the owner's payment must be confirmed, in Unix seconds; `None` if that is unknown.
     pub deadline: Option<u64>,
     /// How long the source chain needs to confirm a payment, in nominal seconds.
     pub confirmation_time: u64,
 }
 
-/// The service's record.
+/// What is known about the service's record.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RecordView {
-    /// It could not be fetched.
+    /// It could not be fetched. The text says why, for display.
     Unknown(String),
-    /// It was refused: it contradicts the request, or has other terms than before.
+    /// It was refused: it contradicts the request or the response, or its terms have changed.
     Refused(Refusal),
-    /// Every term was verified, and is what it was.
+    /// Every term was verified and is unchanged.
     Verified(Box<VerifiedRecord>),
 }
 
-/// What is known about one side.
+/// What is known about one leg.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LegView {
-    /// Nothing tells.
+    /// Nothing is known. The text says why, for display.
     Unknown(String),
-    /// The service says so; no chain was asked.
+    /// The service states it; the chain was not read.
     Stated(HtlcState),
-    /// The chain says so.
+    /// It was read from the chain.
     Seen {
         /// The state.
         state: HtlcState,
-        /// Whether the block that made it so is final.
+        /// Whether the state is in a final block, by the policy's finality rule.
         is_final: bool,
     },
 }
 
-/// Why the secret may leave.
+/// The reason why the secret may be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Release {
     /// The destination chain itself shows the payment.
     Evidence(Funded),
-    /// The caller has chosen to take the service's word: see [`TrustTheService`].
+    /// The caller has chosen to trust the service: see [`TrustTheService`].
     Trust(TrustTheService),
 }
 
 impl LegView {
-    /// Returns the state, whoever says so.
+    /// Returns the state, whether stated or read from the chain; `None` if it is unknown.
     #[must_use]
     pub const fn state(&self) -> Option<&HtlcState> {
         match self {
@@ -89,23 +89,23 @@ impl LegView {
         }
     }
 
-    /// Returns whether the chain says so, in a final block.
+    /// Returns whether the state was read from the chain, in a final block.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Seen { is_final: true, .. })
     }
 
-    /// Returns whether the chain itself was asked.
+    /// Returns whether the state was read from the chain.
     #[must_use]
     pub const fn is_seen(&self) -> bool {
         matches!(self, Self::Seen { .. })
     }
 }
 
-/// How long one look at a chain may take: an endpoint that never answers must not keep the other chain from being read.
+/// The time limit for reading one chain. An endpoint that never answers must not delay the rest of the step.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// What an order is looked at with.
+/// What an order is observed with.
 pub(super) struct Observer<'o, T, C> {
     pub(super) client: &'o Client<T>,
     pub(super) chains: &'o C,
@@ -114,17 +114,17 @@ pub(super) struct Observer<'o, T, C> {
     pub(super) trust: Option<TrustTheService>,
 }
 
-/// What a chain says about one side; `None` where there is no connection to it.
+/// The result of reading the chain of one leg; `None` without a connection to it.
 type Look = Option<Result<(HtlcState, SeenAt), String>>;
 
 impl<T: Transport, C: Chains> Observer<'_, T, C> {
-    /// Reads the service, the source chain and the destination chain at the same time: a service that is slow or down must not
-    /// delay a redemption.
+    /// Reads the service, the source chain and the destination chain concurrently, because a service that is slow or down must not delay
+    /// a redemption.
     pub(super) async fn observe(&self, kept: &KeptOrder) -> Observed {
         let verify = |body: &[u8]| countersign::verify_record(kept.swap.proposal(body), self.registry, self.policy);
         let first = match kept.record.as_deref().map(verify).transpose() {
             Ok(first) => first,
-            // It was changed on disk, or the pins of that time are missing: nothing can be compared with it.
+            // The stored record was changed, or the pins of that time are missing, so nothing can be compared with it.
             Err(refusal) => return Observed::unknown(self.now(), RecordView::Refused(refusal)),
         };
         let order = self.client.order(kept.swap.id());
@@ -145,7 +145,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
                 Err(refusal) => RecordView::Refused(refusal),
             },
         };
-        // The kept record takes the place of the service's: its terms are those that were signed.
+        // Without a usable record of the service, the stored one is used: its terms are those that were signed.
         let known = match &record {
             RecordView::Verified(record) => Some(record.as_ref()),
             _ => first.as_ref(),
@@ -160,7 +160,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let release = self.release(known, &destination, is_current, now);
         let (source, destination) =
             (self.view(known, Leg::Source, source, is_current, now), self.view(known, Leg::Destination, destination, is_current, now));
-        // A record that is fetched later may only bring the deadline forward.
+        // A later record can only make the deadline earlier.
         let records = [Some(known), first.as_ref()].into_iter().flatten();
         Observed {
             now,
@@ -183,7 +183,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         join(self.look(&terms.source), self.look(&terms.destination)).await
     }
 
-    /// Asks one chain, within a time limit.
+    /// Reads one chain, within the time limit.
     async fn look(&self, terms: &HtlcTerms) -> Look {
         if !self.chains.has(&terms.chain) {
             return None;
@@ -191,18 +191,18 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let (look, limit) = (pin!(self.chains.htlc(terms)), pin!(self.client.transport().sleep(LOOK)));
         Some(match select(look, limit).await {
             Either::Left((Ok((_, seen)), _)) if seen.agreed == 0 || seen.agreed < seen.needed => {
-                Err(format!("{} of {} endpoints gave the same answer", seen.agreed, seen.needed))
+                Err(format!("{} of {} required endpoints gave the same answer", seen.agreed, seen.needed))
             }
             Either::Left((answer, _)) => answer.map_err(|error| error.to_string()),
             Either::Right(_) => Err(format!("{} did not answer within {} s", terms.chain, LOOK.as_secs())),
         })
     }
 
-    /// Judges whether the secret may leave.
+    /// Decides whether the secret may be released.
     fn release(&self, known: &VerifiedRecord, look: &Look, is_current: bool, now: u64) -> Result<Release, Hold> {
         match look {
             Some(Ok((state, seen))) => judge(&known.terms, state, seen, self.registry, self.policy, now).map(Release::Evidence),
-            // That a connection does not answer must not make the service's word count.
+            // A connection that fails must not make the service's word count.
             Some(Err(why)) => Err(Hold::Unclear(why.clone())),
             None if is_current && let Some(trust) = self.trust => {
                 release::check(&known.record, self.registry, self.policy, now).map(|()| Release::Trust(trust))
@@ -211,7 +211,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         }
     }
 
-    /// Returns what is known about one side: what its chain says, or without a connection what the service states.
+    /// Returns what is known about one leg: what its chain shows, or without a connection what the service states.
     fn view(&self, known: &VerifiedRecord, leg: Leg, look: Look, is_current: bool, now: u64) -> LegView {
         match look {
             Some(Ok((state, seen))) => {
@@ -227,7 +227,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
 }
 
 impl Observed {
-    /// Nothing is known but the time.
+    /// Creates an observation in which nothing is known except the time and the record.
     #[must_use]
     pub fn unknown(now: u64, record: RecordView) -> Self {
         let why = match &record {
@@ -249,7 +249,7 @@ impl Observed {
     }
 }
 
-/// Compares what the destination chain says with the verified terms.
+/// Compares what the destination chain shows with the verified terms.
 pub(super) fn judge(
     terms: &VerifiedTerms,
     state: &HtlcState,
@@ -263,7 +263,7 @@ pub(super) fn judge(
     Funded::judge(terms, state, seen, &rule, now)
 }
 
-/// Returns what the service states about one side, in the form in which a chain would say it.
+/// Converts what the service states about one leg into the form that a chain's answer has.
 fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: u64) -> HtlcState {
     let (swap, terms) = (leg.of(&known.record), known.terms.leg(leg));
     let transaction = |id: &String| Some(id.clone()).filter(|id| !id.is_empty());
@@ -286,12 +286,12 @@ fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: u64) -> Ht
     )
 }
 
-/// Returns the secret that the record shows. It was compared with the hash when the record was verified.
+/// Returns the secret that the record contains; `None` without one. It was compared with the hash when the record was verified.
 fn stated_secret(known: &VerifiedRecord, leg: Leg) -> Option<[u8; 32]> {
     countersign::number::bare_hex_array(leg.of(&known.record).secret.trim_start_matches("0x")).ok()
 }
 
-/// Returns the secret, if anything shows it: a value that hashes to the order's hash is public, whoever says so.
+/// Returns the secret if a chain or the record contains it. A value with the order's hash is the secret, whatever its origin.
 fn public_secret(known: &VerifiedRecord, views: [&LegView; 2]) -> Option<[u8; 32]> {
     let hash = known.terms.destination.secret_hash;
     let shown = views.into_iter().filter_map(|view| match view.state() {

@@ -1,4 +1,4 @@
-//! What the driver asks of its caller: the owner's signatures, and connections to chains.
+//! What the caller supplies: the owner's signatures, and connections to chains.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,43 +11,44 @@ use crate::transport::{MaybeSend, MaybeSync};
 
 /// Signs for the owner: with a local key, a hardware wallet, or by asking a person.
 ///
-/// The owner need not be there to sign now: the driver then says what it waits for.
+/// The owner may be absent. The driver then reports what it is waiting for.
 pub trait Owner: MaybeSend + MaybeSync {
-    /// Signs the funding of an order. The order was verified a moment ago, against the time too.
+    /// Signs the funding of an order, which the driver has just verified, including its deadline.
     fn fund(&self, order: &Verified) -> impl Future<Output = Result<FundingReply, OwnerError>> + MaybeSend;
 
-    /// Signs the transaction that redeems the destination or refunds the source; `None` if the owner is not there to sign.
+    /// Signs the transactions that redeem the destination or refund the source. `None` or an empty list means that the owner cannot sign
+    /// now.
     fn settle(&self, task: &Settlement<'_>) -> impl Future<Output = Result<Option<Vec<KeptTransaction>>, OwnerError>> + MaybeSend;
 
-    /// Returns whether the owner can redeem on a chain: has a key and can pay the fees there. If not, only the service's
-    /// relayer can redeem.
+    /// Returns whether the owner can redeem on a chain, that is, has a key there and can pay the fees. Otherwise only the service's relayer
+    /// can redeem.
     fn can_redeem(&self, chain: &str) -> bool;
 }
 
-/// What the owner says to a funding.
+/// The owner's reply to the request to sign a funding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the three things that an owner can say")]
+#[expect(clippy::exhaustive_enums, reason = "the owner signs, pays elsewhere or does neither")]
 pub enum FundingReply {
-    /// Signed: the driver sends it.
+    /// The funding is signed. The driver sends it.
     Signed(SignedFunding),
-    /// The owner pays with another wallet: from now on the payment may be on chain.
+    /// The owner pays with another wallet. From now on the payment may be on chain.
     Elsewhere,
-    /// The owner is not there to sign.
+    /// The owner cannot sign now.
     NotNow,
 }
 
 /// A signed funding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "its caller makes it")]
+#[expect(clippy::exhaustive_structs, reason = "its caller constructs it")]
 pub struct SignedFunding {
-    /// The transactions that are broadcast, in order.
+    /// The transactions to broadcast, in order.
     pub transactions: Vec<KeptTransaction>,
-    /// What the service is sent instead of a funding transaction, once `transactions` are on chain.
+    /// The gasless submission, which the service gets after `transactions` were accepted; `None` if a transaction funds the order.
     pub gasless: Option<String>,
 }
 
 impl SignedFunding {
-    /// Takes what was signed for an order. Where there is a gasless message, only the approvals before it are broadcast.
+    /// Converts a signed order on `chain`. With a gasless message, only the approvals are broadcast.
     #[must_use]
     pub fn from_signed(signed: &Signed, chain: &str) -> Self {
         let gasless = signed.gasless().map(|submission| submission.signature);
@@ -60,7 +61,7 @@ impl SignedFunding {
 }
 
 impl KeptTransaction {
-    /// Takes every transaction that was signed, in the order in which they are broadcast.
+    /// Converts the transactions of a signed order on `chain`, in the order in which they must be broadcast.
     #[must_use]
     pub fn all(signed: &Signed, chain: &str) -> Vec<Self> {
         let kept = |broadcast: Broadcast| Self {
@@ -74,46 +75,46 @@ impl KeptTransaction {
     }
 }
 
-/// What has to be signed to end a swap.
+/// The request to sign a redemption or a refund.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Settlement<'s> {
     /// [`Purpose::Redemption`] or [`Purpose::Refund`].
     pub purpose: Purpose,
-    /// Which side: the destination is redeemed, the source refunded.
+    /// The leg: the destination for a redemption, the source for a refund.
     pub leg: Leg,
     /// The record, every term of which was verified.
     pub record: &'s OrderRecord,
-    /// What the wallet has pinned.
+    /// The wallet's pins at the time of signing.
     pub registry: &'s Registry,
-    /// The secret, for a redemption.
+    /// The secret for a redemption; `None` for a refund, or if the secret is not known.
     pub secret: Option<&'s Secret>,
-    /// What was sent before and is still not on chain, empty the first time. What is signed now must pay more and exclude it: the
-    /// same nonce, the same inputs. A chain on which that is not possible has no replacement: sign nothing.
+    /// The transactions that were sent before and are still not on chain; empty the first time. A replacement must pay a higher fee and
+    /// exclude them, by the same nonce or the same inputs. Sign nothing on a chain where that is not possible.
     pub replaces: &'s [KeptTransaction],
 }
 
-/// Why the owner's side did not sign.
+/// An error of an [`Owner`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnerError {
-    /// The wallet refuses.
+    /// The wallet refuses to sign.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Something that the owner's side needs did not answer: it is asked again.
+    /// Something that the signer needs is unavailable. The driver tries again.
     #[error("{0}")]
     Unavailable(String),
-    /// The signer failed, or the owner said no.
+    /// The signer failed, or the owner declined.
     #[error("{message}")]
     Failed {
-        /// A stable name, of the owner's side.
+        /// A stable code, chosen by the implementation.
         code: &'static str,
-        /// Why, for people.
+        /// Why, for display.
         message: String,
     },
 }
 
-/// Nobody is there to sign: for watching orders that were signed before.
+/// An owner who never signs, to follow orders that were signed before.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::exhaustive_structs, reason = "it has no content")]
 pub struct NoOwner;
@@ -134,19 +135,19 @@ impl Owner for NoOwner {
 
 /// Reads and writes chains: `countersign-node`, or the wallet's own connections.
 ///
-/// What it returns decides about money: it must come from endpoints that the user chose, never from the service.
+/// Money depends on the answers, so they must come from endpoints that the user chose, never from the service.
 pub trait Chains: MaybeSend + MaybeSync {
-    /// Reads the state of one HTLC, at the chain's head.
+    /// Reads the state of one HTLC at the chain's head.
     fn htlc(&self, terms: &HtlcTerms) -> impl Future<Output = Result<(HtlcState, SeenAt), ChainError>> + MaybeSend;
 
-    /// Broadcasts a signed transaction. One that is known already counts as accepted.
+    /// Broadcasts a signed transaction. A transaction that the chain already knows counts as accepted.
     fn broadcast(&self, transaction: &KeptTransaction) -> impl Future<Output = Result<(), ChainError>> + MaybeSend;
 
     /// Returns whether there is a connection to a chain.
     fn has(&self, chain: &str) -> bool;
 }
 
-/// Why a chain did not answer.
+/// An error of [`Chains`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
@@ -156,12 +157,12 @@ pub enum ChainError {
     /// The chain's endpoints did not answer, or did not agree.
     #[error("{0}")]
     Unavailable(String),
-    /// The chain refuses the transaction.
-    #[error("the chain refuses the transaction: {0}")]
+    /// The chain rejected the transaction.
+    #[error("the chain rejected the transaction: {0}")]
     Rejected(String),
 }
 
-/// No connection to any chain.
+/// A [`Chains`] without any connection.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::exhaustive_structs, reason = "it has no content")]
 pub struct NoChains;
@@ -180,9 +181,9 @@ impl Chains for NoChains {
     }
 }
 
-/// States that the service's word about the destination chain is enough to release the secret.
+/// The explicit choice to release the secret on the service's word about the destination chain.
 ///
-/// **It is not evidence.** A service that says "funded" when nothing is on chain gets the secret, redeems the source with it
+/// **The service's word is not evidence.** A service that says "funded" when nothing is on chain gets the secret, redeems the source with it
 /// and pays nothing. Use this only if you cannot connect to the destination chain, and tell the owner about the risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has no content: naming it is the statement")]
@@ -194,7 +195,7 @@ impl fmt::Display for TrustTheService {
     }
 }
 
-/// Lets whatever points to the caller's side be it.
+/// Implements [`Owner`] and [`Chains`] for pointers to an implementation.
 macro_rules! forward {
     ($([$($lifetime:lifetime)?] $pointer:ty;)*) => {
         $(

@@ -1,4 +1,4 @@
-//! A transport without network: answers from a function, time that passes only when somebody waits.
+//! A transport without a network: responses come from a function, and time passes only in `sleep`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

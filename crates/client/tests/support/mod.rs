@@ -1,4 +1,4 @@
-//! What the tests share: a scripted service on loopback, fixtures as orders, and orders under way.
+//! Shared by the tests: a scripted service on loopback, and fixtures as orders at each step.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -32,7 +32,7 @@ use countersign_client::countersign::chains::swap_id::{self, SwapIdInput, Versio
 use countersign_client::countersign::{CreateOrder, Leg, OrderRecord, Registry};
 use serde_json::{Value, json};
 
-/// A request as it came off the wire.
+/// A request as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     pub method: String,
@@ -57,18 +57,18 @@ impl Seen {
     }
 }
 
-/// What the service does with a request.
+/// The service's reaction to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// A whole answer.
+    /// A complete response.
     Whole(u16, Vec<(&'static str, String)>, Vec<u8>),
-    /// These bytes as they are, then the end of the connection.
+    /// These bytes as they are, then the connection is closed.
     Raw(Vec<u8>),
-    /// The connection breaks before any answer.
+    /// The connection is closed before any response.
     Reset,
-    /// These bytes, then nothing for so long.
+    /// These bytes, then nothing for this duration.
     Stall(Vec<u8>, Duration),
-    /// A head, then bytes until nobody reads.
+    /// A head, then bytes until the client stops reading.
     Endless,
 }
 
@@ -82,7 +82,7 @@ impl Reply {
     }
 }
 
-/// A service on loopback that answers every request by one function and remembers what it saw.
+/// A service on loopback that answers every request with a function and records the requests.
 pub struct Server {
     pub base: String,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -109,7 +109,7 @@ impl Server {
         Self { base, seen }
     }
 
-    /// Everything that was asked for so far, in order.
+    /// Returns all requests so far, in order.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
@@ -180,12 +180,12 @@ pub fn registry_text() -> String {
     fs::read_to_string(project().join("fixtures/registry.json")).unwrap()
 }
 
-/// A file of the material beside the project; `None`, with a word on stderr, where it is not there.
+/// Reads a file of the optional material beside the project; `None`, with a message on stderr, if it is missing.
 pub fn beside(path: &str) -> Option<String> {
     let file = project().join("../shared").join(path);
     let text = fs::read_to_string(&file).ok();
     if text.is_none() {
-        eprintln!("skipped: {path} is not beside the project");
+        eprintln!("skipped: ../shared/{path} does not exist");
     }
     text
 }
@@ -200,7 +200,7 @@ pub struct Fixture {
     pub order: Value,
     pub wallet: Value,
     pub expect: Value,
-    /// What the wallet has pinned.
+    /// The wallet's pinned registry.
     pub registry: String,
 }
 
@@ -209,7 +209,7 @@ impl Fixture {
         Self::all(id.split('-').next().unwrap()).into_iter().find(|fixture| fixture.id == id).expect(id)
     }
 
-    /// Those of a family that have an order record.
+    /// Loads the fixtures of a family that have an order record.
     pub fn all(family: &str) -> Vec<Self> {
         let text = fs::read_to_string(project().join(format!("fixtures/accept/{family}.jsonl"))).unwrap();
         let registry = registry_text();
@@ -228,20 +228,20 @@ impl Fixture {
             .collect()
     }
 
-    /// One order of each kind of source that this build knows, with a key to sign it where signing needs one.
+    /// Returns one order for each kind of source, with a key where signing needs one.
     pub fn of_each_source() -> Vec<(&'static str, Self)> {
         let families = ["evm", "tron", "starknet", "solana", "sui", "bitcoin"];
         let mut found = Vec::new();
         for family in families {
             let all = Self::all(family);
-            // Litecoin is of family bitcoin, and a kind of its own.
+            // Litecoin belongs to the family bitcoin, but counts as its own kind of source.
             let kinds = if family == "bitcoin" { vec!["bitcoin", "litecoin"] } else { vec![family] };
             for kind in kinds {
                 let source = |fixture: &&Self| fixture.request["source"]["asset"].as_str().unwrap().starts_with(kind);
                 let usable = |fixture: &&Self| fixture.wallet["secret_key"].is_string();
                 let fixture = match kind {
                     "bitcoin" | "litecoin" => all.iter().filter(source).find(usable),
-                    // One with a gasless path, where the family has one.
+                    // Prefer an order with a gasless path.
                     _ => all.iter().filter(usable).find(|fixture| fixture.gasless().is_some()).or_else(|| all.iter().find(usable)),
                 };
                 found.extend(fixture.map(|fixture| (kind, fixture.clone())));
@@ -250,7 +250,7 @@ impl Fixture {
         found
     }
 
-    /// The `signature` of the gasless PATCH as the reference libraries made it; `None` where there is none.
+    /// Returns the `signature` of the gasless PATCH as the reference libraries computed it; `None` without a gasless path.
     pub fn gasless(&self) -> Option<String> {
         let typed = &self.expect["typed_data"]["signature"];
         if let Some(felts) = typed.as_array() {
@@ -270,14 +270,14 @@ impl Fixture {
         self.order["order_id"].as_str().unwrap()
     }
 
-    /// The same order under another secret hash: in request, answer and record. Swap ids are then another's.
+    /// Replaces the secret hash in request, response and record. The swap ids are not updated.
     pub fn with_secret_hash(&self, hash: &str) -> Self {
         let old = self.order["source_swap"]["secret_hash"].as_str().unwrap();
         let swap = |value: &Value| serde_json::from_str(&value.to_string().replace(old, hash)).unwrap();
         Self { request: swap(&self.request), response: swap(&self.response), order: swap(&self.order), ..self.clone() }
     }
 
-    /// An order whose secret the wallet knows. Both sides are EVM, whose swap ids follow by a published formula.
+    /// Returns an order whose secret the wallet knows. Both legs are on EVM chains, so the swap ids can be computed.
     pub fn with_secret(secret: &Secret) -> Self {
         let mut fixture = Self::load("evm-record-evm-v2").with_secret_hash(&secret.hash().to_string());
         let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
@@ -300,7 +300,7 @@ impl Fixture {
         fixture
     }
 
-    /// The record as it stands after a step.
+    /// Returns the record after a step.
     pub fn at(&self, step: Step) -> Value {
         let mut order = self.order.clone();
         if step == Step::Created {
@@ -343,7 +343,7 @@ impl Fixture {
     }
 }
 
-/// A transaction id in the form of an asset's chain: every byte is `byte`, but those of Starknet, whose ids are felts.
+/// Returns a transaction id in the form of an asset's chain, in which every byte is `byte`. Starknet ids are felts and one byte shorter.
 pub fn transaction_id(asset: &str, byte: u8) -> Value {
     // Base58 of 32 and 64 equal bytes, computed with Python's integers.
     let (sui, solana) = match byte {
@@ -368,7 +368,7 @@ fn hex_of(byte: u8) -> String {
     format!("{byte:02x}")
 }
 
-/// How far an order is.
+/// The step that an order has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Created,
@@ -378,12 +378,12 @@ pub enum Step {
     Redeemed,
 }
 
-/// The service with one order in it. Each look at the record may move the order on; each PATCH is remembered.
+/// A service with one order. Each request for the record may advance the order.
 #[derive(Clone)]
 pub struct Service {
     pub fixture: Fixture,
     pub step: Arc<Mutex<Step>>,
-    /// Whether the order moves on by itself after it was initiated.
+    /// Whether the order advances by itself after it was initiated.
     pub moves: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A service, two chains, a solver and an owner, on virtual time: honest, failing, or malicious on request.
+//! A simulated service, two chains, a solver and an owner in virtual time: honest, faulty or malicious.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 
-/// Seconds in which the solver pays after the owner, and in which it redeems after the secret is public.
+/// Seconds until the solver pays after the owner, and until it redeems after the secret is public.
 const SOLVER: u64 = 30;
-/// Seconds in which a transaction is in a block, and in which that block is final.
+/// Seconds until a transaction is in a block.
 const BLOCK: u64 = 4;
+/// Seconds until that block is final.
 const FINAL: u64 = 12;
 
 /// What goes wrong.
@@ -32,32 +33,32 @@ pub struct Malice {
     pub keeps_the_secret: bool,
     /// Later records have another destination amount.
     pub changes_the_record: bool,
-    /// The solver takes its payment back between the driver's two looks.
+    /// The solver refunds its payment between the driver's two readings.
     pub refunds_at_the_last_moment: bool,
     /// The solver never pays.
     pub never_pays: bool,
     /// The solver pays one unit less.
     pub pays_less: bool,
-    /// Every PATCH is acted on, and its reply lost.
+    /// The service acts on every PATCH, and its reply is lost.
     pub loses_replies: bool,
-    /// The service names the deadline of a record in the past.
+    /// The record's deadline is in the past.
     pub is_late: bool,
     /// The owner takes six hours to sign a redemption.
     pub owner_is_slow: bool,
-    /// The source chain's endpoint accepts connections and never answers, from the moment of the payment on.
+    /// From the payment on, the source chain's endpoint accepts connections but never answers.
     pub source_hangs: bool,
     /// The first four attempts to broadcast fail, and a transaction is accepted for a minute only.
     pub transactions_expire: bool,
-    /// Redemptions and refunds are taken and never mined, unless they replace one that was sent.
+    /// Redemptions and refunds are accepted but never mined, unless they replace one that was sent.
     pub fees_rise: bool,
 }
 
-/// One order, as the chains and the service have it. Times are of the virtual clock.
+/// The state of one order on the chains and at the service. Times are those of the virtual clock.
 struct Order {
     fixture: Fixture,
     secret: [u8; 32],
     funded_at: Option<u64>,
-    /// The different fundings that were seen: more than one pays twice.
+    /// The different fundings that were seen. With more than one, the owner has paid twice.
     fundings: BTreeSet<String>,
     redeemed_at: Option<u64>,
     refunded_at: Option<u64>,
@@ -71,10 +72,10 @@ pub struct World {
     epoch: u64,
     orders: Mutex<BTreeMap<String, Order>>,
     dice: Mutex<u64>,
-    /// Faults in a thousand, of every kind.
+    /// How many operations of a thousand fail, in any way.
     pub faults: u64,
     pub malice: Malice,
-    /// Operations until the process dies.
+    /// The number of operations until the process dies.
     fuse: Mutex<Option<u32>>,
     pub died: tokio::sync::Notify,
     cannot_redeem: AtomicBool,
@@ -90,7 +91,7 @@ impl World {
         let registry = Registry::from_json(super::registry_text().as_bytes()).unwrap();
         Arc::new(Self {
             start: tokio::time::Instant::now(),
-            // The fixtures' orders were created then.
+            // Shortly after the fixture's order was created.
             epoch: Fixture::load("evm-record-evm-v2").created() + 10,
             orders: Mutex::default(),
             dice: Mutex::new(0x9e37_79b9_7f4a_7c15),
@@ -114,7 +115,7 @@ impl World {
         *self.dice.lock().unwrap() ^= seed.wrapping_mul(0xd134_2543_de82_ef95) | 1;
     }
 
-    /// A number below a bound, by xorshift.
+    /// Returns a pseudorandom number below a bound, by xorshift.
     pub fn roll(&self, below: u64) -> u64 {
         let mut dice = self.dice.lock().unwrap();
         *dice ^= *dice << 13;
@@ -128,12 +129,12 @@ impl World {
         self.cannot_redeem.store(cannot, Ordering::SeqCst);
     }
 
-    /// The process dies after some operations.
+    /// Lets the process die after this number of operations.
     pub fn light(&self, operations: u32) {
         *self.fuse.lock().unwrap() = Some(operations);
     }
 
-    /// One operation outside the process: it may be the last.
+    /// Counts one operation outside the process, which may be the last.
     async fn operation(&self) {
         let burnt = match &mut *self.fuse.lock().unwrap() {
             Some(0) => true,
@@ -149,7 +150,7 @@ impl World {
         }
     }
 
-    /// An order of its own, whose secret the owner knows.
+    /// Adds an order whose secret the owner knows.
     pub fn order(&self, number: u64) -> (Fixture, Secret) {
         let secret = Secret::parse(&format!("{:064x}", 0xabcd_ef01_2345_u64 + number)).unwrap();
         let mut fixture = Fixture::with_secret(&secret);
@@ -174,12 +175,12 @@ impl World {
         (fixture, secret)
     }
 
-    /// The driver of one process.
+    /// Returns the driver of one process.
     pub fn driver<S: Store>(self: &Arc<Self>, store: S) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
         self.driver_with(store, &self.registry, Policy::default())
     }
 
-    /// The driver of a process whose user has pinned or allows something else.
+    /// Returns the driver of a process with other pins or another policy.
     pub fn driver_with<S: Store>(
         self: &Arc<Self>,
         store: S,
@@ -193,7 +194,8 @@ impl World {
         Driver::new(flow, Arc::clone(self), store, Arc::clone(self)).with_pace(pace)
     }
 
-    /// What became of an order: the number of different fundings, whether the owner is paid, and whether the solver has both.
+    /// Returns how an order ended: the number of different fundings, whether the owner was paid, and whether the service has the secret
+    /// although the owner was not paid.
     pub fn end(&self, id: &OrderId) -> (usize, bool, bool) {
         let orders = self.orders.lock().unwrap();
         let order = &orders[id.as_str()];
@@ -381,7 +383,7 @@ impl Chains for World {
             if order.destination_refunded {
                 return Ok((HtlcState::Refunded { transaction: None }, seen(at + FINAL)));
             }
-            // The next look finds it gone.
+            // The next reading shows the refund.
             order.destination_refunded = true;
         }
         if let Some(redeemed) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
@@ -428,8 +430,7 @@ impl Chains for World {
     }
 }
 
-/// The owner signs with the fixture's key. A signature is the same each time; a real wallet's may differ, which is why it is
-/// made once.
+/// The owner signs with the fixture's key.
 impl Owner for World {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         self.operation().await;
@@ -440,7 +441,7 @@ impl Owner for World {
         let value: Value = serde_json::from_str(&text).unwrap();
         countersign_batch::sign(&mut unsigned, value["secret_key"].as_str().unwrap())?;
         let mut funding = SignedFunding::from_signed(&unsigned.finish().unwrap(), "base");
-        // What is signed a second time differs: if it were sent, the order would be paid twice.
+        // A second signature differs from the first: if both were sent, the order would be paid twice.
         funding.gasless = funding.gasless.map(|signature| format!("{signature}{:02x}", self.roll(256)));
         Ok(FundingReply::Signed(funding))
     }

@@ -1,14 +1,14 @@
 //! Compares the state of an HTLC with the verified terms.
 
-use countersign_chains::Family;
+use countersign_chains::{Family, network};
 
 use super::{HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
 use crate::report::{TypedValue, text};
 use crate::trust::{Finality, FinalityRule};
 
-/// The proof that the destination is funded as verified, is final, and leaves time to redeem.
+/// The proof that the destination is funded as verified, that the funding is final, and that there is time left to redeem.
 ///
-/// Only [`Funded::judge`] makes it, and it holds for one order.
+/// Only [`Funded::judge`] creates it, and it is valid for one order.
 ///
 /// ```compile_fail
 /// // Its fields are private: nobody can turn it into the proof of another order.
@@ -26,7 +26,7 @@ pub struct Funded {
     margin: u64,
 }
 
-/// Why the secret must not leave yet, or ever.
+/// Why the secret must not be released now, or ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hold {
@@ -34,9 +34,9 @@ pub enum Hold {
     NotFunded,
     /// The funding is not final yet.
     NotFinal {
-        /// What the funding has reached.
+        /// How final the funding is, in words.
         reached: String,
-        /// What it needs.
+        /// How final it must be, in words.
         needed: String,
     },
     /// The HTLC on chain is not the one that was verified.
@@ -47,12 +47,12 @@ pub enum Hold {
     NoTime {
         /// What is left of the timelock, in the chain's unit.
         left: u64,
-        /// What must be left.
+        /// The margin. More than this must be left.
         needed: u64,
-        /// The unit.
+        /// The name of the unit: `blocks`, `slots` or `ms`.
         unit: &'static str,
     },
-    /// The destination is redeemed already.
+    /// The destination is already redeemed.
     Redeemed,
     /// The solver has taken the payment back.
     Refunded,
@@ -63,12 +63,12 @@ pub enum Hold {
     },
     /// Too few endpoints gave the same answer.
     Disagree {
-        /// How many gave it.
+        /// How many endpoints gave the same answer.
         agreed: u32,
-        /// How many must.
+        /// How many endpoints must give it.
         needed: u32,
     },
-    /// The answer cannot be judged.
+    /// The answer cannot be judged, and why.
     Unclear(String),
 }
 
@@ -76,7 +76,7 @@ pub enum Hold {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// What differs.
+    /// The name of the term, such as `amount` or `secret hash`.
     pub what: &'static str,
     /// What was verified.
     pub expected: TypedValue,
@@ -85,7 +85,7 @@ pub struct Difference {
 }
 
 impl Hold {
-    /// Creates the hold of a term that differs.
+    /// Creates the hold for a term that differs on chain.
     #[must_use]
     pub fn differs(what: &'static str, expected: impl Into<TypedValue>, actual: impl Into<TypedValue>) -> Self {
         Self::Differs(Box::new(Difference { what, expected: expected.into(), actual: actual.into() }))
@@ -129,12 +129,12 @@ impl std::fmt::Display for Hold {
             }
             Self::NotCovered => f.write_str("the destination's HTLC holds less than its swaps need"),
             Self::NoTime { left, needed, unit } => {
-                write!(f, "the solver can take the payment back in {left} {unit}; {needed} are needed to redeem")
+                write!(f, "the solver can take the payment back in {left} {unit}; more than {needed} must be left to redeem")
             }
             Self::Redeemed => f.write_str("the destination is already redeemed"),
             Self::Refunded => f.write_str("the solver has taken the payment back"),
             Self::Stale { seconds } => write!(f, "the newest block that was seen is {seconds} s old"),
-            Self::Disagree { agreed, needed } => write!(f, "{agreed} of {needed} endpoints gave the same answer"),
+            Self::Disagree { agreed, needed } => write!(f, "too few endpoints gave the same answer: {agreed}, and {needed} are needed"),
             Self::Unclear(why) => write!(f, "the destination cannot be judged: {why}"),
         }
     }
@@ -143,12 +143,12 @@ impl std::fmt::Display for Hold {
 impl std::error::Error for Hold {}
 
 impl Funded {
-    /// Compares what the destination chain says with the verified terms. `now` is the caller's clock in Unix seconds. A wrong
+    /// Compares the state of the destination's HTLC with the verified terms. `now` is the caller's clock in Unix seconds. A wrong
     /// clock can make an answer too old, but it never adds time to redeem.
     ///
     /// # Errors
     ///
-    /// [`Hold`], which says why the secret must not leave, and whether waiting may help.
+    /// A [`Hold`] with the reason why the secret must not be released. [`Hold::may_end`] returns whether waiting may help.
     pub fn judge(terms: &VerifiedTerms, state: &HtlcState, seen: &SeenAt, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
         let destination = &terms.destination;
         // A state that too few endpoints report must neither release a secret nor end a swap.
@@ -172,26 +172,26 @@ impl Funded {
             left: locked.left(),
             seen: seen.clone(),
             family: destination.family,
-            unit_millis: destination.unit_millis,
+            unit_millis: network::min_unit_millis(&destination.chain, destination.unit_millis),
             margin: rule.margin,
         };
         funded.check_time(now).map(|()| funded)
     }
 
-    /// Requires that the proof still holds at `now`, in Unix seconds by the caller's clock. Check this again right before the
-    /// secret leaves.
+    /// Requires that the proof is still valid at `now`, the caller's clock in Unix seconds. Call it again right before the secret is
+    /// released.
     ///
     /// # Errors
     ///
-    /// [`Hold::Stale`] if the chain was seen too long ago, and [`Hold::NoTime`] if too little of the timelock is left.
+    /// [`Hold::Stale`] if the chain was read too long ago, and [`Hold::NoTime`] if too little of the timelock is left.
     pub fn check_time(&self, now: u64) -> Result<(), Hold> {
         let seconds = now.saturating_sub(self.seen.head_time);
-        if seconds > oldest_head(self.family) {
+        if seconds > max_head_age(self.family) {
             return Err(Hold::Stale { seconds });
         }
-        // An answer that is some time old misses what the chain has counted since.
+        // Subtract what the chain has counted since the answer was given.
         let missed = seconds.saturating_mul(1_000).checked_div(self.unit_millis).unwrap_or_default();
-        // Strictly less: at the end of the margin the solver's refund and the redemption would race.
+        // More than the margin must be left: with exactly the margin, the solver's refund and the redemption would race.
         let left = self.left.saturating_sub(missed);
         if left <= self.margin {
             return Err(Hold::NoTime { left, needed: self.margin, unit: self.family.timelock_unit() });
@@ -199,7 +199,7 @@ impl Funded {
         Ok(())
     }
 
-    /// Returns the order that this is a proof for.
+    /// Returns the id of the order that this proof is for, in lower case.
     #[must_use]
     pub fn order_id(&self) -> &str {
         &self.order_id
@@ -211,7 +211,7 @@ impl Funded {
         self.left
     }
 
-    /// Returns where the state was seen.
+    /// Returns where the state was read, and how certain it is.
     #[must_use]
     pub const fn seen(&self) -> &SeenAt {
         &self.seen
@@ -260,9 +260,9 @@ fn check_finality(terms: &HtlcTerms, seen: &SeenAt, rule: &FinalityRule) -> Resu
     Err(Hold::NotFinal { reached, needed })
 }
 
-/// Returns how old the newest block may be, in seconds. An endpoint with an older one does not follow the chain. Bitcoin's blocks
-/// can be hours apart; every other chain makes one in seconds.
-const fn oldest_head(family: Family) -> u64 {
+/// Returns the maximum age of the newest block, in seconds. An endpoint whose newest block is older does not follow the chain.
+/// Blocks of Bitcoin-like chains can be hours apart; every other chain produces one within seconds.
+const fn max_head_age(family: Family) -> u64 {
     match family {
         Family::Bitcoin => 3 * 3_600,
         _ => 120,

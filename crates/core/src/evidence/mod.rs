@@ -1,7 +1,8 @@
-//! Evidence: what a chain says about a swap, compared with the terms that were verified.
+//! Evidence: the state of a swap on its chain, compared with the terms that were verified.
 //!
-//! The service states when the other side has paid. Money must not depend on that statement, so the secret leaves only with a
-//! [`Funded`], which only this comparison makes. The caller fetches the chain's answer.
+//! The service states when the other side has paid. Money must not depend on that statement, so the secret is released only with
+//! a [`Funded`], which only this comparison creates. The caller fetches the state from the chain. The rules are those of
+//! `docs/spec/attacks.md#the-secret`.
 
 mod judge;
 mod state;

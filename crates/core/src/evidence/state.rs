@@ -1,4 +1,4 @@
-//! What a chain says about one HTLC.
+//! The state of one HTLC on its chain.
 
 use countersign_chains::Account;
 use ruint::aliases::U256;
@@ -9,11 +9,11 @@ use crate::wire::SecretHash;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HtlcState {
-    /// The chain knows no swap of this id at the block. This does not prove that it never did.
+    /// The chain stores no swap with this id at the block. This does not prove that it never stored one.
     Absent,
     /// Funded, and neither redeemed nor refunded.
     Locked(LockedHtlc),
-    /// Redeemed with the secret, so that the secret is public.
+    /// Redeemed with the secret, which is therefore public.
     Redeemed {
         /// The secret, where the chain's answer shows it.
         secret: Option<[u8; 32]>,
@@ -25,7 +25,8 @@ pub enum HtlcState {
         /// The refunding transaction, where it is known.
         transaction: Option<String>,
     },
-    /// The answer is not clear: the contract is of an unknown version, or the swap has ended and the answer does not tell how.
+    /// The answer cannot be judged, and why: for example, the contract is of an unknown version, or the swap has ended and the answer
+    /// does not tell how.
     Unclear(String),
 }
 
@@ -37,17 +38,20 @@ pub struct LockedHtlc {
     pub initiator: Account,
     /// Who redeems; on Bitcoin-like chains the x-only key.
     pub redeemer: Account,
-    /// Base units.
+    /// The locked amount, in base units.
     pub amount: U256,
     /// The token, as the registry writes it; `None` for the chain's own coin.
     pub token: Option<String>,
-    /// The hash that locks it. `None` where the chain stores it only inside the swap id.
+    /// The secret hash. `None` where the chain stores it only inside the swap id.
     pub secret_hash: Option<SecretHash>,
-    /// In the chain's own unit.
+    /// The timelock, in the chain's own unit: blocks, slots or milliseconds.
     pub timelock: u64,
-    /// How much of the timelock has passed at the chain's head, in the same unit.
+    /// How much of the timelock has passed at the newest block, in the same unit. Of several endpoints, the one that has seen the most
+    /// counts. Use this for what must happen before the timelock ends.
     pub elapsed: u64,
-    /// Whether what the HTLC holds covers the amount.
+    /// The same for the endpoint that has seen the least. Use this for what must wait until the timelock has ended.
+    pub least_elapsed: u64,
+    /// Whether the balance of the HTLC covers the amount.
     pub covered: bool,
 }
 
@@ -55,7 +59,7 @@ impl LockedHtlc {
     /// Creates the state of a funded HTLC that covers its amount.
     #[must_use]
     pub const fn new(initiator: Account, redeemer: Account, amount: U256, timelock: u64, elapsed: u64) -> Self {
-        Self { initiator, redeemer, amount, token: None, secret_hash: None, timelock, elapsed, covered: true }
+        Self { initiator, redeemer, amount, token: None, secret_hash: None, timelock, elapsed, least_elapsed: elapsed, covered: true }
     }
 
     /// Sets the token.
@@ -65,28 +69,41 @@ impl LockedHtlc {
         self
     }
 
-    /// Sets the hash that the chain stores.
+    /// Sets the secret hash that the chain stores.
     #[must_use]
     pub const fn with_secret_hash(mut self, hash: SecretHash) -> Self {
         self.secret_hash = Some(hash);
         self
     }
 
-    /// Sets whether what the HTLC holds covers the amount.
+    /// Sets whether the balance of the HTLC covers the amount.
     #[must_use]
     pub const fn with_covered(mut self, covered: bool) -> Self {
         self.covered = covered;
         self
     }
 
-    /// Returns how much of the timelock is left.
+    /// Sets how much of the timelock has passed, by the endpoint that has seen the least and by the one that has seen the most.
+    #[must_use]
+    pub const fn with_elapsed(mut self, least: u64, most: u64) -> Self {
+        (self.least_elapsed, self.elapsed) = (least, most);
+        self
+    }
+
+    /// Returns whether the timelock has ended by every endpoint that agrees. The earliest refund is one unit after the timelock.
+    #[must_use]
+    pub const fn has_run_out(&self) -> bool {
+        self.least_elapsed > self.timelock
+    }
+
+    /// Returns how much of the timelock is left, in the chain's own unit, by the endpoint that has seen the most of it pass.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.timelock.saturating_sub(self.elapsed)
     }
 }
 
-/// Where a state was seen, and how certain it is.
+/// Where a state was read, and how certain it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SeenAt {
@@ -94,28 +111,28 @@ pub struct SeenAt {
     pub height: u64,
     /// Hash of that block, in hex.
     pub hash: String,
-    /// When the chain's newest block was made, in Unix seconds.
+    /// Time of the chain's newest block, in Unix seconds.
     pub head_time: u64,
-    /// Blocks from the one that made the state to the newest, both included; 0 while it is in no block.
+    /// Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block.
     pub depth: u64,
-    /// Whether the chain marks the block that made the state as safe.
+    /// Whether the chain marks the block that created the state as safe.
     pub is_safe: bool,
     /// Whether the chain marks that block as final.
     pub is_finalized: bool,
-    /// Endpoints that gave this answer.
+    /// Number of endpoints that gave this answer.
     pub agreed: u32,
-    /// Endpoints that must give the same answer.
+    /// Number of endpoints that must give the same answer.
     pub needed: u32,
 }
 
 impl SeenAt {
-    /// Creates the place of a state that one endpoint reported.
+    /// Creates the place of a state that a single endpoint reported, without the chain's marks.
     #[must_use]
     pub fn new(height: u64, hash: impl Into<String>, head_time: u64, depth: u64) -> Self {
         Self { height, hash: hash.into(), head_time, depth, is_safe: false, is_finalized: false, agreed: 1, needed: 1 }
     }
 
-    /// Sets what the chain itself marks the block as.
+    /// Sets how the chain itself marks the block. A finalized block is also safe.
     #[must_use]
     pub const fn with_marks(mut self, is_safe: bool, is_finalized: bool) -> Self {
         (self.is_safe, self.is_finalized) = (is_safe || is_finalized, is_finalized);

@@ -13,7 +13,7 @@ use crate::wire::{AssetId, OrderRecord, SecretHash};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HtlcTerms {
-    /// Chain name, as asset ids have it.
+    /// Chain name as in asset ids, such as `ethereum`.
     pub chain: String,
     /// The chain's family.
     pub family: Family,
@@ -21,40 +21,41 @@ pub struct HtlcTerms {
     pub unit_millis: u64,
     /// The asset.
     pub asset: AssetId,
-    /// The pinned HTLC: the contract, or on Bitcoin-like chains the internal key.
+    /// The pinned HTLC: the contract, or on Bitcoin-like chains the internal key. `None` if none is pinned.
     pub htlc: Option<Account>,
-    /// Sui: the pinned registry object, which holds the orders.
+    /// Sui: the pinned registry object, which stores the orders.
     pub htlc_registry: Option<Account>,
     /// The pinned generation of the contract.
     pub generation: Option<Generation>,
-    /// The pinned token as the registry has it; `None` for the chain's own coin.
+    /// The pinned token, as the registry writes it; `None` for the chain's own coin.
     pub token: Option<String>,
-    /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
+    /// Id of the swap in the HTLC; on Bitcoin-like chains the HTLC's address.
     pub swap_id: String,
-    /// Whether the swap id was recomputed by a formula that is known to be the chain's own. If so, it proves every term
-    /// that it is a hash of.
+    /// Whether the swap id was recomputed by a formula that is known to be the chain's own. If so, the id proves every term that it
+    /// is a hash of.
     pub swap_id_recomputed: bool,
     /// Who funds, and gets a refund; on Bitcoin-like chains the x-only key.
     pub initiator: Account,
     /// Who redeems; on Bitcoin-like chains the x-only key.
     pub redeemer: Account,
-    /// Base units.
+    /// The amount, in base units.
     pub amount: U256,
-    /// In the chain's own unit.
+    /// The timelock, in the chain's own unit: blocks, slots or milliseconds.
     pub timelock: u64,
     /// SHA-256 of the secret.
     pub secret_hash: SecretHash,
 }
 
-/// The terms of both sides of a swap. They never change: a later record with others is refused.
+/// The terms of both sides of a swap. They never change: a later record with other terms is refused
+/// ([`VerifiedTerms::check_unchanged`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifiedTerms {
     /// The order's id, in lower case.
     pub order_id: String,
-    /// Where the owner pays.
+    /// The leg on which the owner pays.
     pub source: HtlcTerms,
-    /// Where the owner is paid.
+    /// The leg on which the owner is paid.
     pub destination: HtlcTerms,
 }
 
@@ -62,7 +63,7 @@ pub struct VerifiedTerms {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct VerifiedRecord {
-    /// The record. Its terms were verified; what it says about transactions is the service's statement.
+    /// The record. Its terms were verified, but what it states about transactions is only the service's claim.
     pub record: OrderRecord,
     /// The terms.
     pub terms: VerifiedTerms,
@@ -107,7 +108,7 @@ impl VerifiedTerms {
             }
             if was.htlc != is.htlc {
                 return Err(
-                    Refusal::new(Code::RecordChanged, format!("/order/{}", at("chain"))).with_reason("the registry pins another HTLC")
+                    Refusal::new(Code::RecordChanged, format!("/order/{}", at("chain"))).with_reason("the registry now pins another HTLC")
                 );
             }
             if was.amount != is.amount {
@@ -131,7 +132,7 @@ fn changed(member: &str, was: impl Into<TypedValue>, is: impl Into<TypedValue>) 
     Refusal::new(Code::RecordChanged, format!("/order/{member}")).with_expected(was).with_actual(is)
 }
 
-/// Collects the terms of a record that was checked.
+/// Returns the terms of a record that was checked.
 pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<VerifiedTerms, Refusal> {
     let leg = |leg: Leg| {
         let (asset, swap) = (if leg == Leg::Source { order.source } else { order.destination }, leg.of(record));

@@ -1,4 +1,4 @@
-//! Each way in which a chain's answer can fall short of the verified terms.
+//! Each way in which the state on a chain can fall short of the verified terms.
 
 use countersign_chains::Account;
 use countersign_chains::address;
@@ -116,7 +116,7 @@ fn a_starknet_payment_must_have_settled() {
     let rule = FinalityRule::new(Finality::Safe, 30, 6);
     let seen = |depth| SeenAt::new(50, "ee", NOW, depth);
     let judge = |elapsed, seen: SeenAt| Funded::judge(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
-    // The least depth counts: the greatest height that an endpoint states makes nothing older.
+    // The depth counts, not the elapsed timelock: a greater height that an endpoint reports makes nothing older.
     assert!(matches!(judge(90, seen(30).with_marks(true, false)), Err(Hold::NotFinal { .. })));
     assert!(judge(30, seen(31).with_marks(true, false)).is_ok());
     assert!(judge(1, seen(2).with_marks(true, true)).is_ok());
@@ -139,7 +139,25 @@ fn the_margin_is_counted_in_the_chains_own_unit() {
     }
 }
 
-/// What the chain has counted since an old answer is taken off what is left.
+/// An endpoint that invents a height can shorten the time to redeem, but cannot make a refund possible earlier.
+#[test]
+fn a_redemption_counts_the_most_time_and_a_refund_the_least() {
+    for (least, most, left, has_run_out) in [
+        (10, 10, 90, false),
+        (10, 60, 40, false),
+        (10, 5_000, 0, false),
+        (100, 5_000, 0, false),
+        (101, 101, 0, true),
+        (101, 5_000, 0, true),
+    ] {
+        let locked = locked().with_elapsed(least, most);
+        assert_eq!((locked.left(), locked.has_run_out()), (left, has_run_out), "{least} {most}");
+        assert_eq!(judge(locked, &seen(), RULE).is_ok(), left > 6, "{least} {most}");
+    }
+    assert!(LockedHtlc::new(account('1'), account('2'), U256::from(1_000), 100, 101).has_run_out());
+}
+
+/// The time since an old answer is subtracted from what is left of the timelock.
 #[test]
 fn an_old_answer_leaves_less_time() {
     let judge = |elapsed, age| {
@@ -151,6 +169,14 @@ fn an_old_answer_leaves_less_time() {
     assert!(matches!(funded.check_time(NOW + 48), Err(Hold::NoTime { left: 6, .. })), "a proof that was kept for a while");
     assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     let mut terms = terms();
+    // Contracts on Arbitrum may count its own blocks: one second is four of them.
+    terms.destination.chain = "arbitrum_sepolia".to_owned();
+    let on_arbitrum = |age| {
+        let locked = HtlcState::Locked(LockedHtlc { elapsed: 50, ..locked() });
+        Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ())
+    };
+    assert_eq!((on_arbitrum(10), on_arbitrum(11)), (Ok(()), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" })));
+    terms.destination.chain = "bitcoin".to_owned();
     (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
     let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
     let judge = |age| Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ());
@@ -172,7 +198,7 @@ fn nothing_unclear_releases_a_secret() {
     for claim in [HtlcState::Redeemed { secret: None, transaction: None }, HtlcState::Refunded { transaction: None }] {
         assert_eq!(judge(&claim, &seen().with_agreement(1, 2), NOW), Hold::Disagree { agreed: 1, needed: 2 });
     }
-    // The caller's clock makes an answer too old; it never makes room.
+    // The caller's clock can make an answer too old, but never adds time.
     assert_eq!(judge(&locked, &seen(), NOW + 121), Hold::Stale { seconds: 121 });
     assert!(Funded::judge(&terms(), &locked, &seen(), &RULE, 0).is_ok());
 }

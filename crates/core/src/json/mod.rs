@@ -1,8 +1,22 @@
 //! Strict JSON: every value is read once, borrowed where it can be, and remembers where it is.
 //!
-//! Ordinary readers accept what must not be accepted here: duplicate keys (the last wins, or the first), numbers that
-//! pass through a float, nesting without a bound. The tokens come from `jiter`; this module adds the rules and the
-//! pointers.
+//! Ordinary parsers accept what must not be accepted here: duplicate keys (the last wins, or the first), numbers that pass
+//! through a float, nesting without a bound. The tokens come from `jiter`; this module adds the rules of
+//! `docs/spec/batch.md#json` and the locations.
+//!
+//! ```
+//! use countersign_core::U256;
+//! use countersign_core::json::{self, Node};
+//!
+//! # fn main() -> Result<(), countersign_core::Refusal> {
+//! let value = json::parse(br#"{"amount": "5000"}"#)?;
+//! let root = Node::root(&value, "");
+//! let members = root.object()?;
+//! assert_eq!(members.need("amount")?.decimal()?, U256::from(5_000));
+//! assert_eq!(members.need("owner").unwrap_err().location(), "/owner");
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,11 +33,11 @@ mod salvage;
 pub use node::{At, Members, Node};
 pub use salvage::salvage_id;
 
-/// Largest text that is read, in bytes.
+/// Maximum length of a text, in bytes.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// Deepest nesting that is read.
+/// Maximum depth of nested arrays and objects.
 pub const MAX_DEPTH: usize = 64;
-/// Most values that one text may hold: a transaction of 128 KiB written as one integer a byte fits several times.
+/// Maximum number of values in one text. A transaction of 128 KiB, written as one integer per byte, fits several times.
 pub const MAX_VALUES: usize = 500_000;
 
 /// A JSON value that borrows from its text. Numbers keep their spelling, objects their order.
@@ -40,9 +54,9 @@ pub enum Value<'v> {
     String(Cow<'v, str>),
     /// An array.
     Array(Box<[Self]>),
-    /// An array of integers 0 to 255, each written canonically: one byte an item instead of a value.
+    /// A non-empty array of integers 0 to 255, each written canonically. It stores one byte per item instead of a value.
     Bytes(Box<[u8]>),
-    /// An object: no key twice.
+    /// An object without duplicate keys.
     Object(Box<[Member<'v>]>),
 }
 
@@ -50,7 +64,7 @@ pub enum Value<'v> {
 pub type Member<'v> = (Cow<'v, str>, Value<'v>);
 
 impl fmt::Debug for Value<'_> {
-    /// Names the kind and size only: a value can hold a secret key.
+    /// Writes only the kind and the size, because a value can hold a secret key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
@@ -64,12 +78,13 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// Reads one JSON text.
+/// Parses one JSON text.
 ///
 /// # Errors
 ///
-/// [`Code::JsonNotUtf8`], [`Code::JsonTooLarge`], [`Code::JsonTooDeep`], [`Code::JsonDuplicateKey`] (keys are compared
-/// after unescaping) or [`Code::JsonSyntax`] with the position as `#start-end`.
+/// [`Code::JsonTooLarge`] above [`MAX_BYTES`] or [`MAX_VALUES`], [`Code::JsonNotUtf8`], [`Code::JsonTooDeep`],
+/// [`Code::JsonDuplicateKey`] (keys are compared after unescaping) or [`Code::JsonSyntax`]. The location is a byte range of the
+/// text, `#start-end`; it is empty for a text of too many bytes.
 pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
     if bytes.len() > MAX_BYTES {
         return Err(Refusal::new(Code::JsonTooLarge, "").with_expected(format!("at most {MAX_BYTES} bytes")).with_actual(bytes.len()));
@@ -164,7 +179,7 @@ impl<'v> Reader<'v> {
     fn array(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
         let rest = self.text.as_bytes().get(self.index()..).unwrap_or_default();
         if let Some(len) = byte_array(rest, &mut self.bytes) {
-            // These take a byte each, where another value takes as many as thirty of them.
+            // An item takes one byte of memory here, any other value about thirty.
             self.count(self.bytes.len() / 32)?;
             self.skipped = self.index().saturating_add(len);
             self.jiter = Jiter::new(rest.get(len..).unwrap_or_default());
@@ -230,14 +245,14 @@ fn escaped_string_before(text: &str, end: usize) -> Option<Cow<'_, str>> {
     Jiter::new(string.as_bytes()).next_str().ok().map(|decoded| Cow::Owned(decoded.to_owned()))
 }
 
-/// Whether a byte that is inside a string, or right before it, is the opening quote of the string: a quote inside has a
-/// backslash before it, the opening one never has.
+/// Returns whether a byte inside a string, or right before it, is the opening quote of the string: a quote inside has a backslash
+/// before it, the opening one never has.
 fn is_opening_quote(text: &[u8], at: usize) -> bool {
     text.get(at) == Some(&b'"') && at.checked_sub(1).and_then(|before| text.get(before)) != Some(&b'\\')
 }
 
-/// Fills `bytes` from the array that the text begins with, if it holds integers 0 to 255 only, and returns its length in the
-/// text. Anything else, wrong spellings among it, is left to the general reading.
+/// Fills `bytes` from the array that the text begins with, if it holds only integers 0 to 255, and returns its length in the
+/// text. Anything else, including malformed numbers, is left to the general reader.
 fn byte_array(text: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     bytes.clear();
     bytes.reserve(512);
@@ -321,7 +336,7 @@ mod tests {
         assert_eq!(code(&format!("{}{}", "[".repeat(65), "]".repeat(65))), Code::JsonTooDeep);
         assert_eq!(code(&"[".repeat(20_000)), Code::JsonTooDeep);
         assert_eq!(code(&format!("[{}0]", "-1,".repeat(MAX_VALUES))), Code::JsonTooLarge);
-        assert!(parse(format!("[{}0]", "0,".repeat(MAX_VALUES)).as_bytes()).is_ok(), "bytes are no values");
+        assert!(parse(format!("[{}0]", "0,".repeat(MAX_VALUES)).as_bytes()).is_ok(), "bytes do not count as whole values");
     }
 
     #[test]
@@ -356,7 +371,7 @@ mod tests {
         assert_eq!(parse(b"\"\xff\"").unwrap_err().location(), "#1-2");
     }
 
-    /// Whether a text is read as an array of bytes: 7 between twice the same number.
+    /// Returns whether a text of the form `[n,7 , n]` is read as an array of bytes.
     fn parse_owned(text: &str) -> bool {
         match parse(text.as_bytes()).unwrap() {
             Value::Bytes(bytes) => {
@@ -387,7 +402,7 @@ mod tests {
         for text in ["[01]", "[1,00]", "[1,]", "[,1]", "[1", "[1 2]", "[1,2}", "[+1]"] {
             assert_eq!(code(text), Code::JsonSyntax, "{text}");
         }
-        // What follows such an array is read as before, and is where it is.
+        // What follows such an array is read as usual, with the right location.
         let text = r#"{"a":[1,2,3],"b":[4],"c":{"d":[5,"x"]}}"#;
         let value = parse(text.as_bytes()).unwrap();
         let Value::Object(members) = &value else { panic!() };

@@ -1,4 +1,4 @@
-//! A value together with its place in the document, and the strict readings of it.
+//! A value together with its location in the document, and strict readers for it.
 
 use std::array;
 use std::borrow::Cow;
@@ -12,10 +12,10 @@ use crate::json::number;
 use crate::report::Code;
 use crate::report::Refusal;
 
-/// What the items of [`Value::Bytes`] are as values by themselves.
+/// The items of [`Value::Bytes`] as values.
 static INTEGERS: LazyLock<[Value<'static>; 256]> = LazyLock::new(|| array::from_fn(|byte| Value::Number(byte.to_string().leak())));
 
-/// A place in a document: a list from the value back to the root, so that a pointer is only written when it is needed.
+/// A location in a document. It links back to the root, so that a pointer is only written when it is needed.
 #[derive(Clone, Copy)]
 pub struct At<'p> {
     parent: Option<&'p Self>,
@@ -30,13 +30,13 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    /// The root of a document that is at `prefix` in a larger one: `""`, `"/response"`.
+    /// Creates the root of a document that is located at `prefix` in a larger one: `""`, `"/response"`.
     #[must_use]
     pub const fn root(prefix: &'p str) -> Self {
         Self { parent: None, step: Step::Root(prefix) }
     }
 
-    /// A member of the object here.
+    /// Returns the location of a member of the object at this location.
     #[must_use]
     pub const fn key<'s>(&'s self, key: &'s str) -> At<'s>
     where
@@ -52,13 +52,13 @@ impl<'p> At<'p> {
         At { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// A refusal at this place.
+    /// Creates a refusal at this location.
     #[must_use]
     pub fn refuse(&self, code: impl Into<Code>) -> Refusal {
         Refusal::new(code, self.to_string())
     }
 
-    /// A refusal at bytes of the payload at this place, half-open.
+    /// Creates a refusal at the bytes `start..end` of the payload at this location.
     #[must_use]
     pub fn refuse_bytes(&self, code: impl Into<Code>, start: usize, end: usize) -> Refusal {
         Refusal::new(code, format!("{self}#{start}-{end}"))
@@ -66,7 +66,7 @@ impl<'p> At<'p> {
 }
 
 impl fmt::Display for At<'_> {
-    /// An RFC 6901 pointer.
+    /// Writes an RFC 6901 pointer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {
             fmt::Display::fmt(parent, f)?;
@@ -85,7 +85,7 @@ impl fmt::Debug for At<'_> {
     }
 }
 
-/// A value and its place.
+/// A value and its location.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'p, 'v> {
     value: &'v Value<'v>,
@@ -93,25 +93,25 @@ pub struct Node<'p, 'v> {
 }
 
 impl<'p, 'v> Node<'p, 'v> {
-    /// The root value of a document that is at `prefix` in a larger one.
+    /// Creates the root value of a document that is located at `prefix` in a larger one.
     #[must_use]
     pub const fn root(value: &'v Value<'v>, prefix: &'p str) -> Self {
         Self { value, at: At::root(prefix) }
     }
 
-    /// The bare value.
+    /// Returns the value without its location.
     #[must_use]
     pub const fn value(&self) -> &'v Value<'v> {
         self.value
     }
 
-    /// The place.
+    /// Returns the location.
     #[must_use]
     pub const fn at(&self) -> &At<'p> {
         &self.at
     }
 
-    /// A refusal at this place that shows the value where it is a string or number.
+    /// Creates a refusal at this location. It shows the value if that is a string, a number or a boolean.
     #[must_use]
     pub fn refuse(&self, code: impl Into<Code>) -> Refusal {
         let refusal = self.at.refuse(code);
@@ -135,7 +135,7 @@ impl<'p, 'v> Node<'p, 'v> {
         self.at.refuse(Code::WrongType).with_expected(expected).with_actual(got)
     }
 
-    /// Whether this is `null`.
+    /// Returns whether this is `null`.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
@@ -178,7 +178,7 @@ impl<'p, 'v> Node<'p, 'v> {
     ///
     /// # Errors
     ///
-    /// [`Code::WrongType`], or at an item [`Code::IntegerNotExact`] or [`Code::NumberTooLarge`].
+    /// [`Code::WrongType`]; at an item also [`Code::IntegerNotExact`] or [`Code::NumberTooLarge`].
     pub fn byte_array(&self) -> Result<Cow<'v, [u8]>, Refusal> {
         if let Value::Bytes(bytes) = self.value {
             return Ok(Cow::Borrowed(bytes));
@@ -200,15 +200,17 @@ impl<'p, 'v> Node<'p, 'v> {
         }
     }
 
-    /// Reads a string that holds a secret: one that had to be unescaped would leave a copy that nobody wipes.
+    /// Reads a string that holds a secret. It must be written without escapes, because the unescaped copy could not be wiped.
     ///
     /// # Errors
     ///
-    /// [`Code::WrongType`] or [`Code::KeyMalformed`]; neither shows the text.
+    /// [`Code::WrongType`], or [`Code::KeyMalformed`] if the string has escapes. Neither shows the text.
     pub fn secret(&self) -> Result<&'v str, Refusal> {
         match self.value {
             Value::String(Cow::Borrowed(text)) => Ok(text),
-            Value::String(Cow::Owned(_)) => Err(self.at.refuse(Code::KeyMalformed).with_reason("a key is written without escapes")),
+            Value::String(Cow::Owned(_)) => {
+                Err(self.at.refuse(Code::KeyMalformed).with_reason("a key must be written without JSON escapes"))
+            }
             _ => Err(self.wrong_type("a string")),
         }
     }
@@ -225,7 +227,7 @@ impl<'p, 'v> Node<'p, 'v> {
         }
     }
 
-    /// Reads a JSON integer that fits 64 bits, written exactly.
+    /// Reads a JSON integer of at most 64 bits that is written as plain digits.
     ///
     /// # Errors
     ///
@@ -240,29 +242,29 @@ impl<'p, 'v> Node<'p, 'v> {
         }
     }
 
-    /// Reads a canonical decimal string.
+    /// Reads a canonical decimal string of at most 256 bits: see [`number::decimal`].
     ///
     /// # Errors
     ///
-    /// [`Code::WrongType`] or one of the `decimal_` codes.
+    /// [`Code::WrongType`], one of the `decimal_` codes, or [`Code::NumberTooLarge`].
     pub fn decimal(&self) -> Result<U256, Refusal> {
         number::decimal(self.text()?).map_err(|error| self.refuse(error))
     }
 
-    /// Reads a `0x` hex number, leading zeros allowed.
+    /// Reads a `0x` hex number of at most 256 bits, leading zeros allowed.
     ///
     /// # Errors
     ///
-    /// [`Code::WrongType`] or one of the `hex_` codes.
+    /// [`Code::WrongType`], [`Code::HexPrefix`], [`Code::HexEmpty`], [`Code::HexDigit`] or [`Code::NumberTooLarge`].
     pub fn hex_number(&self) -> Result<U256, Refusal> {
         number::hex(self.text()?).map_err(|error| self.refuse(error))
     }
 
-    /// Reads a number in any of the spellings that typed data uses: JSON integer, decimal string, `0x` hex string.
+    /// Reads a number in any of the forms that typed data uses: JSON integer, decimal string, `0x` hex string.
     ///
     /// # Errors
     ///
-    /// The codes of the spelling that the value has.
+    /// [`Code::WrongType`], or the codes of the form that the value has: see [`number`].
     pub fn any_number(&self) -> Result<U256, Refusal> {
         let read = match self.value {
             Value::Number(text) => number::integer(text),
@@ -273,11 +275,11 @@ impl<'p, 'v> Node<'p, 'v> {
         read.map_err(|error| self.refuse(error))
     }
 
-    /// Reads `0x` hex bytes, at most `max` of them.
+    /// Reads at most `max` bytes of `0x` hex.
     ///
     /// # Errors
     ///
-    /// [`Code::WrongType`] or one of the `hex_` codes.
+    /// [`Code::WrongType`], [`Code::HexPrefix`], [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
     pub fn hex_bytes(&self, max: usize) -> Result<Vec<u8>, Refusal> {
         number::hex_bytes(self.text()?, max).map_err(|error| self.refuse(error))
     }
@@ -286,13 +288,13 @@ impl<'p, 'v> Node<'p, 'v> {
     ///
     /// # Errors
     ///
-    /// [`Code::WrongType`] or one of the `hex_` codes.
+    /// [`Code::WrongType`], [`Code::HexPrefix`], [`Code::HexLength`], [`Code::HexOddLength`] or [`Code::HexDigit`].
     pub fn hex_array<const N: usize>(&self) -> Result<[u8; N], Refusal> {
         number::hex_array(self.text()?).map_err(|error| self.refuse(error))
     }
 }
 
-/// The members of an object, and its place.
+/// The members of an object, and its location.
 #[derive(Debug, Clone, Copy)]
 pub struct Members<'p, 'v> {
     members: &'v [Member<'v>],
@@ -300,13 +302,13 @@ pub struct Members<'p, 'v> {
 }
 
 impl<'p, 'v> Members<'p, 'v> {
-    /// The place of the object.
+    /// Returns the location of the object.
     #[must_use]
     pub const fn at(&self) -> &'p At<'p> {
         self.at
     }
 
-    /// A member; `None` if it is missing or null, which mean the same.
+    /// Returns a member; `None` if it is missing or null, which mean the same.
     #[must_use]
     pub fn get(&self, key: &'p str) -> Option<Node<'p, 'v>> {
         self.members
@@ -315,7 +317,7 @@ impl<'p, 'v> Members<'p, 'v> {
             .map(|(_, value)| Node { value, at: self.at.key(key) })
     }
 
-    /// A required member.
+    /// Returns a required member.
     ///
     /// # Errors
     ///
@@ -324,7 +326,7 @@ impl<'p, 'v> Members<'p, 'v> {
         self.get(key).ok_or_else(|| self.at.key(key).refuse(Code::MissingField))
     }
 
-    /// Refuses any other key: nothing unknown is ever signed.
+    /// Refuses any other key, because nothing unknown may be signed.
     ///
     /// # Errors
     ///
@@ -358,12 +360,12 @@ impl<'p, 'v> Members<'p, 'v> {
         Ok(())
     }
 
-    /// Every member in the order of the text.
+    /// Returns every member in the order of the text, those that are null included.
     pub fn iter(&self) -> impl Iterator<Item = Node<'_, 'v>> {
         self.members.iter().map(|(name, value)| Node { value, at: self.at.key(name) })
     }
 
-    /// The keys in the order of the text.
+    /// Returns the keys in the order of the text.
     pub fn keys(&self) -> impl Iterator<Item = &'v str> {
         self.members.iter().map(|(name, _)| name.as_ref())
     }

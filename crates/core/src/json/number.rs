@@ -1,4 +1,4 @@
-//! Strict parsers of numbers and hex. Nothing is trimmed, rounded, reduced or guessed.
+//! Strict parsers for numbers and hex. Nothing is trimmed, rounded, reduced or guessed (`docs/spec/batch.md#numbers`).
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde::{Serialize, Serializer};
 
 use crate::report::{Code, ParseError};
 
-/// Most digits that a decimal number of 256 bits has.
+/// Maximum number of decimal digits of a 256-bit number.
 const MAX_DECIMAL: usize = 78;
-/// Most digits that a hex number of 256 bits has.
+/// Maximum number of hex digits of a 256-bit number.
 const MAX_HEX: usize = 64;
 
-/// Reads a canonical decimal string: digits only, no leading zero, at most 256 bits.
+/// Parses a canonical decimal string: digits only, no leading zero, at most 256 bits.
 ///
 /// # Errors
 ///
-/// The `decimal_` code of what is wrong first, or [`Code::NumberTooLarge`].
+/// The `decimal_` code of the first fault, or [`Code::NumberTooLarge`].
 pub fn decimal(text: &str) -> Result<U256, ParseError> {
     if text.is_empty() {
         return Err(Code::DecimalEmpty.into());
@@ -46,7 +46,7 @@ pub fn decimal(text: &str) -> Result<U256, ParseError> {
     }
 }
 
-/// Reads the text of a JSON number that is a plain integer: `1.0`, `1e3` and `-0` are not.
+/// Parses the text of a JSON number that is a plain integer of at most 256 bits. `1.0`, `1e3` and `-0` are refused.
 ///
 /// # Errors
 ///
@@ -59,11 +59,11 @@ pub fn integer(text: &str) -> Result<U256, ParseError> {
     }
 }
 
-/// Reads a `0x` hex number of at most 256 bits; leading zeros mean nothing, upper-case digits the same as lower.
+/// Parses a `0x` hex number of at most 256 bits. Leading zeros and the case of digits do not matter.
 ///
 /// # Errors
 ///
-/// The `hex_` code of what is wrong first, or [`Code::NumberTooLarge`].
+/// [`Code::HexPrefix`], [`Code::HexEmpty`], [`Code::HexDigit`] or [`Code::NumberTooLarge`].
 pub fn hex(text: &str) -> Result<U256, ParseError> {
     let digits = text.strip_prefix("0x").ok_or(Code::HexPrefix)?;
     if digits.is_empty() {
@@ -77,14 +77,14 @@ pub fn hex(text: &str) -> Result<U256, ParseError> {
         return Err(Code::HexDigit.into());
     }
     match digits.len() {
-        // Nothing but zeros, more than a number has digits.
+        // Only zeros, and more of them than a number has digits.
         0 => Ok(U256::ZERO),
         1..=16 => u64::from_str_radix(digits, 16).map(U256::from).map_err(|_| Code::HexDigit.into()),
         _ => U256::from_str_radix(digits, 16).map_err(|_| Code::NumberTooLarge.into()),
     }
 }
 
-/// Reads `0x` hex bytes, at most `max` of them; the length is checked before anything is allocated.
+/// Parses at most `max` bytes of `0x` hex. The length is checked before anything is allocated.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn hex_bytes(text: &str, max: usize) -> Result<Vec<u8>, ParseError> {
     digits::bytes(digits).map_err(|error| hex_code(error).into())
 }
 
-/// Reads exactly `N` bytes of `0x` hex.
+/// Parses exactly `N` bytes of `0x` hex.
 ///
 /// # Errors
 ///
@@ -106,7 +106,7 @@ pub fn hex_array<const N: usize>(text: &str) -> Result<[u8; N], ParseError> {
     bare_hex_array(text.strip_prefix("0x").ok_or(Code::HexPrefix)?)
 }
 
-/// Reads exactly `N` bytes of hex without a prefix.
+/// Parses exactly `N` bytes of hex without a prefix.
 ///
 /// # Errors
 ///
@@ -123,7 +123,7 @@ const fn hex_code(error: FromHexError) -> Code {
     }
 }
 
-/// Bytes that serialize and print as lower-case hex behind `0x`.
+/// Bytes that are displayed and serialized as `0x` and lower-case hex.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Hex(pub Vec<u8>);
 
@@ -145,7 +145,7 @@ impl Serialize for Hex {
     }
 }
 
-/// Writes base units in whole-asset units, exactly: `50000` with 8 decimals is `0.0005`.
+/// Formats an amount of base units exactly in whole units: `50000` with 8 decimals is `0.0005`.
 #[must_use]
 pub fn in_whole_units(amount: U256, decimals: u8) -> String {
     let digits = amount.to_string();

@@ -1,9 +1,11 @@
-//! Finding the id of a line that cannot be read, so that its error can be matched to it.
+//! Finds the id of a line that cannot be parsed, so that its error can be matched to it.
 
 use super::{Value, parse};
 
-/// The string member `id` of the outermost object, or of several that stand in one line, where exactly one can be read: even
-/// in a text that breaks off, nests too deep or repeats keys elsewhere. Takes linear time and no stack.
+/// Returns the string member `id` of the outermost object, even if the text is cut off, is nested too deeply or has other duplicate
+/// keys. `None` unless exactly one `id` can be read, also where one line holds several objects.
+///
+/// Takes linear time, and does not recurse.
 #[must_use]
 pub fn salvage_id(bytes: &[u8]) -> Option<String> {
     let mut found = None;
@@ -26,7 +28,7 @@ pub fn salvage_id(bytes: &[u8]) -> Option<String> {
                     && let Some(name) = key.take()
                     && unescape(name).as_deref() == Some("id")
                 {
-                    // A second id makes both worthless.
+                    // Of two ids, neither can be trusted.
                     if found.is_some() {
                         return None;
                     }
@@ -47,7 +49,7 @@ pub fn salvage_id(bytes: &[u8]) -> Option<String> {
                 key = None;
             }
             b',' if depth == 1 => {
-                // An id that is no string counts as one that cannot be read.
+                // An id that is not a string counts as one that cannot be read.
                 if key.take().is_some_and(|name| unescape(name).as_deref() == Some("id")) {
                     return None;
                 }
@@ -60,7 +62,7 @@ pub fn salvage_id(bytes: &[u8]) -> Option<String> {
     found
 }
 
-/// Length of the string at the start, quotes included.
+/// Returns the length of the string at the start, quotes included.
 fn string_len(bytes: &[u8]) -> Option<usize> {
     let mut escaped = false;
     for (index, byte) in bytes.iter().enumerate().skip(1) {

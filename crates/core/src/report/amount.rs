@@ -11,11 +11,11 @@ use crate::json::number;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amount {
-    /// Base units.
+    /// The amount in base units.
     pub base_units: U256,
     /// Decimal places of one whole unit.
     pub decimals: u8,
-    /// The asset's symbol in lower case, as asset ids have it.
+    /// The asset's symbol in lower case, as in asset ids.
     pub symbol: String,
 }
 
@@ -40,15 +40,15 @@ impl fmt::Display for Amount {
     }
 }
 
-/// A timelock in its chain's own unit, and what it means in time.
+/// A timelock in its chain's own unit, and its nominal duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timelock {
-    /// Blocks, slots or milliseconds.
+    /// The number of blocks, slots or milliseconds.
     pub units: u64,
-    /// The family that decides the unit.
+    /// The family of the chain, which decides the unit.
     pub family: Family,
-    /// Milliseconds at the chain's nominal block time: an estimate.
+    /// Milliseconds at the chain's nominal block time, which is an estimate.
     pub nominal_millis: u128,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Timelock {
     }
 }
 
-/// Formats a number of milliseconds in the unit that people would use: `about 24 h`.
+/// Formats a duration in milliseconds in the unit that people would use: `about 24 h`.
 #[must_use]
 pub fn format_duration(millis: u128) -> String {
     const MINUTE: u128 = 60_000;
@@ -89,13 +89,13 @@ pub fn format_duration(millis: u128) -> String {
     match millis {
         0..MINUTE => format!("about {} s", tenths(1_000)),
         MINUTE..HOUR => format!("about {} min", tenths(MINUTE)),
-        // Two days read better as 48 h than as days: most timelocks are near one day.
+        // Up to two days are shown in hours, because most timelocks are about one day.
         HOUR..=172_800_000 => format!("about {} h", tenths(HOUR)),
         _ => format!("about {} days", tenths(DAY)),
     }
 }
 
-/// Formats how much of a token an allowance gives away.
+/// Formats how much of a token an allowance of `amount` base units lets the spender take.
 #[must_use]
 pub fn format_allowance(amount: U256) -> String {
     if amount == U256::MAX { "every token of this kind, without limit".to_owned() } else { format!("{amount} base units") }

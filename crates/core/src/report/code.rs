@@ -6,7 +6,7 @@ use super::{Blame, Severity};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $meaning:literal, $remedy:literal;)*) => {
-        /// One rule. The list is flat; [`Code::name`] never changes once released.
+        /// The code of a refusal or a warning. The list is flat, and [`Code::name`] never changes once released.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Code {
@@ -17,19 +17,19 @@ macro_rules! codes {
             /// Every code, in the order of the documentation.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The stable name, in snake case.
+            /// Returns the stable name, in snake case.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What the code says.
+            /// Returns what is wrong, or what the warning is about.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
 
-            /// What to do about it.
+            /// Returns what to do about it.
             #[must_use]
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$variant => $remedy,)* }
@@ -43,12 +43,12 @@ codes! {
     JsonSyntax = "json_syntax", "not valid JSON", "request it again; report the service if it happens again";
     JsonNotUtf8 = "json_not_utf8", "the text is not UTF-8", "request it again; report the service if it happens again";
     JsonDuplicateKey = "json_duplicate_key", "duplicate key in object: parsers would disagree on its value", "do not sign; report the service";
-    JsonTooDeep = "json_too_deep", "nested deeper than any response of the service", "do not sign; report the service";
-    JsonTooLarge = "json_too_large", "larger than any response of the service", "do not sign; report the service";
+    JsonTooDeep = "json_too_deep", "the JSON is nested deeper than any response of the service", "do not sign; report the service";
+    JsonTooLarge = "json_too_large", "the JSON is larger than any response of the service", "do not sign; report the service";
     MissingField = "missing_field", "a required field is missing or null", "add the field";
     UnexpectedField = "unexpected_field", "unknown field in something that is signed", "do not sign; update this library if the service has changed";
-    MisspeltField = "misspelt_field", "a field has nearly the name of a known one, and would be ignored", "write the name exactly as expected";
-    WrongType = "wrong_type", "the field has another JSON type", "correct the type of the field";
+    MisspeltField = "misspelt_field", "the name of a field is nearly that of a known one, so it would be ignored", "write the name exactly as expected";
+    WrongType = "wrong_type", "the field has the wrong JSON type, or a value that is not one of its choices", "correct the field";
     TextNotPlain = "text_not_plain", "the text is empty, too long, or not printable ASCII", "do not sign; report the service";
     DecimalEmpty = "decimal_empty", "a decimal number is empty", "write it as digits only";
     DecimalSign = "decimal_sign", "a decimal number has a sign", "write it as digits only";
@@ -58,7 +58,7 @@ codes! {
     DecimalHex = "decimal_hex", "a decimal number is written in hex", "write it as decimal digits";
     DecimalLeadingZero = "decimal_leading_zero", "a decimal number has a leading zero", "write it without leading zeros";
     DecimalDigit = "decimal_digit", "invalid decimal digit", "write it as digits only";
-    NumberTooLarge = "number_too_large", "the number does not fit its type", "check the unit; nothing can be signed with it";
+    NumberTooLarge = "number_too_large", "the number does not fit its type", "check the unit of the number";
     IntegerNotExact = "integer_not_exact", "a JSON number is not written as a plain integer", "write it without decimal point, exponent or minus sign";
     HexPrefix = "hex_prefix", "hex digits lack the prefix 0x", "write 0x in front";
     HexEmpty = "hex_empty", "a hex number has no digits", "write 0x0 for zero";
@@ -67,13 +67,13 @@ codes! {
     HexLength = "hex_length", "hex bytes have the wrong length", "check whether the text was cut off";
 
     // ---- the request
-    AssetIdMalformed = "asset_id_malformed", "an asset id is not chain:symbol in lower case", "take it from the service's list of assets";
+    AssetIdMalformed = "asset_id_malformed", "the asset id does not have the form chain:symbol in lower case", "take it from the service's list of assets";
     AddressMalformed = "address_malformed", "not a valid address on this chain", "check where it was copied from";
     AddressChecksum = "address_checksum", "the checksum of the address is wrong", "check every character; do not sign";
     AddressNetwork = "address_network", "the address belongs to another chain or network", "use an address on the asset's own chain";
-    AmountZero = "amount_zero", "the amount is zero", "ask for at least one base unit";
+    AmountZero = "amount_zero", "the amount is zero", "request at least one base unit";
     SameAsset = "same_asset", "source and destination are the same asset", "choose two assets";
-    MixedNetworks = "mixed_networks", "a main network is paired with a test network", "choose both on the same kind of network";
+    MixedNetworks = "mixed_networks", "a main network is paired with a test network", "choose two assets on the same kind of network";
     DelegateNotSupported = "delegate_not_supported", "this chain family has no delegates", "leave the delegate out";
     PayoutInvalid = "payout_invalid", "the payout would go to the HTLC, a token contract or a solver", "do not sign; name an address or key of your own";
 
@@ -85,7 +85,7 @@ codes! {
     UnsupportedFamily = "unsupported_family", "this build has no code for the chain's family", "build with the feature of that family";
 
     // ---- the envelope
-    ServiceError = "service_error", "the service returned an error", "read its text and try again";
+    ServiceError = "service_error", "the service returned an error", "read the text of the error and try again";
     StatusNotOk = "status_not_ok", "the status of the response is not Ok", "try again; report the service if it happens again";
     ErrorBesideOk = "error_beside_ok", "the response has both the status Ok and an error", "do not sign; report the service";
     OrderIdMalformed = "order_id_malformed", "the order id is not 64 hex digits", "do not sign; report the service";
@@ -105,7 +105,7 @@ codes! {
     AmountMismatch = "amount_mismatch", "the amount is not the requested one", "do not sign; report the service";
     ValueMismatch = "value_mismatch", "the coins sent with the call are not what the order needs", "do not sign; report the service";
     InitiatorMismatch = "initiator_mismatch", "refunds would go to an account other than the owner", "do not sign; report the service";
-    RedeemerInvalid = "redeemer_invalid", "the redeemer cannot be the solver", "do not sign; report the service";
+    RedeemerInvalid = "redeemer_invalid", "the redeemer is an account that no solver can have", "do not sign; report the service";
     UnknownRedeemer = "unknown_redeemer", "the redeemer is not a pinned solver of this chain", "do not sign; if the solver is new, pin it first";
     SecretHashMismatch = "secret_hash_mismatch", "the secret hash is not the requested one", "do not sign; report the service";
     SecretHashTrivial = "secret_hash_trivial", "the secret of this hash can be guessed", "do not sign; report the service";
@@ -144,7 +144,7 @@ codes! {
     CreatedInFuture = "created_in_future", "the order was created in the future", "check the clock of this machine before paying";
 
     // ---- the wallet's side
-    ExpirationPassed = "expiration_passed", "the transaction would expire before it is made", "take the expiration from a recent block, in milliseconds";
+    ExpirationPassed = "expiration_passed", "the transaction would expire before its own timestamp", "take the expiration from a recent block, in milliseconds";
     WalletChainMismatch = "wallet_chain_mismatch", "the wallet is set to a chain other than the asset's", "switch the wallet's network";
     NonceLimit = "nonce_limit", "the nonce is at its limit", "query the account's nonce again";
     PriorityFeeAboveCap = "priority_fee_above_cap", "the priority fee is above the fee cap", "raise the cap or lower the priority fee";
@@ -159,18 +159,18 @@ codes! {
     WarningRefused = "warning_refused", "the policy refuses orders with this warning", "do not sign, or change the policy deliberately";
     SignatureMissing = "signature_missing", "a signature is still missing", "attach a signature for each open request";
     TransactionMismatch = "transaction_mismatch", "the transaction is not one that this order needs", "do not rely on it; check which transaction the wallet sent";
-    Internal = "internal", "this library made a mistake", "report it with the input that caused it";
+    Internal = "internal", "internal error of this library", "report it with the input that caused it";
 
     // ---- Sui
     KindMalformed = "kind_malformed", "the bytes are not exactly one canonical transaction kind", "do not sign; report the service";
     KindNotProgrammable = "kind_not_programmable", "the kind is not a programmable transaction", "do not sign; report the service";
     UnexpectedCommand = "unexpected_command", "unexpected command in the transaction", "do not sign; report the service";
-    UnexpectedArgument = "unexpected_argument", "a command takes an argument other than the order needs", "do not sign; report the service";
+    UnexpectedArgument = "unexpected_argument", "a command has an argument other than the one that the order needs", "do not sign; report the service";
     UnexpectedInput = "unexpected_input", "an input is unused, has two roles, or does not have the form of its role", "do not sign; report the service";
-    UnknownRegistry = "unknown_registry", "the call changes an object other than the pinned orders registry", "do not sign; if the service moved, pin again and read the difference";
+    UnknownRegistry = "unknown_registry", "the call changes an object other than the pinned orders registry", "do not sign; if the service moved, pin again and review the differences";
     CoinTypeMismatch = "coin_type_mismatch", "the call is for a coin other than the asset's", "do not sign; report the service";
     ObjectDigestMalformed = "object_digest_malformed", "an object digest is not base58 of 32 bytes", "take the coin's reference from the node again";
-    GasCoinCount = "gas_coin_count", "there are no gas coins, or more than one transaction may carry", "give 1 to 256 coins, merging dust first";
+    GasCoinCount = "gas_coin_count", "there are no gas coins, or more than a transaction may have", "give 1 to 256 coins; merge small ones first";
     GasCoinTwice = "gas_coin_twice", "a gas coin is listed twice", "list each coin once";
     GasCoinIsInput = "gas_coin_is_input", "a gas coin is also an input of the transaction", "pay the gas with another coin";
     InsufficientFunds = "insufficient_funds", "the coins do not cover the amount and the fees", "add coins, or lower the amount or the fees";
@@ -185,11 +185,11 @@ codes! {
     SignatureSlots = "signature_slots", "the number of signature slots is not the number of signers", "do not sign; report the service";
     UnexpectedSigner = "unexpected_signer", "the transaction asks for signers that this order does not need", "do not sign; report the service";
     FeePayerMismatch = "fee_payer_mismatch", "the fee payer is not the one of this funding path", "do not sign; report the service";
-    SponsorInvalid = "sponsor_invalid", "the sponsor cannot be the service's own account", "do not sign; report the service";
+    SponsorInvalid = "sponsor_invalid", "the sponsor is an account that the service cannot have", "do not sign; report the service";
     UnknownSponsor = "unknown_sponsor", "the sponsor is not a pinned one of this chain", "do not sign; if the sponsor is new, pin it first";
-    SponsorSignature = "sponsor_signature", "the slot of the other signer has no valid signature of this message", "do not sign; report the service";
+    SponsorSignature = "sponsor_signature", "the slot of the other signer has no valid signature over this message", "do not sign; report the service";
     UnexpectedInstruction = "unexpected_instruction", "the transaction does something other than lock the funds", "do not sign; report the service";
-    InstructionData = "instruction_data", "the data of the instruction is not exactly its arguments", "do not sign; report the service";
+    InstructionData = "instruction_data", "the instruction data is not exactly the encoding of its arguments", "do not sign; report the service";
     AccountMismatch = "account_mismatch", "an account of the instruction is not the one that this order needs", "do not sign; report the service";
     AccountFlags = "account_flags", "the signer or writable flag of an account is not what this order needs", "do not sign; report the service";
     AccountUnused = "account_unused", "the message lists an account that nothing uses, or lists one twice", "do not sign; report the service";
@@ -199,14 +199,14 @@ codes! {
 
     // ---- Starknet
     FeltOutOfRange = "felt_out_of_range", "the number is not below Starknet's field prime, so libraries would reduce it to another one", "do not sign; report the service";
-    CallFormUnknown = "call_form_unknown", "it is not known how contracts of this generation take this call", "do not guess, and show the secret to nobody; read the interface of the contract's class, and pin the generation that it shows";
+    CallFormUnknown = "call_form_unknown", "the form of this call is not known for contracts of this generation", "do not guess, and do not reveal the secret; read the interface of the contract's class, and pin the generation that it belongs to";
     TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
 
     // ---- Bitcoin and Litecoin
     NotTaproot = "not_taproot", "the deposit address is not a taproot address, which an HTLC always is", "do not pay; report the service";
     AddressNotDerived = "address_not_derived", "the deposit address is not that of the HTLC with the order's own terms", "do not pay; report the service";
     AmountAboveSupply = "amount_above_supply", "the amount is more than the chain will ever have", "check the unit: amounts are in base units";
-    FeeRateZero = "fee_rate_zero", "a fee rate of zero would never be relayed", "give a rate in sat/vB";
+    FeeRateZero = "fee_rate_zero", "nodes do not relay a transaction with a fee rate of zero", "give a rate in sat/vB";
     FeeRateTooHigh = "fee_rate_too_high", "the fee rate is above the policy's", "check the unit, sat/vB, or raise the limit of the policy deliberately";
     UtxoTwice = "utxo_twice", "an unspent output is listed twice", "list each output once";
     UtxoUnsupported = "utxo_unsupported", "the unspent output has a script type that this library does not spend", "pay from p2pkh, p2sh-p2wpkh, p2wpkh or p2tr outputs";
@@ -225,7 +225,7 @@ codes! {
     SimulationDiffers = "simulation_differs", "the transaction would move something other than what was verified", "do not sign; check which token and contract are pinned";
 
     // ---- warnings
-    AddressOnTrust = "address_on_trust", "the deposit address could not be checked: nothing shows which keys it is made of", "fetch the order record and verify again before paying";
+    AddressOnTrust = "address_on_trust", "the deposit address could not be checked: the keys behind it are unknown", "fetch the order record and verify again before paying";
     RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: you cannot refund without the service", "send your own x-only key as source delegate";
     RedeemKeyNotYours = "redeem_key_not_yours", "the redeem key is not yours: whoever holds it receives the payout", "send your own x-only key as destination delegate";
     AmountBelowDust = "amount_below_dust", "nodes do not relay an output this small", "ask for a larger amount";
@@ -239,7 +239,7 @@ codes! {
     PaysLessWithinSlippage = "pays_less_within_slippage", "the order pays out less than requested, within the allowed slippage", "decide whether the price is still right";
     DestinationTimelockClose = "destination_timelock_close", "the destination's timelock is more than half of the source's", "redeem promptly";
     DestinationTimelockShort = "destination_timelock_short", "the destination timelock leaves no time to redeem once the payout is final", "do not pay: the solver could take the payout back";
-    AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not requested", "ask whoever embeds this wallet";
+    AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not requested", "ask the provider of this wallet";
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
     TimelockAboveListed = "timelock_above_listed", "the timelock is longer than the one that the registry lists for the chain", "expect to wait longer for a refund";
@@ -301,7 +301,7 @@ impl Code {
         )
     }
 
-    /// Returns who has to act on a refusal with this code, where the code alone tells; otherwise the refused document does.
+    /// Returns who has to act on a refusal with this code; `None` if that depends on the document that is refused.
     pub(crate) const fn fixed_blame(self) -> Option<Blame> {
         match self {
             Self::Internal => Some(Blame::Bug),
@@ -334,7 +334,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// Why a text is not a value of its type: the error of every `FromStr` that reads a single value.
+/// Why a text could not be parsed: the error of every `FromStr` that parses a single value.
 ///
 /// ```
 /// use countersign_core::{AssetId, Code};

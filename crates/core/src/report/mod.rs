@@ -1,4 +1,6 @@
 //! What people and programs are told about an order: refusals, warnings and the summary, each with its values.
+//!
+//! The JSON forms are those of `docs/spec/batch.md#errors`, `docs/spec/batch.md#warnings` and `docs/spec/batch.md#summary`.
 
 pub mod amount;
 mod code;

@@ -1,4 +1,4 @@
-//! A refusal: which rule, where, what was expected, what came, what to do, and who has to do it.
+//! A refusal: which rule was broken, where, what was expected, what came, what to do, and who has to do it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum Blame {
     Caller,
     /// The input may be right, but this library or this build cannot judge it.
     Unsupported,
-    /// This library made a mistake.
+    /// This library has a defect.
     Bug,
 }
 
@@ -35,6 +35,14 @@ impl fmt::Display for Blame {
 /// Why a response, a wallet context, a key or a signature was not accepted.
 ///
 /// Untrusted text in it is capped and escaped. It never contains a secret.
+///
+/// ```
+/// use countersign_core::{Blame, Code, CreateOrder};
+///
+/// let refusal = CreateOrder::from_json(br#"{"source": {"amount": "1.5"}}"#).unwrap_err();
+/// assert_eq!((refusal.code(), refusal.location()), (Code::DecimalFraction, "/source/amount"));
+/// assert_eq!((refusal.blame(), refusal.remedy()), (Blame::Caller, "convert it to base units first"));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refusal(Box<Inner>);
 
@@ -54,28 +62,28 @@ impl Refusal {
         Self(Box::new(Inner { code: code.into(), location: location.into(), reason: None, expected: None, actual: None }))
     }
 
-    /// Says in the words of this case what the code says in general.
+    /// Replaces the general meaning of the code with the reason in this case.
     #[must_use]
     pub fn with_reason(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
         self.0.reason = Some(reason.into());
         self
     }
 
-    /// Adds what would have been right.
+    /// Adds what would have been accepted.
     #[must_use]
     pub fn with_expected(mut self, value: impl Into<TypedValue>) -> Self {
         self.0.expected = Some(value.into());
         self
     }
 
-    /// Adds what came instead. Never call this with a secret.
+    /// Adds what came instead. Never pass a secret.
     #[must_use]
     pub fn with_actual(mut self, value: impl Into<TypedValue>) -> Self {
         self.0.actual = Some(value.into());
         self
     }
 
-    /// Puts a prefix before the location: the document's place inside a larger one.
+    /// Puts a prefix in front of the location: where the document is located inside a larger one.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
         self.0.location.insert_str(0, prefix);
@@ -88,7 +96,7 @@ impl Refusal {
         self.0.code
     }
 
-    /// Returns where: an RFC 6901 pointer, with a half-open byte range behind `#` where a payload is meant.
+    /// Returns the location: an RFC 6901 pointer, with a half-open byte range behind `#` where bytes of a payload are meant.
     ///
     /// It begins with `/request`, `/response` or `/order` for the three documents of an order. For any other argument, such
     /// as a wallet context or a signature, it points into that argument and is empty where the whole argument is meant.
@@ -97,7 +105,7 @@ impl Refusal {
         &self.0.location
     }
 
-    /// Returns what would have been right, where that can be said.
+    /// Returns what would have been accepted, where that can be stated.
     #[must_use]
     pub fn expected(&self) -> Option<&TypedValue> {
         self.0.expected.as_ref()
@@ -134,7 +142,7 @@ impl Refusal {
         format!("{}; {}", self.what(), self.remedy())
     }
 
-    /// Returns the rule that was broken, in the words of this case where it has any.
+    /// Returns the reason in this case, or else the general meaning of the code.
     pub(crate) fn what(&self) -> &str {
         self.0.reason.as_deref().unwrap_or_else(|| self.0.code.meaning())
     }

@@ -30,13 +30,13 @@ pub enum Topic {
     Redeemer,
     /// The hash that locks the funds.
     SecretHash,
-    /// How long until a refund.
+    /// How long until a refund is possible.
     Timelock,
-    /// Bytes that go on to the destination.
+    /// Bytes that are passed on to the destination.
     DestinationData,
-    /// Amount and asset that the owner gets.
+    /// Amount and asset that the owner receives.
     Receive,
-    /// Where the owner gets it.
+    /// Where the owner is paid.
     Payout,
     /// What the order record adds.
     Record,
@@ -48,7 +48,7 @@ pub enum Topic {
     Gas,
     /// The gasless message.
     Message,
-    /// Something about the encoding that came.
+    /// A remark on the encoding of the response.
     Encoding,
     /// What the wallet adds: nonce, fees, coins.
     Wallet,
@@ -57,7 +57,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// The heading of the line.
+    /// Returns the heading of the line, such as `secret hash`.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -92,9 +92,9 @@ impl Topic {
 pub struct Line {
     /// What it is about.
     pub topic: Topic,
-    /// What it says in English; untrusted text in it is escaped.
+    /// The text in English; untrusted text in it is escaped.
     pub text: String,
-    /// The values that the text is made of, for layouts and languages of one's own.
+    /// The values in the text, for wallets with their own layout or language.
     pub values: Vec<TypedValue>,
     /// How closely the owner should look.
     pub severity: Severity,
@@ -106,11 +106,11 @@ impl fmt::Display for Line {
     }
 }
 
-/// The bytes that a topic's line covers.
+/// Bytes of the response that the lines of a topic describe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ByteCoverage {
-    /// The topic whose lines cover these bytes.
+    /// The topic whose lines describe these bytes.
     #[serde(serialize_with = "title")]
     pub topic: Topic,
     /// JSON pointer of the payload.
@@ -129,7 +129,7 @@ fn title<S: serde::Serializer>(topic: &Topic, serializer: S) -> Result<S::Ok, S:
 const TYPED_DATA: &str = "/response/result/typed_data";
 
 impl ByteCoverage {
-    /// The members that every family's typed data has.
+    /// Returns the members that every family's typed data has.
     #[must_use]
     pub fn typed_data() -> Vec<Self> {
         [
@@ -147,19 +147,19 @@ impl ByteCoverage {
         .into()
     }
 
-    /// A member of the typed data.
+    /// Creates the coverage of a member of the typed data. `path` begins below the typed data: `domain/name`.
     #[must_use]
     pub fn of_message(topic: Topic, path: &str, what: &'static str) -> Self {
         Self::member(topic, format!("{TYPED_DATA}/{path}"), what)
     }
 
-    /// Bytes of a payload.
+    /// Creates the coverage of the bytes `start..end` of the payload at `at`.
     #[must_use]
     pub fn bytes(topic: Topic, at: impl Into<String>, start: usize, end: usize, what: &'static str) -> Self {
         Self { topic, at: at.into(), bytes: Some((start, end)), what }
     }
 
-    /// A whole JSON member.
+    /// Creates the coverage of the whole JSON member at `at`.
     #[must_use]
     pub fn member(topic: Topic, at: impl Into<String>, what: &'static str) -> Self {
         Self { topic, at: at.into(), bytes: None, what }
@@ -171,17 +171,17 @@ impl ByteCoverage {
 pub struct Summary(Vec<Line>);
 
 impl Summary {
-    /// Adds a line without values. Untrusted text in it must have been escaped.
+    /// Adds a line without values. Untrusted text in it must already be escaped.
     pub fn add(&mut self, topic: Topic, text: impl Into<String>) {
         self.add_values(topic, text, []);
     }
 
-    /// Adds a line with the values that its text is made of.
+    /// Adds a line with the values in its text.
     pub fn add_values(&mut self, topic: Topic, text: impl Into<String>, values: impl IntoIterator<Item = TypedValue>) {
         self.add_line(topic, text, values, Severity::Info);
     }
 
-    /// Adds a line that the owner should look at more closely.
+    /// Adds a line with its values and its severity.
     pub fn add_line(&mut self, topic: Topic, text: impl Into<String>, values: impl IntoIterator<Item = TypedValue>, severity: Severity) {
         self.0.push(Line { topic, text: text.into(), values: values.into_iter().collect(), severity });
     }
@@ -192,8 +192,8 @@ impl Summary {
         self.add_values(topic, value.to_string(), [value]);
     }
 
-    /// Adds what the HTLC may take, and what the response proposed where that was something else. `None` where the approval
-    /// that came is not sent.
+    /// Adds the line on the token approval: what the HTLC may take, and what the response proposed if that differs. `sent` is `None`
+    /// if no approval is sent.
     pub fn add_approval(&mut self, proposed: U256, sent: Option<U256>) {
         let Some(sent) = sent else {
             return self.add(Topic::Approval, "none is sent: the allowance must cover the amount already");

@@ -5,7 +5,7 @@ use countersign_chains::{Account, Family};
 use super::{Amount, Timelock};
 use crate::wire::{OrderRecord, SecretHash};
 
-/// What the owner agrees to by signing, in values: for wallets with a layout or language of their own.
+/// What the owner agrees to by signing, as values, for wallets with their own layout or language.
 ///
 /// Everything here was compared with the request, the registry or the record. [`OrderTerms::payout`] is the address that the
 /// wallet itself asked for.
@@ -20,22 +20,22 @@ pub struct OrderTerms<'o> {
     pub pay: Amount,
     /// Display name of the source chain.
     pub source_chain: &'o str,
-    /// What the owner receives, as the request has it; the record's amount may be lower by the slippage that was allowed.
+    /// What the owner receives, as requested. The record's amount may be lower by the allowed slippage.
     pub receive: Amount,
     /// Display name of the destination chain.
     pub destination_chain: &'o str,
-    /// Where the owner is paid. On a Bitcoin-like chain whoever holds the redeem key is paid, so that without a requested key
-    /// ([`crate::RequestedLeg::delegate`]) the address is only a promise.
+    /// Where the owner is paid. On a Bitcoin-like chain whoever holds the redeem key is paid. If the request names no such key
+    /// ([`crate::RequestedLeg::delegate`]), the address is only a promise.
     pub payout: Option<&'o str>,
     /// Who receives a refund; on Bitcoin-like chains the x-only key. `None` where the payload does not state it.
     pub initiator: Option<&'o Account>,
     /// Who may redeem with the secret. `None` where the payload does not state it.
     pub redeemer: Option<&'o Account>,
-    /// The pinned solver that the redeemer belongs to.
+    /// The id of the pinned solver that the redeemer belongs to; `None` if it is not pinned.
     pub solver_id: Option<&'o str>,
     /// How long until a refund is possible. `None` where the payload does not state it.
     pub timelock: Option<Timelock>,
-    /// The hash that locks both sides: the payload's, else the requested one.
+    /// The secret hash of both sides: the payload's, else the requested one.
     pub secret_hash: Option<SecretHash>,
     /// The order record, where one was given.
     pub record: Option<&'o OrderRecord>,

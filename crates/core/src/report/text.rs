@@ -1,11 +1,12 @@
-//! Untrusted text on its way to a person: capped, and without characters that could forge the display.
+//! Makes untrusted text safe to show: its length is capped, and characters that could forge the display are escaped.
 
 use std::fmt::Write;
 
-/// The longest untrusted text that is shown, in characters.
+/// Maximum length of untrusted text that is shown, in characters before escaping.
 pub const MAX_CHARACTERS: usize = 160;
 
-/// Escapes control, bidirectional, line-breaking and invisible characters as `\u{..}` and cuts what is over-long.
+/// Escapes control, bidirectional, line-breaking and invisible characters as `\u{..}`, and cuts the text after
+/// [`MAX_CHARACTERS`].
 #[must_use]
 pub fn escape_untrusted(text: &str) -> String {
     if text.len() <= MAX_CHARACTERS && is_plain(text) {
@@ -27,18 +28,18 @@ pub fn escape_untrusted(text: &str) -> String {
     out
 }
 
-/// Escapes like [`escape_untrusted`], and returns the text itself where nothing has to be escaped.
+/// Escapes like [`escape_untrusted`], and returns the same text without a copy if nothing has to be escaped.
 #[must_use]
 pub fn escape_owned(text: String) -> String {
     if text.len() <= MAX_CHARACTERS && is_plain(&text) { text } else { escape_untrusted(&text) }
 }
 
-/// Whether a text is printable ASCII, which needs no escapes. Almost every value is.
+/// Returns whether a text is printable ASCII, which needs no escapes. Almost every value is.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Whether a character moves, hides or breaks the text around it.
+/// Returns whether a character moves, hides or breaks the text around it.
 fn forges_display(character: char) -> bool {
     character.is_control()
         || matches!(

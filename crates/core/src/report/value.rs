@@ -15,11 +15,11 @@ use crate::wire::{AssetId, SecretHash};
 pub enum TypedValue {
     /// Text. Control and bidirectional characters are escaped, and the length is capped.
     Text(String),
-    /// A number, in the unit that the field or line has.
+    /// A number, in the unit of its field or line.
     Number(U256),
-    /// The lower bound of what would be accepted.
+    /// A lower bound: at least this is accepted.
     AtLeast(U256),
-    /// The upper bound of what would be accepted.
+    /// An upper bound: at most this is accepted.
     AtMost(U256),
     /// An amount of an asset.
     Amount(Amount),

@@ -36,7 +36,7 @@ impl fmt::Display for Severity {
 pub struct Warning {
     /// The stable code.
     pub code: Code,
-    /// What it is about in this order; empty where the code says everything.
+    /// The detail in this order; empty where the code describes the warning completely.
     pub detail: String,
 }
 
@@ -71,7 +71,7 @@ impl Serialize for Warning {
     }
 }
 
-/// The warnings of one order, without repetitions.
+/// The warnings of one order, without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Warnings(Vec<Warning>);
 
@@ -81,7 +81,7 @@ impl Warnings {
         self.warn_about(code, String::new());
     }
 
-    /// Adds a warning with the detail that it is about; untrusted text in it is escaped.
+    /// Adds a warning with a detail; untrusted text in it is escaped.
     pub fn warn_about(&mut self, code: Code, detail: impl Into<String>) {
         let warning = Warning { code, detail: text::escape_untrusted(&detail.into()) };
         if !self.0.contains(&warning) {
@@ -112,14 +112,15 @@ impl Warnings {
         }
     }
 
-    /// Returns the highest severity; `None` without warnings.
+    /// Returns the highest severity; `None` if there are no warnings.
     #[must_use]
     pub fn severity(&self) -> Option<Severity> {
         self.0.iter().map(Warning::severity).max()
     }
 }
 
-/// Returns the warnings about an approval that do not apply once it is known what is sent: nothing, or exactly `amount`.
+/// Returns the codes of warnings about an approval that no longer apply once it is known what is sent: they are settled if
+/// nothing is sent, or an approval of exactly `amount` base units.
 #[must_use]
 pub fn settled_by_approval(sent: Option<U256>, amount: U256) -> Vec<Code> {
     match sent {

@@ -1,4 +1,4 @@
-//! The states of an order. Each is a type that only the step before it can make.
+//! The states of an order. Each is a type that only the step before it can create.
 //!
 //! | state | meaning | next step |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | [`SignedOrder`] | every signature is there | |
 //!
 //! ```compile_fail
-//! // A verified order cannot be made outside this crate: its field is private.
+//! // A verified order cannot be created outside this crate: its field is private.
 //! use countersign_core::VerifiedOrder;
 //! use countersign_core::family::ChainFamily;
 //! fn forge<F: ChainFamily>(deposit: F::Deposit) -> VerifiedOrder<F> {
@@ -37,8 +37,9 @@ use crate::report::{ByteCoverage, Code, OrderTerms, Overview, Refusal, Summary, 
 use crate::trust::{Policy, Registry};
 use crate::verify::{OrderContext, Proposal, Purpose, SwapTerms, check_record};
 
-/// Verifies an order of one family: decodes the payload, rebuilds it from the order's terms and requires that both are the
-/// same; then requires that the order record, where there is one, says the same.
+/// Verifies an order of one family. It decodes the payload, rebuilds it from the order's terms, and requires that both are the
+/// same. Then it requires that the order record agrees, where there is one. The checks have the order of
+/// `docs/spec/batch.md#order-of-checks`.
 ///
 /// # Errors
 ///
@@ -48,7 +49,7 @@ pub fn verify<F: ChainFamily>(proposal: Proposal<'_>, registry: &Registry, polic
     proposal.open(registry, policy, verify_context)
 }
 
-/// Verifies an order that has been opened.
+/// Verifies an order whose documents are already parsed.
 ///
 /// # Errors
 ///
@@ -61,13 +62,15 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
     Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings, refused })))
 }
 
-/// Verifies the record of an order that is under way: every rule of [`verify`], but the record may say that the order is
-/// funded, redeemed or refunded. Returns the record and its terms; there is nothing to sign.
+/// Verifies the record of an order that is under way, and returns the record and its terms. There is nothing to sign.
+///
+/// The rules are those of [`verify`], with three exceptions: the record may state that the order is funded, redeemed or refunded,
+/// the deadline is not checked, and no warning is refused. In addition, the record's times and transaction ids must be well formed.
 ///
 /// # Errors
 ///
 /// A [`Refusal`] at the first member or byte that differs; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if a
-/// secret that the record shows is not that of its hash.
+/// secret in the record does not match its hash; [`Code::TimeMalformed`] or [`Code::TransactionIdMalformed`].
 pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
     let mut order = order;
     let mut warnings = Warnings::default();
@@ -94,12 +97,12 @@ struct Verified<F: ChainFamily> {
     deposit: F::Deposit,
     overview: Overview,
     warnings: Warnings,
-    /// Warnings that the policy refuses, also where they only arise when the order is signed.
+    /// Warnings that the policy refuses, also those that only arise when the order is signed.
     refused: BTreeSet<Code>,
 }
 
 /// An order whose every byte is accounted for. Cloning is cheap.
-#[must_use = "a verified order is there to be prepared"]
+#[must_use = "a verified order must be prepared before it can be signed"]
 pub struct VerifiedOrder<F: ChainFamily>(Arc<Verified<F>>);
 
 impl<F: ChainFamily> Clone for VerifiedOrder<F> {
@@ -145,13 +148,13 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         &self.0.warnings
     }
 
-    /// Checks that there is still time to pay at `now`, in Unix seconds: call it again right before submitting. An order without
-    /// a record has no known deadline.
+    /// Requires that there is still time to pay at `now`, in Unix seconds. Call it again right before submitting. An order without
+    /// a record passes, because its deadline is not known.
     ///
     /// # Errors
     ///
     /// [`Code::OrderExpired`] or [`Code::DeadlineTooClose`]; [`Code::CreatedInFuture`], [`Code::TimeMalformed`] or
-    /// [`Code::MissingField`] if the record's times say nothing.
+    /// [`Code::MissingField`] if no deadline follows from the record's times.
     pub fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
         self.0.overview.check_deadline(now)
     }
@@ -165,7 +168,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         summary
     }
 
-    /// Returns the bytes of the response behind each line of the summary.
+    /// Returns which bytes of the response each topic of the summary describes.
     #[must_use]
     pub fn coverage(&self) -> Vec<ByteCoverage> {
         let mut coverage = vec![ByteCoverage::member(Topic::Order, "/response/result/order_id", "order id")];
@@ -173,7 +176,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         coverage
     }
 
-    /// Chooses the funding path and adds what only the wallet knows. The order stays: prepare it again when fees change.
+    /// Chooses the funding path and adds what only the wallet knows. The verified order can be prepared again when fees change.
     ///
     /// # Errors
     ///
@@ -186,23 +189,23 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         Ok(UnsignedOrder { unsigned, warnings, origin: Origin::Order(self.clone()) })
     }
 
-    /// Returns which part of the order a transaction is that an external wallet has signed or broadcast.
+    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///
-    /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Whatever they
-    /// may choose is free; everything else must be what was verified.
+    /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Everything that they
+    /// may not choose must equal what was verified.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] if it is none, with what differs.
+    /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order.
     pub fn matches(&self, transaction: &TransactionOf<F>) -> Result<Role, Refusal> {
         self.0.deposit.matches(transaction)
     }
 }
 
-/// What payloads were made from.
+/// What the payloads were created from.
 enum Origin<F: ChainFamily> {
     Order(VerifiedOrder<F>),
-    /// A recovery has no response behind it, only the record that it was rebuilt from.
+    /// A recovery has no response, only the record that it was rebuilt from.
     Recovery {
         order_id: String,
         summary: Summary,
@@ -225,8 +228,8 @@ impl<F: ChainFamily> Origin<F> {
     }
 }
 
-/// Payloads for any signer, and the signatures that were attached so far: of an order's funding, or of its recovery.
-#[must_use = "an unsigned order is there to be signed"]
+/// Payloads for any signer, with the signatures so far: those that fund an order, or those of its recovery.
+#[must_use = "an unsigned order must be signed before it has an effect"]
 pub struct UnsignedOrder<F: ChainFamily> {
     unsigned: UnsignedOf<F>,
     warnings: Warnings,
@@ -240,12 +243,12 @@ impl<F: ChainFamily> fmt::Debug for UnsignedOrder<F> {
 }
 
 impl<F: ChainFamily> UnsignedOrder<F> {
-    /// Takes the payloads of a recovery. Families call this; it belongs to their interface, see [`crate::family`].
+    /// Creates an order from the payloads of a recovery. Only the family crates call this: see [`crate::family`].
     pub const fn from_recovery(order_id: String, summary: Summary, unsigned: UnsignedOf<F>, warnings: Warnings) -> Self {
         Self { unsigned, warnings, origin: Origin::Recovery { order_id, summary } }
     }
 
-    /// Returns the order's id; empty where no order is behind the payloads (a claim of earnings).
+    /// Returns the order's id; empty if the payloads belong to no order (a claim of earnings).
     #[must_use]
     pub fn order_id(&self) -> &str {
         self.origin.order_id()
@@ -267,7 +270,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         &self.unsigned
     }
 
-    /// Returns what the owner reads before signing: it ends with the digests.
+    /// Returns what the owner reads before signing. The last lines are the digests.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let mut summary = match &self.origin {
@@ -283,7 +286,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         summary
     }
 
-    /// Returns what signers are asked for, in the order in which payloads are sent.
+    /// Returns the signing requests, in the order in which payloads are sent.
     #[must_use]
     pub fn requests(&self) -> Vec<SigningRequest<PayloadOf<F>>> {
         self.unsigned.requests()
@@ -295,16 +298,17 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.unsigned.missing()
     }
 
-    /// Signs with a local key whatever it can sign.
+    /// Signs everything that a local key can sign.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMismatch`] if there is nothing that the key can sign.
+    /// [`Code::KeyMismatch`] if the key can sign none of the payloads; [`Code::WarningRefused`] if a warning arises that the policy
+    /// refuses.
     pub fn sign(&mut self, key: &KeyOf<F>) -> Result<(), Refusal> {
         self.try_signing(|unsigned, warnings| unsigned.sign(key, warnings))
     }
 
-    /// Changes payloads and warnings together. Where the policy refuses a warning that arises, nothing changes.
+    /// Changes payloads and warnings together. If a warning arises that the policy refuses, nothing changes.
     fn try_signing<E: From<Refusal>>(&mut self, sign: impl FnOnce(&mut UnsignedOf<F>, &mut Warnings) -> Result<(), E>) -> Result<(), E> {
         let Some((mut unsigned, mut warnings)) = self.trial() else { return sign(&mut self.unsigned, &mut self.warnings) };
         let result = sign(&mut unsigned, &mut warnings);
@@ -312,13 +316,13 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         result
     }
 
-    /// Returns a copy to sign on, if the policy refuses any warning: one that arises must undo the signature.
+    /// Returns a copy to sign if the policy refuses any warning, because a refused warning must undo the signature.
     fn trial(&self) -> Option<(UnsignedOf<F>, Warnings)> {
         let refuses = self.verified().is_some_and(|order| !order.0.refused.is_empty());
         refuses.then(|| (self.unsigned.clone(), self.warnings.clone()))
     }
 
-    /// Takes over what was signed on a copy, unless the policy refuses one of its warnings.
+    /// Replaces the payloads by a signed copy, unless the policy refuses one of its warnings.
     fn accept(&mut self, unsigned: UnsignedOf<F>, warnings: Warnings) -> Result<(), Refusal> {
         if let Some(order) = self.verified() {
             warnings.check_refused(&order.0.refused)?;
@@ -327,11 +331,12 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         Ok(())
     }
 
-    /// Has a signer of the ecosystem sign whatever it can: see the family's signer features.
+    /// Has a signer of the chain's ecosystem sign everything that it can sign: see the signer features of the family's crate.
     ///
     /// # Errors
     ///
-    /// The signer's own error, or the refusal of a signature. Signatures attached before stay.
+    /// The signer's own error, the refusal of a signature, or [`Code::WarningRefused`] as for [`UnsignedOrder::sign`]. Signatures
+    /// attached before are kept.
     pub fn sign_with<S: ?Sized>(&mut self, signer: &S) -> Result<(), F::Error>
     where
         F: SignWith<S>,
@@ -339,11 +344,12 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.try_signing(|unsigned, warnings| F::sign_with(unsigned, signer, warnings))
     }
 
-    /// Has an asynchronous signer of the ecosystem sign whatever it can: see the family's signer features.
+    /// Has an asynchronous signer of the chain's ecosystem sign everything that it can sign: see the signer features of the family's
+    /// crate.
     ///
     /// # Errors
     ///
-    /// The signer's own error, or the refusal of a signature. Signatures attached before stay.
+    /// As for [`UnsignedOrder::sign_with`].
     pub async fn sign_with_async<S: ?Sized>(&mut self, signer: &S) -> Result<(), F::Error>
     where
         F: SignWithAsync<S>,
@@ -356,31 +362,35 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         result
     }
 
-    /// Proves a signature made by an external signer and attaches it. A refused signature changes nothing.
+    /// Checks that an external signer's signature is over exactly the requested payload, and attaches it. A refused signature changes
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// [`Code::NothingToSign`] if the order has no such request, [`Code::SignatureMismatch`] if the signature is not the
-    /// signer's over exactly this payload, and what a malformed signature gets.
+    /// [`Code::NothingToSign`] if the order has no such request; [`Code::SignatureMismatch`] if the signature is not the signer's
+    /// over exactly this payload; [`Code::SignatureMalformed`] or another code of the family for its form;
+    /// [`Code::WarningRefused`] if a warning arises that the policy refuses.
     pub fn attach(&mut self, id: RequestId, signature: SignatureOf<F>) -> Result<(), Refusal> {
         self.try_signing(|unsigned, warnings| unsigned.attach(id, signature, warnings))
     }
 
-    /// Returns which part of the order a transaction is: see [`VerifiedOrder::matches`].
+    /// Returns the role in this order of a transaction: see [`VerifiedOrder::matches`].
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] if it is none, and for any transaction where this is a recovery.
+    /// [`Code::TransactionMismatch`] if the transaction is not part of the order, and always for a recovery.
     pub fn matches(&self, transaction: &TransactionOf<F>) -> Result<Role, Refusal> {
-        let order = self.verified().ok_or_else(|| Refusal::new(Code::TransactionMismatch, "").with_reason("a recovery has no order"))?;
+        let order = self
+            .verified()
+            .ok_or_else(|| Refusal::new(Code::TransactionMismatch, "").with_reason("the transactions of a recovery cannot be matched"))?;
         order.matches(transaction)
     }
 
-    /// Puts payloads and signatures together.
+    /// Combines payloads and signatures.
     ///
     /// # Errors
     ///
-    /// [`Incomplete`], which gives the order back, while a signature is missing.
+    /// [`Incomplete`], which holds the order, while a signature is missing.
     pub fn finish(self) -> Result<SignedOrder<F>, Incomplete<F>> {
         let Self { unsigned, warnings, origin } = self;
         match unsigned.finish() {
@@ -390,7 +400,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     }
 }
 
-/// An order that still misses signatures. Nothing is lost: [`Incomplete::into_unsigned`] gives it back.
+/// The error for an order with missing signatures. Nothing is lost: [`Incomplete::into_unsigned`] returns the order.
 pub struct Incomplete<F: ChainFamily>(Box<UnsignedOrder<F>>);
 
 impl<F: ChainFamily> Incomplete<F> {
@@ -400,7 +410,7 @@ impl<F: ChainFamily> Incomplete<F> {
         self.0.missing()
     }
 
-    /// Returns the order with the signatures that it has.
+    /// Returns the order with the signatures so far.
     pub fn into_unsigned(self) -> UnsignedOrder<F> {
         *self.0
     }
@@ -429,8 +439,8 @@ impl<F: ChainFamily> From<Incomplete<F>> for Refusal {
 
 /// An order with all its signatures.
 ///
-/// Each was made with a local key or proven when it was attached. A signature that only the chain can verify (of a contract or
-/// a multisig) is a warning.
+/// Each signature was made with a local key, or checked when it was attached. One that only the chain can verify (of a contract
+/// or a multisig) carries a warning.
 pub struct SignedOrder<F: ChainFamily> {
     signed: SignedOf<F>,
     warnings: Warnings,
@@ -466,7 +476,7 @@ impl<F: ChainFamily> SignedOrder<F> {
         self.signed.transactions()
     }
 
-    /// Returns what the service is sent instead of a transaction, where the wallet chose the gasless path.
+    /// Returns what is sent to the service instead of a transaction; `None` unless the wallet chose the gasless path.
     #[must_use]
     pub fn gasless(&self) -> Option<GaslessSubmission> {
         self.signed.gasless()

@@ -1,4 +1,4 @@
-//! What signers are asked for, and what comes of it.
+//! Signing requests, and what is sent once they are signed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -100,19 +100,19 @@ impl Serialize for RequestId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// ECDSA over secp256k1 of a Keccak-256 digest, low s, with recovery bit: EVM, TIP-712.
+    /// ECDSA over secp256k1 of a Keccak-256 digest, low s, with recovery bit: EVM, and TIP-712 on Tron.
     Secp256k1Keccak,
-    /// ECDSA over secp256k1 of a SHA-256 digest, low s, with recovery bit: Tron.
+    /// ECDSA over secp256k1 of a SHA-256 digest, low s, with recovery bit: Tron transactions.
     Secp256k1Sha256,
     /// ECDSA over secp256k1 of a double SHA-256 digest, low s, DER: Bitcoin.
     Secp256k1Sha256d,
-    /// BIP-340 over secp256k1: taproot.
+    /// BIP-340 over secp256k1: Bitcoin taproot.
     Bip340,
     /// Ed25519 of the whole message: Solana.
     Ed25519,
-    /// Any scheme of a Sui account, of a BLAKE2b-256 digest.
+    /// Any scheme of a Sui account, over a BLAKE2b-256 digest.
     Sui,
-    /// ECDSA over the Stark curve.
+    /// ECDSA over the Stark curve: Starknet.
     Stark,
 }
 
@@ -152,9 +152,9 @@ pub struct SigningRequest<P> {
     pub scheme: Scheme,
     /// The payload in its native type.
     pub payload: P,
-    /// The bytes that the digest is taken of.
+    /// The bytes that the digest is computed from.
     pub message: Vec<u8>,
-    /// What the signature is made over. Ed25519 signs the message itself, which is then here too.
+    /// What is signed. Ed25519 signs the message itself, so then this is the message too.
     pub digest: Vec<u8>,
 }
 
@@ -174,7 +174,7 @@ impl<P> SigningRequest<P> {
 }
 
 impl<P> fmt::Display for SigningRequest<P> {
-    /// Writes which payload it is, who signs, how, and the digest; Ed25519 has none.
+    /// Writes which payload it is, who signs, how, and the digest, or the length of a message that is signed without one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, signer, scheme, digest, .. } = self;
         if *digest == self.message {
@@ -198,7 +198,7 @@ pub enum Role {
     ApprovalReset,
     /// Approves the token amount.
     Approval,
-    /// Locks the funds; together with the approval where the chain allows several calls in one transaction.
+    /// Locks the funds; also sends the approval where the chain allows several calls in one transaction.
     Initiate,
     /// Redeems with the secret.
     Redeem,
@@ -229,7 +229,7 @@ pub struct SignedTransaction<T> {
     pub role: Role,
     /// Its id, as explorers write it.
     pub id: String,
-    /// The bytes that nodes take. Empty on Starknet, whose nodes take the native type as JSON.
+    /// The bytes that nodes accept. Empty on Starknet, whose nodes accept the native type as JSON.
     pub bytes: Vec<u8>,
     /// The transaction in its native type.
     pub native: T,
@@ -254,12 +254,12 @@ impl<T> SignedTransaction<T> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct GaslessSubmission {
-    /// The signature, or on Solana the whole transaction, in the form that the service takes.
+    /// The signature, or on Solana the whole transaction, in the form that the service expects.
     pub signature: String,
 }
 
 impl GaslessSubmission {
-    /// Creates the body.
+    /// Creates the body of the request.
     #[must_use]
     pub const fn new(signature: String) -> Self {
         Self { signature }

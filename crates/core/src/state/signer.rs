@@ -11,7 +11,7 @@ use crate::report::Refusal;
 pub enum SignerError<E> {
     /// The signer failed.
     Signer(E),
-    /// The signer controls another account, or made another signature than it was asked for.
+    /// The signer controls another account, or its signature is not over the requested payload.
     Refused(Refusal),
 }
 

@@ -1,4 +1,5 @@
-//! When a payment on the destination chain is final, and how much of its timelock must be left to redeem it.
+//! When a payment on the destination chain is final, and how much of its timelock must be left to redeem it
+//! (`docs/spec/batch.md#finality`, `docs/spec/chains.md#finality`).
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ use crate::report::{Code, Refusal};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finality {
-    /// This many blocks, the payment's own included.
+    /// At least this many blocks, the payment's own block included.
     Depth(u64),
     /// The chain's own mark `safe`: on EVM chains the tag, on others the weaker of the chain's marks.
     Safe,
@@ -24,10 +25,10 @@ pub enum Finality {
     Finalized,
 }
 
-/// When the solver's payment counts as made, and how much of its timelock must be left when the owner's secret leaves.
+/// When the solver's payment counts as made, and how much of its timelock must be left when the owner's secret is released.
 ///
-/// Every number is in the unit of the chain's timelocks: blocks, slots, or milliseconds on Sui. Block times are not used,
-/// because they change: what counts is what the chain itself has counted.
+/// `settle` and `margin` are in the unit of the chain's timelocks: blocks, slots, or milliseconds on Sui. Block times are not
+/// used, because they change. What the chain itself has counted decides.
 ///
 /// | chain | final | settle | margin |
 /// |---|---|---|---|
@@ -45,10 +46,10 @@ pub enum Finality {
 pub struct FinalityRule {
     /// What makes the block of the payment final.
     pub finality: Finality,
-    /// How much of the timelock passes, as a rule, until the payment is final. With [`Finality::Safe`] on Starknet it is
-    /// also how much must have passed since the payment.
+    /// How much of the timelock usually passes until the payment is final. With [`Finality::Safe`] on Starknet, this many blocks
+    /// must also have passed since the payment.
     pub settle: u64,
-    /// How much of the timelock must be left for the redemption to be mined.
+    /// How much of the timelock the redemption needs to be mined. More than this must be left.
     pub margin: u64,
 }
 
@@ -80,12 +81,12 @@ impl FinalityRule {
 
     /// Returns the shortest timelock that leaves time to redeem once the payment is final.
     #[must_use]
-    pub const fn least_timelock(&self) -> u64 {
+    pub const fn min_timelock(&self) -> u64 {
         self.settle.saturating_add(self.margin)
     }
 
-    /// Returns whether a state that was seen there, on a chain of this family, is final by this rule. On Starknet a block that is only
-    /// accepted on L2 can still be replaced, so what is safe must also be [`settle`](Self::settle) blocks old.
+    /// Returns whether a state on a chain of this family is final by this rule. On Starknet a block that is only accepted on L2 can
+    /// still be replaced, so a safe state must also have more than [`settle`](Self::settle) blocks of depth.
     #[must_use]
     pub fn is_reached(&self, family: Family, seen: &SeenAt) -> bool {
         let has_settled = family != Family::Starknet || seen.is_finalized || seen.depth > self.settle;

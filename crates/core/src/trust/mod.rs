@@ -1,4 +1,4 @@
-//! What the wallet trusts: what it has pinned, and its own limits.
+//! What the wallet trusts: the registry that it has pinned, and its own policy.
 
 mod finality;
 mod policy;

@@ -1,4 +1,4 @@
-//! The wallet's own limits.
+//! The wallet's own limits: `docs/spec/batch.md#policy-file`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::wire::strict_json;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ApprovalPolicy {
-    /// Take it as it came, with a warning where it is above the amount.
+    /// Accept it, with a warning if it is above the amount.
     #[default]
     AsProposed,
     /// Rewrite it to exactly the amount.
@@ -25,6 +25,17 @@ pub enum ApprovalPolicy {
 }
 
 /// Limits of what a wallet signs. [`Policy::default`] has the values of `docs/spec/batch.md#policy-file`.
+///
+/// ```
+/// use countersign_core::{ApprovalPolicy, Code, Policy};
+///
+/// # fn main() -> Result<(), countersign_core::Refusal> {
+/// let policy: Policy = r#"{"evm_timelock": 7200, "approvals": "exact"}"#.parse()?;
+/// assert_eq!((policy.evm_timelock, policy.approvals), (7_200, ApprovalPolicy::Exact));
+/// assert_eq!("{\"evmTimelock\": 7200}".parse::<Policy>().unwrap_err().code(), Code::MisspeltField);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
@@ -36,41 +47,44 @@ pub struct Policy {
     pub starknet_timelock: u64,
     /// Longest source timelock in Solana slots.
     pub solana_timelock: u64,
-    /// Longest source timelock on Sui, milliseconds.
+    /// Longest source timelock on Sui, in milliseconds.
     pub sui_timelock: u64,
     /// Longest source timelock in Bitcoin or Litecoin blocks.
     pub bitcoin_timelock: u64,
-    /// Highest EVM gas limit of one call.
+    /// Highest EVM gas limit of one call, in gas.
     pub evm_gas_limit: u64,
-    /// Highest price of EVM gas, gwei: what a transaction may pay in all for one unit.
+    /// Highest total price of one unit of EVM gas that is taken from a node, in gwei. It does not limit a wallet context that the
+    /// caller fills in.
     pub evm_gas_price: u64,
-    /// Highest Tron fee limit of one call, sun.
+    /// Highest Tron fee limit of one call, in sun.
     pub tron_fee_limit: u64,
-    /// Highest gas budget of one Sui transaction, MIST: the most that it may cost.
+    /// Highest gas budget of one Sui transaction that is chosen with a node's data, in MIST. It does not limit a wallet context that
+    /// the caller fills in.
     pub sui_gas_budget: u64,
-    /// Highest fee of one Starknet transaction, in 10^9 FRI: what its resource bounds allow in all.
+    /// Highest total fee that resource bounds from a node may allow for one Starknet transaction, in units of 10^9 FRI. It does not
+    /// limit a wallet context that the caller fills in.
     pub starknet_fee: u64,
-    /// Highest Bitcoin or Litecoin fee rate, sat/vB.
+    /// Highest Bitcoin or Litecoin fee rate, in sat/vB.
     pub bitcoin_fee_rate: u64,
-    /// Highest price that a Solana transaction may set, micro-lamports per compute unit; `None` refuses the instruction.
+    /// Highest price that a Solana transaction may set, in micro-lamports per compute unit; `None` refuses the instruction.
     pub solana_compute_unit_price: Option<u64>,
-    /// Highest limit that a Solana transaction may set, compute units; `None` refuses the instruction.
+    /// Highest limit that a Solana transaction may set, in compute units; `None` refuses the instruction.
     pub solana_compute_unit_limit: Option<u64>,
-    /// Whether a Solana transaction may create the owner's associated token account where there is none yet, at the fee
-    /// payer's expense.
+    /// Whether a Solana transaction may create the owner's associated token account if there is none yet, at the fee payer's
+    /// expense.
     pub solana_create_associated_account: bool,
-    /// Longest memo that a Solana transaction may carry, bytes; `None` refuses memos.
+    /// Longest memo that a Solana transaction may carry, in bytes; `None` refuses memos.
     pub solana_memo: Option<u64>,
-    /// What to do with approvals.
+    /// What to do with approvals that are not of exactly the amount.
     pub approvals: ApprovalPolicy,
-    /// Longest source timelock by chain name, at nominal block times; it holds in addition to the family's limit. The entry
-    /// `*` is for every chain without one of its own.
+    /// Longest source timelock by chain name, at nominal block times. It applies in addition to the family's limit. The entry `*`
+    /// applies to every chain without its own entry. In a file the member is `max_timelock_seconds`.
     pub max_timelock: BTreeMap<String, Duration>,
     /// When a payment on a destination chain is final, by chain name, where it differs from [`FinalityRule::of`].
     pub finality: BTreeMap<String, FinalityRule>,
-    /// Warnings that are refused.
+    /// Warnings that make an order refused.
     pub refused_warnings: BTreeSet<Code>,
-    /// Warnings that an unattended driver accepts without asking anybody. Verification itself does not read this set.
+    /// Warnings that an unattended driver accepts without asking. Verification itself does not read this set.
     pub accepted_warnings: BTreeSet<Code>,
 }
 
@@ -128,12 +142,12 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Reads a policy file: an object with any of the fields' names; what is missing keeps its default.
+    /// Parses a policy file: an object with any of the fields. A missing field keeps its default.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] with a pointer into the file; an unknown name is [`Code::UnexpectedField`] or [`Code::MisspeltField`],
-    /// because a limit that is misspelt would silently not hold.
+    /// A [`Refusal`] with a pointer into the file. An unknown name is [`Code::UnexpectedField`] or [`Code::MisspeltField`], because
+    /// a misspelt limit would silently have no effect.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
         let node = Node::root(&value, "");
@@ -197,13 +211,13 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Returns the longest source timelock on a chain in time, where one is set.
+    /// Returns the longest source timelock on a chain in nominal time; `None` if there is no such limit.
     #[must_use]
     pub fn max_timelock_of(&self, chain: &str) -> Option<Duration> {
         self.max_timelock.get(chain).or_else(|| self.max_timelock.get("*")).copied()
     }
 
-    /// Sets the longest source timelock on a chain in time; `*` is for every chain without one of its own.
+    /// Sets the longest source timelock on a chain in nominal time; `*` is every chain without its own limit.
     #[must_use]
     pub fn with_max_timelock(mut self, chain: impl Into<String>, limit: Duration) -> Self {
         self.max_timelock.insert(chain.into(), limit);
@@ -223,14 +237,14 @@ impl Policy {
         self
     }
 
-    /// Refuses orders with a warning of this code, whenever it arises.
+    /// Refuses orders with a warning of this code, whenever the warning arises.
     #[must_use]
     pub fn refusing(mut self, code: Code) -> Self {
         self.refused_warnings.insert(code);
         self
     }
 
-    /// Accepts a warning without asking anybody.
+    /// Accepts warnings of this code in an unattended driver.
     #[must_use]
     pub fn accepting(mut self, code: Code) -> Self {
         self.accepted_warnings.insert(code);
@@ -260,7 +274,7 @@ impl Policy {
 }
 
 impl Serialize for Policy {
-    /// Writes a policy file with every limit.
+    /// Writes a policy file with every field.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let approvals = match self.approvals {
             ApprovalPolicy::AsProposed => "as_proposed",

@@ -1,7 +1,7 @@
 //! What the wallet has pinned: chains, assets and solvers.
 //!
-//! Built once from `/v2/chains`, `/v2/assets` and `/v2/liquidity`, kept in a file, and compared when it is refreshed: a
-//! contract address that changed is news the user must see.
+//! It is built once from `/v2/chains`, `/v2/assets` and `/v2/liquidity`, kept in a file (`docs/spec/batch.md#registry-file`), and
+//! compared when it is refreshed, because the user must see when a contract address changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -28,6 +28,21 @@ pub use notice::{Notice, ServicePins};
 pub use sponsors::Sponsor;
 
 /// The pinned chains, assets and solvers. Chains of families that this library does not know are left out.
+///
+/// ```
+/// use countersign_core::{Family, Registry};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry: Registry = r#"{
+///     "chains": [{"chain": "bitcoin", "id": "bitcoin:mainnet"}],
+///     "assets": [{"id": "bitcoin:btc", "chain": "bitcoin", "decimals": 8}]
+/// }"#
+/// .parse()?;
+/// assert_eq!(registry.family("bitcoin")?, Family::Bitcoin);
+/// assert!(registry.asset("bitcoin:btc").is_some() && registry.asset("ethereum:eth").is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     chains: BTreeMap<String, Arc<Chain>>,
@@ -39,11 +54,11 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The family of a chain: pinned, else from the table of known names.
+    /// Returns the family of a chain: of the pinned chain, else of the known chain with this name.
     ///
     /// # Errors
     ///
-    /// [`Code::UnknownChain`].
+    /// [`Code::UnknownChain`] if the chain is neither pinned nor known.
     pub fn family(&self, chain: &str) -> Result<Family, ParseError> {
         if let Some(chain) = self.chains.get(chain) {
             return Ok(chain.family());
@@ -52,13 +67,13 @@ impl Registry {
         Network::parse(known.id).map(|network| network.family()).map_err(|_| Code::UnknownChain.into())
     }
 
-    /// A pinned asset.
+    /// Returns the pinned asset with this id.
     #[must_use]
     pub fn asset(&self, id: &str) -> Option<&Arc<Asset>> {
         self.assets.get(id)
     }
 
-    /// Every pinned asset, by id.
+    /// Returns every pinned asset, sorted by id.
     #[must_use]
     pub fn assets(&self) -> Vec<&Asset> {
         let mut assets: Vec<_> = self.assets.values().map(AsRef::as_ref).collect();
@@ -66,17 +81,17 @@ impl Registry {
         assets
     }
 
-    /// Every pinned asset of one chain, in no order.
+    /// Returns every pinned asset of one chain, in no particular order.
     pub(crate) fn assets_on(&self, chain: &str) -> impl Iterator<Item = &Asset> {
         self.by_chain.get(chain).into_iter().flatten().map(AsRef::as_ref)
     }
 
-    /// Every pinned chain, by name.
+    /// Returns every pinned chain, sorted by name.
     pub fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.values().map(AsRef::as_ref)
     }
 
-    /// Every pinned solver, by chain, solver and address.
+    /// Returns every pinned solver, sorted by chain, solver id and address.
     #[must_use]
     pub fn solvers(&self) -> Vec<&Solver> {
         let mut solvers: Vec<_> = self.solvers.values().flatten().map(AsRef::as_ref).collect();
@@ -84,20 +99,20 @@ impl Registry {
         solvers
     }
 
-    /// The solver with this account on a chain.
+    /// Returns the pinned solver with this account on a chain.
     #[must_use]
     pub fn solver(&self, chain: &str, account: &Account) -> Option<&Arc<Solver>> {
         self.solvers.get(chain)?.iter().find(|solver| solver.account == *account)
     }
 
-    /// The solvers of one chain.
+    /// Returns the pinned solvers of one chain.
     #[must_use]
     pub fn solvers_of(&self, chain: &str) -> &[Arc<Solver>] {
         self.solvers.get(chain).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Pins the generation of an asset's contract, or none. An asset that is not pinned, or whose family has no such generation,
-    /// stays as it is.
+    /// Pins the generation of an asset's contract, or unpins it with `None`. Nothing changes if the asset or its contract is not
+    /// pinned, or if the family has no such generation.
     #[must_use]
     pub fn with_generation(mut self, asset: &str, generation: Option<Generation>) -> Self {
         let Some(pinned) = self.assets.get(asset) else { return self };
@@ -117,7 +132,7 @@ impl Registry {
         self
     }
 
-    /// Takes over the generations that were pinned before, for contracts that have not moved: the service does not list them.
+    /// Takes over the generations of older pins, for contracts whose address has not changed. The service does not list them.
     #[must_use]
     pub fn with_generations_of(mut self, older: &Self) -> Self {
         for was in older.assets.values().filter(|asset| asset.generation.is_some()) {
@@ -138,13 +153,13 @@ impl Registry {
         bytes
     }
 
-    /// Returns the SHA-256 of the registry file: two people who compare it have the same pins.
+    /// Returns the SHA-256 of the registry file. Two registries with the same digest have the same pins.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.to_file()).into()
     }
 
-    /// Whether any solver is pinned.
+    /// Returns whether any solver is pinned, on any chain.
     #[must_use]
     pub fn pins_solvers(&self) -> bool {
         !self.solvers.is_empty()
@@ -152,7 +167,7 @@ impl Registry {
 }
 
 impl Serialize for Registry {
-    /// The registry file: sorted, so that equal pins are equal bytes.
+    /// Writes the registry file: sorted, so that equal pins are equal bytes.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
         struct Pinned<'a> {

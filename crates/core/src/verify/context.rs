@@ -1,4 +1,5 @@
-//! One order, opened: request, response and record are read and the assets pinned; nothing of the response is believed.
+//! An opened order: request, response and record are parsed, and both assets are found in the registry. Nothing in the response is
+//! trusted yet.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::wire::{self, CreateOrder, OrderRecord, RequestedLeg, SecretHash};
 /// Where the response's result is.
 const RESULT: &str = "/response/result";
 
-/// Members of a result that carry a payload of some family, XRPL's among them, which this library does not build.
+/// Members of a result that carry a payload of some family. Those of XRPL are included, although this library does not support it.
 const PAYLOAD_KEYS: [&str; 13] = [
     "approval_transaction",
     "initiate_transaction",
@@ -30,7 +31,7 @@ const PAYLOAD_KEYS: [&str; 13] = [
     "escrow_create",
 ];
 
-/// What an order is judged by: the wallet's request, the service's response, and the order record.
+/// The documents of an order: the wallet's request, the service's response, and the order record.
 ///
 /// ```
 /// use countersign_core::{AssetId, CreateOrder, Proposal, RequestedLeg, U256};
@@ -62,26 +63,26 @@ enum Document<'d> {
 }
 
 impl<'d> Proposal<'d> {
-    /// Takes a request and the body that answered it, in its envelope.
+    /// Creates a proposal from a request and the body of the service's response, in its envelope.
     #[must_use]
     pub const fn new(request: &'d CreateOrder, response: &'d [u8]) -> Self {
         Self { request: Cow::Borrowed(request), response: Document::Text(response), record: None, now: None }
     }
 
-    /// Adds the order record, bare or in its envelope. Without it the destination side is not checked, which is a warning.
+    /// Adds the order record, bare or in its envelope. Without it the destination leg is not checked, which is a warning.
     #[must_use]
     pub const fn with_record(mut self, record: &'d [u8]) -> Self {
         self.record = Some(Document::Text(record));
         self
     }
 
-    /// Takes documents that are parsed already: for adapters that read all of them from one text.
+    /// Creates a proposal from parsed documents, for adapters that read all of them from one text.
     #[must_use]
     pub fn from_parsed(request: CreateOrder, response: &'d Value<'d>, record: Option<&'d Value<'d>>) -> Self {
         Self { request: Cow::Owned(request), response: Document::Parsed(response), record: record.map(Document::Parsed), now: None }
     }
 
-    /// Sets the current time, in Unix seconds. An order whose record leaves no time to pay is then refused. Without it the
+    /// Sets the current time, in Unix seconds. An order whose record leaves no time to pay is then refused. Without the time, the
     /// deadline is only shown.
     ///
     /// The time must be right: a clock that is behind accepts an order that has expired.
@@ -97,11 +98,11 @@ impl<'d> Proposal<'d> {
         &self.request
     }
 
-    /// Parses the documents, pins both assets, and hands the opened order on.
+    /// Parses the documents, finds both assets in the registry, and calls `then` with the opened order.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the first member that is malformed, unknown or contradictory, and what `then` refuses.
+    /// A [`Refusal`] at the first member that is malformed, unknown or contradictory, or the refusal of `then`.
     pub fn open<T>(
         self,
         registry: &Registry,
@@ -131,19 +132,19 @@ impl<'d> Proposal<'d> {
     }
 }
 
-/// An opened order: what every family's rules start from.
+/// An opened order, on which every family's rules are checked.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OrderContext<'d> {
     /// What the wallet asked for.
     pub request: Cow<'d, CreateOrder>,
-    /// 64 hex digits, as they came.
+    /// The order id: 64 hex digits, in the letter case of the response.
     pub order_id: &'d str,
-    /// The result, not yet read.
+    /// The `result` of the response, not yet decoded.
     pub result: Node<'d, 'd>,
-    /// The order record, if there is one.
+    /// The order record, if one was given.
     pub record: Option<Box<OrderRecord>>,
-    /// Pointer of the record: `/order`, or `/order/result` where it came in its envelope.
+    /// Pointer of the record: `/order`, or `/order/result` if it came in its envelope. Empty without a record.
     pub record_at: &'static str,
     /// The pinned source asset.
     pub source: &'d Arc<Asset>,
@@ -153,17 +154,17 @@ pub struct OrderContext<'d> {
     pub owner: Option<Account>,
     /// The source delegate: an account, or an x-only key on Bitcoin-like chains.
     pub delegate: Option<Account>,
-    /// Where the destination pays out.
+    /// The account that the destination pays.
     pub(crate) payout: Account,
-    /// Unix seconds, where the caller gave them.
+    /// The current time in Unix seconds, if the caller gave it.
     pub(crate) now: Option<u64>,
-    /// What is pinned.
+    /// The wallet's registry.
     pub registry: &'d Registry,
-    /// What is allowed.
+    /// The wallet's policy.
     pub policy: &'d Policy,
 }
 
-/// The terms of the source side as the payload states them.
+/// The terms of the source leg, as the payload states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "every family fills in every term")]
 pub struct SwapTerms {
@@ -171,14 +172,14 @@ pub struct SwapTerms {
     pub initiator: Account,
     /// Who redeems: on Bitcoin-like chains the x-only key.
     pub redeemer: Account,
-    /// In the chain's own unit.
+    /// The timelock, in the chain's own unit: blocks, slots or milliseconds.
     pub timelock: u64,
-    /// What locks both sides.
+    /// The secret hash, which locks both legs.
     pub secret_hash: SecretHash,
 }
 
 impl<'d> OrderContext<'d> {
-    /// Reads the documents and pins both assets.
+    /// Reads the documents and finds both assets in the registry.
     fn open(
         request: Cow<'d, CreateOrder>,
         response: &'d Value<'d>,
@@ -227,19 +228,20 @@ impl<'d> OrderContext<'d> {
         Ok(Self { request, order_id, result, record, record_at, source, destination, owner, delegate, payout, now: None, registry, policy })
     }
 
-    /// The family that signs for this order.
+    /// Returns the family that signs for this order.
     #[must_use]
     pub fn family(&self) -> Family {
         self.source.chain.family()
     }
 
-    /// Whether the source asset is its chain's own coin.
+    /// Returns whether the source asset is its chain's own coin.
     #[must_use]
     pub fn is_native(&self) -> bool {
         self.source.token.is_none()
     }
 
-    /// Returns the account that the registry pins for the source asset in just this spelling: its HTLC, its token, a solver.
+    /// Returns the pinned account that the registry spells exactly like this text: the source asset's HTLC or token, or a solver of
+    /// its chain.
     #[must_use]
     pub fn pinned_as(&self, text: &str) -> Option<&Account> {
         let asset = self.source;
@@ -257,7 +259,7 @@ impl<'d> OrderContext<'d> {
         Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_expected(family).with_actual(self.family()))
     }
 
-    /// Refuses the payload of another family beside the right one.
+    /// Refuses a payload of another family in the result.
     pub(crate) fn check_payload_keys(&self, own: &[&str]) -> Result<(), Refusal> {
         let members = self.result.object()?;
         for key in PAYLOAD_KEYS.iter().filter(|key| !own.contains(key)) {
@@ -268,7 +270,7 @@ impl<'d> OrderContext<'d> {
         Ok(())
     }
 
-    /// Warnings that need only the request and the registry.
+    /// Adds the warnings that follow from the request and the registry alone.
     pub(crate) fn check_request(&self, warnings: &mut Warnings) {
         if self.request.secret_hash.is_none() {
             warnings.warn(Code::SecretNotYours);
@@ -296,7 +298,8 @@ fn party(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
     address::parse_party(&asset.chain.network, text).map_err(|error| address_refusal(error, text, at))
 }
 
-/// Returns the refusal of a text that is not a valid address of its network.
+/// Returns the refusal of a text that is not a valid address of its network: [`Code::AddressChecksum`],
+/// [`Code::AddressNetwork`] or [`Code::AddressMalformed`].
 #[must_use]
 pub fn address_refusal(error: address::AddressError, text: &str, at: &str) -> Refusal {
     let code = match error {
@@ -307,7 +310,7 @@ pub fn address_refusal(error: address::AddressError, text: &str, at: &str) -> Re
     Refusal::new(code, at).with_reason(error.to_string()).with_actual(text)
 }
 
-/// Nobody has the zero address: what is refunded or paid there is lost.
+/// Refuses the zero address: nobody owns it, so what is refunded or paid there is lost.
 fn somebody(account: Account, text: &str, at: &str) -> Result<Account, Refusal> {
     if account.is_zero() {
         return Err(Refusal::new(Code::AddressMalformed, at).with_reason("nobody owns the zero address").with_actual(text));
@@ -320,7 +323,7 @@ fn address_of(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
     somebody(account, text, at)
 }
 
-/// Optional on Bitcoin-like chains, where the refund goes to a key.
+/// Reads the source owner. It is optional on Bitcoin-like chains, where the refund goes to a key.
 fn owner(asset: &Asset, leg: &RequestedLeg, at: &str) -> Result<Option<Account>, Refusal> {
     match &leg.owner {
         Some(text) => address_of(asset, text, at).map(Some),
@@ -329,7 +332,7 @@ fn owner(asset: &Asset, leg: &RequestedLeg, at: &str) -> Result<Option<Account>,
     }
 }
 
-/// Never optional: without it nothing would tell where the order pays out.
+/// Reads the destination owner. It is never optional, because nothing else shows where the order must pay out.
 fn owner_of_payout(asset: &Asset, leg: &RequestedLeg) -> Result<Account, Refusal> {
     const AT: &str = "/request/destination/owner";
     if let Some(delegate) = &leg.delegate {
@@ -342,7 +345,7 @@ fn owner_of_payout(asset: &Asset, leg: &RequestedLeg) -> Result<Account, Refusal
     address_of(asset, text, AT)
 }
 
-/// Requires that the payout does not go to an HTLC, a token contract or a solver: it would be lost, or the solver's.
+/// Requires that the payout does not go to an HTLC, a token contract or a solver: it would be lost, or belong to the solver.
 fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> Result<(), Refusal> {
     // A taproot address with a party's key belongs to that party too.
     let key = match payout.bytes() {
@@ -364,7 +367,7 @@ fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> R
     Err(Refusal::new(Code::PayoutInvalid, "/request/destination/owner").with_reason(what).with_actual(payout))
 }
 
-/// Reads the record, and where it is.
+/// Reads the record, and returns it with its location.
 fn read_record(record: &Value<'_>) -> Result<(OrderRecord, &'static str), Refusal> {
     let (record, is_enveloped) = OrderRecord::read_enveloped(Node::root(record, "/order"))?;
     Ok((record, if is_enveloped { "/order/result" } else { "/order" }))

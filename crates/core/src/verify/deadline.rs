@@ -1,14 +1,14 @@
-//! Whether there is still time to pay: the record's deadline against a time that the caller gives.
+//! Checks that there is still time to pay: compares the record's deadline with a time that the caller gives.
 
 use crate::report::{Code, Refusal};
 use crate::trust::Chain;
 use crate::wire::{OrderRecord, parse_time};
 
-/// Seconds that two clocks may differ by.
+/// How many seconds two clocks may differ by.
 const CLOCK_SKEW: u64 = 600;
 
-/// Requires that a payment made at `now`, in Unix seconds, is confirmed before the order's deadline: the record's own, else
-/// six hours after creation for a Bitcoin source and one hour for any other. `at` is the location of the record.
+/// Requires that a payment made at `now`, in Unix seconds, can be confirmed before the order's deadline. That is the record's
+/// own deadline, else six hours after creation for a Bitcoin source and one hour for any other. `at` is the location of the record.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! One side of an order record by itself: what recovery starts from.
+//! One leg of an order record by itself, from which a recovery is made.
 
 use countersign_chains::swap_id::{SwapIdInput, Version};
 use countersign_chains::{Account, Family, address};
@@ -12,13 +12,13 @@ use crate::trust::{Asset, Registry};
 use crate::wire::SecretHash;
 use crate::wire::{OrderRecord, SwapRecord};
 
-/// Which side of an order.
+/// One of the two legs of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Leg {
-    /// Where the owner pays: the side that the owner refunds.
+    /// The leg on which the owner pays, and which the owner can refund.
     Source,
-    /// Where the owner is paid: the side that the owner redeems.
+    /// The leg on which the owner is paid, and which the owner redeems.
     Destination,
 }
 
@@ -30,7 +30,7 @@ impl Leg {
         }
     }
 
-    /// The record of this side.
+    /// Returns this leg's part of a record.
     #[must_use]
     pub const fn of(self, record: &OrderRecord) -> &SwapRecord {
         match self {
@@ -39,17 +39,17 @@ impl Leg {
         }
     }
 
-    /// A refusal at a member of this side.
+    /// Creates a refusal at a member of this leg.
     #[must_use]
     pub fn refuse(self, code: Code, member: &str) -> Refusal {
         Refusal::new(code, format!("/order/{}/{member}", self.name()))
     }
 
-    /// The pinned asset of this side, which is on the chain that the record names beside it.
+    /// Returns the pinned asset of this leg.
     ///
     /// # Errors
     ///
-    /// [`Code::UnknownAsset`], or [`Code::RecordMismatch`] for another chain.
+    /// [`Code::UnknownAsset`] if the asset is not pinned, [`Code::RecordMismatch`] if the record names another chain than the asset's.
     pub fn pinned<'r>(self, swap: &SwapRecord, registry: &'r Registry) -> Result<&'r Asset, Refusal> {
         let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").with_actual(&swap.asset))?;
         if swap.chain == asset.chain.record.chain {
@@ -59,7 +59,7 @@ impl Leg {
     }
 }
 
-/// One side of a record on an account chain, its asset pinned and its parties read.
+/// One leg of a record on an account chain, with its pinned asset and its parsed parties.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RecordedLeg<'r> {
@@ -67,7 +67,7 @@ pub struct RecordedLeg<'r> {
     pub swap: &'r SwapRecord,
     /// The pinned asset.
     pub asset: &'r Asset,
-    /// Which fields an EVM swap id binds.
+    /// The version of the record: which fields an EVM swap id binds.
     pub version: Version,
     /// Who funded, and gets a refund.
     pub initiator: Account,
@@ -77,13 +77,13 @@ pub struct RecordedLeg<'r> {
 }
 
 impl<'r> RecordedLeg<'r> {
-    /// Reads one side, which must be on a chain of `family`.
+    /// Reads one leg, which must be on a chain of `family`.
     ///
     /// # Errors
     ///
-    /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordVersion`], [`Code::GenerationMismatch`] for the version of
-    /// another EVM generation than the pinned one, or [`Code::RecordMismatch`] for another chain than the asset's or a party that
-    /// is not an account of it.
+    /// [`Code::UnknownAsset`] if the asset is not pinned; [`Code::UnsupportedFamily`] for another family; [`Code::RecordVersion`] for
+    /// an unknown version; [`Code::GenerationMismatch`] for the version of another EVM generation than the pinned one;
+    /// [`Code::RecordMismatch`] if the record names another chain than the asset's, or a party that is not an account of that chain.
     pub fn new(record: &'r OrderRecord, leg: Leg, registry: &'r Registry, family: Family) -> Result<Self, Refusal> {
         let swap = leg.of(record);
         let refuse = |code, member: &str| leg.refuse(code, member);
@@ -103,13 +103,13 @@ impl<'r> RecordedLeg<'r> {
         Ok(Self { swap, asset, version, initiator, redeemer, leg })
     }
 
-    /// A refusal at a member of this side.
+    /// Creates a refusal at a member of this leg.
     #[must_use]
     pub fn refuse(&self, code: Code, member: &str) -> Refusal {
         self.leg.refuse(code, member)
     }
 
-    /// What the swap-id formulas draw from.
+    /// Returns the inputs of the swap-id formulas.
     #[must_use]
     pub fn terms(&self) -> SwapIdInput<'_> {
         SwapIdInput {
@@ -121,13 +121,13 @@ impl<'r> RecordedLeg<'r> {
         }
     }
 
-    /// Returns the swap id of 32 bytes, and whether it was recomputed by a formula that is known to be the contract's own. Where
-    /// none is known it is the record's.
+    /// Returns the 32 bytes of the swap id, and whether it was recomputed by a formula that is known to be the contract's own. If no
+    /// such formula is known, the id is the record's.
     ///
     /// # Errors
     ///
-    /// [`Code::RecordSwapId`] if the record's id is not the one that the formula gives, or not 64 hex digits, and
-    /// [`Code::GenerationMismatch`] if it is the one of another generation than the pinned one.
+    /// [`Code::RecordSwapId`] if the formula gives another id than the record's, or if the record's is not 64 hex digits;
+    /// [`Code::GenerationMismatch`] if the record's id is that of another generation than the pinned one.
     pub fn hash_swap_id(&self) -> Result<([u8; 32], bool), Refusal> {
         let parties = Parties { initiator: self.initiator.clone(), redeemer: self.redeemer.clone() };
         let recomputed = swap_id::recompute(self.asset, self.version, &parties, self.swap);
@@ -148,7 +148,7 @@ impl<'r> RecordedLeg<'r> {
         Ok((id, recomputed.is_certain && is_equal))
     }
 
-    /// The pinned HTLC.
+    /// Returns the pinned HTLC.
     ///
     /// # Errors
     ///
@@ -157,11 +157,11 @@ impl<'r> RecordedLeg<'r> {
         self.asset.htlc.as_ref().ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").with_reason("no HTLC is pinned for the asset"))
     }
 
-    /// The secret is that of this side's hash.
+    /// Requires that a secret matches this leg's secret hash.
     ///
     /// # Errors
     ///
-    /// [`Code::SecretWrong`], without the secret.
+    /// [`Code::SecretWrong`]. The refusal does not contain the secret.
     pub fn check_secret(&self, secret: &[u8; 32]) -> Result<(), Refusal> {
         if SecretHash::of(secret) == self.swap.secret_hash {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Verification of what all families have: the request, the terms, the record.
+//! Verification of what all families share: the request, the terms, the record.
 
 mod context;
 mod deadline;

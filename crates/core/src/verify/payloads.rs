@@ -1,4 +1,4 @@
-//! The shape that EVM, Tron and Starknet results share: calls, and typed data that says the same.
+//! The members that results of EVM, Tron and Starknet share: calls, and typed data with the same terms.
 
 use crate::json::{Members, Node};
 use crate::report::{Code, Refusal};
@@ -11,7 +11,7 @@ pub struct CallPayloads<'p, 'v> {
     pub approval: Option<Node<'p, 'v>>,
     /// The call that locks the funds.
     pub initiate: Node<'p, 'v>,
-    /// Name of the member that holds it.
+    /// Name of the member that holds this call.
     pub initiate_key: &'static str,
     /// The gasless message, where there is one.
     pub typed_data: Option<Node<'p, 'v>>,
@@ -19,20 +19,20 @@ pub struct CallPayloads<'p, 'v> {
 
 /// The member that holds the call that locks the funds.
 const INITIATE: &str = "initiate_transaction";
-/// Its older name.
+/// The older name of that member.
 const LEGACY: &str = "transaction";
 
 impl<'p, 'v> CallPayloads<'p, 'v> {
-    /// The members, for [`ChainFamily::PAYLOAD_KEYS`](crate::family::ChainFamily::PAYLOAD_KEYS).
+    /// The names of the members, for [`ChainFamily::PAYLOAD_KEYS`](crate::family::ChainFamily::PAYLOAD_KEYS).
     pub const KEYS: &'static [&'static str] = &["approval_transaction", INITIATE, "typed_data"];
-    /// The members of a family whose older results have another key for the call.
+    /// The same for a family whose older results have the call under another name.
     pub const KEYS_WITH_LEGACY: &'static [&'static str] = &["approval_transaction", INITIATE, LEGACY, "typed_data"];
 
-    /// Finds the members. The older key alone is the call.
+    /// Finds the members of a result. With `accepts_legacy`, the call may have its older name instead.
     ///
     /// # Errors
     ///
-    /// [`Code::LegacyKeyBeside`] or [`Code::MissingField`].
+    /// [`Code::LegacyKeyBeside`] if the call is there under both names, [`Code::MissingField`] if it is there under none.
     pub fn read(result: &Members<'p, 'v>, accepts_legacy: bool) -> Result<Self, Refusal> {
         let legacy = result.get(LEGACY).filter(|_| accepts_legacy);
         let (initiate_key, initiate) = match (result.get(INITIATE), legacy) {
@@ -48,7 +48,7 @@ impl<'p, 'v> CallPayloads<'p, 'v> {
 ///
 /// # Errors
 ///
-/// [`Code::TypedDataTypes`], or what is malformed.
+/// [`Code::TypedDataTypes`] if the members differ; [`Code::WrongType`] or [`Code::MissingField`] if the declaration is malformed.
 pub fn check_declared_type(node: Node<'_, '_>, members: &[(&str, &str)]) -> Result<(), Refusal> {
     let declared = node.array()?;
     if declared.len() != members.len() {

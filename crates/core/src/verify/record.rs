@@ -1,7 +1,7 @@
-//! The order record against the request, the payload's terms and the registry.
+//! Compares the order record with the request, the payload's terms and the registry (`docs/spec/batch.md#order-record`).
 //!
-//! The record is the service's second statement. It must agree with the first in every field, and its swap ids must
-//! follow from its own fields by the formula of each side's chain.
+//! The record is the service's second statement. It must agree with the first in every field, and its swap ids must follow from
+//! its own fields by the formula of each leg's chain.
 
 mod payout;
 mod under_way;
@@ -15,13 +15,13 @@ use crate::report::{Code, Refusal, Warnings};
 use crate::trust::{Asset, Chain};
 use crate::wire::{OrderRecord, SwapRecord};
 
-/// The two parties of a swap record as the HTLC knows them.
+/// The two parties of a swap record, as the HTLC stores them.
 pub(super) struct Parties {
     pub(super) initiator: Account,
     pub(super) redeemer: Account,
 }
 
-/// What is expected where a record has a delegate that nobody requested. Only on Bitcoin-like chains the service adds keys.
+/// What is expected if a record has a delegate that was not requested. The service adds keys only on Bitcoin-like chains.
 const NO_DELEGATE: &str = "none, as none was requested";
 
 struct Check<'c, 'd> {
@@ -29,17 +29,17 @@ struct Check<'c, 'd> {
     record: &'c OrderRecord,
 }
 
-/// Most fees of a request that those of a record are looked for among: no order has nearly as many.
+/// Maximum number of requested fees that a record's fees are compared with. No order has nearly as many.
 const MAX_FEES: usize = 256;
-/// Most fees of a record that are shown one by one.
+/// Maximum number of a record's fees that are shown one by one.
 const SHOWN_FEES: usize = 16;
 
-/// What a record is judged for.
+/// What a record is checked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Something will be signed: nothing may have happened yet.
     Signing,
-    /// The order is under way: it may be funded, redeemed, refunded, its secret known.
+    /// The order is under way: it may be funded, redeemed or refunded, and its secret may be known.
     Tracking,
 }
 
@@ -47,7 +47,9 @@ pub(crate) enum Purpose {
 ///
 /// # Errors
 ///
-/// One of the `record_` codes at the member that contradicts.
+/// A [`Refusal`] at the member that contradicts: one of the `record_` codes, [`Code::GenerationMismatch`], [`Code::PayoutInvalid`],
+/// [`Code::TimelockZero`], [`Code::MissingField`]; for signing those of the deadline, for tracking [`Code::SecretWrong`],
+/// [`Code::TimeMalformed`] or [`Code::TransactionIdMalformed`].
 pub(crate) fn check(order: &OrderContext<'_>, terms: Option<&SwapTerms>, purpose: Purpose, warnings: &mut Warnings) -> Result<(), Refusal> {
     let Some(record) = &order.record else { return Ok(()) };
     let check = Check { order, record };
@@ -79,7 +81,7 @@ pub(crate) fn check(order: &OrderContext<'_>, terms: Option<&SwapTerms>, purpose
     Ok(())
 }
 
-/// Returns initiator and redeemer of one side of a record, and whether its swap id was recomputed by a certain formula.
+/// Returns initiator and redeemer of one leg of a record, and whether its swap id was recomputed by a certain formula.
 pub(crate) fn parties(order: &OrderContext<'_>, record: &OrderRecord, leg: Leg) -> Result<(Account, Account, bool), Refusal> {
     let check = Check { order, record };
     let parties = check.parties(leg)?;
@@ -139,9 +141,10 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// Nothing has been paid, redeemed, refunded or revealed yet: else signing would pay twice, or pay who knows the secret.
+    /// Requires that nothing has been paid, redeemed, refunded or revealed yet. Otherwise the owner would pay twice, or anyone who
+    /// knows the secret.
     fn still_open(&self) -> Result<(), Refusal> {
-        // A time that is missing says nothing, but one that is there says that it has happened.
+        // A missing time proves nothing, but a time that is there shows that it has happened.
         let time = |member, time: &Option<String>| [(member, time.clone())];
         for leg in [Leg::Source, Leg::Destination] {
             let swap = self.swap(leg);
@@ -158,7 +161,7 @@ impl Check<'_, '_> {
         self.refuse_if(Code::RecordFunded, Leg::Source, &time("initiate_timestamp", &source.initiate_timestamp))
     }
 
-    /// Refuses at the first member that says so.
+    /// Refuses at the first of these members that has a value.
     fn refuse_if(&self, code: Code, leg: Leg, signs: &[(&'static str, Option<String>)]) -> Result<(), Refusal> {
         match signs.iter().find_map(|(member, sign)| Some((member, sign.as_ref()?))) {
             Some((member, sign)) => Err(self.refuse_leg(code, leg, member).with_actual(sign)),
@@ -171,7 +174,7 @@ impl Check<'_, '_> {
             .map_err(|error| self.refuse_leg(Code::RecordMismatch, leg, member).with_reason(error.to_string()).with_actual(text))
     }
 
-    /// On Bitcoin-like chains the member of the pair that is an address is replaced by the key in `delegate`.
+    /// Returns the parties of a leg. On Bitcoin-like chains the party that is written as an address is replaced by the key in `delegate`.
     fn parties(&self, leg: Leg) -> Result<Parties, Refusal> {
         let swap = self.swap(leg);
         let key_or_delegate = |member, text: &str| {
@@ -238,7 +241,7 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// One hash on both sides, the requested one and the payload's.
+    /// Requires that both legs have one secret hash: the payload's, else the requested one.
     fn secret_hash(&self, terms: Option<&SwapTerms>) -> Result<(), Refusal> {
         let wanted = terms.map(|terms| terms.secret_hash).or(self.order.request.secret_hash).unwrap_or(self.record.source_swap.secret_hash);
         for leg in [Leg::Source, Leg::Destination] {
@@ -250,7 +253,7 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// The redeemer of the source and the initiator of the destination are one pinned solver.
+    /// Requires that the redeemer of the source and the initiator of the destination are one pinned solver.
     fn solver(&self, terms: Option<&SwapTerms>, source: &Parties, destination: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let order = self.order;
         let redeemer = terms.map_or(&source.redeemer, |terms| &terms.redeemer);
@@ -280,7 +283,7 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// The destination must run out well before the source: else the solver could take back one and redeem the other.
+    /// Requires that the destination's timelock ends before the source's. Otherwise the solver could refund one and redeem the other.
     fn timelocks(&self, warnings: &mut Warnings) -> Result<(), Refusal> {
         let millis = |leg| self.asset(leg).chain.nominal_millis(self.swap(leg).timelock);
         let (source, destination) = (millis(Leg::Source), millis(Leg::Destination));
@@ -297,7 +300,7 @@ impl Check<'_, '_> {
             warnings.warn(Code::DestinationTimelockClose);
         }
         let (chain, timelock) = (&self.asset(Leg::Destination).chain, self.swap(Leg::Destination).timelock);
-        let least = self.order.policy.finality_of(chain).least_timelock();
+        let least = self.order.policy.finality_of(chain).min_timelock();
         if timelock < least {
             let detail = format!("{timelock} of at least {least} {}", chain.family().timelock_unit());
             warnings.warn_about(Code::DestinationTimelockShort, detail);
@@ -305,7 +308,7 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// The swap id follows from the fields of its side.
+    /// Requires that the swap id follows from the fields of its leg.
     fn swap_id(&self, leg: Leg, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let swap = self.swap(leg);
         let version = Version::parse(&self.record.version)
@@ -332,7 +335,7 @@ impl Check<'_, '_> {
     }
 
     fn extras(&self, warnings: &mut Warnings) {
-        // Each fee that was asked for covers one of the record's; an entry of unknown shape covers nothing.
+        // Each requested fee accounts for one of the record's. An entry of unknown shape matches none.
         let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().take(MAX_FEES).collect();
         let mut others = 0_usize;
         for fee in &self.record.affiliate_fees {
@@ -349,12 +352,12 @@ impl Check<'_, '_> {
                 continue;
             }
             let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
-            // The text is cut where it is too long: who is paid comes first.
+            // The text is cut if it is too long, so the recipient comes first.
             let detail = format!("to {}: {} basis points of {}", member(&fee.address), member(&fee.fee), member(&fee.asset));
             warnings.warn_about(Code::AffiliateFeesNotRequested, detail);
         }
         if let Some(more @ 1..) = others.checked_sub(SHOWN_FEES) {
-            warnings.warn_about(Code::AffiliateFeesNotRequested, format!("and {more} fees more"));
+            warnings.warn_about(Code::AffiliateFeesNotRequested, format!("and {more} more fees"));
         }
         if let (Some(wanted), Some(got)) = (&self.order.request.nonce, &self.record.nonce)
             && wanted != got

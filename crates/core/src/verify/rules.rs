@@ -1,4 +1,5 @@
-//! Rules on the terms that every family's payload states: each compares with the request, the registry or the policy.
+//! Rules on the terms that every family's payload states. Each rule compares a term with the request, the registry or the policy
+//! (`docs/spec/batch.md#terms`).
 
 use std::sync::Arc;
 
@@ -10,14 +11,14 @@ use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::{ApprovalPolicy, Solver};
 use crate::wire::SecretHash;
 
-/// Where the request names the source asset, for what the registry lacks.
+/// The location of a refusal for something that the registry lacks: where the request names the source asset.
 const ASSET: &str = "/request/source/asset";
 
-/// A refusal at the place that a family knows: a payload's byte range, or a member.
+/// Creates a refusal at a location that only the family knows: a byte range of a payload, or a member.
 pub type RefuseAt<'p> = &'p dyn Fn(Code) -> Refusal;
 
 impl<'d> OrderContext<'d> {
-    /// The pinned HTLC of the source asset, in the family's own type.
+    /// Returns the pinned HTLC of the source asset, converted to the family's own type by `of`.
     ///
     /// # Errors
     ///
@@ -28,21 +29,21 @@ impl<'d> OrderContext<'d> {
         })
     }
 
-    /// The pinned token of the source asset, in the family's own type; `None` for the chain's own coin.
+    /// Returns the pinned token of the source asset, converted to the family's own type by `of`; `None` for the chain's own coin.
     ///
     /// # Errors
     ///
-    /// [`Code::Internal`] if the token is no account of the family.
+    /// [`Code::Internal`] if the token is not an account of the family.
     pub fn pinned_token<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<Option<T>, Refusal> {
         let Some(token) = &self.source.token else { return Ok(None) };
         token.account.as_ref().and_then(of).map(Some).ok_or_else(|| Refusal::new(Code::Internal, ASSET))
     }
 
-    /// The owner, in the family's own type.
+    /// Returns the source owner, converted to the family's own type by `of`.
     ///
     /// # Errors
     ///
-    /// [`Code::Internal`] if there is none: only Bitcoin-like chains may go without.
+    /// [`Code::Internal`] if there is no owner, which is possible only on Bitcoin-like chains.
     pub fn owner_as<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<T, Refusal> {
         self.owner.as_ref().and_then(of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))
     }
@@ -69,7 +70,7 @@ impl<'d> OrderContext<'d> {
         Ok(proposed)
     }
 
-    /// The amount is the requested one.
+    /// Requires that the amount, in base units, is the requested one.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl<'d> OrderContext<'d> {
         if amount == wanted { Ok(()) } else { Err(refuse(Code::AmountMismatch).with_expected(wanted).with_actual(amount)) }
     }
 
-    /// The initiator, who gets refunds, is the owner.
+    /// Requires that the initiator, who gets refunds, is the owner.
     ///
     /// # Errors
     ///
@@ -92,11 +93,13 @@ impl<'d> OrderContext<'d> {
         }
     }
 
-    /// The redeemer is a pinned solver of the source chain, and nobody who cannot be one.
+    /// Requires that the redeemer is a pinned solver of the source chain. If the registry pins no solver at all, this is the warning
+    /// [`Code::UnpinnedSolver`].
     ///
     /// # Errors
     ///
-    /// [`Code::RedeemerInvalid`] or [`Code::UnknownRedeemer`].
+    /// [`Code::RedeemerInvalid`] for an account that no solver can have: zero, the owner, the delegate, the HTLC or the token;
+    /// [`Code::UnknownRedeemer`] for any other account that is not pinned.
     pub fn check_redeemer(&self, redeemer: &Account, warnings: &mut Warnings, refuse: RefuseAt<'_>) -> Result<(), Refusal> {
         let token = self.source.token.as_ref().and_then(|token| token.account.as_ref());
         let what = [
@@ -119,13 +122,14 @@ impl<'d> OrderContext<'d> {
         }
     }
 
-    /// The pinned solver of the source chain with this account.
+    /// Returns the pinned solver of the source chain with this account.
     #[must_use]
     pub fn solver(&self, redeemer: &Account) -> Option<&'d Arc<Solver>> {
         self.registry.solver(&self.source.chain.record.chain, redeemer)
     }
 
-    /// Requires that the timelock is neither zero nor longer than the policy allows, in units and in time.
+    /// Requires that the timelock is neither zero nor longer than the policy allows, in units and in nominal time. Returns it in the
+    /// chain's own unit.
     ///
     /// # Errors
     ///
@@ -153,7 +157,7 @@ impl<'d> OrderContext<'d> {
         Ok(units)
     }
 
-    /// The secret hash is the requested one, and not one whose secret anybody knows.
+    /// Requires that the secret hash is the requested one, and not that of a secret which anybody can guess.
     ///
     /// # Errors
     ///
@@ -170,7 +174,7 @@ impl<'d> OrderContext<'d> {
         Ok(())
     }
 
-    /// A family without delegates refuses one.
+    /// Requires that the request names no source delegate: for families without delegates.
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
-//! Swap ids recomputed from a record's own fields, by the formula of each chain.
+//! Recomputes swap ids from a record's own fields, by the formula of each chain (`docs/spec/swap_ids.md#which-formula-holds`).
 //!
 //! On EVM chains the record's version names the formula. A pinned generation restricts it:
 //!
 //! | pinned | formula | why |
 //! |---|---|---|
-//! | nothing | that of the version | as the service's own records show it |
-//! | `v3` | that of version 3 | the contract itself makes the id, so a record of another version contradicts the pin |
-//! | `old`, token | that of version 1 or 2; also that of the contract's public source of 2024 | records of both versions recompute; the source is of the same generation, and says so itself |
-//! | `old`, native | not known | no source is public, and no record shows an id of this contract |
+//! | nothing | that of the version | the service's own records follow it |
+//! | `v3` | that of version 3 | the contract itself computes the id, so a record of another version contradicts the pin |
+//! | `old`, token | that of version 1 or 2; also that of the contract's public source of 2024 | records of both versions follow theirs; the source is of the same generation, and contains its formula |
+//! | `old`, native | not known | no source is public, and no record has an id of this contract |
 
 use countersign_chains::swap_id::{self, StarknetFormula, SwapIdInput, Version};
 use countersign_chains::taproot::Htlc;
@@ -18,17 +18,17 @@ use crate::report::{Code, Refusal};
 use crate::trust::{Asset, EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
 use crate::wire::SwapRecord;
 
-/// A swap id as the formula gives it.
+/// A recomputed swap id.
 pub(super) struct Recomputed {
-    /// The id; `None` where the fields give none.
+    /// The id; `None` if no id follows from the fields.
     pub(super) id: Option<String>,
-    /// Whether the formula is known to be the chain's own. Where it is not, another id is only a warning.
+    /// Whether the formula is known to be the chain's own. If not, a record with another id is only a warning.
     pub(super) is_certain: bool,
     family: Family,
 }
 
 impl Recomputed {
-    /// Returns whether this is the id that a record has, whatever spelling it uses.
+    /// Returns whether this is the id in a record, in any of the spellings that its chain allows.
     pub(super) fn equals(&self, recorded: &str) -> bool {
         let Some(id) = &self.id else { return false };
         match self.family {
@@ -50,7 +50,7 @@ const fn evm_generation(asset: &Asset) -> Option<EvmGeneration> {
     }
 }
 
-/// Requires that the version of a record is one of the pinned generation of an EVM contract.
+/// Requires that the version of a record belongs to the pinned generation of an EVM contract.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, reco
             Some(formula) => (starknet(formula, chain, &swap, htlc, &record.swap_id), true),
             None => (None, false),
         },
-        // The formula is that of the client generation. The audited one's is not known.
+        // The formula below is that of the client's generation. That of the audited one is not known.
         Network::Solana(_) if asset.generation == Some(Generation::Solana(SolanaGeneration::November2025)) => (None, false),
         Network::Solana(cluster) => match swap_id::solana_chain_id(cluster) {
             Some((chain, certain)) => (Some(hex::encode(swap_id::solana(chain, swap.secret_hash, swap.initiator))), certain),
@@ -92,8 +92,8 @@ pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, reco
     Recomputed { id, is_certain, family: asset.chain.family() }
 }
 
-/// Returns the recorded id if a contract of the pinned generation can give the swap that one, else the one by the record's version,
-/// and whether the formula is known.
+/// Returns the recorded id if a contract of the pinned generation can give it to the swap, else the id by the record's version, and
+/// whether the formula is known.
 fn evm(asset: &Asset, version: Version, chain: u64, swap: &SwapIdInput<'_>, recorded: &str) -> (Option<String>, bool) {
     let is_old = evm_generation(asset) == Some(EvmGeneration::Old);
     if is_old && asset.token.is_none() {
@@ -104,7 +104,7 @@ fn evm(asset: &Asset, version: Version, chain: u64, swap: &SwapIdInput<'_>, reco
     (Some(by_source.filter(|id| id.eq_ignore_ascii_case(recorded)).unwrap_or_else(by_version)), true)
 }
 
-/// Returns the recorded id if a Starknet contract can give the swap that one, else the one that it most likely gives.
+/// Returns the recorded id if a Starknet contract can give it to the swap, else the id that it most likely gives.
 fn starknet(formula: StarknetFormula, chain: &str, swap: &SwapIdInput<'_>, htlc: &[u8], recorded: &str) -> Option<String> {
     let mut ids = swap_id::starknet(formula, chain, swap, htlc).into_iter().map(hex::encode);
     let likely = ids.next();
@@ -112,13 +112,13 @@ fn starknet(formula: StarknetFormula, chain: &str, swap: &SwapIdInput<'_>, htlc:
     if is_likely { likely } else { ids.find(|id| is_same_felt(id, recorded)).or(likely) }
 }
 
-/// A Starknet id is a felt: leading zeros mean nothing.
+/// Returns whether two Starknet ids are the same felt, whatever their leading zeros.
 fn is_same_felt(id: &str, recorded: &str) -> bool {
     id.trim_start_matches('0').eq_ignore_ascii_case(recorded.trim_start_matches('0'))
 }
 
-/// Returns the generation that is expected and the other one whose formula gives the recorded id, for an asset of a chain whose
-/// formulas differ so.
+/// Returns the expected generation, and the other one whose formula gives the recorded id; `None` if no other one does, or if the
+/// chain's generations do not differ in their formula.
 pub(super) fn other_generation(asset: &Asset, parties: &Parties, record: &SwapRecord) -> Option<(Generation, Generation)> {
     let (swap, htlc) = (input(parties, record), asset.htlc.as_ref().map(Account::bytes).unwrap_or_default());
     match &asset.chain.network {
@@ -158,7 +158,7 @@ fn input<'r>(parties: &'r Parties, record: &'r SwapRecord) -> SwapIdInput<'r> {
     }
 }
 
-/// Returns the HTLC of a Bitcoin-like swap record; `None` where its fields cannot make one.
+/// Returns the HTLC of a Bitcoin-like swap record; `None` if no HTLC can have its fields.
 fn taproot(asset: &Asset, parties: &Parties, record: &SwapRecord) -> Option<Htlc> {
     Some(Htlc {
         internal_key: asset.htlc.as_ref()?.array()?,

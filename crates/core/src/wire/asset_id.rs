@@ -10,7 +10,17 @@ use crate::json::Node;
 use crate::report::Refusal;
 use crate::report::{Code, ParseError};
 
-/// An asset id such as `ethereum_sepolia:wbtc` as the service lists it.
+/// An asset id, `<chain>:<symbol>`, as the service lists it.
+///
+/// ```
+/// use countersign_core::AssetId;
+///
+/// # fn main() -> Result<(), countersign_core::ParseError> {
+/// let id: AssetId = "ethereum_sepolia:wbtc".parse()?;
+/// assert_eq!((id.chain(), id.symbol()), ("ethereum_sepolia", "wbtc"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AssetId {
     text: String,
@@ -18,7 +28,7 @@ pub struct AssetId {
 }
 
 impl AssetId {
-    /// Parses an id.
+    /// Parses an asset id.
     ///
     /// # Errors
     ///
@@ -38,19 +48,19 @@ impl AssetId {
         Self::parse(node.text()?).map_err(|error| node.refuse(error))
     }
 
-    /// The chain's name.
+    /// Returns the name of the chain.
     #[must_use]
     pub fn chain(&self) -> &str {
         self.text.get(..self.colon).unwrap_or_default()
     }
 
-    /// The asset's symbol on that chain.
+    /// Returns the symbol of the asset on that chain.
     #[must_use]
     pub fn symbol(&self) -> &str {
         self.text.get(self.colon.saturating_add(1)..).unwrap_or_default()
     }
 
-    /// The whole id.
+    /// Returns the whole id.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

@@ -1,4 +1,5 @@
-//! Quotes, and the chains, assets and liquidity that a registry is pinned from.
+//! Quotes, and the chains, assets and liquidity that a registry is pinned from (`docs/spec/service.md#quotes`,
+//! `docs/spec/service.md#chains-assets-and-liquidity`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,17 +17,17 @@ use crate::report::{Code, Refusal};
 pub struct Quote {
     /// What the owner would pay.
     pub source: QuotedLeg,
-    /// What the owner would get.
+    /// What the owner would receive.
     pub destination: QuotedLeg,
-    /// The solver.
+    /// The solver's id.
     pub solver_id: String,
-    /// Seconds, as reported by third parties.
+    /// Estimated duration of the swap. Third parties report seconds; the service does not document the unit.
     pub estimated_time: Option<u64>,
-    /// Basis points.
+    /// Slippage in basis points.
     pub slippage: Option<u64>,
-    /// Basis points.
+    /// Fee in basis points.
     pub fee: Option<u64>,
-    /// A decimal number.
+    /// Fixed part of the fee, a decimal number. The service does not document its unit.
     pub fixed_fee: Option<String>,
 }
 
@@ -36,11 +37,11 @@ pub struct Quote {
 pub struct QuotedLeg {
     /// The asset.
     pub asset: AssetId,
-    /// Base units.
+    /// The amount in base units.
     pub amount: U256,
-    /// Whole units, rounded for display.
+    /// The amount in whole units, rounded for display.
     pub display: String,
-    /// Value in a fiat currency, rounded for display.
+    /// The value in a fiat currency, rounded for display.
     pub value: String,
 }
 
@@ -75,23 +76,23 @@ impl Read for QuotedLeg {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChainRecord {
-    /// Name that asset ids carry.
+    /// Chain name as in asset ids, such as `ethereum`.
     pub chain: String,
-    /// `<family>:<network>`.
+    /// `<family>:<network>`, such as `evm:1`.
     pub id: String,
-    /// Display name.
+    /// Display name; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Where people look transactions up.
+    /// URL of a block explorer; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub explorer_url: String,
-    /// The chain's own coin.
+    /// Asset id of the chain's own coin; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub native_asset_id: String,
-    /// Nominal seconds per block, where the wallet has pinned them.
+    /// Nominal seconds per block, where the list has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_time: Option<Seconds>,
-    /// The timelock that the service gives the source side on this chain, in the chain's own unit.
+    /// The timelock that the service uses for a source leg on this chain, in the chain's own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_timelock: Option<u64>,
 }
@@ -100,21 +101,21 @@ pub struct ChainRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContractRecord {
-    /// Contract, program, package, or the internal key of a Bitcoin-like chain.
+    /// Address of a contract, program or package, a Sui coin type, or the x-only internal key on a Bitcoin-like chain.
     pub address: String,
     /// Schema name, such as `evm:htlc_erc20`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Sui: the shared orders registry.
+    /// Sui: object id of the shared orders registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
-    /// Sui: the registry's initial shared version.
+    /// Sui: the version at which the registry became shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry_initial_shared_version: Option<String>,
-    /// The typed-data domain of the contract, where the wallet has pinned one.
+    /// Members of the contract's typed-data domain, where the list has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<BTreeMap<String, String>>,
-    /// The generation of the contract, where the wallet has pinned one.
+    /// Name of the contract's generation, where the wallet has pinned one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<String>,
 }
@@ -125,7 +126,7 @@ pub struct ContractRecord {
 pub struct AssetRecord {
     /// Asset id.
     pub id: AssetId,
-    /// Display name.
+    /// Display name; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Chain name.
@@ -133,16 +134,16 @@ pub struct AssetRecord {
     /// The network part of the chain's id, where it is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain_id: Option<String>,
-    /// Digits behind the point of one whole unit.
+    /// Decimal places of one whole unit, at most 77.
     pub decimals: u8,
-    /// The HTLC, where the asset has one.
+    /// The HTLC, if the asset has one.
     pub htlc: Option<ContractRecord>,
-    /// The token, `None` for a native asset.
+    /// The token; `None` for a native asset.
     pub token: Option<ContractRecord>,
-    /// Least base units that the service takes.
+    /// Smallest amount that the service accepts, in base units, decimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_amount: Option<String>,
-    /// Most base units that the service takes.
+    /// Largest amount that the service accepts, in base units, decimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_amount: Option<String>,
 }
@@ -151,14 +152,14 @@ pub struct AssetRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LiquidityRecord {
-    /// The solver.
+    /// The solver's id.
     pub solver_id: String,
-    /// The chain on which `address` is the solver's, where it is given.
+    /// The chain on which the solver has this address, where it is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<String>,
-    /// The solver's account, x-only key on Bitcoin-like chains.
+    /// The solver's address; on Bitcoin-like chains the x-only key.
     pub address: String,
-    /// Assets that it offers; only their chains matter, and only where `chain` is missing.
+    /// Assets that the solver offers. Only their chains matter, and only if `chain` is missing.
     #[serde(skip)]
     pub assets: Vec<AssetId>,
 }
@@ -234,14 +235,14 @@ impl Read for LiquidityRecord {
     }
 }
 
-/// A time in seconds, with milliseconds: the service writes it as a number, whole or not.
+/// A duration in seconds, kept to the millisecond. The service writes it as a number or a decimal string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds {
     millis: u64,
 }
 
 impl Seconds {
-    /// Returns the time in milliseconds.
+    /// Returns the duration in milliseconds.
     #[must_use]
     pub const fn millis(self) -> u64 {
         self.millis
@@ -275,12 +276,12 @@ impl Serialize for Seconds {
     }
 }
 
-/// Units of a timelock. The service writes them as a string.
+/// Reads the units of a timelock, which the service writes as a string.
 fn units(node: Node<'_, '_>) -> Result<u64, Refusal> {
     u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
-/// A number or text as its text.
+/// Reads a number or a string, as its text.
 fn spelled(node: Node<'_, '_>) -> Result<String, Refusal> {
     match node.value() {
         Value::Number(text) => Ok((*text).to_owned()),

@@ -1,7 +1,7 @@
-//! The wire model: what order creation and tracking send and receive.
+//! The wire model: the documents of the service's interface (`docs/spec/service.md`).
 //!
-//! Strings stay strings until a rule reads them; unknown members pass, because the interface grows. Whatever is signed is
-//! read by the families instead, where nothing unknown passes.
+//! Strings stay strings until a rule reads them. Unknown members are ignored, because the interface grows. Payloads that are
+//! signed are decoded by the families instead, which refuse everything unknown.
 
 mod asset_id;
 mod market;
@@ -52,12 +52,13 @@ impl Read for String {
     }
 }
 
-/// Opens an envelope: `{"status":"Ok","result":..}` or `{"status":"Error","error":"<text>"}`.
+/// Opens an envelope and reads its result: `{"status":"Ok","result":..}`. An envelope with an error,
+/// `{"status":"Error","error":"<text>"}`, is refused.
 ///
 /// # Errors
 ///
-/// [`Code::ServiceError`] with the service's text, [`Code::StatusNotOk`], [`Code::ErrorBesideOk`] or
-/// [`Code::MissingField`].
+/// [`Code::ServiceError`] with the service's text, [`Code::StatusNotOk`], [`Code::ErrorBesideOk`], [`Code::MissingField`] or
+/// [`Code::WrongType`], or the refusal of `read`.
 pub fn with_result<'v, T>(envelope: Node<'_, 'v>, read: impl FnOnce(Node<'_, 'v>) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let members = envelope.object()?;
     let status = members.need("status")?;
@@ -78,10 +79,10 @@ pub fn with_result<'v, T>(envelope: Node<'_, 'v>, read: impl FnOnce(Node<'_, 'v>
     read(members.need("result")?)
 }
 
-/// Gives a document that has a strict parser, `from_json`, the conversions that Rust users expect.
+/// Implements the conversions that Rust users expect for a document with a strict parser `from_json`.
 ///
-/// `Deserialize` reads through a value tree, which keeps the last of duplicate keys: documents from the network go through
-/// `from_json`.
+/// `Deserialize` goes through a value tree that keeps only the last of duplicate keys, so documents from the network must be parsed
+/// with `from_json`.
 macro_rules! strict_json {
     ($($document:ty)*) => {
         $(
@@ -122,12 +123,12 @@ fn from_str<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D
     std::borrow::Cow::<str>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// An optional text member.
+/// Reads an optional text member.
 fn text(members: &Members<'_, '_>, key: &str) -> Result<Option<String>, Refusal> {
     members.get(key).map(|node| node.text().map(str::to_owned)).transpose()
 }
 
-/// A text member that is empty until it is known; missing, null and empty mean the same.
+/// Reads a text member that is empty until it is known. Missing, null and empty mean the same.
 fn text_or_empty(members: &Members<'_, '_>, key: &str) -> Result<String, Refusal> {
     text(members, key).map(Option::unwrap_or_default)
 }

@@ -1,4 +1,4 @@
-//! The create-order request.
+//! The create-order request (`docs/spec/service.md#creating-an-order`).
 
 use ruint::aliases::U256;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::{AssetId, Quote, Read, SecretHash, decimal, strict_json};
 use crate::json::{self, Node};
 use crate::report::{Code, Refusal};
 
-/// What the wallet asks for. It is trusted: everything else is compared with it.
+/// What the wallet requests. The request is trusted: the response and the record are compared with it.
 ///
 /// It serializes as the body of `POST /v2/orders`.
 ///
@@ -33,10 +33,10 @@ pub struct CreateOrder {
     pub source: RequestedLeg,
     /// What the owner receives.
     pub destination: RequestedLeg,
-    /// SHA-256 of the secret, where the wallet chose one.
+    /// SHA-256 of the secret; `None` leaves the choice of the secret to the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_hash: Option<SecretHash>,
-    /// The solver whose quote was taken, where the wallet names it.
+    /// Id of the solver whose quote is taken, if the wallet names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solver_id: Option<String>,
     /// Slippage that the owner allows, in basis points.
@@ -45,7 +45,7 @@ pub struct CreateOrder {
     /// The order's nonce, a decimal number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
-    /// Fees of whoever embeds the wallet.
+    /// Fees for the application that embeds the wallet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub affiliate_fees: Vec<AffiliateFee>,
 }
@@ -56,38 +56,37 @@ pub struct CreateOrder {
 pub struct RequestedLeg {
     /// The asset.
     pub asset: AssetId,
-    /// The owner's address on the asset's chain; optional on Bitcoin-like chains.
+    /// The owner's address on the asset's chain. Only the source leg may leave it out, and only on Bitcoin-like chains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// On account chains the account that sends and pays for the owner; on Bitcoin-like chains the owner's x-only key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<String>,
-    /// Amount in base units.
+    /// The amount in base units.
     #[serde(serialize_with = "decimal")]
     pub amount: U256,
 }
 
-/// A share that goes to whoever embeds the wallet.
+/// A fee for the application that embeds the wallet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AffiliateFee {
-    /// The asset in which it is paid.
+    /// The asset in which the fee is paid.
     pub asset: AssetId,
     /// The recipient's address.
     pub address: String,
-    /// Basis points, 0 to 10000.
+    /// The fee in basis points, 0 to 10000.
     pub fee: u64,
 }
 
-/// One whole, in basis points.
+/// The whole amount, in basis points.
 const WHOLE: u64 = 10_000;
 
-/// Returns the least that an order may pay out where `slippage` basis points were allowed, rounded up; never more than
-/// `amount`.
+/// Returns the smallest payout that a slippage of so many basis points allows, rounded up; never more than `amount`.
 pub(crate) fn least_after_slippage(amount: U256, slippage: u64) -> U256 {
     let whole = U256::from(WHOLE);
     let kept = U256::from(WHOLE.saturating_sub(slippage));
-    // amount * kept / whole without overflow: whole parts first, then the rest, which is below `whole`.
+    // amount * kept / whole without overflow: first the parts, then the rest, which is below `whole`.
     let (parts, rest) = amount.div_rem(whole);
     parts.saturating_mul(kept).saturating_add(rest.saturating_mul(kept).div_ceil(whole))
 }
@@ -99,7 +98,7 @@ impl CreateOrder {
         Self { source, destination, secret_hash: None, solver_id: None, slippage: None, nonce: None, affiliate_fees: Vec::new() }
     }
 
-    /// Creates the request that takes a quote: its assets, amounts, solver and slippage, for two owners.
+    /// Creates a request from a quote, with its assets, amounts, solver and slippage, and the addresses of the two owners.
     ///
     /// The quote comes from the service: compare its amounts with what the user wants before the order is created.
     #[must_use]
@@ -118,14 +117,14 @@ impl CreateOrder {
         self
     }
 
-    /// Names the solver whose quote is taken.
+    /// Sets the id of the solver whose quote is taken.
     #[must_use]
     pub fn with_solver_id(mut self, solver_id: impl Into<String>) -> Self {
         self.solver_id = Some(solver_id.into());
         self
     }
 
-    /// Allows a slippage, in basis points.
+    /// Sets the slippage that the owner allows, in basis points.
     ///
     /// # Errors
     ///
@@ -145,7 +144,7 @@ impl CreateOrder {
         self
     }
 
-    /// Adds a share for whoever embeds the wallet.
+    /// Adds a fee for the application that embeds the wallet.
     #[must_use]
     pub fn with_affiliate_fee(mut self, fee: AffiliateFee) -> Self {
         self.affiliate_fees.push(fee);
@@ -161,7 +160,7 @@ impl CreateOrder {
         Self::read(Node::root(&json::parse(text)?, ""))
     }
 
-    /// Requires what a parsed request has anyway, of one that was put together by hand.
+    /// Requires that no amount is zero. Parsing checks this too, but a request can also be built from its fields.
     pub(crate) fn check_amounts(&self) -> Result<(), Refusal> {
         for (leg, at) in [(&self.source, "/request/source/amount"), (&self.destination, "/request/destination/amount")] {
             if leg.amount.is_zero() {
@@ -173,7 +172,7 @@ impl CreateOrder {
 }
 
 impl AffiliateFee {
-    /// Creates a share of `fee` basis points.
+    /// Creates a fee of `fee` basis points.
     ///
     /// # Errors
     ///
@@ -193,7 +192,8 @@ impl RequestedLeg {
         Self { asset, owner: Some(owner.into()), delegate: None, amount }
     }
 
-    /// Creates the leg of a Bitcoin-like chain that names no owner, only the x-only key of refunds or redemptions.
+    /// Creates a leg that names no owner, only the owner's x-only key. Only a source leg on a Bitcoin-like chain may be like this:
+    /// a destination without an owner is refused.
     #[must_use]
     pub fn with_key_only(asset: AssetId, key: impl Into<String>, amount: U256) -> Self {
         Self { asset, owner: None, delegate: Some(key.into()), amount }

@@ -11,11 +11,22 @@ use super::from_str;
 use crate::json::number;
 use crate::report::ParseError;
 
-/// SHA-256 of the 32-byte secret.
+/// SHA-256 of the 32-byte secret. It is displayed and serialized as 64 hex digits without `0x`.
+///
+/// ```
+/// use countersign_core::SecretHash;
+///
+/// # fn main() -> Result<(), countersign_core::ParseError> {
+/// let hash = SecretHash::of(b"thirty-two bytes of good secret!");
+/// assert_eq!(hash, format!("0x{hash}").parse()?);
+/// assert!(!hash.is_trivial() && SecretHash::of(&[0; 32]).is_trivial());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretHash(pub [u8; 32]);
 
-/// Hashes of secrets that anybody would try first: nothing, one byte repeated, small numbers in either byte order.
+/// Hashes of the secrets that anybody would try first: nothing, one byte repeated, and numbers 0 to 255 in either byte order.
 /// Sorted.
 static TRIVIAL: LazyLock<Vec<[u8; 32]>> = LazyLock::new(|| {
     let mut hashes = vec![Sha256::digest([]).into()];
@@ -37,7 +48,8 @@ impl SecretHash {
     ///
     /// # Errors
     ///
-    /// One of the `hex_` codes.
+    /// [`Code::HexLength`](crate::Code::HexLength), [`Code::HexOddLength`](crate::Code::HexOddLength) or
+    /// [`Code::HexDigit`](crate::Code::HexDigit).
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         number::bare_hex_array(text.strip_prefix("0x").unwrap_or(text)).map(Self)
     }
@@ -48,7 +60,7 @@ impl SecretHash {
         Self(Sha256::digest(secret).into())
     }
 
-    /// Whether anybody can guess the secret, or nobody can know one: all zeros, all ones, the hash of a trivial secret.
+    /// Returns whether the hash cannot be that of a random secret: all zeros, all ones, or the hash of a secret that anybody can guess.
     #[must_use]
     pub fn is_trivial(&self) -> bool {
         self.0 == [0; 32] || self.0 == [0xff; 32] || TRIVIAL.binary_search(&self.0).is_ok()

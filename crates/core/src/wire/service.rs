@@ -1,4 +1,4 @@
-//! What the rest of the interface answers: lists of orders, earnings, liquidity, fees, schemas.
+//! Responses of the remaining endpoints: lists of orders, earnings, liquidity, fees, schemas (`docs/spec/service.md#endpoints`).
 
 use ruint::aliases::U256;
 
@@ -12,13 +12,13 @@ use crate::report::Refusal;
 pub struct Page<T> {
     /// The entries.
     pub data: Vec<T>,
-    /// Which page this is, as the service counts: whether from 0 or 1 is not documented.
+    /// Number of this page. The service does not document whether it counts from 0 or 1.
     pub page: u64,
-    /// How many pages there are.
+    /// Number of pages.
     pub total_pages: u64,
-    /// How many entries all pages hold.
+    /// Number of entries on all pages.
     pub total_items: u64,
-    /// How many entries a page holds.
+    /// Number of entries on a full page.
     pub per_page: u64,
 }
 
@@ -26,21 +26,21 @@ pub struct Page<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Earnings {
-    /// Base units earned ever, claimed or not: what the claim names as `totalRewards`.
+    /// Everything ever earned, claimed or not, in base units: `totalRewards` of the claim.
     pub total_earnings: U256,
-    /// The same in US dollars, for display.
+    /// `total_earnings` in US dollars, for display.
     pub total_earnings_usd: String,
     /// The affiliate's address.
     pub affiliate: String,
     /// The asset.
     pub asset: AssetId,
-    /// The token contract on the asset's chain; older responses leave it out.
+    /// The token contract on the asset's chain; `None` in older responses.
     pub token_address: Option<String>,
-    /// Base units not yet claimed.
+    /// What is not claimed yet, in base units.
     pub claim_amount: Option<U256>,
-    /// The same in US dollars, for display.
+    /// `claim_amount` in US dollars, for display.
     pub claim_amount_usd: Option<String>,
-    /// The distributor's consent to the claim, hex.
+    /// The distributor's signature for the claim, in hex.
     pub claim_signature: Option<String>,
     /// The distributor's contract.
     pub claim_contract: Option<String>,
@@ -50,45 +50,45 @@ pub struct Earnings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SolverBalances {
-    /// The solver.
+    /// The solver's id.
     pub solver_id: String,
-    /// The solver's account; older responses leave it out.
+    /// The solver's address; empty in older responses.
     pub address: String,
-    /// By asset.
+    /// The balance of each asset.
     pub liquidity: Vec<Balance>,
 }
 
-/// What a solver holds of one asset. Only for display: nothing is computed from it.
+/// What a solver holds of one asset, as text. Only for display: nothing is computed from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Balance {
     /// The asset.
     pub asset: AssetId,
-    /// Base units.
+    /// The balance in base units.
     pub balance: String,
-    /// Base units that are not promised to other orders.
+    /// The part that is not promised to other orders, in base units.
     pub virtual_balance: String,
-    /// Whole units.
+    /// The balance in whole units.
     pub readable_balance: String,
-    /// In a fiat currency.
+    /// The value in a fiat currency.
     pub fiat_value: String,
 }
 
-/// A contract schema. The schema itself, an ABI or interface definition, stays in the body.
+/// The name of a contract schema. The schema itself, an ABI or interface definition, is not parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaRecord {
-    /// Such as `evm:htlc_erc20`.
+    /// The name, such as `evm:htlc_erc20`.
     pub name: String,
 }
 
-/// Answer of `GET /v2/fee`.
+/// The response of `GET /v2/fee`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fees {
     /// All fees, a decimal number for display.
     Total(String),
-    /// Those of the application that asks.
+    /// The earnings of the application whose id is sent with the request.
     Earned(Vec<Earnings>),
 }
 

@@ -1,4 +1,4 @@
-//! The order record and its two swap records.
+//! The order record and its two swap records (`docs/spec/service.md#order-record`).
 
 use ruint::aliases::U256;
 use serde::Serialize;
@@ -7,53 +7,53 @@ use super::{AssetId, Read, SecretHash, decimal, strict_json, text, text_or_empty
 use crate::json::{self, Members, Node};
 use crate::report::{Code, Refusal};
 
-/// The service's second statement on an order.
+/// The order record: the service's second statement about an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OrderRecord {
-    /// The order's id, as it came.
+    /// The order's id, in the letter case of the record.
     pub order_id: String,
-    /// What the owner pays.
+    /// The leg on which the owner pays.
     pub source_swap: SwapRecord,
-    /// What the owner gets.
+    /// The leg on which the owner is paid.
     pub destination_swap: SwapRecord,
-    /// ISO 8601.
+    /// Time of creation in ISO 8601 or Unix seconds; empty if it is missing.
     pub created_at: String,
-    /// A decimal number, often beyond 53 bits.
+    /// The order's nonce, a decimal number, often beyond 53 bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
     /// `v1`, `v2` or `v3`: which fields an EVM swap id binds.
     pub version: String,
-    /// The solver, where the record names it.
+    /// The solver's id, if the record names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solver_id: Option<String>,
-    /// The embedding app, where the record names it.
+    /// The application that embeds the wallet, if the record names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrator: Option<String>,
-    /// Unix seconds or ISO text (`docs/spec/service.md#times`).
+    /// Until when the payment must be confirmed, in ISO 8601 or Unix seconds (`docs/spec/service.md#times`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
     /// Affiliate fees; the shape of their entries is not documented.
     pub affiliate_fees: Vec<RecordFee>,
 }
 
-/// An affiliate fee as far as its members could be read.
+/// An affiliate fee, with those of its members that could be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RecordFee {
-    /// The asset id, where there is one.
+    /// The asset id, if there is one.
     pub asset: Option<String>,
-    /// The recipient, where there is one.
+    /// The recipient's address, if there is one.
     pub address: Option<String>,
-    /// Basis points as written, where they are given.
+    /// The fee in basis points, as written, if there is one.
     pub fee: Option<String>,
 }
 
-/// One side of an order.
+/// One leg of an order, as its record states it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SwapRecord {
-    /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
+    /// Id of the swap in the HTLC; on Bitcoin-like chains the HTLC's address.
     pub swap_id: String,
     /// Chain name.
     pub chain: String,
@@ -63,46 +63,47 @@ pub struct SwapRecord {
     pub initiator: String,
     /// Who redeems.
     pub redeemer: String,
-    /// On Bitcoin-like chains the key of the side that is written as an address.
+    /// On Bitcoin-like chains the x-only key of the party that is written as an address; on other chains the delegate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<String>,
-    /// In the chain's own unit.
+    /// The timelock, in the chain's own unit: blocks, slots or milliseconds.
     pub timelock: u64,
-    /// Base units.
+    /// The amount in base units.
     #[serde(serialize_with = "decimal")]
     pub amount: U256,
-    /// Base units that have arrived.
+    /// The amount that has arrived, in base units.
     #[serde(serialize_with = "decimal")]
     pub filled_amount: U256,
     /// SHA-256 of the secret.
     pub secret_hash: SecretHash,
-    /// The secret's hex once it is public, else empty.
+    /// The secret in hex once it is public, else empty.
     pub secret: String,
-    /// Presigned refund of a Bitcoin-like swap, raw hex, else empty.
+    /// Presigned instant refund of a Bitcoin-like swap, a raw transaction in hex, else empty.
     pub instant_refund_tx: String,
-    /// Funding transaction, `<txid>:<number>` on Bitcoin-like chains, else empty.
+    /// Id of the funding transaction, else empty. On Bitcoin-like chains `<txid>:<number>`, several separated by commas.
     pub initiate_tx_hash: String,
-    /// Redeeming transaction, else empty.
+    /// Id of the redeeming transaction, else empty.
     pub redeem_tx_hash: String,
-    /// Refunding transaction, else empty.
+    /// Id of the refunding transaction, else empty.
     pub refund_tx_hash: String,
-    /// Block of the funding, 0 before it.
+    /// Block of the funding; 0 before it.
     pub initiate_block_number: u64,
-    /// Block of the redemption, 0 before it.
+    /// Block of the redemption; 0 before it.
     pub redeem_block_number: u64,
-    /// Block of the refund, 0 without one.
+    /// Block of the refund; 0 without one.
     pub refund_block_number: u64,
-    /// Confirmations that the service waits for.
+    /// Number of confirmations that the service waits for.
     pub required_confirmations: u64,
-    /// Confirmations so far.
+    /// Number of confirmations so far.
     pub current_confirmations: u64,
-    /// ISO 8601, where the service knows it. A confirmed swap can be without: no state follows from a time that is missing.
+    /// Time of the funding in ISO 8601 or Unix seconds. It can be missing although the swap is confirmed, so no state follows from a
+    /// missing time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiate_timestamp: Option<String>,
-    /// The same of the redemption.
+    /// Time of the redemption, in the same form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redeem_timestamp: Option<String>,
-    /// The same of the refund.
+    /// Time of the refund, in the same form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refund_timestamp: Option<String>,
 }
@@ -117,7 +118,7 @@ impl OrderRecord {
         Self::read_enveloped(Node::root(&json::parse(text)?, "")).map(|(record, _)| record)
     }
 
-    /// Reads a record, and returns whether it came in its envelope.
+    /// Reads a record, bare or in its envelope, and returns whether it came in its envelope.
     ///
     /// # Errors
     ///
@@ -134,25 +135,25 @@ impl OrderRecord {
 strict_json!(OrderRecord);
 
 impl SwapRecord {
-    /// Whether anything says that funds have arrived or are on their way.
+    /// Returns whether any member states that funds have arrived or are on their way.
     #[must_use]
     pub fn is_funded(&self) -> bool {
         self.signs_of_funding().iter().any(|(_, sign)| sign.is_some())
     }
 
-    /// Whether anything says that the swap is redeemed.
+    /// Returns whether any member states that the swap is redeemed.
     #[must_use]
     pub fn is_redeemed(&self) -> bool {
         self.signs_of_redemption().iter().any(|(_, sign)| sign.is_some())
     }
 
-    /// Whether anything says that the swap is refunded.
+    /// Returns whether any member states that the swap is refunded.
     #[must_use]
     pub fn is_refunded(&self) -> bool {
         self.signs_of_refund().iter().any(|(_, sign)| sign.is_some())
     }
 
-    /// Members that would say that funds have arrived, and what they say.
+    /// Returns the members that can state that funds have arrived, each with its value if it does.
     pub(crate) fn signs_of_funding(&self) -> [(&'static str, Option<String>); 4] {
         [
             ("initiate_tx_hash", hash(&self.initiate_tx_hash)),
@@ -162,12 +163,12 @@ impl SwapRecord {
         ]
     }
 
-    /// Members that would say that the swap is redeemed, and what they say.
+    /// Returns the members that can state that the swap is redeemed, each with its value if it does.
     pub(crate) fn signs_of_redemption(&self) -> [(&'static str, Option<String>); 2] {
         [("redeem_tx_hash", hash(&self.redeem_tx_hash)), ("redeem_block_number", number(self.redeem_block_number))]
     }
 
-    /// Members that would say that the swap is refunded, and what they say.
+    /// Returns the members that can state that the swap is refunded, each with its value if it does.
     pub(crate) fn signs_of_refund(&self) -> [(&'static str, Option<String>); 2] {
         [("refund_tx_hash", hash(&self.refund_tx_hash)), ("refund_block_number", number(self.refund_block_number))]
     }
@@ -200,7 +201,7 @@ impl Read for OrderRecord {
 }
 
 impl RecordFee {
-    /// Whatever shape the member has: it is shown, never relied on.
+    /// Reads the fees, whatever shape the member has. They are shown, but never relied on.
     fn list(node: Node<'_, '_>) -> Vec<Self> {
         match node.array() {
             Ok(entries) => entries.map(Self::of).collect(),
@@ -247,13 +248,13 @@ impl Read for SwapRecord {
     }
 }
 
-/// A count that is 0 where it is missing, written as a number or as a decimal string.
+/// Reads a count, written as a number or a string; 0 if it is missing.
 fn count(members: &Members<'_, '_>, key: &str) -> Result<u64, Refusal> {
     let Some(node) = members.get(key) else { return Ok(0) };
     u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
-/// A number or text, as text.
+/// Reads a number or a string, as text.
 fn scalar(node: Node<'_, '_>) -> Result<String, Refusal> {
     node.integer().map(|number| number.to_string()).or_else(|_| node.text().map(str::to_owned))
 }

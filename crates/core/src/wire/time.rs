@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-/// Parses a time in ISO 8601 or in Unix seconds; returns Unix seconds.
+/// Parses a time in ISO 8601 or in Unix seconds, and returns Unix seconds (`docs/spec/service.md#times`).
 ///
-/// `None` for anything else, for times before 1970, and for seconds beyond the year 9999, which are milliseconds or a mistake.
+/// Returns `None` for anything else, for times before 1970, and for seconds beyond the year 9999, which would be milliseconds or a
+/// mistake.
 #[must_use]
 pub fn parse_time(text: &str) -> Option<u64> {
     let time = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -7,6 +7,7 @@ use countersign::chains::Coin;
 use countersign::{HtlcState, HtlcTerms, LockedHtlc, SeenAt, U256};
 
 use crate::nodes::Head;
+use crate::quorum::with_elapsed;
 
 /// How deep an output that spends coins of Litecoin's extension block must be before it counts. When blocks of the extension were
 /// found invalid, miners abandoned 13 blocks.
@@ -119,10 +120,10 @@ impl Seen {
         (self.state.clone(), self.outpoint, self.block)
     }
 
-    /// Combines results that agree: takes the longest elapsed time, the smallest depth and the oldest head.
+    /// Combines results that agree: takes the shortest and the longest elapsed time, the smallest depth and the oldest head.
     pub(super) fn combine(all: Vec<Self>, needed: u32) -> Option<(HtlcState, SeenAt)> {
         let agreed = u32::try_from(all.len()).unwrap_or(u32::MAX);
-        let elapsed = all.iter().map(|seen| seen.elapsed).max()?;
+        let (least_elapsed, most_elapsed) = (all.iter().map(|seen| seen.elapsed).min()?, all.iter().map(|seen| seen.elapsed).max()?);
         let depth = all.iter().map(|seen| seen.depth).min()?;
         let time = all.iter().map(|seen| seen.head.time).min()?;
         let first = all.into_iter().min_by_key(|seen| seen.head.height)?;
@@ -130,10 +131,7 @@ impl Seen {
             Some(block) => (block.height, block.hash.to_string()),
             None => (first.head.height, first.head.hash),
         };
-        let mut state = first.state;
-        if let HtlcState::Locked(locked) = &mut state {
-            locked.elapsed = elapsed;
-        }
+        let state = with_elapsed(first.state, least_elapsed, most_elapsed);
         Some((state, SeenAt::new(height, hash, time, depth).with_agreement(agreed, needed)))
     }
 }

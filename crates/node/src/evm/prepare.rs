@@ -37,7 +37,7 @@ impl<T: Transport> EvmChain<'_, T> {
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let sender = parse(account, "/sender")?;
         let calls = self.calls(sender, speed, policy).await?;
-        Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?)
+        self.checked(recovery, sender, &calls, policy).await
     }
 
     /// The replacement has the nonce of what was sent.
@@ -60,7 +60,14 @@ impl<T: Transport> EvmChain<'_, T> {
         };
         let before = Calls::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
         let calls = self.replacement(sender, &before, speed, policy).await?;
-        Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?)
+        self.checked(recovery, sender, &calls, policy).await
+    }
+
+    /// Prepares a redemption or a refund that its sender can pay for. A refund is simulated, too.
+    async fn checked(&self, recovery: &Recovery, sender: Address, calls: &Calls, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let unsigned = recovery.clone().with_policy(policy).prepare(sender, calls)?;
+        self.preflight(&unsigned).await?;
+        Ok(unsigned)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use countersign::json::Node;
 use countersign::solana::Address;
-use countersign::solana::read::{self, ChainInstruction, SwapLocation, SwapStep, TransactionRecord};
-use countersign::{Code, Refusal};
+use countersign::solana::htlc::{Initiate, SolanaGeneration};
+use countersign::solana::read::{self, ChainInstruction, StoredSwap, SwapLocation, SwapStep, TransactionRecord};
+use countersign::{Code, HtlcState, Refusal, SecretHash};
 use countersign_client::Transport;
 use serde_json::json;
 
@@ -11,10 +12,16 @@ use super::{FINALIZED, account, base58, key, nth};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
-/// Most signatures that are listed: the most that nodes give.
+/// Most signatures that are listed at once: the most that nodes give.
 const MAX_SIGNATURES: usize = 1_000;
-/// Most transactions that are read.
-pub(super) const MAX_READ: usize = 16;
+/// Most lists that are asked for, one after another.
+const MAX_PAGES: usize = 4;
+/// Most transactions that are read at once: providers limit how many calls a batch has.
+const MAX_READ: usize = 16;
+/// Most requests for the transactions of one account.
+const MAX_READS: usize = 16;
+/// Most transactions of one account that are read.
+const MAX_READ_IN_ALL: usize = MAX_READ * MAX_READS;
 /// The size of a packet, which a transaction fits into.
 const MAX_TRANSACTION: usize = 1_232;
 /// Most instructions of one transaction, those that programs call included.
@@ -33,15 +40,18 @@ pub(super) struct Signature {
 /// The transactions that name an account, newest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Signatures {
-    /// Those that succeeded.
-    pub(super) successful: Vec<Signature>,
+    all: Vec<Signature>,
     /// Whether there may be older ones.
-    pub(super) is_cut: bool,
+    is_cut: bool,
 }
 
-/// Asks for the finalized transactions that name an account.
-pub(super) fn signatures(of: Address) -> Call {
-    Call::new("getSignaturesForAddress", json!([of.to_string(), {"limit": MAX_SIGNATURES, "commitment": FINALIZED}]))
+/// Asks for the finalized transactions that name an account: the newest ones, or those before a transaction.
+pub(super) fn signatures(of: Address, before: Option<&str>) -> Call {
+    let options = match before {
+        None => json!({"limit": MAX_SIGNATURES, "commitment": FINALIZED}),
+        Some(before) => json!({"limit": MAX_SIGNATURES, "commitment": FINALIZED, "before": before}),
+    };
+    Call::new("getSignaturesForAddress", json!([of.to_string(), options]))
 }
 
 impl Signatures {
@@ -60,55 +70,222 @@ impl Signatures {
         if !all.is_sorted_by(|newer, older| newer.slot >= older.slot) {
             return Err(node.at().refuse(Code::WrongType).with_expected("the newest first"));
         }
-        Ok(Self { successful: all.into_iter().filter(|signature| signature.is_success).collect(), is_cut: count == MAX_SIGNATURES })
+        Ok(Self { all, is_cut: count == MAX_SIGNATURES })
+    }
+
+    /// Asks for older transactions until all of a slot and after it are listed, or there have been too many lists.
+    pub(super) async fn extend<T: Transport>(&mut self, caller: Caller<'_, T>, of: Address, slot: u64) -> Result<(), NodeError> {
+        for _ in 1..MAX_PAGES {
+            let Some(oldest) = self.all.last().filter(|oldest| self.is_cut && oldest.slot >= slot).cloned() else { return Ok(()) };
+            let read = |results: &[Node<'_, '_>]| {
+                let node = nth(results, 0)?;
+                let page = Self::read(node)?;
+                if page.all.first().is_some_and(|newest| newest.slot > oldest.slot) {
+                    return Err(node.at().refuse(Code::WrongType).with_expected("older transactions"));
+                }
+                Ok(page)
+            };
+            let page = caller.rpc(&[signatures(of, Some(&oldest.text))], read).await?;
+            self.all.extend(page.all);
+            self.is_cut = page.is_cut;
+        }
+        Ok(())
+    }
+
+    /// Whether it is certain that no transaction that succeeded names the account.
+    pub(super) fn is_unused(&self) -> bool {
+        !self.is_cut && !self.all.iter().any(|signature| signature.is_success)
+    }
+
+    /// Returns the transactions that succeeded, newest first.
+    fn successful(&self) -> impl DoubleEndedIterator<Item = &Signature> {
+        self.all.iter().filter(|signature| signature.is_success)
     }
 
     /// Returns the transactions that can have initiated a swap in this slot; if there is none, the newest ones.
-    pub(super) fn of_slot(&self, slot: Option<u64>) -> Vec<Signature> {
-        let there: Vec<_> = self.successful.iter().filter(|signature| Some(signature.slot) == slot).take(MAX_READ).cloned().collect();
-        if there.is_empty() { self.newest() } else { there }
+    fn of_slot(&self, slot: Option<u64>) -> Vec<Signature> {
+        let there: Vec<_> = self.successful().filter(|signature| Some(signature.slot) == slot).take(MAX_READ_IN_ALL).cloned().collect();
+        if there.is_empty() { self.successful().take(MAX_READ).cloned().collect() } else { there }
     }
 
-    /// Returns the oldest transactions beyond the newest ones.
-    pub(super) fn oldest(&self) -> Vec<Signature> {
-        let older = self.successful.get(MAX_READ..).unwrap_or_default();
-        older.iter().rev().take(MAX_READ).cloned().collect()
-    }
-
-    /// Returns the newest transactions.
-    pub(super) fn newest(&self) -> Vec<Signature> {
-        self.successful.iter().take(MAX_READ).cloned().collect()
+    /// Returns the transactions to read, oldest first, and whether those before the last [`MAX_READ`] are missing. The newest ones are
+    /// always among them: they may show the secret.
+    fn oldest_first(&self) -> (Vec<Signature>, bool) {
+        let mut all: Vec<_> = self.successful().rev().cloned().collect();
+        let is_too_long = all.len() > MAX_READ_IN_ALL;
+        if is_too_long {
+            let newest = all.split_off(all.len().saturating_sub(MAX_READ));
+            all.truncate(MAX_READ_IN_ALL.saturating_sub(MAX_READ));
+            all.extend(newest);
+        }
+        (all, is_too_long)
     }
 }
 
-/// What a transaction did to the swap, and where it is.
-#[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) signature: Signature,
-    /// `None` if the endpoint does not have the transaction any more.
-    pub(super) steps: Option<Vec<SwapStep>>,
-}
+/// What a transaction did to the swap; `None` if the endpoint does not have the transaction any more.
+type Steps = Result<Option<Vec<SwapStep>>, NodeError>;
 
-/// Reads transactions, in one request.
-pub(super) async fn read<T: Transport>(
-    caller: Caller<'_, T>,
-    signatures: Vec<Signature>,
-    location: &SwapLocation,
-) -> Result<Vec<Seen>, NodeError> {
-    if signatures.is_empty() {
-        return Ok(Vec::new());
-    }
+/// Reads transactions, in one request. One that cannot be read does not keep the others from being read.
+async fn read<T: Transport>(caller: Caller<'_, T>, signatures: &[Signature], location: &SwapLocation) -> Result<Vec<Steps>, NodeError> {
     let options = json!({"encoding": "base64", "commitment": FINALIZED, "maxSupportedTransactionVersion": 0});
     let calls: Vec<_> = signatures.iter().map(|signature| Call::new("getTransaction", json!([signature.text, options]))).collect();
+    let steps = |outcome: Result<Node<'_, '_>, NodeError>, signature| {
+        let record = record(&outcome?, signature).map_err(|refusal| caller.malformed(refusal))?;
+        Ok(record.map(|record| record.steps(location)))
+    };
     caller
-        .rpc(&calls, |results| {
-            let seen = signatures.into_iter().enumerate().map(|(index, signature)| {
-                let steps = record(nth(results, index)?, &signature)?.map(|record| record.steps(location));
-                Ok(Seen { signature, steps })
-            });
-            seen.collect()
-        })
+        .rpc_each(&calls, |outcomes| outcomes.into_iter().zip(signatures).map(|(outcome, signature)| steps(outcome, signature)).collect())
         .await
+}
+
+/// Reads timelock and mint from the transaction that initiated a swap: its arguments give the account's contents.
+pub(super) async fn initiation<T: Transport>(
+    caller: Caller<'_, T>,
+    location: &SwapLocation,
+    stored: &StoredSwap,
+    signatures: &mut Signatures,
+) -> Result<Option<(u64, Option<Address>)>, NodeError> {
+    // If the timelock is the one of the terms, the slot is known. If not, one of the newest transactions says so.
+    let slot = stored.expiry.checked_sub(location.swap.timelock);
+    signatures.extend(caller, location.swap_account, slot.unwrap_or(u64::MAX)).await?;
+    let mut failure = None;
+    for batch in signatures.of_slot(slot).chunks(MAX_READ) {
+        for (steps, signature) in read(caller, batch, location).await?.into_iter().zip(batch) {
+            let made = |step: &SwapStep| match step {
+                SwapStep::Initiated { call, mint }
+                    if (call.amount, call.redeemer, call.secret_hash) == (stored.amount, stored.redeemer, stored.secret_hash)
+                        && signature.slot.checked_add(call.timelock) == Some(stored.expiry) =>
+                {
+                    Some((call.timelock, *mint))
+                }
+                _ => None,
+            };
+            match steps {
+                Ok(steps) => {
+                    if let Some(made) = steps.iter().flatten().rev().find_map(made) {
+                        return Ok(Some(made));
+                    }
+                }
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+    }
+    failure.map_or(Ok(None), Err)
+}
+
+/// How the swap of the terms went, as far as the transactions that name its account tell.
+#[derive(Default)]
+pub(super) struct History {
+    /// Whether the swap of the terms was initiated.
+    pub(super) is_initiated: bool,
+    /// Whether something may have happened before that is not known. It may have been the first end.
+    pub(super) is_incomplete: bool,
+    /// How the swap ended, and in which slot.
+    end: Option<(HtlcState, u64)>,
+    /// A redemption with the secret that may have ended another swap at the same account.
+    shown: Option<HtlcState>,
+    /// Why a transaction could not be read.
+    failure: Option<NodeError>,
+}
+
+impl History {
+    /// Walks through the transactions of a swap's account from the oldest on. The first end after the swap of the terms was initiated
+    /// decides: what happens later at the same account is about another swap.
+    pub(super) async fn walk<T: Transport>(
+        caller: Caller<'_, T>,
+        location: &SwapLocation,
+        signatures: &mut Signatures,
+    ) -> Result<Self, NodeError> {
+        signatures.extend(caller, location.swap_account, 0).await?;
+        let (all, is_gap_before_last) = signatures.oldest_first();
+        let mut history = Self { is_incomplete: signatures.is_cut, ..Self::default() };
+        let mut batches = all.chunks(MAX_READ).peekable();
+        while let Some(batch) = batches.next() {
+            history.is_incomplete |= is_gap_before_last && batches.peek().is_none();
+            let seen = match read(caller, batch, location).await {
+                Ok(seen) => seen,
+                Err(error) => {
+                    history.fail(error);
+                    break;
+                }
+            };
+            for (steps, signature) in seen.into_iter().zip(batch) {
+                history.follow(caller, location, signature, steps);
+                if history.end.is_some() {
+                    return Ok(history);
+                }
+            }
+        }
+        Ok(history)
+    }
+
+    /// Takes in what the next transaction did.
+    fn follow<T: Transport>(&mut self, caller: Caller<'_, T>, location: &SwapLocation, signature: &Signature, steps: Steps) {
+        let steps = match steps {
+            Ok(Some(steps)) => steps,
+            Ok(None) => {
+                self.is_incomplete = true;
+                return;
+            }
+            Err(error) => return self.fail(error),
+        };
+        // In the audited generation every term is a seed of the account, so each swap there is the one of the terms.
+        let is_bound = location.htlc.generation == SolanaGeneration::November2025;
+        for step in steps {
+            let decides = self.end.is_none() && !self.is_incomplete && (self.is_initiated || is_bound);
+            let transaction = Some(signature.text.clone());
+            let ended = match step {
+                SwapStep::Initiated { call, mint } => {
+                    // An account that is open cannot be made: how the swap ended is missing.
+                    self.is_incomplete |= self.is_initiated;
+                    self.is_initiated |= is_of_terms(location, &call, mint);
+                    continue;
+                }
+                SwapStep::Refunded => HtlcState::Refunded { transaction },
+                SwapStep::Redeemed { secret } if SecretHash::of(&secret).0 == location.swap.secret_hash => {
+                    HtlcState::Redeemed { secret: Some(secret), transaction }
+                }
+                _ => {
+                    let refusal =
+                        Refusal::new(Code::SecretWrong, "/result").with_reason("a secret that is not that of the swap has redeemed it");
+                    return self.fail(caller.malformed(refusal));
+                }
+            };
+            if decides {
+                self.end = Some((ended, signature.slot));
+            } else if self.end.is_none() && matches!(ended, HtlcState::Redeemed { .. }) {
+                self.shown.get_or_insert(ended);
+            }
+        }
+    }
+
+    fn fail(&mut self, error: NodeError) {
+        self.is_incomplete = true;
+        self.failure.get_or_insert(error);
+    }
+
+    /// Returns how the swap ended, and in which slot, and `None` if the transactions do not tell. A redemption that may be that of
+    /// another swap has no slot, so that nobody takes it for final; but the secret is public.
+    ///
+    /// # Errors
+    ///
+    /// Why a transaction could not be read, if nothing else decides.
+    pub(super) fn ended(&mut self) -> Result<Option<(HtlcState, Option<u64>)>, NodeError> {
+        match (self.end.take(), self.shown.take(), self.failure.take()) {
+            (Some((state, slot)), _, _) => Ok(Some((state, Some(slot)))),
+            (None, Some(state), _) => Ok(Some((state, None))),
+            (None, None, Some(failure)) => Err(failure),
+            (None, None, None) => Ok(None),
+        }
+    }
+}
+
+/// Whether a call initiated a swap that pays what the terms say. Its timelock is not compared: a swap that has ended is redeemed or not
+/// whatever its timelock was, and an open one of the client's native program does not show it either.
+fn is_of_terms(location: &SwapLocation, call: &Initiate, mint: Option<Address>) -> bool {
+    let swap = &location.swap;
+    (call.redeemer, call.secret_hash, mint) == (swap.redeemer, swap.secret_hash, location.htlc.token.map(|token| token.mint))
+        && call.amount >= swap.amount
 }
 
 /// Reads a transaction; `None` if the endpoint does not have it.

@@ -1,13 +1,14 @@
 //! The state of one swap, as every endpoint tells it.
 
+use countersign::solana::Address;
 use countersign::solana::address::to_account;
-use countersign::solana::read::{self, CLOCK, Clock, StoredSwap, SwapLocation, SwapStep};
+use countersign::solana::read::{self, CLOCK, Clock, StoredSwap, SwapLocation};
 use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, U256};
 use countersign_client::Transport;
 use serde_json::json;
 
 use super::account::{self, Account, Accounts};
-use super::history::{self, MAX_READ, Seen, Signatures};
+use super::history::{self, History, Signatures};
 use super::{CONFIRMED, FINALIZED, MAX_STEP_BACK, SolanaChain};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
@@ -49,16 +50,24 @@ struct Reading {
     newest: u64,
     swap: Option<Account>,
     vault: Option<Account>,
-    /// Some endpoints keep no list of them. An open swap that says everything itself needs none.
+    /// Some endpoints keep no list of them. An open swap whose account says what the terms need does without.
     signatures: Result<Signatures, NodeError>,
+}
+
+impl Reading {
+    fn signatures(&mut self) -> Result<&mut Signatures, NodeError> {
+        self.signatures.as_mut().map_err(|error| error.clone())
+    }
 }
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
     /// Reads the state of one swap from every endpoint, at its newest finalized slot.
     ///
     /// A swap is locked if its account is of the pinned program, in the layout of the pinned generation. The client generation
-    /// stores neither timelock nor mint: they are those of the transaction that initiated the swap. Where there is no account
-    /// any more, the transactions tell how the swap ended; if none does, the state is [`HtlcState::Unclear`].
+    /// stores neither timelock nor mint. Of a native swap only the time left matters, which follows from the slot of expiry; the mint
+    /// is that of the transaction that initiated the swap. Where the account is gone, or holds less than the terms or pays somebody
+    /// else, the transactions tell how the swap of the terms ended; if none does, the state of a closed one is
+    /// [`HtlcState::Unclear`]. A redemption that may have ended another swap at the same account is not marked as final.
     ///
     /// [`SeenAt::height`] is the finalized slot, and [`SeenAt::hash`] the SHA-256 of the swap account's address and contents at that
     /// slot. Endpoints have different newest slots, whose blockhashes differ, and to look up a block by its slot takes one more round
@@ -78,11 +87,11 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
 
     async fn view(&self, caller: Caller<'n, T>, question: &Question<'_>) -> Result<View, NodeError> {
         self.identify(caller).await?;
-        let reading = read(caller, &question.location).await?;
+        let mut reading = read(caller, &question.location).await?;
         caller.check_height(reading.clock.slot, MAX_STEP_BACK)?;
-        let (state, origin) = match reading.swap.as_ref().filter(|swap| !swap.is_unused()) {
-            Some(swap) => open(caller, question, swap, &reading).await?,
-            None => closed(caller, question, &reading.signatures?).await?,
+        let (state, origin) = match reading.swap.clone().filter(|swap| !swap.is_unused()) {
+            Some(swap) => open(caller, question, &swap, &mut reading).await?,
+            None => closed(caller, &question.location, reading.signatures()?).await?,
         };
         let data = reading.swap.as_ref().map(|swap| swap.data.as_slice()).unwrap_or_default();
         let digest = read::digest(&question.location.swap_account, data);
@@ -96,7 +105,7 @@ async fn read<T: Transport>(caller: Caller<'_, T>, location: &SwapLocation) -> R
     let calls = [
         account::get(&keys, FINALIZED, caller.least_height(MAX_STEP_BACK)),
         Call::new("getSlot", json!([{"commitment": CONFIRMED}])),
-        history::signatures(location.swap_account),
+        history::signatures(location.swap_account, None),
     ];
     caller
         .rpc_each(&calls, |outcomes| {
@@ -128,7 +137,7 @@ async fn open<T: Transport>(
     caller: Caller<'_, T>,
     question: &Question<'_>,
     account: &Account,
-    reading: &Reading,
+    reading: &mut Reading,
 ) -> Result<State, NodeError> {
     let (location, terms) = (&question.location, question.terms);
     let htlc = &location.htlc;
@@ -144,14 +153,24 @@ async fn open<T: Transport>(
     }
     let (timelock, mint) = match stored.timelock {
         Some(timelock) => (timelock, stored.mint),
-        // The client generation stores neither.
-        None => match initiated(caller, location, &stored, &reading.signatures.clone()?).await? {
+        // The client's native program stores no timelock, but what is left of it.
+        None if htlc.token.is_none() => (terms.timelock, None),
+        None => match history::initiation(caller, location, &stored, reading.signatures()?).await? {
             Some(initiated) => initiated,
             None => return Ok(unclear("no transaction shows how the swap was initiated")),
         },
     };
-    let initiated = stored.expiry.saturating_sub(timelock);
+    // An account that was made again may hide how the swap of the terms ended.
+    if !is_of_terms(location, &stored, mint)
+        && let Some(ended) = History::walk(caller, location, reading.signatures()?).await?.ended()?
+    {
+        return Ok(ended);
+    }
+    let Some(initiated) = stored.expiry.checked_sub(timelock) else { return Ok(unclear("the swap's timelock is longer than the chain")) };
     if initiated > reading.clock.slot {
+        if stored.timelock.is_none() && htlc.token.is_none() {
+            return Ok(unclear("the swap's timelock is longer than that of the terms"));
+        }
         let refusal = Refusal::new(Code::NumberTooLarge, "/result").with_reason("the swap was initiated after the newest slot");
         return Err(caller.malformed(refusal));
     }
@@ -174,71 +193,25 @@ fn is_covered(location: &SwapLocation, stored: &StoredSwap, account: &Account, v
     })
 }
 
-type Initiated = (u64, Option<countersign::solana::Address>);
-
-/// Returns timelock and mint from the transaction that initiated the swap: its arguments give the account's contents.
-async fn initiated<T: Transport>(
-    caller: Caller<'_, T>,
-    location: &SwapLocation,
-    stored: &StoredSwap,
-    signatures: &Signatures,
-) -> Result<Option<Initiated>, NodeError> {
-    // If the timelock is the one of the terms, the slot is known. If not, one of the newest transactions says so.
-    let candidates = signatures.of_slot(stored.expiry.checked_sub(location.swap.timelock));
-    let seen = history::read(caller, candidates, location).await?;
-    let found = seen.into_iter().find_map(|Seen { signature, steps }| {
-        let made = |step: SwapStep| match step {
-            SwapStep::Initiated { call, mint }
-                if (call.amount, call.redeemer, call.secret_hash) == (stored.amount, stored.redeemer, stored.secret_hash)
-                    && signature.slot.checked_add(call.timelock) == Some(stored.expiry) =>
-            {
-                Some((call.timelock, mint))
-            }
-            _ => None,
-        };
-        steps.unwrap_or_default().into_iter().rev().find_map(made)
-    });
-    Ok(found)
+/// Whether an account holds what the terms say, at the least.
+fn is_of_terms(location: &SwapLocation, stored: &StoredSwap, mint: Option<Address>) -> bool {
+    let swap = &location.swap;
+    (stored.initiator, stored.redeemer, stored.secret_hash, mint)
+        == (swap.initiator, swap.redeemer, swap.secret_hash, location.htlc.token.map(|token| token.mint))
+        && stored.amount >= swap.amount
 }
 
 /// Finds out how a swap without an account ended.
-async fn closed<T: Transport>(caller: Caller<'_, T>, question: &Question<'_>, signatures: &Signatures) -> Result<State, NodeError> {
-    if signatures.successful.is_empty() && !signatures.is_cut {
+async fn closed<T: Transport>(caller: Caller<'_, T>, location: &SwapLocation, signatures: &mut Signatures) -> Result<State, NodeError> {
+    if signatures.is_unused() {
         return Ok((HtlcState::Absent, None));
     }
-    let seen = history::read(caller, signatures.newest(), &question.location).await?;
-    for Seen { signature, steps } in seen {
-        let Some(steps) = steps else { return Ok(unclear("an endpoint no longer has a transaction of the swap")) };
-        let transaction = Some(signature.text);
-        let state = match steps.into_iter().next_back() {
-            None => continue,
-            Some(SwapStep::Redeemed { secret }) if SecretHash::of(&secret) == question.terms.secret_hash => {
-                HtlcState::Redeemed { secret: Some(secret), transaction }
-            }
-            Some(SwapStep::Refunded) => HtlcState::Refunded { transaction },
-            Some(SwapStep::Redeemed { .. }) => {
-                let refusal =
-                    Refusal::new(Code::SecretWrong, "/result").with_reason("a secret that is not that of the swap has redeemed it");
-                return Err(caller.malformed(refusal));
-            }
-            Some(_) => return Ok(unclear("the swap was initiated, and its account is gone")),
-        };
-        return Ok((state, Some(signature.slot)));
-    }
-    if signatures.is_cut || signatures.successful.len() > MAX_READ {
-        // Anybody can name the account, and bury how the swap ended. A redemption among the oldest transactions made the secret public,
-        // whatever followed. A refund there may be that of an earlier swap at the same account.
-        let seen = history::read(caller, signatures.oldest(), &question.location).await?;
-        let redeemed =
-            |step: &SwapStep| matches!(step, SwapStep::Redeemed { secret } if SecretHash::of(secret) == question.terms.secret_hash);
-        for Seen { signature, steps } in seen {
-            if let Some(SwapStep::Redeemed { secret }) = steps.unwrap_or_default().into_iter().find(redeemed) {
-                let state = HtlcState::Redeemed { secret: Some(secret), transaction: Some(signature.text) };
-                return Ok((state, Some(signature.slot)));
-            }
-        }
-        return Ok(unclear("many transactions name the swap account, and none of those that were read says how the swap ended"));
-    }
-    // Somebody named the account, but no transaction ever funded a swap there.
-    Ok((HtlcState::Absent, None))
+    let mut history = History::walk(caller, location, signatures).await?;
+    Ok(match history.ended()? {
+        Some(ended) => ended,
+        None if history.is_initiated => unclear("the swap was initiated, and its account is gone"),
+        None if history.is_incomplete => unclear("transactions that name the swap account could not be read"),
+        // Somebody named the account, but no transaction ever funded the swap of the terms there.
+        None => (HtlcState::Absent, None),
+    })
 }

@@ -9,27 +9,21 @@ use countersign_client::Transport;
 use serde_json::{Value, json};
 
 use super::block::{self, Block, LATEST, ON_L1};
+use super::events::{Event, EventFilter, Events};
 use super::{MAX_ANSWER, StarknetChain, answer, balance_of, call, contract, felts, first, hex, is_of_contract, nth, parse};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::nodes::Head;
 use crate::quorum::{Sighting, agree, combine};
 
-/// Most events that are read of one order. It begins and ends once.
-const MAX_EVENTS: usize = 8;
-/// Most keys of an event.
-const MAX_KEYS: usize = 4;
-/// Most felts of an event's data.
-const MAX_EVENT_DATA: usize = 128;
-
 /// Where an order is, and what it must be.
-struct Question {
-    htlc: Felt,
+pub(super) struct Question {
+    pub(super) htlc: Felt,
     token: Felt,
     token_text: Option<String>,
-    id: Felt,
-    generation: StarknetGeneration,
-    secret_hash: SecretHash,
+    pub(super) id: Felt,
+    pub(super) generation: StarknetGeneration,
+    pub(super) secret_hash: SecretHash,
     /// Whether the id proves which hash locks the order. If not, the event that funded it must say so.
     is_hash_proven: bool,
 }
@@ -304,9 +298,10 @@ async fn locked<T: Transport>(
     latest: &Block,
 ) -> Result<Origin, NodeError> {
     let number = order.initiated_at;
+    let filter = EventFilter { question, names: &[read::INITIATED, read::INITIATED_WITH_DESTINATION_DATA], blocks: number..=number };
     let mut calls = vec![block::by_number(number)];
     if !question.is_hash_proven {
-        calls.push(events(question, &[read::INITIATED, read::INITIATED_WITH_DESTINATION_DATA], number, number));
+        calls.push(filter.call(None));
     }
     let (block, events) = caller
         .rpc(&calls, |results| {
@@ -319,7 +314,7 @@ async fn locked<T: Transport>(
             if block.time > latest.time {
                 return Err(foreign("timestamp").with_reason("an older block is younger than the newest"));
             }
-            let events = if question.is_hash_proven { Vec::new() } else { read_events(&nth(results, 1)?, question, number, number)? };
+            let events = if question.is_hash_proven { Events::default() } else { filter.read(&nth(results, 1)?)? };
             Ok((block, events))
         })
         .await?;
@@ -327,7 +322,8 @@ async fn locked<T: Transport>(
         .with_token(question.token_text.clone())
         .with_covered(covered);
     if !question.is_hash_proven {
-        match events.as_slice() {
+        let events = filter.follow(caller, events).await?;
+        match events.all.as_slice() {
             [Event { event: HtlcEvent::Initiated { secret_hash, amount, .. }, hash, .. }]
                 if *amount == order.amount && *hash == block.hash =>
             {
@@ -349,10 +345,15 @@ async fn ended<T: Transport>(
 ) -> Result<Origin, NodeError> {
     // Nodes limit how many blocks one question spans, so the exact block is named where it is known.
     let (from, to) = end.map_or((order.initiated_at, latest.number), |block| (block, block));
-    let calls = [events(question, &[read::REDEEMED, read::REFUNDED], from, to)];
-    let events = caller.rpc(&calls, |results| read_events(&first(results)?, question, from, to)).await?;
-    let [Event { event, number, hash, transaction }] = events.as_slice() else {
-        let why = if events.is_empty() { "the order has ended, and no event says how" } else { "the order has ended more than once" };
+    let filter = EventFilter { question, names: &[read::REDEEMED, read::REFUNDED], blocks: from..=to };
+    let events = caller.rpc(&[filter.call(None)], |results| filter.read(&first(results)?)).await?;
+    let events = filter.follow(caller, events).await?;
+    let [Event { event, number, hash, transaction }] = events.all.as_slice() else {
+        let why = match (events.all.is_empty(), events.is_cut()) {
+            (true, false) => "the order has ended, and no event says how",
+            (true, true) => "the order has ended, and the node lists its events on more pages than are read",
+            (false, _) => "the order has ended more than once",
+        };
         return Ok(Origin::unclear(why));
     };
     let transaction = Some(hex(*transaction));
@@ -363,57 +364,4 @@ async fn ended<T: Transport>(
     };
     // The order at the newest block that L1 has accepted tells whether the end is final.
     Ok(Origin { state, number: Some(*number), hash: Some(*hash), is_on_l1: true })
-}
-
-/// Asks for events of an order, by their first keys.
-fn events(question: &Question, names: &[Felt], from: u64, to: u64) -> Call {
-    let names: Vec<_> = names.iter().copied().map(hex).collect();
-    let filter = json!({
-        "address": hex(question.htlc),
-        "from_block": {"block_number": from},
-        "to_block": {"block_number": to},
-        "keys": [names, [hex(question.id)]],
-        "chunk_size": MAX_EVENTS,
-    });
-    Call::new("starknet_getEvents", json!({"filter": filter}))
-}
-
-/// An event of the order, and where it is.
-struct Event {
-    event: HtlcEvent,
-    number: u64,
-    hash: Felt,
-    transaction: Felt,
-}
-
-fn read_events(node: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<Vec<Event>, Refusal> {
-    let members = node.object()?;
-    let list = members.need("events")?;
-    let all = list.array()?;
-    if all.len() > MAX_EVENTS {
-        return Err(list.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_EVENTS} events")).with_actual(all.len()));
-    }
-    all.map(|event| read_event(&event, question, from, to)).collect()
-}
-
-fn read_event(node: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<Event, Refusal> {
-    let members = node.object()?;
-    let foreign = |key: &'static str| members.at().key(key).refuse(Code::WrongType).with_reason("this event was not asked for");
-    if felt::read(members.need("from_address")?)? != question.htlc {
-        return Err(foreign("from_address"));
-    }
-    let number = members.need("block_number")?.integer()?;
-    if !(from..=to).contains(&number) {
-        return Err(foreign("block_number"));
-    }
-    let (keys, data) = (felts(&members.need("keys")?, MAX_KEYS)?, felts(&members.need("data")?, MAX_EVENT_DATA)?);
-    let event = read::event(question.generation, &keys, &data).map_err(|unclear| foreign("keys").with_reason(unclear.to_string()))?;
-    let is_of_order = match event {
-        Some(HtlcEvent::Redeemed { order_id, secret }) => order_id == question.id && SecretHash::of(&secret) == question.secret_hash,
-        Some(HtlcEvent::Initiated { order_id, .. } | HtlcEvent::Refunded { order_id }) => order_id == question.id,
-        _ => false,
-    };
-    let Some(event) = event.filter(|_| is_of_order) else { return Err(foreign("keys")) };
-    let (hash, transaction) = (felt::read(members.need("block_hash")?)?, felt::read(members.need("transaction_hash")?)?);
-    Ok(Event { event, number, hash, transaction })
 }

@@ -9,6 +9,7 @@
 
 mod block;
 mod contract;
+mod events;
 mod htlc;
 mod preflight;
 mod prepare;

@@ -50,6 +50,8 @@ impl<T: Transport> StarknetChain<'_, T> {
         let calls = [recovery.call.clone()];
         let purpose = if recovery.role == Role::Redeem { Purpose::Redemption } else { Purpose::Calls(&calls) };
         let execution = self.context(sender, &purpose, speed, policy).await?;
-        Ok(recovery.prepare(sender, &execution)?)
+        let unsigned = recovery.prepare(sender, &execution)?;
+        self.preflight(&unsigned).await?;
+        Ok(unsigned)
     }
 }

@@ -16,14 +16,18 @@ use crate::error::NodeError;
 /// Bytes of a transaction beside what is signed: the signature with its tag, and what nodes reserve for the result.
 const REST_OF_TRANSACTION: u64 = 67 + 64 + 5;
 
+/// Energy that a redemption is counted with, because running it would show the secret: what a token transfer to an address that has
+/// none of the token takes, with room for the HTLC's own work. A redemption that runs out of energy shows the secret for nothing.
+const REDEMPTION_ENERGY: u64 = 160_000;
+
 /// What a node expects of an order's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preflight {
     /// What the sender has of TRX, in sun.
     pub balance: U256,
-    /// What the calls are expected to take of it, in sun: what they send, bandwidth, and energy as far as it is known. What the
-    /// sender has staked, and free bandwidth, are taken into account.
+    /// What the calls are expected to take of it, in sun: what they send, bandwidth, and energy as far as it is known. A redemption
+    /// is counted with 160,000 units of energy. What the sender has staked, and free bandwidth, are taken into account.
     pub cost: U256,
     /// Energy that the first call used; `None` where nothing was run.
     pub energy_used: Option<u64>,
@@ -89,10 +93,11 @@ impl Plan {
         Ok(Self { sender: Address::from(payloads.sender), steps, deposit, is_secret })
     }
 
-    /// Returns what the calls take of TRX, in sun. Energy is known of the first call alone.
+    /// Returns what the calls take of TRX, in sun. Energy is known of the first call alone, and no call burns more than its fee limit.
     fn cost(&self, resources: Resources, energy_used: Option<u64>) -> U256 {
-        let paid_energy = energy_used.unwrap_or_default().saturating_sub(resources.energy);
-        let mut cost = U256::from(paid_energy).saturating_mul(U256::from(resources.energy_price));
+        let energy = energy_used.unwrap_or(if self.is_secret { REDEMPTION_ENERGY } else { 0 });
+        let burnt = U256::from(energy.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
+        let mut cost = burnt.min(U256::from(self.steps.first().map_or(0, |step| step.fee_limit)));
         let mut bandwidth = resources.bandwidth;
         for step in &self.steps {
             cost = cost.saturating_add(U256::from(step.value.unsigned_abs()));

@@ -31,6 +31,8 @@ impl<T: Transport> TronChain<'_, T> {
     ) -> Result<UnsignedOrder<Tron>, NodeError> {
         let sender = parse(account, "/sender")?;
         let calls = self.calls().await?;
-        Ok(recovery.clone().with_policy(policy).prepare(sender, &calls)?)
+        let unsigned = recovery.clone().with_policy(policy).prepare(sender, &calls)?;
+        self.preflight(&unsigned).await?;
+        Ok(unsigned)
     }
 }

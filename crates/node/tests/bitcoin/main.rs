@@ -304,7 +304,7 @@ async fn the_least_depth_and_the_most_time_that_has_passed_count() {
     let servers = Servers::default().with("a.example", &ledger).with("b.example", &ahead);
     let nodes = servers.connect(2);
     let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms().destination).await.unwrap();
-    assert!(matches!(state, HtlcState::Locked(locked) if locked.elapsed == 4));
+    assert!(matches!(state, HtlcState::Locked(locked) if (locked.least_elapsed, locked.elapsed) == (1, 4)));
     assert_eq!(seen.depth, 1);
     assert_eq!(judge(&servers, 2).await.unwrap_err(), "destination_not_final");
 }

@@ -285,7 +285,11 @@ impl Chain {
                     let err = if mined.failed { json!({"InstructionError": [0, {"Custom": 6000}]}) } else { Value::Null };
                     json!({"signature": name(mined), "slot": mined.slot, "err": err, "memo": null, "blockTime": 1, "confirmationStatus": "finalized"})
                 };
-                self.mined.iter().rev().filter(names).map(shown).collect()
+                let before = |mined: &&Mined| params[1]["before"].as_str().is_some_and(|before| before != name(mined));
+                let newest_first = self.mined.iter().rev().filter(names);
+                let is_first = params[1]["before"].is_null();
+                let skipped = newest_first.skip_while(before).skip(usize::from(!is_first));
+                skipped.map(shown).take(usize::try_from(params[1]["limit"].as_u64().unwrap()).unwrap()).collect()
             }
             "getTransaction" => {
                 let found = self.mined.iter().find(|mined| json!(name(mined)) == params[0]);

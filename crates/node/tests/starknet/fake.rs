@@ -47,6 +47,8 @@ pub struct Chain {
     pub balance: U256,
     pub allowance: U256,
     pub events: Vec<Value>,
+    /// Events are listed one on a page, after so many empty pages; on one page otherwise.
+    pub empty_pages: Option<usize>,
     /// What a simulation shows.
     pub trace: Value,
     /// Hashes of transactions that the chain knows, with their status.
@@ -96,6 +98,7 @@ impl Chain {
             balance: U256::from(10).pow(U256::from(30)),
             allowance: U256::ZERO,
             events: Vec::new(),
+            empty_pages: None,
             trace: Value::Null,
             statuses: BTreeMap::new(),
             lie: Box::new(|_, _, _| None),
@@ -223,7 +226,16 @@ impl Chain {
                 let index = read::slots(self.id).into_iter().position(|slot| params["key"] == hex(slot));
                 json!(hex(index.map_or(Felt::ZERO, |index| self.order_at(number)[index])))
             }
-            "starknet_getEvents" => json!({"events": self.events}),
+            "starknet_getEvents" => {
+                let Some(empty) = self.empty_pages else { return json!({"events": self.events}) };
+                let page = params["filter"]["continuation_token"].as_str().map_or(0, |token| token.parse::<usize>().unwrap());
+                let events: Vec<_> = page.checked_sub(empty).and_then(|index| self.events.get(index)).into_iter().collect();
+                if page + 1 < empty + self.events.len() {
+                    json!({"events": events, "continuation_token": (page + 1).to_string()})
+                } else {
+                    json!({"events": events})
+                }
+            }
             "starknet_getNonce" => json!("0x2a"),
             "starknet_estimateFee" => json!([{
                 "l1_gas_consumed": "0x0", "l1_gas_price": "0x1", "l2_gas_consumed": "0xf4240", "l2_gas_price": "0x1",

@@ -268,6 +268,37 @@ async fn the_event_says_how_an_order_ended() {
     }
 }
 
+/// A node that looks through many blocks gives empty pages first.
+#[tokio::test]
+async fn events_are_followed_over_a_bounded_number_of_pages() {
+    for id in READABLE {
+        let terms = terms(id);
+        for (empty, is_found) in [(0, true), (3, true), (15, true), (16, false), (1_000, false)] {
+            let nodes = nodes(Chain { empty_pages: Some(empty), ..chain_of(id).redeemed(&SECRET) }, 1);
+            let (state, _) = nodes.starknet("starknet").unwrap().htlc(&terms.destination).await.unwrap();
+            assert_eq!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), is_found, "{id} {empty}: {state:?}");
+            assert_eq!(matches!(state, HtlcState::Unclear(_)), !is_found, "{id} {empty}: {state:?}");
+            assert_eq!(nodes.transport().count("starknet_getEvents"), (empty + 1).min(16));
+        }
+        // What contradicts on a later page counts.
+        let mut both = Chain { empty_pages: Some(2), ..chain_of(id).redeemed(&SECRET) };
+        both.events.push(both.event(&[read::REFUNDED, both.id], &[], LATEST - 95));
+        assert_eq!(judge_of(id, both, 1).await.unwrap_err(), "destination_unclear");
+        if !terms.destination.swap_id_recomputed {
+            assert!(judge_of(id, Chain { empty_pages: Some(3), ..chain_of(id) }, 1).await.is_ok(), "{id}: how it began");
+        }
+    }
+    let mut many = Chain { empty_pages: Some(0), ..chain().redeemed(&SECRET) };
+    many.events = vec![many.events[0].clone(); 9];
+    assert_eq!(judge(many, 1).await.unwrap_err(), "node_malformed");
+    for token in [json!(7), json!("x".repeat(1_025))] {
+        let odd = chain()
+            .redeemed(&SECRET)
+            .lying(move |_, method, _| (method == "starknet_getEvents").then(|| json!({"events": [], "continuation_token": token})));
+        assert_eq!(judge(odd, 1).await.unwrap_err(), "node_malformed");
+    }
+}
+
 #[tokio::test]
 async fn a_forged_event_is_unknown() {
     let chain_ = chain();

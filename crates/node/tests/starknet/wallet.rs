@@ -246,6 +246,28 @@ async fn a_refund_that_would_fail_is_not_signed() {
     assert_eq!(error.unwrap_err().code(), "hex_prefix");
 }
 
+#[tokio::test]
+async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
+    let account = hex(Felt::from(0xacc));
+    for recovery in [recovery(Some(&[0x5a; 32])), recovery(None)] {
+        let prepare = async |balance: U256| {
+            let nodes = nodes(Chain { balance, ..chain() }, 1);
+            nodes.prepare_recovery(&recovery, "starknet", &account, Speed::Normal, &Policy::default()).await
+        };
+        let prepared = prepare(U256::MAX).await.unwrap();
+        let transaction = &native(&prepared).payloads().invoke.as_ref().unwrap().invoke.transaction;
+        let fee = transaction.resource_bounds.max_fee(transaction.tip);
+        assert!(prepare(fee).await.is_ok());
+        assert_eq!(prepare(fee - U256::from(1)).await.unwrap_err().code(), "insufficient_funds");
+    }
+    // A refund that the simulation refuses is not signed either.
+    let reverting = chain().lying(|_, method, _| {
+        (method == "starknet_simulateTransactions").then(|| json!({"error": {"code": 41, "message": "HTLC: order not expired"}}))
+    });
+    let error = nodes(reverting, 1).prepare_recovery(&recovery(None), "starknet", &account, Speed::Normal, &Policy::default()).await;
+    assert_eq!(error.unwrap_err().code(), "simulation_reverted");
+}
+
 /// A signed transaction as it is kept.
 pub fn kept() -> KeptTransaction {
     let case = case("starknet-public-key");

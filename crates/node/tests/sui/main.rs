@@ -12,6 +12,7 @@
 mod endpoints;
 mod fake;
 mod proto;
+mod send;
 mod wallet;
 
 use countersign::sui::sui_sdk_types::Address;

@@ -227,6 +227,32 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     assert!(seen.iter().all(|(_, _, question)| !question.to_string().contains(&bare(SECRET))), "{seen:?}");
 }
 
+/// A redemption that runs out of energy would show the secret for nothing.
+#[tokio::test]
+async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
+    let hash = SecretHash::of(&SECRET).to_string();
+    let record = record::<Family>("tron-record-native-v3", |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
+    let redemption = Recovery::Tron(recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap());
+    let refund = Recovery::Tron(recover::refund(&record, Leg::Source, registry()).unwrap());
+    let sender = Address::from([0xa1; 20]).to_string();
+    let prepare = async |recovery: &Recovery, tron: Tron| {
+        let nodes = nodes(tron, 1);
+        let prepared = nodes.prepare_recovery(recovery, "tron", &sender, Speed::Normal, &Policy::default()).await;
+        let seen = nodes.transport().seen.lock().unwrap();
+        assert!(seen.iter().all(|(_, _, question)| !question.to_string().contains(&bare(SECRET))), "{seen:?}");
+        prepared.map(|unsigned| roles(&unsigned)).map_err(|error| error.code().to_owned())
+    };
+    let short = "insufficient_funds".to_owned();
+    for (recovery, energy, role) in [(&redemption, 160_000, Role::Redeem), (&refund, 60_000, Role::Refund)] {
+        // Energy costs 100 sun a unit.
+        let fee = energy * 100;
+        let with = |coins: u64, staked: u64| Tron { coins, energy_limit: staked, ..tron(NATIVE) };
+        assert_eq!(prepare(recovery, with(fee, 0)).await, Ok(vec![role]));
+        assert_eq!(prepare(recovery, with(fee - 1, 0)).await, Err(short.clone()));
+        assert_eq!(prepare(recovery, with(0, energy)).await, Ok(vec![role]), "staked energy");
+    }
+}
+
 // ---- preparing
 
 fn roles(unsigned: &Unsigned) -> Vec<Role> {

@@ -8,7 +8,7 @@ use countersign_core::{Code, Refusal, SolanaGeneration};
 use super::{Htlc, HtlcAccount, INITIATE};
 use crate::address::Address;
 
-/// Most bytes of destination data.
+/// The most bytes of destination data.
 pub const MAX_DESTINATION_DATA: usize = 1024;
 
 /// The arguments of `initiate`.
@@ -25,21 +25,21 @@ pub const MAX_DESTINATION_DATA: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Initiate {
-    /// Who may redeem with the secret.
+    /// The account that receives the funds of a redemption.
     pub redeemer: Address,
-    /// Who gets a refund; `None` in the client generation, where it is who signs.
+    /// The account that receives a refund; `None` in the client generation, where it is the signer.
     pub refundee: Option<Address>,
-    /// Slots until a refund.
+    /// Timelock in slots.
     pub timelock: u64,
-    /// Lamports, or base units of the token.
+    /// Amount in lamports, or in base units of the token.
     pub amount: u64,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
-    /// Bytes that go on to the destination. The client's native program takes none.
+    /// Data for the destination. The client's native program does not take any.
     pub destination_data: Option<Vec<u8>>,
 }
 
-/// Where each argument is in the data.
+/// The byte range of each argument in the data.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     pub(crate) amount: Range<usize>,
@@ -47,7 +47,7 @@ pub(crate) struct Fields {
     pub(crate) redeemer: Range<usize>,
     pub(crate) refundee: Option<Range<usize>>,
     pub(crate) secret_hash: Range<usize>,
-    /// Where destination data begins.
+    /// Offset of the destination data.
     pub(crate) tail: usize,
 }
 
@@ -64,25 +64,25 @@ impl Fields {
 }
 
 impl Initiate {
-    /// Creates the arguments of a call without destination data, in the client generation.
+    /// Creates the arguments for the client generation, without destination data. The timelock is in slots.
     #[must_use]
     pub const fn new(redeemer: Address, timelock: u64, amount: u64, secret_hash: [u8; 32]) -> Self {
         Self { redeemer, refundee: None, timelock, amount, secret_hash, destination_data: None }
     }
 
-    /// Sets who gets a refund, which the audited generation has to be told.
+    /// Sets the account that receives a refund, which the audited generation takes as an argument.
     #[must_use]
     pub const fn with_refundee(mut self, refundee: Address) -> Self {
         self.refundee = Some(refundee);
         self
     }
 
-    /// Returns the terms that decide the swap account, where `initiator` signs.
+    /// Returns the terms from which the swap account is derived, if `initiator` signs.
     pub(crate) fn swap(&self, initiator: Address) -> HtlcAccount {
         HtlcAccount::new(self.refundee.unwrap_or(initiator), self.redeemer, self.secret_hash, self.amount, self.timelock)
     }
 
-    /// Encodes the data for a program.
+    /// Encodes the instruction data for a program.
     #[must_use]
     pub fn encode(&self, htlc: &Htlc) -> Vec<u8> {
         let (amount, timelock) = (self.amount.to_le_bytes(), self.timelock.to_le_bytes());
@@ -106,9 +106,9 @@ impl Initiate {
         data
     }
 
-    /// Decodes the data of a program to the last byte. `start` is where the data begins in the payload.
+    /// Decodes instruction data to the last byte. `start` is the offset of the data in the payload.
     ///
-    /// The discriminator is the same in every generation, so another one is recognised by its length and structure.
+    /// The discriminator is the same in every generation, so another generation is recognized by length and structure.
     pub(crate) fn decode(data: &[u8], htlc: &Htlc, at: &At<'_>, start: usize) -> Result<Self, Refusal> {
         Self::decode_as(data, htlc, at, start).map_err(|refusal| {
             let others = SolanaGeneration::ALL.iter().copied().filter(|generation| *generation != htlc.generation);
@@ -123,7 +123,7 @@ impl Initiate {
         })
     }
 
-    /// Decodes the data of a program of this generation; `None` for anything else.
+    /// Decodes the data of an `initiate` instruction of a program; `None` if it is anything else.
     #[must_use]
     pub fn read(data: &[u8], htlc: &Htlc) -> Option<Self> {
         Self::decode_as(data, htlc, &At::root(""), 0).ok()
@@ -149,7 +149,7 @@ impl Initiate {
             (true, [1, a, b, c, d, bytes @ ..]) => {
                 if usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])) != Ok(bytes.len()) {
                     return Err(place(Code::InstructionData, fields.tail..data.len())
-                        .with_reason("the length of the destination data is not that of its bytes"));
+                        .with_reason("the length field of the destination data is not the number of its bytes"));
                 }
                 if bytes.len() > MAX_DESTINATION_DATA {
                     return Err(place(Code::DestinationDataTooLong, fields.tail..data.len()));

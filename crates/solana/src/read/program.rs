@@ -1,13 +1,13 @@
-//! Programs, as the upgradeable loader stores them.
+//! Programs of the upgradeable loader.
 
 use sha2::{Digest, Sha256};
 
 use super::{Unclear, part};
 use crate::address::Address;
 
-/// Owns programs that can be upgraded.
+/// The upgradeable loader, which owns programs that can be upgraded.
 const LOADER: Address = Address::from_str_const("BPFLoaderUpgradeab1e11111111111111111111111");
-/// Where the code begins.
+/// Offset of the code.
 const CODE: usize = 45;
 
 /// The deployed code of a program.
@@ -16,21 +16,22 @@ const CODE: usize = 45;
 pub struct ProgramData {
     /// The slot of the last deployment.
     pub slot: u64,
-    /// Who can replace the code; `None` if nobody can.
+    /// The account that can replace the code; `None` if the program is immutable.
     pub authority: Option<Address>,
-    /// SHA-256 of the code without the zeros at its end, which only reserve room.
+    /// SHA-256 of the code without its trailing zeros, which only reserve space.
     pub code_hash: [u8; 32],
 }
 
-/// Decodes a program's account: 2 in 4 bytes little-endian, and the address of its code. `None` if it is not an upgradeable program.
+/// Decodes the account of a program: the number 2 in 4 bytes, little-endian, then the address of the account with its code, which is
+/// returned; `None` if it is not an upgradeable program.
 #[must_use]
 pub fn program(owner: Address, data: &[u8]) -> Option<Address> {
     let is_program = owner == LOADER && data.len() == 36 && data.starts_with(&[2, 0, 0, 0]);
     part::<32>(data, 4..36).filter(|_| is_program).map(Address::from)
 }
 
-/// Decodes the account of a program's code: 3 in 4 bytes, the slot in 8, a byte that says whether there is an authority, the authority
-/// or its room in 32, and the code.
+/// Decodes the account with a program's code: the number 3 in 4 bytes, the slot in 8, 1 byte that tells whether there is an authority,
+/// 32 bytes for the authority, then the code.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a transaction on chain did to a swap: its instructions, those that programs called included, and its events.
+//! What a transaction on chain did to a swap: its instructions, including those called by programs, and its events.
 
 use solana_transaction::versioned::VersionedTransaction;
 
@@ -16,20 +16,20 @@ const REFUNDED: [u8; 8] = [0x23, 0x67, 0x95, 0xf6, 0xc4, 0x7b, 0xdd, 0x63];
 /// `sha256("event:InstantRefunded")[..8]`
 const INSTANT_REFUNDED: [u8; 8] = [0xdc, 0x32, 0x12, 0xcf, 0xb7, 0xe8, 0xda, 0x19];
 
-/// An instruction with its accounts in place of their indexes.
+/// An instruction with addresses in place of indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChainInstruction {
-    /// The program that it calls.
+    /// The program that is called.
     pub program: Address,
-    /// Its accounts.
+    /// The accounts of the instruction, in order.
     pub accounts: Vec<Address>,
-    /// Its data.
+    /// The data of the instruction.
     pub data: Vec<u8>,
 }
 
 impl ChainInstruction {
-    /// Resolves the indexes of an instruction; `None` if the transaction does not have such keys.
+    /// Replaces the indexes of an instruction with addresses; `None` if an index is beyond `keys`.
     #[must_use]
     pub fn resolve(keys: &[Address], program: u8, accounts: &[u8], data: Vec<u8>) -> Option<Self> {
         let key = |index: &u8| keys.get(usize::from(*index)).copied();
@@ -37,11 +37,11 @@ impl ChainInstruction {
     }
 }
 
-/// A transaction that succeeded, and so did each of its instructions.
+/// The instructions of a transaction that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TransactionRecord {
-    /// The instructions, each followed by those that it called.
+    /// The instructions, each followed by the instructions that it called.
     pub instructions: Vec<ChainInstruction>,
 }
 
@@ -49,24 +49,24 @@ pub struct TransactionRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SwapStep {
-    /// It was funded.
+    /// The swap was funded.
     Initiated {
-        /// The arguments.
+        /// The arguments of the instruction.
         call: Initiate,
-        /// The token; `None` for lamports.
+        /// The mint of the token; `None` for lamports.
         mint: Option<Address>,
     },
-    /// It was redeemed.
+    /// The swap was redeemed.
     Redeemed {
-        /// The secret, as the instruction has it.
+        /// The secret in the instruction.
         secret: [u8; 32],
     },
-    /// It was paid back, after its timelock or with the redeemer's consent.
+    /// The swap was refunded, after its timelock or with the redeemer's consent.
     Refunded,
 }
 
 impl TransactionRecord {
-    /// Creates the record of instructions in the order in which they ran.
+    /// Creates a record from the instructions in the order in which they ran.
     #[must_use]
     pub const fn new(instructions: Vec<ChainInstruction>) -> Self {
         Self { instructions }
@@ -79,7 +79,7 @@ impl TransactionRecord {
     }
 }
 
-/// Returns what an instruction did to a swap; `None` if it is not one of its program, or is about another swap.
+/// Returns what an instruction did to a swap; `None` if it calls another program or is about another swap.
 fn step(instruction: &ChainInstruction, location: &SwapLocation) -> Option<SwapStep> {
     let htlc = &location.htlc;
     // The SPL program names its identity account first.
@@ -94,21 +94,21 @@ fn step(instruction: &ChainInstruction, location: &SwapLocation) -> Option<SwapS
             let mint = htlc.token.and_then(|_| instruction.accounts.get(5).copied());
             Some(SwapStep::Initiated { call, mint })
         }
-        // The program reads its arguments from the front, and takes what follows as well.
+        // The program reads its arguments from the front and ignores any bytes after them.
         REDEEM => arguments.first_chunk().map(|secret| SwapStep::Redeemed { secret: *secret }),
         REFUND | INSTANT_REFUND => Some(SwapStep::Refunded),
         _ => None,
     }
 }
 
-/// Decodes the base58 that nodes show an instruction's data in; `None` for anything else, and for more than 4,096 characters: the
-/// time grows with the square of the length.
+/// Decodes the data of an instruction from base58, the form in which nodes return it. `None` for invalid text, or for more than 4,096
+/// characters, because the time grows with the square of the length.
 #[must_use]
 pub fn instruction_data(text: &str) -> Option<Vec<u8>> {
     if text.len() > 4_096 { None } else { bs58::decode(text).into_vec().ok() }
 }
 
-/// Decodes the bytes of a transaction, legacy or of version 0; `None` for anything else.
+/// Decodes the bytes of a legacy or version 0 transaction; `None` for anything else.
 #[must_use]
 pub fn transaction(bytes: &[u8]) -> Option<VersionedTransaction> {
     let transaction = encoding::read(bytes)?;
@@ -116,33 +116,33 @@ pub fn transaction(bytes: &[u8]) -> Option<VersionedTransaction> {
     (again == bytes).then_some(transaction)
 }
 
-/// Returns the bytes of a transaction as nodes take them, legacy or of version 0.
+/// Returns the bytes of a legacy or version 0 transaction, which nodes accept.
 #[must_use]
 pub fn transaction_bytes(transaction: &VersionedTransaction) -> Vec<u8> {
     encoding::write(&transaction.signatures, &transaction.message.serialize())
 }
 
-/// An event of the HTLC with which a swap ends.
+/// An event of the HTLC that ends a swap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SwapEvent {
     /// A swap was redeemed.
     Redeemed {
-        /// Who would have got a refund.
+        /// The account that would have received a refund.
         initiator: Address,
         /// The secret.
         secret: [u8; 32],
     },
     /// A swap was refunded, after its timelock or with the redeemer's consent.
     Refunded {
-        /// Who got the refund.
+        /// The account that received the refund.
         initiator: Address,
         /// SHA-256 of the secret.
         secret_hash: [u8; 32],
     },
 }
 
-/// Decodes an event, which a program writes into its log as `Program data: ` and base64; `None` for one that ends no swap.
+/// Decodes an event, which a program writes to its log as `Program data: ` and base64; `None` for an event that does not end a swap.
 ///
 /// | | client | native, audited | SPL, audited |
 /// |---|---|---|---|
@@ -150,8 +150,7 @@ pub enum SwapEvent {
 /// | initiator, or refundee | 8..40 | 40..72 | 72..104 |
 /// | secret or secret hash | 40..72 | 72..104 | 104..136 |
 ///
-/// Any program can write such a line. It counts only if it stands between the lines that say that the HTLC was invoked and that
-/// it returned.
+/// Any program can write such a line. It counts only between the log lines that report that the HTLC was invoked and that it returned.
 ///
 /// # Errors
 ///

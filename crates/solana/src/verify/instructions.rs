@@ -1,4 +1,4 @@
-//! What the instructions do: the HTLC's own, which locks the funds, and those that the policy allows.
+//! Rules on the instructions: the HTLC's own, which locks the funds, and those that the policy allows.
 
 use countersign_core::{Code, Refusal, SecretHash, U256, Warnings};
 use solana_message::compiled_instruction::CompiledInstruction;
@@ -9,7 +9,7 @@ use crate::allowed::AllowedInstruction;
 use crate::htlc::{AccountRole, Fields, Initiate, InitiateAccounts};
 use crate::message::{InstructionLayout, describe_instruction, refuse};
 
-/// An instruction and where it is.
+/// An instruction and its byte ranges.
 pub(super) struct Located<'i> {
     instruction: &'i CompiledInstruction,
     place: &'i InstructionLayout,
@@ -21,8 +21,8 @@ impl<'c> Subject<'c> {
         instructions.map(|(instruction, place)| Located { instruction, place })
     }
 
-    /// Requires exactly one instruction of the HTLC, and beside it none that the policy does not allow, wherever it is.
-    /// Returns the HTLC's instruction, and what each one does.
+    /// Requires exactly one instruction of the HTLC. All others, before or after it, must be allowed by the policy. Returns the HTLC's
+    /// instruction, and the kind of each instruction.
     pub(super) fn check_instructions(&self) -> Result<(Located<'c>, Vec<ProposedInstruction>), Refusal> {
         let htlc = &self.pins.htlc;
         let (mut initiate, mut kinds) = (None, Vec::new());
@@ -45,7 +45,7 @@ impl<'c> Subject<'c> {
                     return Err(unexpected().with_reason("a native asset needs no token account"));
                 }
                 Some(allowed) if kinds.iter().filter_map(ProposedInstruction::allowed).any(|other| allowed.is_like(other)) => {
-                    return Err(unexpected().with_reason("the transaction has the same instruction twice"));
+                    return Err(unexpected().with_reason("the transaction has two instructions of this kind"));
                 }
                 Some(allowed) => kinds.push(ProposedInstruction::Allowed(allowed)),
                 None if is_single && !address::is_well_known(program) => {
@@ -54,7 +54,7 @@ impl<'c> Subject<'c> {
                         .with_expected(address::to_account(htlc.program))
                         .with_actual(address::to_account(*program)));
                 }
-                None => return Err(unexpected().with_expected("initiate of the pinned HTLC, and nothing that the policy does not allow")),
+                None => return Err(unexpected().with_expected("initiate of the pinned HTLC, and only instructions that the policy allows")),
             }
         }
         let initiate = initiate.ok_or_else(|| {
@@ -66,7 +66,7 @@ impl<'c> Subject<'c> {
         Ok((initiate, kinds))
     }
 
-    /// Requires that the HTLC's instruction has the order's terms and accounts, and that both transactions agree.
+    /// Requires that the HTLC's instruction has the order's terms and accounts, and that the two transactions agree.
     pub(super) fn check_initiate(
         &self,
         initiate: &Located<'_>,
@@ -80,11 +80,12 @@ impl<'c> Subject<'c> {
                 let underivable = || self.at.refuse(Code::Internal).with_reason("no program-derived address for the terms");
                 (terms, accounts.ok_or_else(underivable)?)
             }
-            // Equal data has been checked already and gives the same accounts. Deriving them costs more than everything else.
+            // Equal data was checked with the first transaction and has the same accounts. They are reused, because deriving them
+            // costs more than everything else.
             Path::Gasless { own: (own, terms) } if own.initiate().is_some_and(|own| own.data == initiate.instruction.data) => {
                 (terms.clone(), own.accounts.with_sponsor(fee_payer))
             }
-            // If the data breaks a rule, that refusal says more than that the two transactions differ.
+            // If the data breaks a rule, the refusal of that rule is more helpful than one about the difference.
             Path::Gasless { .. } => {
                 self.check_arguments(initiate, warnings)?;
                 return Err(self.refuse(Code::PayloadsDisagree, &initiate.place.data));
@@ -94,7 +95,7 @@ impl<'c> Subject<'c> {
         Ok((terms, accounts))
     }
 
-    /// Derives the accounts of the HTLC's instruction. Those that depend on the pins alone are derived for the first order only.
+    /// Derives the accounts of the HTLC's instruction. Those that depend only on the pinned asset are derived once and kept with it.
     fn derive_accounts(&self, terms: &Initiate, fee_payer: Address) -> Option<InitiateAccounts> {
         let htlc = &self.pins.htlc;
         let kept = || self.order.source.program_addresses(|| Some(htlc.program_addresses()?.map(|address| address.to_bytes())));
@@ -102,7 +103,7 @@ impl<'c> Subject<'c> {
         htlc.initiate_accounts_with(program_addresses, &terms.swap(self.pins.owner), fee_payer)
     }
 
-    /// Requires that the arguments are the order's terms.
+    /// Requires that the arguments of the HTLC's instruction are the order's terms.
     fn check_arguments(&self, initiate: &Located<'_>, warnings: &mut Warnings) -> Result<Initiate, Refusal> {
         let (order, htlc, at) = (self.order, &self.pins.htlc, self.at);
         let Located { instruction, place } = initiate;
@@ -117,7 +118,7 @@ impl<'c> Subject<'c> {
         if let (Some(refundee), Some(field)) = (call.refundee, &fields.refundee) {
             order.check_initiator(&address::to_account(refundee), &|code| refuse(at, code, &place.field(field)))?;
         }
-        // A program cannot take the funds out. Any other account may belong to the solver.
+        // A program could not move the funds that it receives. Any other account may belong to the solver.
         if htlc.token.is_some_and(|token| token.program == call.redeemer) || address::is_well_known(&call.redeemer) {
             return Err(self
                 .refuse(Code::RedeemerInvalid, &redeemer)
@@ -130,7 +131,7 @@ impl<'c> Subject<'c> {
         Ok(call)
     }
 
-    /// Requires that the accounts of the instructions beside the HTLC's are the order's as well.
+    /// Requires that the accounts of the allowed instructions are the order's too.
     pub(super) fn check_allowed_accounts(
         &self,
         kinds: &[ProposedInstruction],
@@ -148,7 +149,7 @@ impl<'c> Subject<'c> {
         Ok(())
     }
 
-    /// Requires that an instruction's accounts are these, one by one.
+    /// Requires that the accounts of an instruction are exactly those of the roles, in the same order.
     fn check_accounts(&self, located: &Located<'_>, roles: &[AccountRole]) -> Result<(), Refusal> {
         let Located { instruction, place } = located;
         if instruction.accounts.len() != roles.len() {

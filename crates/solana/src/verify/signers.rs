@@ -1,4 +1,4 @@
-//! Who signs and who pays, what each account key may do, and what the signature slots hold.
+//! Rules on signers and fee payers, on the permissions of each account key, and on the content of the signature slots.
 
 use countersign_core::{Code, Refusal, Warnings};
 use solana_address::address_eq;
@@ -12,7 +12,7 @@ use crate::message::{self, Layout};
 use crate::sign::is_signed_by;
 
 impl Subject<'_> {
-    /// Refuses address lookup tables, which nobody can check offline.
+    /// Refuses address lookup tables, which cannot be checked offline.
     pub(super) fn check_lookup_tables(&self) -> Result<(), Refusal> {
         match self.decoded.transaction.message.address_table_lookups() {
             None | Some([]) => Ok(()),
@@ -22,7 +22,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Requires one slot for each signer, and no other signers than the order needs.
+    /// Requires one slot for each signer, and exactly as many signers as the order needs.
     pub(super) fn check_signers(&self) -> Result<(), Refusal> {
         let header = self.decoded.transaction.message.header();
         let slots = self.decoded.transaction.signatures.len();
@@ -47,7 +47,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Requires that the first key, which pays, is the right one. The gasless transaction is never at the owner's expense.
+    /// Requires that the fee payer, which is the first key, is the right account. The owner never pays for a gasless transaction.
     pub(super) fn check_fee_payer(&self) -> Result<Address, Refusal> {
         let owner = self.pins.owner;
         let [payer, rest @ ..] = self.keys() else {
@@ -63,13 +63,13 @@ impl Subject<'_> {
                 let refusal = self.refuse(Code::UnexpectedSigner, &self.layout.key(1)).with_expected(address::to_account(owner));
                 Err(match rest.first() {
                     Some(second) => refusal.with_actual(address::to_account(*second)),
-                    None => refusal.with_actual("nobody"),
+                    None => refusal.with_actual("no second key"),
                 })
             }
         }
     }
 
-    /// Requires that the sponsor is pinned, where the registry pins any for the chain, and has no other role.
+    /// Requires that the sponsor has no other role, and that it is pinned if the registry pins any sponsor for the chain.
     pub(super) fn check_sponsor(&self, sponsor: Address, roles: &[AccountRole]) -> Result<(), Refusal> {
         if matches!(self.path, Path::SelfFunded) {
             return Ok(());
@@ -86,16 +86,16 @@ impl Subject<'_> {
         if pinned.is_empty() || is_pinned() { Ok(()) } else { Err(refuse(Code::UnknownSponsor)) }
     }
 
-    /// Requires that each key is needed, is there once, and may do exactly what it is needed for.
+    /// Requires that each key is needed, is listed once, and has exactly the permissions that it needs.
     pub(super) fn check_keys(&self, fee_payer: Address, roles: &[AccountRole], kinds: &[ProposedInstruction]) -> Result<(), Refusal> {
-        // The allowed instructions need no rights beyond those of the HTLC's instruction and of the fee payer: they write to the
-        // token account, and the fee payer signs. So only their programs are added.
+        // The allowed instructions need no permissions beyond those of the HTLC's instruction and the fee payer: they write to the
+        // token account, and the fee payer signs. Therefore only their programs are added.
         let programs: Vec<_> = kinds.iter().filter_map(ProposedInstruction::allowed).map(AllowedInstruction::program).collect();
         let message = &self.decoded.transaction.message;
         let keys = self.keys();
         for (index, key) in keys.iter().enumerate() {
             let place = self.layout.key(index);
-            // Each key is compared with each: `address_eq` stops at the first eight bytes that differ.
+            // Each key is compared with every other key, so speed matters: `address_eq` stops at the first eight bytes that differ.
             let needed = roles.iter().chain(&programs).filter(|role| address_eq(&role.address, key));
             let needed = needed.map(|role| (role.signer, role.writable)).reduce(|a, b| (a.0 || b.0, a.1 || b.1));
             let is_repeated = keys.iter().take(index).any(|earlier| address_eq(earlier, key));
@@ -114,8 +114,8 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Requires that another signer's slot is empty or proven. Bytes in the owner's slot are overwritten, so they do not
-    /// matter. Returns whether the owner has signed this very message.
+    /// Requires that the slot of any other signer is empty or contains a valid signature. Bytes in the owner's slot do not matter,
+    /// because they are overwritten. Returns whether that slot has the owner's valid signature of this message.
     pub(super) fn check_slots(&self, warnings: &mut Warnings) -> Result<bool, Refusal> {
         let mut owner_signed = false;
         for (index, (signature, key)) in self.decoded.transaction.signatures.iter().zip(self.keys()).enumerate() {
@@ -124,7 +124,7 @@ impl Subject<'_> {
             }
             let is_valid = is_signed_by(signature, key, &self.decoded.message);
             if index == self.path.owner_slot() {
-                let detail = if is_valid { "the owner's own signature" } else { "no signature of the owner" };
+                let detail = if is_valid { "the owner's own signature" } else { "not a signature of the owner" };
                 warnings.warn_about(Code::OwnSignatureOverwritten, detail);
                 owner_signed = is_valid;
             } else if !is_valid {
@@ -139,9 +139,9 @@ impl Subject<'_> {
 
 fn describe_flags((signer, writable): (bool, bool)) -> &'static str {
     match (signer, writable) {
-        (true, true) => "signs and is written to",
-        (true, false) => "signs and is only read",
-        (false, true) => "is written to",
-        (false, false) => "is only read",
+        (true, true) => "signer, writable",
+        (true, false) => "signer, read-only",
+        (false, true) => "writable",
+        (false, false) => "read-only",
     }
 }

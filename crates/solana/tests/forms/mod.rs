@@ -1,4 +1,4 @@
-//! One swap in the four forms that the programs have: native and SPL, of the client and of the audited generation.
+//! One swap in the four forms of the programs: native and SPL, of the client generation and the audited one.
 //!
 //! Every value is computed by tools other than this project: addresses by @solana/web3.js, bytes by the layouts of the programs'
 //! interfaces.
@@ -24,21 +24,21 @@ pub fn secret() -> [u8; 32] {
     std::array::from_fn(|index| u8::try_from(index).unwrap_or_default())
 }
 
-/// A program, and what it makes of the swap.
+/// A program, and the swap in its form.
 pub struct Form {
     pub generation: SolanaGeneration,
     pub program: &'static str,
     pub swap_account: &'static str,
     /// Identity account and vault of an SPL program.
     pub own: Option<[&'static str; 2]>,
-    /// Who pays the rent.
+    /// The account that pays the rent.
     pub sponsor: &'static str,
-    /// The accounts of each instruction: name, and what it does, `s` for signing and `w` for being written to.
+    /// The accounts of each instruction: name, and permissions, `s` for signer and `w` for writable.
     pub initiate: &'static str,
     pub redeem: &'static str,
     pub refund: &'static str,
     pub initiate_data: &'static str,
-    /// With destination data `0102ff`, where the program takes some.
+    /// With the destination data `0102ff`, if the program takes them.
     pub with_destination_data: Option<&'static str>,
     /// The swap account, open.
     pub account: &'static str,
@@ -165,7 +165,7 @@ impl Form {
         if self.is_audited() { call.with_refundee(swap.initiator) } else { call }
     }
 
-    /// Returns the accounts of a list: address, and whether it signs and is written to.
+    /// Returns the accounts of a list: address, and whether it is a signer and writable.
     pub fn accounts(&self, list: &str) -> Vec<(Address, bool, bool)> {
         let own = self.own.unwrap_or_default();
         let read = |account: &str| {

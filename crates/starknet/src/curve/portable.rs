@@ -1,10 +1,10 @@
-//! By starknet-crypto, which builds everywhere.
+//! The implementation with starknet-crypto, which builds everywhere.
 
 use starknet_crypto::poseidon_hash_many;
 use starknet_types_core::curve::{AffinePoint, ProjectivePoint};
 use starknet_types_core::felt::Felt;
 
-/// Returns the x coordinate of a secret's point.
+/// Returns the x coordinate of a secret's public point.
 pub(crate) fn public_key(secret: &[u8; 32]) -> Option<Felt> {
     Some(starknet_crypto::get_public_key(&Felt::from_bytes_be(secret)))
 }
@@ -15,11 +15,11 @@ pub(super) fn sign_with(secret: &[u8; 32], hash: &Felt, k: &[u8; 32]) -> Option<
     Some([signature.r, signature.s])
 }
 
-/// Whether r and s are a signature of the hash.
+/// Returns whether r and s are a valid signature of the hash.
 #[expect(clippy::arithmetic_side_effects, reason = "multiples of points")]
 pub(crate) fn is_valid(public_key: &Felt, hash: &Felt, [r, s]: [&Felt; 2]) -> bool {
-    // The library adds hash/s * G and r/s * Q and panics where the sum is the point at infinity. That happens where
-    // hash * G and r * Q are the same but for the sign, which the key's owner can bring about.
+    // The library adds hash/s * G and r/s * Q, and panics if the sum is the point at infinity. That happens if hash * G and r * Q
+    // differ only in their sign, which the owner of the key can arrange.
     let Some(point) = AffinePoint::new_from_x(public_key, false) else { return false };
     let x = |point: AffinePoint, by: &Felt| {
         let point = ProjectivePoint::try_from(point).ok()?;

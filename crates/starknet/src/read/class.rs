@@ -1,4 +1,4 @@
-//! Recognises the generation of a contract by the interface of its class.
+//! Recognizes the generation of a contract from the interface of its class.
 
 use countersign_core::StarknetGeneration;
 use countersign_core::json::{self, Value};
@@ -14,23 +14,23 @@ const EIGHT_WORDS: &str = "[core::integer::u32; 8]";
 const TWO_WORDS: &str = "[core::integer::u128; 2]";
 const WORDS: &str = "core::array::Array::<core::integer::u32>";
 
-/// What `get_order` returns.
+/// The members of the struct that `get_order` returns.
 const ORDER: [(&str, &str); 6] =
     [("fulfilled_at", U128), ("initiator", ADDRESS), ("redeemer", ADDRESS), ("initiated_at", U128), ("timelock", U128), ("amount", U256)];
 
-/// Returns the generation whose interface a class has: the text of the member `abi` of a class, which is JSON.
+/// Returns the generation whose interface a class has. `abi` is the JSON text in the member `abi` of the class.
 ///
-/// The interface of July 2025 is not known. A contract of that generation may look like one of February 2025, so before a
-/// generation is pinned, a record's swap id should fit it as well.
+/// The interface of July 2025 is not known. A contract of that generation may look like one of February 2025. Before you pin the
+/// result, check that the swap id of an order record follows the formula of that generation.
 ///
 /// # Errors
 ///
-/// [`Unclear`] if it is the interface of no known generation.
+/// [`Unclear`] if the interface is not that of a known generation.
 pub fn generation_of_abi(abi: &str) -> Result<StarknetGeneration, Unclear> {
     let value = json::parse(abi.as_bytes()).map_err(|_| Unclear("the interface of the class is not JSON"))?;
     let Value::Array(entries) = &value else { return Err(Unclear("the interface of the class is not a list")) };
     let abi = Abi { entries };
-    let unknown = Unclear("the class has the interface of no known generation");
+    let unknown = Unclear("the interface of the class is not that of a known generation");
     let hash = abi.inputs("initiate").and_then(|inputs| inputs.last().copied()).ok_or(unknown)?;
     let secret = abi.inputs("redeem").and_then(|inputs| inputs.last().copied()).ok_or(unknown)?;
     let has_getter = abi.inputs("get_order").is_some();
@@ -70,13 +70,13 @@ pub fn generation_of_abi(abi: &str) -> Result<StarknetGeneration, Unclear> {
     Ok(generation)
 }
 
-/// The entries of an interface. Functions are listed by themselves or inside the interfaces that the contract implements.
+/// The entries of an ABI. Functions are listed on their own, or inside the interfaces that the contract implements.
 struct Abi<'v> {
     entries: &'v [Value<'v>],
 }
 
 impl<'v> Abi<'v> {
-    /// Returns the function or struct with this name; `None` if there is none, or more than one.
+    /// Returns the function or struct with this name; `None` unless there is exactly one.
     fn entry(&self, kind: &str, name: &str) -> Option<&'v Value<'v>> {
         let nested = self.entries.iter().filter(|entry| is(entry, "interface")).flat_map(|entry| list(entry, "items"));
         let mut found = self.entries.iter().chain(nested).filter(|entry| is(entry, kind) && text(entry, "name") == Some(name));
@@ -89,7 +89,7 @@ impl<'v> Abi<'v> {
         list(self.entry("function", name)?, "inputs").iter().map(|input| text(input, "type")).collect()
     }
 
-    /// Returns whether `get_order` returns the seven felts that are known.
+    /// Returns whether `get_order` returns the known struct of seven felts.
     fn returns_order(&self) -> bool {
         let Some([output]) = self.entry("function", "get_order").map(|function| list(function, "outputs")) else { return false };
         let members = text(output, "type").and_then(|name| self.entry("struct", name)).map(|order| list(order, "members"));

@@ -1,4 +1,4 @@
-//! The plain archive inside a backup: paths and contents. Every path is one that a store has.
+//! The unencrypted archive inside a backup: paths and contents. Only the paths of a store are accepted.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use super::container::MAX_ARCHIVE;
 use crate::folder::{MAX_FILE, is_document_name};
 use crate::store::{INDEX_FILE, ORDERS, RESCUE_FILE, VERSION, is_order_name};
 
-/// Where an entry belongs.
+/// The place of an entry in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place<'a> {
-    /// The next index.
+    /// The file with the next index.
     Index,
     /// The rescue phrase.
     Rescue,
-    /// An order's directory: its id.
+    /// The directory of the order with this id.
     Order(&'a str),
-    /// A document: the order's id, and the document's name.
+    /// A document, by the order's id and the document's name.
     Document(&'a str, &'a str),
 }
 
@@ -41,7 +41,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Writes an archive, in the order of the map.
+/// Serializes an archive, with the entries in the order of the map.
 pub(super) fn write(entries: &BTreeMap<String, Zeroizing<Vec<u8>>>) -> Result<Zeroizing<Vec<u8>>, BackupError> {
     let size = entries.iter().map(|(path, bytes)| path.len().saturating_add(bytes.len()).saturating_add(6)).fold(4, usize::saturating_add);
     if size > MAX_ARCHIVE {
@@ -60,9 +60,9 @@ pub(super) fn write(entries: &BTreeMap<String, Zeroizing<Vec<u8>>>) -> Result<Ze
     Ok(archive)
 }
 
-/// Reads an archive to its last byte.
+/// Parses an archive up to its last byte.
 pub(super) fn read(mut archive: &[u8]) -> Result<BTreeMap<Place<'_>, &[u8]>, BackupError> {
-    const CUT_OFF: BackupError = BackupError::Content { reason: "cut off" };
+    const CUT_OFF: BackupError = BackupError::Content { reason: "the archive is truncated" };
     let actual = u32::from_be_bytes(take(&mut archive).ok_or(CUT_OFF)?);
     if actual > VERSION {
         return Err(BackupError::NewerVersion { actual, max: VERSION });
@@ -77,12 +77,12 @@ pub(super) fn read(mut archive: &[u8]) -> Result<BTreeMap<Place<'_>, &[u8]>, Bac
         let bytes = split(&mut archive, len.ok_or(BackupError::Content { reason: "a document is too large" })?).ok_or(CUT_OFF)?;
 
         let path = std::str::from_utf8(path).map_err(|_| BackupError::Content { reason: "a path is not text" })?;
-        // Ascending paths cannot repeat.
+        // Strictly ascending paths cannot repeat.
         if path <= last {
             return Err(BackupError::Content { reason: "the paths are not in ascending order" });
         }
         last = path;
-        let place = Place::parse(path).ok_or(BackupError::Content { reason: "a path that no store has" })?;
+        let place = Place::parse(path).ok_or(BackupError::Content { reason: "a path does not belong to a store" })?;
         match place {
             Place::Document(id, _) if !entries.contains_key(&Place::Order(id)) => {
                 return Err(BackupError::Content { reason: "a document without its order" });
@@ -94,7 +94,7 @@ pub(super) fn read(mut archive: &[u8]) -> Result<BTreeMap<Place<'_>, &[u8]>, Bac
     Ok(entries)
 }
 
-/// Splits the first bytes off. Returns `None` if there are fewer.
+/// Splits off the first `N` bytes; `None` if there are fewer.
 pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn reason(entries: &[(&str, &[u8])]) -> String {
-        read(&archive(entries)).unwrap_err().to_string().replace("the content of the backup is not valid: ", "")
+        read(&archive(entries)).unwrap_err().to_string().replace("the content of the backup is invalid: ", "")
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             &format!("/{document}"),
             &format!("orders//{}", "0a".repeat(32)),
         ] {
-            let expected = if path.is_empty() { "the paths are not in ascending order" } else { "a path that no store has" };
+            let expected = if path.is_empty() { "the paths are not in ascending order" } else { "a path does not belong to a store" };
             assert_eq!(reason(&[(path, b"")]), expected, "{path}");
         }
         assert_eq!(reason(&[(&document, b"x")]), "a document without its order");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_but_between_entries_is_refused() {
+    fn a_truncated_archive_is_refused_except_between_entries() {
         let whole = archive(&[("index", b"123"), ("rescue", b"words")]);
         let first = archive(&[("index", b"123")]).len();
         for len in 0..whole.len() {
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn sizes_are_bounded() {
-        // Zeros that are never touched take no memory, so the map is not dropped, which would wipe them.
+        // Zeros that are never touched take no memory. The map is not dropped, because wiping would touch them.
         let content = MAX_ARCHIVE.checked_sub(4 + 6 + "index".len()).unwrap();
         let entries = std::mem::ManuallyDrop::new(BTreeMap::from([("index".to_owned(), Zeroizing::new(vec![0; content + 1]))]));
         assert!(matches!(write(&entries), Err(BackupError::TooLarge)));

@@ -1,4 +1,4 @@
-//! The encrypted container around the archive. Its layout is in the [module above](super).
+//! The encrypted container around the archive. The [parent module](super) documents its layout.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, Payload};
@@ -11,19 +11,19 @@ use crate::error::Error;
 
 /// The largest backup, in bytes.
 pub const MAX_BACKUP: usize = 256 << 20;
-/// The shortest password of a new backup, in bytes. A longer one is better, because whoever has the file can try any number of
-/// passwords.
+/// The minimum length of a new backup's password, in bytes. A longer one is better, because anybody who has the file can try any number
+/// of passwords.
 pub const MIN_PASSWORD: usize = 8;
 
 const MAGIC: [u8; 8] = *b"CSBACKUP";
 const FORMAT: u16 = 1;
 const HEADER: usize = 62;
 const TAG: usize = 16;
-/// The largest archive that fits into a backup.
+/// The largest archive that fits into a backup, in bytes.
 pub(super) const MAX_ARCHIVE: usize = MAX_BACKUP - HEADER - TAG;
 const MAX_COST: Cost = Cost { memory: 1 << 20, passes: 16, lanes: 16 };
 
-/// What it costs to try one password: the parameters of Argon2id.
+/// The parameters of Argon2id, which determine the cost of trying one password.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
@@ -31,19 +31,19 @@ pub struct Cost {
     pub memory: u32,
     /// Passes over the memory.
     pub passes: u32,
-    /// Lanes.
+    /// Number of lanes.
     pub lanes: u32,
 }
 
 impl Default for Cost {
-    /// RFC 9106, section 4, the second recommended option.
+    /// Returns the second recommended option of RFC 9106, section 4.
     fn default() -> Self {
         Self { memory: 64 << 10, passes: 3, lanes: 4 }
     }
 }
 
 impl Cost {
-    /// Returns the parameters if they are within bounds. Larger ones would exhaust the reader's memory or time.
+    /// Returns the parameters for Argon2 if they are within bounds. Larger ones would exhaust the memory or time of whoever opens the file.
     fn params(self) -> Result<Params, BackupError> {
         let bounded = self.memory <= MAX_COST.memory && self.passes <= MAX_COST.passes && self.lanes <= MAX_COST.lanes;
         let params = Params::new(self.memory, self.passes, self.lanes, Some(32)).ok().filter(|_| bounded);
@@ -82,7 +82,7 @@ impl Header {
     fn cipher(&self, password: &str) -> Result<XChaCha20Poly1305, BackupError> {
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, self.cost.params()?);
         let mut key = Zeroizing::new([0; 32]);
-        // The lengths of password, salt and key are within Argon2's bounds, so only memory can run out.
+        // The lengths of password, salt and key are within Argon2's bounds, so the only possible failure is a lack of memory.
         argon2.hash_password_into(password.as_bytes(), &self.salt, key.as_mut_slice()).map_err(|_| BackupError::OutOfMemory)?;
         Ok(XChaCha20Poly1305::new((&*key).into()))
     }
@@ -92,7 +92,7 @@ fn part<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], BackupError> {
     take(bytes).ok_or(BackupError::NotABackup)
 }
 
-/// Checks the password and the cost of a new backup, before anything is read.
+/// Checks the password and the cost of a new backup before anything is read.
 pub(super) fn check_new(password: &str, cost: Cost) -> Result<(), BackupError> {
     if password.len() < MIN_PASSWORD {
         return Err(BackupError::PasswordTooShort);

@@ -1,4 +1,4 @@
-//! One encrypted file with the whole store: orders, rescue phrase, next index.
+//! Encrypted backups: one file with the whole store, that is, the orders, the rescue phrase and the next index.
 //!
 //! # Format, version 1
 //!
@@ -13,14 +13,14 @@
 //! | 18..22 | Argon2id: lanes, at most 16 |
 //! | 22..38 | Argon2id: salt |
 //! | 38..62 | nonce |
-//! | 62.. | XChaCha20-Poly1305 of the archive, 16 bytes of tag at the end; bytes 0..62 are authenticated as well |
+//! | 62.. | the archive, encrypted with XChaCha20-Poly1305, with the 16-byte tag at the end; bytes 0..62 are authenticated as well |
 //!
-//! The key is Argon2id (version 0x13, 32 bytes, no secret, no associated data) of the password's UTF-8 bytes. New backups take
-//! RFC 9106's second recommendation: 64 MiB, 3 passes, 4 lanes.
+//! The key is the output of Argon2id (version 0x13, 32 bytes, no secret, no associated data) for the password's UTF-8 bytes. New
+//! backups use the second recommended option of RFC 9106: 64 MiB, 3 passes, 4 lanes.
 //!
-//! The archive is the [store's version](crate::VERSION) (4 bytes), then entries until its end, in ascending order of their
-//! paths: length of the path (2 bytes), path, length of the content (4 bytes), content. The paths are `index`, `rescue`,
-//! `orders/<id>/` (an order, without content) and `orders/<id>/<document>`. Nothing else is accepted.
+//! The archive consists of the [store's version](crate::VERSION) (4 bytes) and entries in strictly ascending order of their paths. An
+//! entry is the length of the path (2 bytes), the path, the length of the content (4 bytes) and the content. The paths are `index`,
+//! `rescue`, `orders/<id>/` (an order, without content) and `orders/<id>/<document>`. No other path is accepted.
 
 mod archive;
 mod container;
@@ -41,53 +41,53 @@ use crate::store::{INDEX_FILE, INDICES, PATIENCE, RESCUE_FILE, Store, create_all
 use archive::Place;
 pub use container::{Cost, MAX_BACKUP, MIN_PASSWORD};
 
-/// How many indices a restored store skips.
+/// The number of indices that a restored store skips.
 ///
 /// The original store may have handed out more indices after the backup was made. If one of them were used again, two swaps would
-/// share a secret, and redeeming one would give away the other. A search for the orders of a phrase has to look more than this
-/// many indices past the last one that it found.
+/// share a secret, and redeeming one would reveal the other's. A search for the orders of a phrase must therefore continue more than
+/// this many indices past the last one that it found.
 pub const RESTORE_SKIP: u32 = 1000;
 
-/// A backup, and a list of what it lacks.
+/// A backup, with a list of what it does not contain.
 #[derive(Debug)]
 #[must_use]
 pub struct Backup {
     /// The encrypted file.
     pub bytes: Vec<u8>,
-    /// What is missing: the path relative to the store, with the error if it could not be read, or `None` if the file does not
-    /// belong to the store.
+    /// The entries that are missing: each path relative to the store, with the error if it could not be read, or with `None` if the file
+    /// does not belong to the store.
     pub left_out: Vec<(String, Option<Error>)>,
 }
 
-/// Why a backup could not be made or restored.
+/// An error of creating or restoring a backup.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
     /// The password has fewer than [`MIN_PASSWORD`] bytes.
     #[error("the password is shorter than {MIN_PASSWORD} bytes")]
     PasswordTooShort,
-    /// The password is wrong, or the file was changed: the encryption cannot tell these apart.
+    /// The password is wrong or the file was changed. The encryption cannot distinguish these cases.
     #[error("the password is wrong, or the backup is damaged")]
     WrongPasswordOrDamaged,
-    /// The file does not begin as a backup does, or ends too early.
-    #[error("not a backup of this program, or cut off")]
+    /// The file does not begin like a backup, or is truncated.
+    #[error("the file is not a backup of this program, or is truncated")]
     NotABackup,
     /// The file has a newer format.
-    #[error("the backup has version {actual}, this program knows versions up to {max}")]
+    #[error("the backup has version {actual}; this program supports versions up to {max}")]
     NewerVersion {
         /// The file's version.
         actual: u32,
         /// The newest version that this library reads.
         max: u32,
     },
-    /// Deriving the key would take more memory or time than any backup of ours does.
-    #[error("the backup asks for {memory} KiB and {passes} passes in {lanes} lanes, which is out of bounds")]
+    /// Deriving the key would take more memory or time than for any backup of this library.
+    #[error("the backup's Argon2 parameters are out of bounds: {memory} KiB, {passes} passes, {lanes} lanes")]
     Cost {
         /// Memory in KiB.
         memory: u32,
         /// Passes over the memory.
         passes: u32,
-        /// Lanes.
+        /// Number of lanes.
         lanes: u32,
     },
     /// There is not enough memory to derive the key.
@@ -96,14 +96,14 @@ pub enum BackupError {
     /// The backup is larger than [`MAX_BACKUP`].
     #[error("the backup is larger than {MAX_BACKUP} bytes")]
     TooLarge,
-    /// The password is right, but the content does not have its format.
-    #[error("the content of the backup is not valid: {reason}")]
+    /// The password is right, but the content is not a valid archive.
+    #[error("the content of the backup is invalid: {reason}")]
     Content {
         /// What is wrong.
         reason: &'static str,
     },
     /// The directory to restore into is not empty.
-    #[error("the directory to restore into is not empty: it holds {name:?}")]
+    #[error("the directory to restore into is not empty: it contains {name:?}")]
     NotEmpty {
         /// One of its entries.
         name: String,
@@ -113,24 +113,25 @@ pub enum BackupError {
     Store(#[from] Error),
 }
 
-/// Encrypts the whole store with a password, which is used byte for byte.
+/// Encrypts the whole store with a password. The password's bytes are used as they are, without normalization.
 ///
-/// Each order is read while its lock is held, so that its documents belong together. The next index is read last, so that it is
-/// beyond every index that the orders use. What cannot be read is named in [`Backup::left_out`], and everything else is backed up.
+/// Each order is read while its lock is held, so its documents are consistent. The next index is read last, so it is larger than every
+/// index that the orders use. Entries that cannot be read are listed in [`Backup::left_out`]; everything else is backed up.
 ///
 /// # Errors
 ///
-/// [`BackupError::PasswordTooShort`]; [`BackupError::TooLarge`]; [`Error::Busy`] if an order stays locked for ten seconds; any
-/// other [`Error`] about the phrase, the index or the list of orders.
+/// [`BackupError::PasswordTooShort`], [`BackupError::TooLarge`] or [`BackupError::OutOfMemory`]; [`BackupError::Store`] with
+/// [`Error::Busy`] if an order stays locked for ten seconds, or with any other [`Error`] about the phrase, the index, the list of
+/// orders or the random numbers.
 pub fn backup(store: &Store, password: &str) -> Result<Backup, BackupError> {
     backup_at(store, password, Cost::default())
 }
 
-/// Like [`backup`], with other parameters of Argon2id, for tests.
+/// Like [`backup`], with other Argon2id parameters, for tests.
 ///
 /// # Errors
 ///
-/// As [`backup`], and [`BackupError::Cost`].
+/// The errors of [`backup`], and [`BackupError::Cost`].
 #[doc(hidden)]
 pub fn backup_at(store: &Store, password: &str, cost: Cost) -> Result<Backup, BackupError> {
     container::check_new(password, cost)?;
@@ -190,24 +191,24 @@ fn file_of(error: &Error) -> String {
 
 /// Decrypts a backup and writes its store into a new or empty directory.
 ///
-/// Everything is checked before anything is written. The store's version is written last: a restore that was interrupted leaves
-/// a directory that does not open, to be deleted and restored again. The next index is [`RESTORE_SKIP`] beyond the backup's.
+/// Everything is checked before anything is written. The store's version is written last, so an interrupted restore leaves a directory
+/// that does not open: delete it and restore again. The next index is [`RESTORE_SKIP`] beyond the backup's.
 ///
-/// Use only one of the two stores from then on. An order may have advanced after the backup was made: read its state from the
-/// chains and the service before acting on it.
+/// Use only one of the two stores from then on. An order may have advanced after the backup was made, so read its state from the chains
+/// and the service before acting on it.
 ///
 /// # Errors
 ///
-/// [`BackupError`].
+/// Any [`BackupError`] except [`BackupError::PasswordTooShort`]. [`BackupError::NotEmpty`] if the directory is not empty.
 pub fn restore(bytes: &[u8], password: &str, path: impl AsRef<Path>) -> Result<Store, BackupError> {
     restore_on(Arc::new(Files), bytes, password, path.as_ref())
 }
 
-/// Restores onto another [`Disk`], for tests.
+/// Like [`restore`], onto another [`Disk`], for tests.
 ///
 /// # Errors
 ///
-/// As [`restore`].
+/// The errors of [`restore`].
 #[doc(hidden)]
 pub fn restore_on(disk: Arc<dyn Disk>, bytes: &[u8], password: &str, path: &Path) -> Result<Store, BackupError> {
     let archive = container::open(bytes, password)?;
@@ -220,7 +221,7 @@ pub fn restore_on(disk: Arc<dyn Disk>, bytes: &[u8], password: &str, path: &Path
 
     let store = Store { root: root(disk, path)? };
     create_all(&store.root)?;
-    // Checked before the lock file is written into a directory that is not empty, and again in case another restore came first.
+    // Checked before the lock file is created, and again under the lock in case another restore came first.
     check_empty(&store)?;
     let _guard = store.root.lock(PATIENCE)?;
     check_empty(&store)?;

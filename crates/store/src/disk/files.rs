@@ -1,4 +1,4 @@
-//! The operating system's files.
+//! The implementation of [`Disk`] over the operating system's files.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, FileType, OpenOptions, TryLockError};
@@ -11,7 +11,7 @@ use super::{Disk, Kind, LockGuard};
 
 /// The operating system's files, through `std::fs`.
 ///
-/// On Windows a directory cannot be synced by itself: there a rename is as durable as NTFS's own journal makes it.
+/// On Windows a directory cannot be synced, so a rename is as durable as the journal of NTFS makes it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Files;
 
@@ -31,7 +31,7 @@ impl Disk for Files {
     fn read(&self, file: &Path, max: usize) -> io::Result<Zeroizing<Vec<u8>>> {
         let file = File::open(file)?;
         let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX).min(max);
-        // Room for all of it at once, because a buffer that grows leaves copies of a secret behind.
+        // Allocated at full size, because a buffer that grows leaves copies of a secret behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(len.saturating_add(1)));
         file.take(u64::try_from(max).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -81,12 +81,12 @@ impl Disk for Files {
     }
 }
 
-/// A locked file. Closing it is not enough to release the lock: a process that was started meanwhile may still have it open.
+/// A locked file, unlocked explicitly on drop. Closing it may not be enough, because a child process may still have it open.
 struct LockedFile(fs::File);
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Best effort: where this fails, the lock ends when the file is closed everywhere.
+        // Best effort: if this fails, the lock ends when every process has closed the file.
         let _ = self.0.unlock();
     }
 }
@@ -99,7 +99,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Writes and syncs through one handle: the operating system reports a failed write to the handle that made it.
+/// Writes and syncs through one handle, because the operating system reports a failed write only to the handle that wrote.
 fn write(options: &OpenOptions, file: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = options.open(file)?;
     file.write_all(bytes)?;

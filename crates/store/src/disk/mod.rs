@@ -1,4 +1,4 @@
-//! The file system calls of the store, as an interface, so that tests can cut the power between any two of them.
+//! The file system calls of the store as a trait, so that tests can simulate a power failure between any two of them.
 
 mod files;
 
@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 pub use files::Files;
 
-/// What a path names. Symbolic links are not followed.
+/// The kind of a directory entry. Symbolic links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -41,76 +41,77 @@ pub type LockGuard = Box<dyn Send + Sync>;
 
 /// The file system calls of the store. [`Files`] is the real implementation.
 ///
-/// New directories and files belong to the user alone: modes 0700 and 0600 on Unix.
+/// New directories and files are accessible only to the user: modes 0700 and 0600 on Unix.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// Returns what a path names, `None` if it does not exist.
+    /// Returns the kind of the entry at a path; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// The operating system's, for instance if a permission is missing.
+    /// An error of the operating system, for instance a missing permission.
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>>;
 
     /// Returns the names in a directory, in any order.
     ///
     /// # Errors
     ///
-    /// The operating system's.
+    /// An error of the operating system.
     fn list(&self, directory: &Path) -> io::Result<Vec<OsString>>;
 
-    /// Reads a file, at most its first `max` bytes.
+    /// Reads at most the first `max` bytes of a file.
     ///
     /// # Errors
     ///
-    /// The operating system's.
+    /// An error of the operating system.
     fn read(&self, file: &Path, max: usize) -> io::Result<Zeroizing<Vec<u8>>>;
 
-    /// Creates a directory. Durable once its parent is synced.
+    /// Creates a directory, which is durable once its parent is synced.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::AlreadyExists`], or the operating system's.
+    /// [`io::ErrorKind::AlreadyExists`], or another error of the operating system.
     fn create_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// Makes the entries of a directory durable: what was created, renamed and removed in it.
+    /// Makes the entries of a directory durable: all creations, renames and removals in it.
     ///
     /// # Errors
     ///
-    /// The operating system's.
+    /// An error of the operating system.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
     /// Creates a file that must not exist, writes it and syncs its content. Its name is durable once its directory is synced.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::AlreadyExists`], or the operating system's. The file may then exist with any content.
+    /// [`io::ErrorKind::AlreadyExists`], or another error of the operating system. The file may then exist with any content.
     fn write_new(&self, file: &Path, bytes: &[u8]) -> io::Result<()>;
 
     /// Appends to a file, which is created if it does not exist, and syncs its content.
     ///
     /// # Errors
     ///
-    /// The operating system's. A part of the bytes may then have been appended.
+    /// An error of the operating system. A part of the bytes may then have been appended.
     fn append(&self, file: &Path, bytes: &[u8]) -> io::Result<()>;
 
-    /// Renames a file within its directory and replaces what has the new name. Durable once the directory is synced.
+    /// Renames a file within its directory, replacing an existing file of the new name. The rename is durable once the directory is
+    /// synced.
     ///
     /// # Errors
     ///
-    /// The operating system's.
+    /// An error of the operating system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file or a symbolic link.
     ///
     /// # Errors
     ///
-    /// The operating system's.
+    /// An error of the operating system.
     fn remove(&self, file: &Path) -> io::Result<()>;
 
-    /// Takes an exclusive lock on a file, which is created if it does not exist. Returns `None` if it is held elsewhere, in
-    /// this process or another one. The operating system releases the lock of a process that ended.
+    /// Takes an exclusive lock on a file, which is created if it does not exist. Returns `None` if this or another process already holds
+    /// the lock. The operating system releases the locks of a process that has ended.
     ///
     /// # Errors
     ///
-    /// The operating system's, also where the file system has no locks.
+    /// An error of the operating system, also if the file system does not support locks.
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>>;
 }

@@ -1,5 +1,5 @@
-//! The power is cut before every single disk operation of many sequences. Whatever was not synced, nothing that returned is lost,
-//! no document is half, and the store opens again.
+//! Cuts the power before every disk operation of many sequences. No write that returned is lost, no document is half written, and the
+//! store opens again.
 #![allow(clippy::arithmetic_side_effects, reason = "a test")]
 
 use std::collections::BTreeMap;
@@ -30,12 +30,12 @@ enum Operation {
     KeepPhrase,
 }
 
-/// What the caller was told.
+/// What successful calls have reported to the caller.
 #[derive(Debug, Default)]
 struct Told {
     orders: BTreeMap<u8, BTreeMap<usize, Vec<u8>>>,
     journals: BTreeMap<u8, Vec<Vec<u8>>>,
-    /// Every index below was handed out or skipped.
+    /// Every index below this one was handed out or skipped.
     next: u32,
     phrase: bool,
 }
@@ -48,7 +48,7 @@ fn entry(number: u32) -> Vec<u8> {
     format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(usize::try_from(number % 40).unwrap())).into_bytes()
 }
 
-/// Carries out an operation. One that cannot apply (to an order that does not exist, a second secret) does nothing.
+/// Carries out an operation. An operation that is not possible, such as one on an order that does not exist, does nothing.
 fn carry_out(store: &Store, operation: &Operation, told: &mut Told) -> Result<(), Error> {
     match operation {
         Operation::CreateOrder(order) => match store.create(&id(*order)) {
@@ -97,7 +97,7 @@ fn carry_out(store: &Store, operation: &Operation, told: &mut Told) -> Result<()
     Ok(())
 }
 
-/// Compares what is found with what the caller was told. Only the operation that was under way may have happened or not.
+/// Compares the store with what was reported to the caller. Only for the interrupted operation are both outcomes allowed.
 fn check(store: &Store, told: &mut Told, under_way: Option<&Operation>) -> Result<(), String> {
     let found: Vec<_> = store.orders().unwrap().into_iter().map(|order| order.unwrap()).collect();
     let created = if let Some(Operation::CreateOrder(order)) = under_way { Some(*order) } else { None };
@@ -155,7 +155,7 @@ fn check(store: &Store, told: &mut Told, under_way: Option<&Operation>) -> Resul
     Ok(())
 }
 
-/// Runs operations until the power is cut, and returns the one that was under way. `None` for the store's own opening.
+/// Runs operations until the power is cut, and returns the interrupted one; `None` if opening the store was interrupted.
 fn run<'a>(disk: &MemoryDisk, operations: &'a [Operation], told: &mut Told) -> Result<Option<&'a Operation>, usize> {
     let off = |error: &Error| matches!(error, Error::Disk { .. });
     let store = match Store::open_on(Arc::new(disk.clone()), Path::new(PATH)) {
@@ -174,7 +174,7 @@ fn run<'a>(disk: &MemoryDisk, operations: &'a [Operation], told: &mut Told) -> R
     Err(operations.len())
 }
 
-/// Cuts the power at every step of `operations`, and once more while the rest runs on what is left.
+/// Cuts the power at every step of `operations`, and a second time while they run again on what is left.
 fn survives(operations: &[Operation], new_disk: fn() -> MemoryDisk) -> Result<u64, String> {
     let whole = new_disk();
     assert!(run(&whole, operations, &mut Told::default()).is_err());
@@ -188,7 +188,7 @@ fn survives(operations: &[Operation], new_disk: fn() -> MemoryDisk) -> Result<u6
                 disk = disk.reboot(cut * 16 + seed * 4 + round);
                 let store = Store::open_on(Arc::new(disk.clone()), Path::new(PATH)).map_err(|error| format!("cut at {cut}: {error}"))?;
                 check(&store, &mut told, under_way).map_err(|error| format!("cut at {cut}, seed {seed}, round {round}: {error}"))?;
-                // The second cut comes while the same operations run again on top of what was found.
+                // The second cut happens while the same operations run again on what was found.
                 disk.cut_after((cut * 7 + seed * 5) % steps);
                 under_way = run(&disk, operations, &mut told).unwrap_or(None);
             }
@@ -247,7 +247,7 @@ fn one_of_each_operation_survives() {
     assert!(survives(&one_of_each(), MemoryDisk::new).unwrap() > 40);
 }
 
-/// A process is killed, the next one reads what it left and may act on it, and then the power is cut.
+/// A process is killed, the next one reads what it left and may act on it, and then the power fails.
 #[test]
 fn what_was_read_under_a_lock_outlives_a_power_cut() {
     let open = |disk: &MemoryDisk| Store::open_on(Arc::new(disk.clone()), Path::new(PATH)).unwrap();
@@ -291,7 +291,7 @@ fn a_failed_write_is_repeated_and_loses_nothing() {
                 carry_out(&store, &operation, &mut told).unwrap();
                 failed += 1;
             }
-            // Everything that returned so far outlives a power cut.
+            // Everything that returned so far survives a power failure.
             for seed in 0..4 {
                 let store = open(&disk.reboot(fail * 4 + seed)).unwrap();
                 check(&store, &mut told, None).unwrap_or_else(|error| panic!("failed at {fail}, {operation:?}: {error}"));
@@ -327,7 +327,7 @@ fn an_interrupted_restore_is_not_taken_for_a_store() {
                     assert_eq!(order.documents().unwrap().len(), 3);
                     assert_eq!(found.next_index().unwrap(), 1 + RESTORE_SKIP);
                 }
-                // Nothing was restored yet: the directory is as good as new.
+                // Nothing was restored yet, so the directory becomes a new store.
                 Ok(found) => assert!(!done && found.orders().unwrap().is_empty()),
                 Err(error) => {
                     assert!(!done && matches!(error, Error::NotAStore { .. }), "cut at {cut}: {error}");

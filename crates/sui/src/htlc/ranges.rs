@@ -1,21 +1,21 @@
-//! Where the parts of a transaction kind are in its bytes.
+//! The byte ranges of the parts of a transaction kind.
 
 use serde::Serialize;
 use sui_sdk_types::{Address, Command, ProgrammableTransaction};
 
-/// Bytes of a payload, half-open.
+/// A half-open range of bytes of a payload.
 pub(crate) type Range = (usize, usize);
 
-/// The byte ranges of a transaction kind's parts. A value has one form in BCS, so that sizes give positions.
+/// The byte ranges of the parts of a transaction kind. BCS has one form for each value, so positions follow from sizes.
 #[derive(Clone, Copy)]
 pub(crate) struct Ranges<'k>(pub(crate) &'k ProgrammableTransaction);
 
 fn size<T: Serialize>(value: &T) -> usize {
-    // What was decoded can be encoded.
+    // Every decoded value can be encoded.
     bcs::serialized_size(value).unwrap_or_default()
 }
 
-/// Returns how many bytes the length of a sequence takes.
+/// Returns the number of bytes of the length of a sequence.
 const fn length_size(length: usize) -> usize {
     match length {
         0..0x80 => 1,
@@ -25,7 +25,7 @@ const fn length_size(length: usize) -> usize {
 }
 
 impl Ranges<'_> {
-    /// Returns the kind's tag and the number of inputs.
+    /// Returns the range of the kind's tag and the number of inputs.
     pub(crate) fn head(self) -> Range {
         (0, length_size(self.0.inputs.len()).saturating_add(1))
     }
@@ -39,7 +39,7 @@ impl Ranges<'_> {
         (start, start.saturating_add(self.0.inputs.get(index).map_or(0, size)))
     }
 
-    /// Returns the number of commands.
+    /// Returns the range of the number of commands.
     pub(crate) fn commands_head(self) -> Range {
         let start = self.inputs_end();
         (start, start.saturating_add(length_size(self.0.commands.len())))
@@ -50,7 +50,7 @@ impl Ranges<'_> {
         (start, start.saturating_add(self.0.commands.get(index).map_or(0, size)))
     }
 
-    /// Returns the parts of the call at the end: tag and package, module, function, type arguments, arguments.
+    /// Returns the ranges of the parts of the last command, the call: tag and package, module, function, type arguments, arguments.
     pub(crate) fn call(self) -> [Range; 5] {
         let index = self.0.commands.len().saturating_sub(1);
         let (start, _) = self.command(index);
@@ -63,7 +63,7 @@ impl Ranges<'_> {
             })
     }
 
-    /// Returns one argument of the call at the end.
+    /// Returns the range of one argument of the call.
     pub(crate) fn argument(self, index: usize) -> Range {
         let [.., (start, end)] = self.call();
         let Some(Command::MoveCall(call)) = self.0.commands.last() else { return (start, end) };

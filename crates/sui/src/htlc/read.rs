@@ -1,4 +1,4 @@
-//! Gives every command, argument and input its role, or refuses it at its own bytes.
+//! Assigns a role to every command, argument and input. A refusal locates the bytes of the part.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use sui_sdk_types::{
 use super::ranges::{Range, Ranges};
 use super::{CLOCK, Coins, INITIATE, Initiate, InputRole, MAX_DESTINATION_DATA, MODULE, PtbLayout};
 
-/// Returns what a command is called in Sui's documentation.
+/// Returns the name of a command in Sui's documentation.
 const fn command_name(command: &Command) -> &'static str {
     match command {
         Command::MoveCall(_) => "MoveCall",
@@ -88,7 +88,7 @@ impl<'r> Reader<'r, '_> {
         let destination_data = self.destination_data(data)?;
         let nested = self.split_result(coin, split_index)?;
         if self.shared(clock, 8, InputRole::Clock)? != super::clock() {
-            return Err(self.unlike(&InputRole::Clock, "0x6, shared since version 1, not changed by the call"));
+            return Err(self.unlike(&InputRole::Clock, "0x6, shared since version 1, read-only"));
         }
         if split_value != amount {
             let range = self.ranges.input(usize::from(split_amount));
@@ -105,7 +105,7 @@ impl<'r> Reader<'r, '_> {
         Ok((initiate, PtbLayout { roles, split_amount, call_amount, coins, nested }))
     }
 
-    /// Finds the commands that the coin needs, and no others.
+    /// Requires exactly the commands that the coin needs.
     fn commands(&self, native: bool) -> Result<(Option<&'r MergeCoins>, &'r SplitCoins, &'r MoveCall), Refusal> {
         let commands = self.transaction.commands.as_slice();
         match commands {
@@ -213,7 +213,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Gives an input its role, and returns the input with its index. Only the amount may have its role twice.
+    /// Assigns a role to an input, and returns the input with its index. Two inputs may be amounts; no other role may occur twice.
     fn take(&mut self, argument: &Argument, role: InputRole, range: impl Fn(Ranges<'r>) -> Range) -> Result<(u16, &'r Input), Refusal> {
         let refuse = |code, range: Range| self.at.refuse_bytes(code, range.0, range.1);
         let unexpected = || {
@@ -230,7 +230,7 @@ impl<'r> Reader<'r, '_> {
             Some(InputRole::Amount) if role == InputRole::Amount => {}
             Some(other) => {
                 let range = self.ranges.input(position);
-                let reason = format!("one input is both {} and {}", other.name(), role.name());
+                let reason = format!("one input is both the {} and the {}", other.name(), role.name());
                 return Err(refuse(Code::UnexpectedInput, range).with_reason(reason));
             }
             None => *slot = Some(role),
@@ -238,7 +238,7 @@ impl<'r> Reader<'r, '_> {
         Ok((*index, input))
     }
 
-    /// Refuses the input that has just been given a role.
+    /// Returns the refusal of the input with a role, which does not have the form of that role.
     fn unlike(&self, role: &InputRole, expected: &'static str) -> Refusal {
         self.refuse(Code::UnexpectedInput, self.range_of(role)).with_expected(format!("{}: {expected}", role.name()))
     }
@@ -276,7 +276,7 @@ impl<'r> Reader<'r, '_> {
         })
     }
 
-    /// Returns the amount's input and value. Two inputs may hold it, so that its place is its index.
+    /// Returns the index and the value of an amount. Two inputs may be amounts, so the input cannot be found by its role.
     fn amount(&mut self, argument: &Argument, range: impl Fn(Ranges<'r>) -> Range) -> Result<(u16, u64), Refusal> {
         let (index, input) = self.take(argument, InputRole::Amount, range)?;
         if let Input::Pure(bytes) = input
@@ -302,14 +302,14 @@ impl<'r> Reader<'r, '_> {
         Ok(data.to_vec())
     }
 
-    /// Returns whether the coin is written as a nested result, and refuses any other coin than the split's.
+    /// Requires that the coin is the result of the split. Returns whether it is written as a nested result.
     fn split_result(&self, argument: &Argument, split: usize) -> Result<bool, Refusal> {
         match argument {
             Argument::Result(index) if usize::from(*index) == split => Ok(false),
             Argument::NestedResult(index, 0) if usize::from(*index) == split => Ok(true),
             other => Err(self
                 .refuse(Code::UnexpectedArgument, self.ranges.argument(7))
-                .with_expected(format!("Result({split}), the coin that was split off"))
+                .with_expected(format!("Result({split}), the coin of the split"))
                 .with_actual(Written(other).to_string())),
         }
     }
@@ -320,7 +320,9 @@ impl<'r> Reader<'r, '_> {
             let Some(InputRole::Coin(coin)) = role else { continue };
             if let Some((object, other)) = objects.iter().find(|(object, _)| object == coin.object_id()) {
                 let refusal = self.refuse(Code::UnexpectedInput, self.ranges.input(index));
-                return Err(refusal.with_reason(format!("one object is both coin and {}", other.name())).with_actual(object.to_string()));
+                return Err(refusal
+                    .with_reason(format!("one object is both a coin and the {}", other.name()))
+                    .with_actual(object.to_string()));
             }
         }
         Ok(())
@@ -328,7 +330,7 @@ impl<'r> Reader<'r, '_> {
 
     fn every_input_used(self) -> Result<Vec<InputRole>, Refusal> {
         if let Some(unused) = self.roles.iter().position(Option::is_none) {
-            return Err(self.refuse(Code::UnexpectedInput, self.ranges.input(unused)).with_reason("an input is used by no command"));
+            return Err(self.refuse(Code::UnexpectedInput, self.ranges.input(unused)).with_reason("no command uses the input"));
         }
         Ok(self.roles.into_iter().flatten().collect())
     }

@@ -1,16 +1,16 @@
-//! What the tests of this family share.
+//! Shared code of this crate's tests.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 
 use countersign_testkit::{Case, registry};
 use serde_json::Value as Json;
 
-/// What `fixtures/generate/families/sui.mjs` made for these tests alone: other coins, and signatures of other signers.
+/// Cases that `fixtures/generate/families/sui.mjs` made only for these tests: other coins, and signatures of other signers.
 pub(crate) fn outside() -> Json {
     serde_json::from_str(include_str!("../outside.json")).expect("outside.json")
 }
 
-/// A case of `outside.json`, judged by the fixtures' registry.
+/// Returns a case of `outside.json` with the fixtures' registry.
 pub(crate) fn outside_case(case: &Json) -> Case {
     let id = case["line"]["id"].as_str().expect("an id").to_owned();
     Case { id, input: case["line"].to_string(), line: String::new(), registry: registry() }

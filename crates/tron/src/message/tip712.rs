@@ -1,11 +1,11 @@
-//! TIP-712 for any typed data: EIP-712 with Tron's spellings.
+//! TIP-712 for any typed data: EIP-712 with Tron's addresses, token type and chain ids.
 //!
-//! Three things differ from EIP-712. Addresses come in any of Tron's forms and hash as their 20 bytes. `trcToken` stands
-//! in the type string under its own name and hashes as `uint256`. The domain's chain id is the low 32 bits of the chain's.
-//! Where none of these occurs, both hash alike.
+//! Three things differ from EIP-712. Addresses may have any of Tron's forms, and hash as their 20 bytes. `trcToken` keeps its own
+//! name in the type string, and its values hash as `uint256`. The domain contains the low 32 bits of the chain id. Typed data that
+//! uses none of these has the same hash under both.
 //!
-//! General hashers coerce what they read (`""` to zero, surplus members to nothing), so that two wallets can hash one JSON
-//! differently. Here every value has exactly one spelling per form, every declared type and member is used, and what is
+//! General hashers coerce their input: `""` becomes zero, and surplus members are ignored. Two wallets can therefore hash the same
+//! JSON differently. Here each form of a value has exactly one spelling, every declared type and member must be used, and anything
 //! left over is refused.
 //!
 //! Specification: <https://github.com/tronprotocol/tips/blob/master/tip-712.md>
@@ -22,28 +22,46 @@ use countersign_core::{Code, Refusal, number};
 
 use crate::address;
 
-/// Most types that one message may declare: the hash of each names all that it contains.
+/// The most types that one message may declare. The limit bounds the work, because the hash of each type covers all types that it
+/// contains.
 const MAX_TYPES: usize = 256;
-/// Longest name of a type or member, array brackets included.
+/// The longest name of a type or member in bytes, array brackets included.
 const MAX_NAME: usize = 128;
-/// The domain carries these bits of the chain id.
+/// Mask of the bits of the chain id that the domain contains.
 const CHAIN_ID_BITS: u64 = 0xffff_ffff;
 /// The members that a domain may have, in their order.
 const DOMAIN: [DomainMember; 5] =
     [("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"), ("salt", "bytes32")];
-/// Name of the domain's own type.
+/// The name of the domain's own type.
 const DOMAIN_TYPE: &str = "EIP712Domain";
 
 /// Hashes typed data: `{"types", "domain", "primaryType", "message"}`.
 ///
-/// `EIP712Domain` may be missing in `types`; present, it lists the domain's members. Numbers are JSON integers, decimal
-/// strings or `0x` hex strings, negative ones without hex.
+/// `types` may omit `EIP712Domain`. If it is present, it must list exactly the members of `domain`. Numbers are JSON integers,
+/// decimal strings or `0x` hex strings; negative numbers cannot be in hex.
+///
+/// ```
+/// use countersign_core::json::{self, Node};
+///
+/// let typed_data = json::parse(
+///     br#"{
+///         "types": { "Payment": [{ "name": "to", "type": "address" }, { "name": "token", "type": "trcToken" }] },
+///         "primaryType": "Payment",
+///         "domain": { "chainId": 728126428 },
+///         "message": { "to": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "token": 1002000 }
+///     }"#,
+/// )?;
+/// let hashes = countersign_tron::message::hash(Node::root(&typed_data, ""))?;
+/// println!("sign {}", hashes.digest);
+/// # Ok::<(), countersign_core::Refusal>(())
+/// ```
 ///
 /// # Errors
 ///
-/// [`Code::TypedDataTypes`] for types that are unknown, unused, declared twice or not in the language;
-/// [`Code::TypedDataPrimaryType`]; [`Code::UnexpectedField`] or [`Code::MissingField`] where message and types differ;
-/// [`Code::NumberTooLarge`] outside a type's range; or what is malformed.
+/// [`Code::TypedDataTypes`] for types that are unknown, unused, declared twice or not valid type names;
+/// [`Code::TypedDataPrimaryType`]; [`Code::TypedDataDomain`] for an unknown member of the domain; [`Code::UnexpectedField`] or
+/// [`Code::MissingField`] if message and types have different members; [`Code::NumberTooLarge`] for a number outside its type's
+/// range; or the code of a malformed value.
 pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
     let members = typed_data.object()?;
     members.only(&["domain", "message", "primaryType", "types"])?;
@@ -59,7 +77,7 @@ pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
         .ok_or_else(|| primary.refuse(Code::TypedDataPrimaryType).with_expected("one of the declared types"))?;
     let hashes = types.hashes(primary_name);
     if let Some(unused) = types.structs.keys().find(|name| **name != DOMAIN_TYPE && !hashes.contains_key(*name)) {
-        return Err(types_node.at().key(unused).refuse(Code::TypedDataTypes).with_reason("an unused type"));
+        return Err(types_node.at().key(unused).refuse(Code::TypedDataTypes).with_reason("the type is never used"));
     }
     let struct_hash = Hasher { types: &types, hashes }.structure(primary_name, &members.need("message")?)?;
     Ok(Hashes::new(domain.separator(), struct_hash))
@@ -68,12 +86,12 @@ pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
 /// Name and type of a member of the domain.
 type DomainMember = (&'static str, &'static str);
 
-/// Reads the domain, and which members it has.
+/// Reads the domain. Also returns the members that it has.
 fn read_domain(node: Node<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), Refusal> {
     let members = node.object()?;
     members
         .only(&DOMAIN.map(|(name, _)| name))
-        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("a member that no domain has"))?;
+        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("not a member of any domain"))?;
     let text = |key: &'static str| members.get(key).map(|node| node.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
     let chain_id = members.get("chainId").map(|node| node.any_number().map(|id| id & U256::from(CHAIN_ID_BITS)));
     let contract = members.get("verifyingContract").map(|node| address::read_any(node).map(address::Address::bytes));
@@ -82,24 +100,24 @@ fn read_domain(node: Node<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), 
     Ok((domain, DOMAIN.into_iter().filter(|(name, _)| members.get(name).is_some()).collect()))
 }
 
-/// A type that has no parts.
+/// A type without members or items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaf {
     Address,
     Bool,
     Text,
     Bytes,
-    /// That many bytes.
+    /// `bytesN`, with the number of bytes.
     Fixed(usize),
-    /// That many bits.
+    /// `uintN` or `trcToken`, with the number of bits.
     Unsigned(usize),
-    /// That many bits.
+    /// `intN`, with the number of bits.
     Signed(usize),
 }
 
 impl Leaf {
     fn parse(name: &str) -> Option<Self> {
-        // `parse` alone takes `+8` and `08`.
+        // `parse` alone would accept `+8` and `08`.
         let width = |digits: &str| digits.parse::<usize>().ok().filter(|width| width.to_string() == digits);
         let bits = |digits: &str| width(digits).filter(|bits| (8..=256).contains(bits) && bits.is_multiple_of(8));
         match name {
@@ -138,7 +156,7 @@ impl Leaf {
             }
             Self::Signed(bits) => {
                 let (negative, size) = signed(node)?;
-                // The lowest number is one further from zero than the highest.
+                // Two's complement: the lowest number is one further from zero than the highest.
                 let reach = if negative { size.saturating_sub(U256::ONE) } else { size };
                 if reach.bit_len() >= bits {
                     return Err(node.refuse(Code::NumberTooLarge));
@@ -169,12 +187,12 @@ fn signed(node: &Node<'_, '_>) -> Result<(bool, U256), Refusal> {
 enum Kind<'t> {
     Leaf(Leaf),
     Struct(&'t str),
-    /// An array, of fixed length where there is one.
+    /// An array, with its length if it is fixed.
     List(Box<Self>, Option<usize>),
 }
 
 impl<'t> Kind<'t> {
-    /// Parses a type; `None` for any other text. Whether a struct is declared is not checked here.
+    /// Parses a type; `None` for text that is not a type. Does not check whether a struct is declared.
     fn parse(text: &'t str) -> Option<Self> {
         if let Some((items, len)) = text.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
             let len = match len {
@@ -198,7 +216,7 @@ impl<'t> Kind<'t> {
     }
 }
 
-/// Whether a text is an identifier.
+/// Returns whether a text is an identifier.
 fn is_name(text: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$');
     text.bytes().next().is_some_and(letter) && text.bytes().all(|byte| letter(byte) || byte.is_ascii_digit())
@@ -207,7 +225,7 @@ fn is_name(text: &str) -> bool {
 #[derive(Debug)]
 struct Member<'t> {
     name: &'t str,
-    /// The type as it was written: the type string repeats it.
+    /// The type as it was written, which is how it appears in the type string.
     written: &'t str,
     kind: Kind<'t>,
 }
@@ -224,10 +242,10 @@ impl<'t> Types<'t> {
         for (name, fields) in members.keys().zip(members.iter()) {
             let refuse = |detail: &'static str| fields.at().refuse(Code::TypedDataTypes).with_reason(detail);
             if structs.len() == MAX_TYPES {
-                return Err(refuse("more types than any message has"));
+                return Err(refuse("too many types"));
             }
             if name.len() > MAX_NAME || !is_name(name) || Leaf::parse(name).is_some() {
-                return Err(refuse("not a name that a type may have"));
+                return Err(refuse("not a valid name for a type"));
             }
             structs.insert(name, read_members(&fields)?);
         }
@@ -237,24 +255,25 @@ impl<'t> Types<'t> {
                     .at()
                     .key(name)
                     .refuse(Code::TypedDataTypes)
-                    .with_reason("a member of an unknown type")
+                    .with_reason("a member has an undeclared type")
                     .with_actual(unknown));
             }
         }
         Ok(Self { structs })
     }
 
-    /// Where the domain's type is declared, it lists exactly the members that the domain has.
+    /// Requires that the domain's type, if it is declared, lists exactly the members of the domain.
     fn check_domain(&self, present: &[DomainMember], node: &Node<'_, '_>) -> Result<(), Refusal> {
         let Some(declared) = self.structs.get(DOMAIN_TYPE) else { return Ok(()) };
         if declared.iter().map(|member| (member.name, member.written)).eq(present.iter().copied()) {
             return Ok(());
         }
-        let refusal = node.at().key(DOMAIN_TYPE).refuse(Code::TypedDataTypes).with_reason("the domain has other members than its type");
+        let refusal =
+            node.at().key(DOMAIN_TYPE).refuse(Code::TypedDataTypes).with_reason("the declared members are not those of the domain");
         Err(refusal.with_expected(present.iter().map(|(name, kind)| format!("{kind} {name}")).collect::<Vec<_>>().join(",")))
     }
 
-    /// Every struct that `name` contains, itself included.
+    /// Returns every struct that `name` contains, directly or not, including itself.
     fn contained(&self, name: &'t str) -> BTreeSet<&'t str> {
         let mut found = BTreeSet::from([name]);
         let mut rest = vec![name];
@@ -265,7 +284,7 @@ impl<'t> Types<'t> {
         found
     }
 
-    /// The type string: the struct itself, then what it contains, sorted.
+    /// Returns the type string: the struct itself, then the structs that it contains, sorted by name.
     fn encode(&self, name: &'t str) -> String {
         let mut text = String::new();
         let mut others = self.contained(name);
@@ -279,7 +298,7 @@ impl<'t> Types<'t> {
         text
     }
 
-    /// The type hash of every struct that `primary` contains.
+    /// Returns the type hash of every struct that `primary` contains, including itself.
     fn hashes(&self, primary: &'t str) -> BTreeMap<&'t str, B256> {
         self.contained(primary).into_iter().map(|name| (name, keccak256(self.encode(name)))).collect()
     }
@@ -293,10 +312,10 @@ fn read_members<'t>(fields: &Node<'_, 't>) -> Result<Vec<Member<'t>>, Refusal> {
         let (name, kind) = (members.need("name")?, members.need("type")?);
         let (written, refuse) = (kind.text()?, |node: &Node<'_, '_>| node.refuse(Code::TypedDataTypes));
         if name.text()?.len() > MAX_NAME || !is_name(name.text()?) || !seen.insert(name.text()?) {
-            return Err(refuse(&name).with_reason("not a name that this member may have"));
+            return Err(refuse(&name).with_reason("not a valid name for a member, or a name used twice"));
         }
         let parsed = if written.len() > MAX_NAME { None } else { Kind::parse(written) };
-        let parsed = parsed.ok_or_else(|| refuse(&kind).with_reason("not a type of typed data"))?;
+        let parsed = parsed.ok_or_else(|| refuse(&kind).with_reason("not a valid type"))?;
         Ok(Member { name: name.text()?, written, kind: parsed })
     };
     fields.array()?.map(member).collect()

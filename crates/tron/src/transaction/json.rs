@@ -1,4 +1,4 @@
-//! Transactions in the JSON of node APIs: hex without `0x`, addresses with their prefix, absent members left out.
+//! Transactions in the JSON of node APIs. Hex has no `0x`, addresses have their prefix byte, and default values are left out.
 
 use alloy_primitives::hex;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::TronTransaction;
 use super::protocol::{TRIGGER_SMART_CONTRACT_NAME, TRIGGER_SMART_CONTRACT_URL};
 
-/// Writes a transaction as `/wallet/broadcasttransaction` takes it; without a signature as wallets take it to sign.
+/// Returns a transaction as `/wallet/broadcasttransaction` accepts it, or without a signature as wallets accept it to sign.
 pub(super) fn transaction(transaction: &TronTransaction, signature: Option<&[u8]>) -> Value {
     let TronTransaction { raw, trigger, raw_data, tx_id } = transaction;
     let set = |number: i64| Some(number).filter(|number| *number != 0).map(Value::from);

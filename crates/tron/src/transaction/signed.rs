@@ -1,4 +1,4 @@
-//! Signed transactions: made here, or by an external wallet that chose its own reference block and fee limit.
+//! Signed transactions, of this crate or of an external wallet that chose its own reference block and fee limit.
 
 use alloy_primitives::{B256, Signature, U256, hex};
 use countersign_abi::funding::ApprovalPlan;
@@ -15,9 +15,9 @@ use super::{Calls, TronTransaction};
 use crate::address::Address;
 use crate::verify::{Call, Deposit, check_fee_limit};
 
-/// A transaction with one contract call and one signature: the native type of this crate.
+/// A transaction with one contract call and one signature: the crate's native transaction type.
 ///
-/// Wallets such as TronLink return it as JSON, nodes as JSON or protobuf:
+/// Wallets such as TronLink return such a transaction as JSON, nodes as JSON or protobuf:
 ///
 /// ```
 /// # use countersign_core::Refusal;
@@ -38,12 +38,12 @@ pub struct SignedTronTransaction {
 }
 
 impl SignedTronTransaction {
-    /// Decodes a transaction in protobuf: what nodes take over gRPC and, as hex, at `/wallet/broadcasthex`.
+    /// Decodes a transaction in protobuf, which nodes accept over gRPC and, as hex, at `/wallet/broadcasthex`.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] for anything but one contract call with one signature, and what a malformed signature
-    /// gets.
+    /// [`Code::TransactionMismatch`] for anything but one contract call with one signature, and
+    /// [`Code::SignatureMalformed`] or [`Code::SignatureHighS`] for a malformed signature.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         let malformed = || Refusal::new(Code::TransactionMismatch, "").with_reason("not the canonical bytes of a signed transaction");
         let decoded = Transaction::decode(bytes).map_err(|_| malformed())?;
@@ -58,12 +58,13 @@ impl SignedTronTransaction {
 
     /// Parses a transaction in the JSON of node APIs, as TronWeb and TronLink return it.
     ///
-    /// `raw_data_hex` and `signature` are read. `txID`, where it is there, must be the hash of the bytes; `raw_data` repeats the
-    /// bytes and is not read.
+    /// The transaction is taken from `raw_data_hex` and `signature`. If `txID` is present, it must be the hash of the bytes.
+    /// `raw_data` repeats the content of `raw_data_hex` and is ignored.
     ///
     /// # Errors
     ///
-    /// As [`SignedTronTransaction::from_bytes`], and what is malformed.
+    /// As [`SignedTronTransaction::from_bytes`]; the codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`]; or a
+    /// `hex_` code.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
         let root = Node::root(&value, "");
@@ -96,7 +97,7 @@ impl SignedTronTransaction {
         &self.transaction.raw_data
     }
 
-    /// Returns the transaction's id: SHA-256 of the bytes.
+    /// Returns the transaction's id: SHA-256 of [`raw_data`](Self::raw_data).
     #[must_use]
     pub const fn tx_id(&self) -> B256 {
         self.transaction.tx_id
@@ -108,20 +109,20 @@ impl SignedTronTransaction {
         &self.signature
     }
 
-    /// Returns the account whose key made the signature; `None` if no key can have made it.
+    /// Returns the account whose key made the signature, recovered from it; `None` if no key can have made it.
     #[must_use]
     pub fn signer(&self) -> Option<Address> {
         self.signature.recover_address_from_prehash(&self.tx_id()).ok().map(Address::from)
     }
 
-    /// Returns the whole transaction in protobuf: what nodes take over gRPC and, as hex, at `/wallet/broadcasthex`.
+    /// Returns the signed transaction in protobuf, which nodes accept over gRPC and, as hex, at `/wallet/broadcasthex`.
     #[must_use]
     pub fn broadcast_bytes(&self) -> Vec<u8> {
         let signature = vec![signature::bytes(&self.signature)];
         Transaction { raw_data: Some(self.transaction.raw.clone()), signature }.encode_to_vec()
     }
 
-    /// Returns the whole transaction in the JSON that nodes take at `/wallet/broadcasttransaction`.
+    /// Returns the signed transaction in the JSON that nodes accept at `/wallet/broadcasttransaction`.
     #[must_use]
     pub fn broadcast_json(&self) -> Value {
         node_json::transaction(&self.transaction, Some(&signature::bytes(&self.signature)))
@@ -140,10 +141,10 @@ fn parse_signature(text: &str) -> Result<Signature, Refusal> {
     }
 }
 
-/// Returns which call of a deposit a transaction makes.
+/// Returns which call of a deposit a signed transaction makes.
 ///
-/// Reference block, expiration, timestamp and fee limit are the wallet's own. The transaction is built again with them and
-/// compared whole, so that nothing else can differ.
+/// The wallet may choose the reference block, expiration, timestamp and fee limit. The transaction is rebuilt with these values and
+/// compared as a whole, so nothing else can differ.
 pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction) -> Result<Role, Refusal> {
     let TronTransaction { raw, trigger, raw_data, .. } = signed.transaction();
     let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
@@ -162,7 +163,7 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction) -> Resu
     let to = address(&trigger.contract_address);
     let same = |call: &Call| to == Some(call.to) && trigger.call_value == call.value && trigger.data == call.data;
     let Some((role, call)) = calls().find(|(_, call)| same(call)) else {
-        // Which part differs from the call that locks the funds, for whoever has to find out why.
+        // For diagnosis, the refusal names the part that differs from the call that locks the funds.
         let initiate = &deposit.initiate;
         return Err(match to {
             Some(to) if calls().any(|(_, call)| to == call.to) => {

@@ -11,20 +11,20 @@ use crate::wire::ContractRecord;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`, `sponsor on solana, <address>`.
+    /// The entry: `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`, `sponsor on solana, <address>`.
     pub entry: String,
-    /// The member, such as `htlc address`.
+    /// The member of the entry, such as `htlc address`.
     pub field: &'static str,
-    /// What was pinned before.
+    /// What was pinned before; `None` if it is new.
     pub old: Option<String>,
-    /// What would be pinned now.
+    /// What would be pinned now; `None` if it is gone.
     pub new: Option<String>,
 }
 
 type Facts = BTreeMap<(String, &'static str), String>;
 
 impl Registry {
-    /// Everything in `newer` that differs from what is pinned here, sorted.
+    /// Returns everything in `newer` that differs from what is pinned here, sorted by entry and member.
     #[must_use]
     pub fn diff(&self, newer: &Self) -> Vec<Change> {
         let (old, new) = (self.facts(), newer.facts());
@@ -95,7 +95,7 @@ mod tests {
 
     use crate::trust::Registry;
 
-    /// What is neither shown nor used, by the last member of its pointer.
+    /// Members that are neither shown nor used, by the last step of their pointer.
     const NEITHER_SHOWN_NOR_USED: [&str; 2] = ["icon", "price"];
 
     fn full() -> Value {
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Other values of the same form first, so that most are read and must be seen by the comparison.
+    /// Returns other values, those of the same form first: most of them are accepted, so the comparison must see them.
     fn others(value: &Value) -> Vec<Value> {
         match value {
             Value::String(text) => {
@@ -168,7 +168,7 @@ mod tests {
         missed.retain(|at| !NEITHER_SHOWN_NOR_USED.iter().any(|member| at.ends_with(member)));
         assert!(missed.is_empty(), "not compared: {missed:?}");
         assert!(seen > 40, "{seen}");
-        // The file of what is pinned holds nothing else.
+        // The registry file holds nothing else.
         let written: Value = serde_json::from_slice(&pinned.to_file()).unwrap();
         let mut kept = Vec::new();
         leaves(&written, "", &mut kept);

@@ -14,13 +14,13 @@ use crate::wire::{AssetRecord, ChainRecord};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Chain {
-    /// As it was pinned.
+    /// The entry as it was pinned.
     pub record: ChainRecord,
-    /// What its id says.
+    /// The network that its id names.
     pub network: Network,
     /// Whether it is a test network.
     pub test: bool,
-    /// Nominal milliseconds per timelock unit.
+    /// Nominal milliseconds per unit of a timelock.
     pub unit_millis: u64,
 }
 
@@ -28,15 +28,15 @@ pub struct Chain {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Asset {
-    /// As it was pinned.
+    /// The entry as it was pinned.
     pub record: AssetRecord,
     /// Its chain.
     pub chain: Arc<Chain>,
-    /// The HTLC's account.
+    /// The HTLC's account: contract, program, package or internal key. `None` if none is pinned.
     pub htlc: Option<Account>,
     /// The token, `None` for a native asset. A Sui coin is a type, not an account.
     pub token: Option<Contract>,
-    /// Sui: the shared orders registry.
+    /// Sui: the object id of the shared orders registry.
     pub htlc_registry: Option<Account>,
     /// The generation of the HTLC's contract, where the wallet has pinned one.
     pub generation: Option<Generation>,
@@ -53,13 +53,13 @@ pub(super) struct Domain {
     separator: [u8; 32],
 }
 
-/// A token.
+/// A pinned token.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Contract {
-    /// As it was pinned.
+    /// Its address or Sui coin type, as it was pinned.
     pub text: String,
-    /// Its account, where the text is an address.
+    /// Its account; `None` if the text is a Sui coin type.
     pub account: Option<Account>,
 }
 
@@ -67,32 +67,32 @@ pub struct Contract {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Solver {
-    /// The solver.
+    /// The solver's id.
     pub solver_id: String,
     /// Chain name.
     pub chain: String,
-    /// As it was pinned.
+    /// The address as it was pinned; on Bitcoin-like chains the x-only key in hex.
     pub address: String,
-    /// The account, or x-only key.
+    /// The account or x-only key.
     pub account: Account,
 }
 
 impl Asset {
-    /// Whether an amount is within the limits that the asset had when it was pinned.
+    /// Returns whether an amount in base units is within the limits that the asset had when it was pinned.
     #[must_use]
     pub fn takes(&self, amount: U256) -> bool {
         self.min_amount.is_none_or(|min| amount >= min) && self.max_amount.is_none_or(|max| amount <= max)
     }
 
-    /// Returns the domain separator of the HTLC's messages for a version. It follows from the pins, so it is computed for
-    /// the first order and kept; another version than that order's is computed each time.
+    /// Returns the domain separator of the HTLC's messages for a domain version. It follows from the pins, so the first one is
+    /// computed once and kept. The separator of any other version is computed each time.
     pub fn domain_separator(&self, version: &str, compute: impl Fn() -> [u8; 32]) -> [u8; 32] {
         let kept = self.domain.get_or_init(|| Domain { version: version.into(), separator: compute() });
         if *kept.version == *version { kept.separator } else { compute() }
     }
 
-    /// Returns the two addresses that a Solana program derives for itself. They follow from the pins, so they are computed
-    /// for the first order and kept.
+    /// Returns the two addresses that a Solana program derives for itself. They follow from the pins, so they are computed once and
+    /// kept.
     pub fn program_addresses(&self, compute: impl FnOnce() -> Option<[[u8; 32]; 2]>) -> Option<[[u8; 32]; 2]> {
         *self.program_addresses.get_or_init(compute)
     }
@@ -103,7 +103,7 @@ impl Asset {
         Amount::new(base_units, self.record.decimals, self.symbol())
     }
 
-    /// The asset's symbol.
+    /// Returns the asset's symbol, in lower case.
     #[must_use]
     pub fn symbol(&self) -> &str {
         self.record.id.symbol()
@@ -111,25 +111,25 @@ impl Asset {
 }
 
 impl Chain {
-    /// The chain's family.
+    /// Returns the chain's family.
     #[must_use]
     pub fn family(&self) -> Family {
         self.network.family()
     }
 
-    /// The display name, or the name that asset ids carry.
+    /// Returns the display name, or the name in asset ids if there is none.
     #[must_use]
     pub fn title(&self) -> &str {
         if self.record.name.is_empty() { &self.record.chain } else { &self.record.name }
     }
 
-    /// Returns a timelock of this chain.
+    /// Returns a timelock of this chain. `units` is in the chain's own unit.
     #[must_use]
     pub fn timelock(&self, units: u64) -> Timelock {
         Timelock::new(units, self.family(), self.nominal_millis(units))
     }
 
-    /// Returns the seconds after an order's creation in which the service takes its payment, where the record names no deadline.
+    /// Returns for how many seconds after an order's creation the service accepts its payment, if the record names no deadline.
     #[must_use]
     pub const fn payment_window(&self) -> u64 {
         match self.network {
@@ -138,7 +138,8 @@ impl Chain {
         }
     }
 
-    /// Returns the nominal seconds until a payment has its confirmations: one block more than are required, and at least a minute.
+    /// Returns the nominal time until a payment has its confirmations, in seconds: that of one more block than are required, and at
+    /// least one minute.
     #[must_use]
     pub fn confirmation_time(&self, confirmations: u64) -> u64 {
         const MIN: u64 = 60;
@@ -146,7 +147,7 @@ impl Chain {
         u64::try_from(self.nominal_millis(blocks).div_ceil(1_000)).unwrap_or(u64::MAX).max(MIN)
     }
 
-    /// Returns what a timelock means in nominal milliseconds.
+    /// Returns the nominal duration of a timelock, in milliseconds.
     #[must_use]
     pub fn nominal_millis(&self, timelock: u64) -> u128 {
         u128::from(timelock).saturating_mul(u128::from(self.unit_millis))

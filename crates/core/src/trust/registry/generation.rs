@@ -1,5 +1,5 @@
-//! Generations of the swap service's contracts. Each has its own arguments, typed data, ids and layout on chain, and nothing in an
-//! address or a schema tells them apart: the wallet pins which one an HTLC is of.
+//! Generations of the swap service's contracts. Each has its own arguments, typed data, ids and storage layout. Neither an address
+//! nor a schema name tells them apart, so the wallet pins the generation of an HTLC (`docs/spec/batch.md#contract-generations`).
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use countersign_chains::swap_id::StarknetFormula;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generation {
-    /// Of an EVM contract.
+    /// The generation of an EVM contract.
     Evm(EvmGeneration),
-    /// Of a Starknet contract.
+    /// The generation of a Starknet contract.
     Starknet(StarknetGeneration),
-    /// Of a Solana program.
+    /// The generation of a Solana program.
     Solana(SolanaGeneration),
 }
 
-/// Declares the generations of a family's contract, with the names that a registry gives them.
+/// Declares the generations of a family's contract, with their names in a registry.
 macro_rules! generations {
     ($(#[$attribute:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$attribute])*
@@ -32,13 +32,13 @@ macro_rules! generations {
             /// Every generation, oldest first.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Returns the name that a registry gives it.
+            /// Returns its name in a registry.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Returns the generation that a registry names; `None` for any other text.
+            /// Returns the generation with this name in a registry; `None` for any other text.
             #[must_use]
             pub fn parse(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|generation| generation.name() == name)
@@ -56,9 +56,9 @@ macro_rules! generations {
 generations! {
     /// Generations of the EVM contracts, for tokens and for the chain's own coin.
     EvmGeneration {
-        /// Before version 3: an order begins with whether it has ended.
+        /// Before version 3. The first word of a stored order tells whether the order has ended.
         Old = "old",
-        /// Version 3, the audited one.
+        /// Version 3, the audited contract of November 2025.
         V3 = "v3",
     }
 }
@@ -66,13 +66,15 @@ generations! {
 generations! {
     /// Generations of the Starknet contract.
     StarknetGeneration {
-        /// February 2025: the secret hash as eight words of 32 bits, an id of chain, secret hash and initiator, and no getter.
+        /// The public source of February 2025. The secret hash is eight words of 32 bits, the swap id binds chain, secret hash and
+        /// initiator, and there is no getter for orders.
         February2025 = "2025_02",
-        /// July 2025, the one expected where none is pinned: another id, of every term but the contract.
+        /// The contract captured in July 2025, which is expected if none is pinned. The swap id binds every term but the contract.
         July2025 = "captured_2025_07",
-        /// November 2025, the audited one: `verifyingContract` in the typed data, `get_order`, and an id of every term.
+        /// The audited source of November 2025. The typed data has `verifyingContract`, `get_order` is the getter for orders, and the
+        /// swap id binds every term and the contract.
         November2025 = "2025_11",
-        /// Of version 3.1.3 of the service's own client: the secret hash as two words of 128 bits.
+        /// The contract that version 3.1.3 of the service's own client calls. The secret hash is two words of 128 bits.
         Client313 = "client_3_1_3",
     }
 }
@@ -80,15 +82,15 @@ generations! {
 generations! {
     /// Generations of the Solana programs, for tokens and for SOL.
     SolanaGeneration {
-        /// Of version 3.1.3 of the service's own client; the one expected where none is pinned.
+        /// The program that version 3.1.3 of the service's own client calls, which is expected if none is pinned.
         Client313 = "client_3_1_3",
-        /// November 2025, the audited one.
+        /// The audited source of November 2025.
         November2025 = "audited_2025_11",
     }
 }
 
 impl StarknetGeneration {
-    /// Returns the generation that is expected of a contract: the pinned one, or that of July 2025 where none is pinned.
+    /// Returns the generation that is expected of a contract: the pinned one, or that of July 2025 if none is pinned.
     #[must_use]
     pub const fn expected(pinned: Option<Generation>) -> Self {
         match pinned {
@@ -110,8 +112,8 @@ impl StarknetGeneration {
 }
 
 impl Generation {
-    /// Returns the generation of a family's contract that a registry names; `None` for any other text, and for a family whose
-    /// contract has one generation only.
+    /// Returns the generation of a family's contract with this name in a registry; `None` for any other text, and for a family
+    /// whose contract has only one generation.
     #[must_use]
     pub fn parse(family: Family, name: &str) -> Option<Self> {
         match family {
@@ -122,7 +124,7 @@ impl Generation {
         }
     }
 
-    /// Returns the name that a registry gives it.
+    /// Returns its name in a registry.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -132,7 +134,7 @@ impl Generation {
         }
     }
 
-    /// Returns the names that a registry can give the contracts of a family.
+    /// Returns the names of all generations of a family's contract.
     pub fn names(family: Family) -> impl Iterator<Item = &'static str> {
         let all: Vec<&'static str> = match family {
             Family::Evm => EvmGeneration::ALL.iter().map(|generation| generation.name()).collect(),

@@ -7,13 +7,13 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use super::Registry;
 use crate::report::{Code, Refusal};
 
-/// What the service's lists can be pinned as, and what of them cannot.
+/// The registry made from the service's lists, and the entries that could not be pinned.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ServicePins {
-    /// Everything that can be pinned.
+    /// Every entry that can be pinned.
     pub registry: Registry,
-    /// Everything that cannot, in the order of the lists.
+    /// Every entry that cannot, in the order of the lists.
     pub notices: Vec<Notice>,
 }
 
@@ -21,9 +21,9 @@ pub struct ServicePins {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notice {
-    /// `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`; where the entry cannot be read, its location.
+    /// The entry: `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`. If it cannot be read, its location.
     pub entry: String,
-    /// Why it is not pinned. The location leads into the lists: `/chains/3`, `/assets/0`, `/liquidity/1`.
+    /// Why it is not pinned. The location points into the lists: `/chains/3`, `/assets/0`, `/liquidity/1`.
     pub refusal: Refusal,
 }
 

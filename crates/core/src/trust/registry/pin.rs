@@ -1,5 +1,5 @@
-//! From lists to pins. A wallet's own file is read strictly: the first fault refuses all of it. The service's lists are pinned
-//! as far as possible, and a notice names everything else.
+//! Turns lists of chains, assets and solvers into a registry. A wallet's own file is read strictly: its first fault makes all of it
+//! unreadable. From the service's lists, every entry that can be pinned is pinned, and a notice names each of the others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -13,15 +13,16 @@ use crate::report::text::escape_untrusted;
 use crate::report::{Code, Refusal};
 use crate::wire::{self, AssetId, AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Read};
 
-/// Entries of a list with their locations, each as it could be read.
+/// The entries of a list with their locations, each with its value or the reason why it could not be read.
 type Listed<T> = Vec<(String, Result<T, Refusal>)>;
 
 impl Registry {
-    /// Reads a registry file: `{"chains": [..], "assets": [..], "solvers": [..], "sponsors"?: [..]}`.
+    /// Parses a registry file: an object with the arrays `chains` and `assets`, and optionally `solvers` and `sponsors`.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] with a pointer into the file.
+    /// A [`Refusal`] with a pointer into the file: [`Code::RegistryMalformed`], [`Code::UnknownGeneration`], or the code of a
+    /// malformed member.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
         let node = Node::root(&value, "");
@@ -41,11 +42,13 @@ impl Registry {
     /// or bare.
     ///
     /// What cannot be pinned is left out with a [`Notice`]: an entry that cannot be read, a chain of an unknown network and
-    /// everything on it, an impossible address, and every entry that another one contradicts. Show the notices.
+    /// everything on it, an entry with an invalid address, and every entry that another one contradicts. Show the notices to the
+    /// user.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] if a body is not a list; its location begins with `/chains`, `/assets` or `/liquidity`.
+    /// A [`Refusal`] if a body is not valid JSON, has an envelope with an error, or is not a list. Its location begins with
+    /// `/chains`, `/assets` or `/liquidity`.
     pub fn from_service(chains: &[u8], assets: &[u8], liquidity: &[u8]) -> Result<ServicePins, Refusal> {
         fn list<T: Read>(text: &[u8], prefix: &'static str) -> Result<Listed<T>, Refusal> {
             let read = |node: Node<'_, '_>| Ok(node.array()?.map(|item| (item.at().to_string(), T::read(item))).collect());
@@ -62,11 +65,12 @@ impl Registry {
         Ok(ServicePins { registry, notices })
     }
 
-    /// Pins records. Chains of families that this library does not know are left out, with all that is on them.
+    /// Pins records. Chains of families that this library does not know are left out, with everything on them.
     ///
     /// # Errors
     ///
-    /// [`Code::RegistryMalformed`] where they contradict each other or what is known of a chain, or name no valid address.
+    /// [`Code::RegistryMalformed`] if records contradict each other or a known chain, or have an invalid address;
+    /// [`Code::UnknownGeneration`] if a contract names a generation that its family does not have.
     pub fn pin(chains: Vec<ChainRecord>, assets: Vec<AssetRecord>, solvers: Vec<LiquidityRecord>) -> Result<Self, Refusal> {
         fn listed<T>(list: &str, records: Vec<T>) -> Listed<T> {
             records.into_iter().enumerate().map(|(index, record)| (format!("/{list}/{index}"), Ok(record))).collect()
@@ -75,13 +79,13 @@ impl Registry {
     }
 }
 
-/// A registry in the making.
+/// A registry that is being built.
 #[derive(Default)]
 struct Pinning<'n> {
     registry: Registry,
-    /// Chains that are listed and not pinned.
+    /// Names of chains that are listed but not pinned.
     left_out: Vec<String>,
-    /// What could not be pinned; `None` refuses instead.
+    /// Entries that could not be pinned. `None` makes the first of them a refusal.
     notices: Option<&'n mut Vec<Notice>>,
 }
 
@@ -98,7 +102,7 @@ impl Pinning<'_> {
         Ok(self.registry)
     }
 
-    /// Leaves an entry out with a notice, or refuses where there are none.
+    /// Leaves an entry out with a notice, or refuses if no notices are collected.
     fn skip(&mut self, entry: String, refusal: Refusal) -> Result<(), Refusal> {
         let Some(notices) = &mut self.notices else { return Err(refusal) };
         notices.push(Notice { entry, refusal });
@@ -146,9 +150,9 @@ impl Pinning<'_> {
         let same_id = |record: &ChainRecord, other: &ChainRecord| format!("{} has the id of {}, {}", record.chain, other.chain, other.id);
         let mut clashes = rules::clashes(records(), |record| record.id.clone(), |_, _| false, same_id);
         clashes.extend(rules::clashes(records(), |record| record.chain.clone(), |_, _| false, twice));
-        // An entry clashes also with one of the same name that could not be pinned.
+        // An entry also clashes with one of the same name that could not be pinned.
         for (index, record) in records().filter(|(_, record)| self.left_out.contains(&record.chain)) {
-            clashes.insert(index, Clash { reason: twice(record, record), is_later: true });
+            clashes.insert(index, Clash { reason: twice(record, record), member: "", is_later: true });
         }
         for chain in self.without(read, &clashes, |pinning, chain| pinning.left_out.push(chain.record.chain))? {
             self.registry.chains.insert(chain.record.chain.clone(), Arc::new(chain));
@@ -161,7 +165,7 @@ impl Pinning<'_> {
         for (at, record) in listed {
             let Some(mut record) = self.readable(&at, record)? else { continue };
             let entry = format!("asset {}", record.id);
-            // The service does not say which generation a contract is of: only the wallet's own file does.
+            // Only the wallet's own file may name the generation of a contract, not the service.
             if let Some(htlc) = record.htlc.as_mut().filter(|_| self.notices.is_some()) {
                 htlc.generation = None;
             }
@@ -181,11 +185,19 @@ impl Pinning<'_> {
         let all = || read.iter().map(|(_, _, asset)| asset).enumerate();
         let twice = |asset: &Asset, _: &Asset| format!("{} is listed twice", asset.record.id);
         let shared = |asset: &Asset, other: &Asset| {
-            format!("{} has the HTLC of {}, with another token or other decimals", asset.record.id, other.record.id)
+            format!("{} shares the HTLC of {}, but has another token or other decimals", asset.record.id, other.record.id)
         };
         let with_htlc = all().filter(|(_, asset)| asset.htlc.is_some());
         let htlc = |asset: &Asset| (asset.record.chain.clone(), asset.htlc.clone());
-        let mut clashes = rules::clashes(with_htlc, htlc, rules::may_share_htlc, shared);
+        // On every chain a contract has one generation. An asset that names none contradicts nothing.
+        let generations = with_htlc.clone().filter(|(_, asset)| asset.generation.is_some());
+        let same_generation = |asset: &Asset, other: &Asset| asset.generation == other.generation;
+        let mixed = |asset: &Asset, other: &Asset| {
+            format!("{} shares the HTLC of {}, but names another generation", asset.record.id, other.record.id)
+        };
+        let mut clashes = rules::clashes(generations, htlc, same_generation, mixed);
+        clashes.values_mut().for_each(|clash| clash.member = "/htlc/generation");
+        clashes.extend(rules::clashes(with_htlc, htlc, rules::may_share_htlc, shared));
         clashes.extend(rules::clashes(all(), |asset| asset.record.id.as_str().to_owned(), |_, _| false, twice));
         for asset in self.without(read, &clashes, |_, _| ())? {
             let asset = Arc::new(asset);
@@ -206,11 +218,11 @@ impl Pinning<'_> {
         for (index, (at, entry, value)) in entries.into_iter().enumerate() {
             match clashes.get(&index) {
                 None => kept.push(value),
-                // A strict reader is told of the entry that came second.
+                // A strict reader refuses at the second entry.
                 Some(clash) if self.notices.is_none() && !clash.is_later => {}
                 Some(clash) => {
                     leave_out(self, value);
-                    self.skip(entry, malformed(&at, clash.reason.clone()))?;
+                    self.skip(entry, malformed(&format!("{at}{}", clash.member), clash.reason.clone()))?;
                 }
             }
         }
@@ -229,7 +241,7 @@ impl Pinning<'_> {
             chains.dedup();
             let (id, account) = (escape_untrusted(&record.solver_id), escape_untrusted(&record.address));
             if chains.is_empty() {
-                self.skip(format!("solver {id}, {account}"), malformed(&at, "a solver without chain and assets"))?;
+                self.skip(format!("solver {id}, {account}"), malformed(&at, "the solver has neither a chain nor assets"))?;
             }
             for name in chains {
                 let entry = format!("solver {id} on {}, {account}", escape_untrusted(name));
@@ -265,7 +277,7 @@ fn chain(record: ChainRecord) -> Result<Option<Chain>, String> {
         Err(error) => return Err(format!("chain id {}: {error}", escape_untrusted(&record.id))),
     };
     if AssetId::parse(&format!("{}:x", record.chain)).is_err() {
-        return Err("a chain name is lower case, as asset ids carry it".to_owned());
+        return Err("the chain name cannot be part of an asset id, which is in lower case".to_owned());
     }
     let unit_millis = network::nominal_unit_millis(&record.chain, &network, record.block_time.map(wire::Seconds::millis));
     let test = network::is_test_network(&record.chain, &record.id);
@@ -288,7 +300,7 @@ impl From<String> for Fault {
 fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, Fault> {
     let id = record.id.clone();
     if id.chain() != record.chain {
-        return Err(format!("{id} names another chain than its record").into());
+        return Err(format!("{id} is not on the chain that its entry names").into());
     }
     let chain = registry.chains.get(&record.chain).cloned().ok_or_else(|| format!("the chain of {id} is not listed"))?;
     let network_part = chain.record.id.split_once(':').map(|(_, network)| network);

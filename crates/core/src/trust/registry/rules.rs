@@ -1,5 +1,5 @@
 //! Rules for every registry, the wallet's own and the service's: known names have their known ids, every account can have an
-//! owner, and a contract has one meaning.
+//! owner, and a contract has one meaning (`docs/spec/batch.md#registry-rules`).
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use countersign_chains::{Account, Family, network, taproot};
 use super::{Asset, Registry};
 use crate::report::text::escape_untrusted;
 
-/// Returns why an account cannot be a party: nobody has the zero address, and everybody can sign for a key whose logarithm
-/// is known.
+/// Returns why an account cannot be a party; `None` if it can. Nobody owns the zero address, and anybody can sign for a key whose
+/// secret is known.
 pub(super) fn fault(account: &Account) -> Option<&'static str> {
     if account.is_zero() {
         return Some("is zero");
     }
     let key = account.array().filter(|_| account.family() == Family::Bitcoin);
-    key.is_some_and(taproot::has_known_secret).then_some("is a key that everybody can sign for")
+    key.is_some_and(taproot::has_known_secret).then_some("is a key that anybody can sign for")
 }
 
 /// Requires that a known chain name has its known id, and a known id its known name.
@@ -28,7 +28,7 @@ pub(super) fn check_name(chain: &str, id: &str) -> Result<(), String> {
     })
 }
 
-/// Requires contracts that can be what they are called.
+/// Requires that an asset's contracts are possible: none is zero or a key with a known secret, and the HTLC is not the token.
 pub(super) fn check_contracts(asset: &Asset) -> Result<(), String> {
     let id = &asset.record.id;
     let token = asset.token.as_ref().and_then(|token| token.account.as_ref());
@@ -70,8 +70,8 @@ pub(super) fn check_solver(contracts: &Contracts, chain: &str, account: &Account
     }
 }
 
-/// Whether two assets may share their HTLC. On EVM, Tron and Starknet chains an HTLC holds one token, so what is signed would
-/// be the same for both, and only what is shown would differ.
+/// Returns whether two assets may share their HTLC. On EVM, Tron and Starknet chains an HTLC holds one token, so what is signed
+/// would be the same for both, and only what is shown would differ.
 pub(super) fn may_share_htlc(a: &Asset, b: &Asset) -> bool {
     let token = |asset: &Asset| asset.token.as_ref().and_then(|token| token.account.clone());
     !matches!(a.chain.family(), Family::Evm | Family::Tron | Family::Starknet)
@@ -81,6 +81,8 @@ pub(super) fn may_share_htlc(a: &Asset, b: &Asset) -> bool {
 /// An entry that another one contradicts.
 pub(super) struct Clash {
     pub(super) reason: String,
+    /// The member of the entry that the other one contradicts; empty for the entry as a whole.
+    pub(super) member: &'static str,
     /// Whether an entry before this one contradicts it.
     pub(super) is_later: bool,
 }
@@ -93,6 +95,7 @@ pub(super) fn clashes<'e, T: 'e, K: Ord>(
     agree: impl Fn(&T, &T) -> bool,
     reason: impl Fn(&T, &T) -> String,
 ) -> BTreeMap<usize, Clash> {
+    let clash = |reason, is_later| Clash { reason, member: "", is_later };
     let mut groups: BTreeMap<K, Vec<(usize, &T)>> = BTreeMap::new();
     for (index, entry) in entries {
         groups.entry(key(entry)).or_default().push((index, entry));
@@ -101,9 +104,9 @@ pub(super) fn clashes<'e, T: 'e, K: Ord>(
     for group in groups.values() {
         let [(first, one), others @ ..] = group.as_slice() else { continue };
         let Some((_, other)) = others.iter().find(|(_, other)| !agree(one, other)) else { continue };
-        clashes.insert(*first, Clash { reason: reason(one, other), is_later: false });
+        clashes.insert(*first, clash(reason(one, other), false));
         for (index, entry) in others {
-            clashes.insert(*index, Clash { reason: reason(entry, one), is_later: true });
+            clashes.insert(*index, clash(reason(entry, one), true));
         }
     }
     clashes

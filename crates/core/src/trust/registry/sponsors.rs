@@ -1,4 +1,5 @@
-//! Who may pay for gasless transactions. The service lists no sponsors, so a wallet pins those that it knows itself.
+//! Who may pay for gasless transactions. The service lists no sponsors, so a wallet pins those that it knows
+//! (`docs/spec/batch.md#sponsor-entry`).
 
 use countersign_chains::{Account, address};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use crate::wire::Read;
 pub struct Sponsor {
     /// Chain name.
     pub chain: String,
-    /// As it was pinned.
+    /// The address as it was pinned.
     pub address: String,
     /// The account.
     #[serde(skip)]
@@ -24,7 +25,7 @@ pub struct Sponsor {
 }
 
 impl Registry {
-    /// Pins the sponsors of a registry file. One of a chain that is not listed would silently not hold, so it is refused.
+    /// Pins the sponsors of a registry file. One on a chain that is not listed would silently have no effect, so it is refused.
     pub(super) fn add_sponsors(&mut self, list: Node<'_, '_>) -> Result<(), Refusal> {
         for node in list.array()? {
             let members = node.object()?;
@@ -43,13 +44,13 @@ impl Registry {
         Ok(())
     }
 
-    /// The sponsors of one chain; none means that nobody has pinned any.
+    /// Returns the pinned sponsors of one chain. If there are none, a sponsor is not compared with the registry.
     #[must_use]
     pub fn sponsors_of(&self, chain: &str) -> &[Sponsor] {
         self.sponsors.get(chain).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Every pinned sponsor, by chain and address.
+    /// Returns every pinned sponsor, sorted by chain and address.
     #[must_use]
     pub fn sponsors(&self) -> Vec<&Sponsor> {
         let mut sponsors: Vec<_> = self.sponsors.values().flatten().collect();
@@ -57,7 +58,7 @@ impl Registry {
         sponsors
     }
 
-    /// Takes over the sponsors of older pins: no list of the service names any.
+    /// Replaces the sponsors by those of older pins, because no list of the service has any.
     #[must_use]
     pub fn with_sponsors_of(mut self, older: &Self) -> Self {
         self.sponsors = older.sponsors.clone();

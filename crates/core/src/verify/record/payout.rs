@@ -9,7 +9,7 @@ use crate::verify::Leg;
 use crate::wire::least_after_slippage;
 
 impl Check<'_, '_> {
-    /// The destination pays the requested owner at least the requested amount, less the slippage that was allowed.
+    /// Requires that the destination pays the requested owner at least the requested amount, less the allowed slippage.
     pub(super) fn payout(&self, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let (leg, wanted) = (Leg::Destination, &self.order.request.destination);
         let swap = self.swap(leg);
@@ -29,11 +29,11 @@ impl Check<'_, '_> {
         } else if !actual.is_empty() && self.asset(leg).chain.family() != Family::Bitcoin {
             return Err(self.refuse_leg(Code::RecordPaysElsewhere, leg, "delegate").with_expected(NO_DELEGATE).with_actual(actual));
         }
-        // Keys of Bitcoin-like chains; on the others the redeemer is the requested owner.
+        // Only on Bitcoin-like chains are the parties keys; on the others the redeemer is the requested owner.
         if self.asset(leg).chain.family() == Family::Bitcoin && parties.initiator == parties.redeemer {
             let member = if swap.delegate.is_some() { "delegate" } else { "redeemer" };
             let refusal =
-                self.refuse_leg(Code::RecordPaysElsewhere, leg, member).with_reason("whoever locks the payout could redeem it too");
+                self.refuse_leg(Code::RecordPaysElsewhere, leg, member).with_reason("the party that locks the payout could also redeem it");
             return Err(refusal.with_actual(&parties.redeemer));
         }
         self.redeem_key(parties, warnings)?;
@@ -52,8 +52,8 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// On Bitcoin-like chains the key in the HTLC decides who is paid, not the address beside it. A key that was requested was
-    /// compared above.
+    /// Checks the redeem key of Bitcoin-like chains: this key in the HTLC decides who is paid, not the address beside it. A requested
+    /// key was already compared.
     fn redeem_key(&self, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
         let (leg, asset) = (Leg::Destination, self.asset(Leg::Destination));
         if asset.chain.family() != Family::Bitcoin {

@@ -1,4 +1,4 @@
-//! Rules on the record of an order under way: its times can be read, its transaction ids have their chain's form, and a secret
+//! Rules on the record of an order under way: its times can be parsed, its transaction ids have their chain's form, and a secret
 //! matches its hash.
 
 use countersign_chains::transaction_id;
@@ -19,13 +19,13 @@ impl Check<'_, '_> {
             if !text.is_empty() && !is_right() {
                 return Err(self
                     .refuse_leg(Code::SecretWrong, leg, "secret")
-                    .with_reason("the secret in the record is not that of its hash"));
+                    .with_reason("the secret in the record does not match its secret hash"));
             }
         }
         Ok(())
     }
 
-    /// Requires that every time in the record can be read, because callers decide by them.
+    /// Requires that every time in the record can be parsed, because callers base decisions on them.
     pub(super) fn times(&self) -> Result<(), Refusal> {
         let malformed = |text: &&str| !text.is_empty() && parse_time(text).is_none();
         let record = self.record;

@@ -1,4 +1,4 @@
-//! Orders end without the service: from a record alone, and from what is kept. Every family, with a local key and with an
+//! Orders end without the service: from a record alone, and from the state directory. Every family, with a local key and with an
 //! external signature. Nothing listens at the service's address.
 //!
 //! That the calls are the contracts' own is proven elsewhere: `proofs` runs them in the chains' engines, and the calls of Sui are
@@ -12,9 +12,12 @@
     reason = "a test ends by panicking"
 )]
 
+#[path = "../home/mod.rs"]
 mod home;
+#[path = "../kept/mod.rs"]
 mod kept;
-#[path = "../../client/tests/support/mod.rs"]
+mod refusals;
+#[path = "../../../client/tests/support/mod.rs"]
 mod support;
 
 use std::fs;
@@ -115,7 +118,7 @@ fn htlc(fixture: &Fixture, leg: &str) -> String {
     asset["htlc"]["address"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The registry with a generation pinned for the destination's contract: only then is it known how it takes the secret.
+/// The registry with a generation pinned for the destination's contract, which determines how the contract takes the secret.
 fn pinned(fixture: &Fixture, generation: &str) -> String {
     let mut registry: Value = serde_json::from_str(&fixture.registry).unwrap();
     let mut assets = registry["assets"].as_array_mut().unwrap().iter_mut();
@@ -146,7 +149,7 @@ fn both_ways(kept: &Kept, family: &str, command: &[&str], key: &str, leg: &str, 
     signed
 }
 
-/// The source of every family is refunded from what is kept.
+/// The source of every family is refunded from the stored order.
 #[test]
 fn refund_self_needs_no_service() {
     let cases = [
@@ -198,7 +201,7 @@ fn refund_self_needs_no_service() {
     }
 }
 
-/// The destination of every family is redeemed from what is kept, with the kept secret.
+/// The destination of every family is redeemed from the stored order, with the stored secret.
 #[test]
 fn redeem_self_needs_no_service() {
     let cases = [
@@ -246,7 +249,7 @@ fn redeem_self_needs_no_service() {
         assert!(shown.status.success() && out(&shown).contains("makes the secret public"), "{}", said(&shown));
         // From the moment it is printed the secret may be public: later runs must know.
         assert!(fs::read_to_string(kept.home.kept(order_id, "journal")).unwrap().contains("secret_leaving"), "{id}");
-        assert!(out(&shown).contains("verified against the kept request"), "{}", out(&shown));
+        assert!(out(&shown).contains("verified against the stored request"), "{}", out(&shown));
         assert!(!String::from_utf8_lossy(&shown.stderr).contains(secret.to_hex().as_str()));
     }
 }
@@ -272,7 +275,7 @@ fn recover_makes_the_calls_of_suis_reference_sdk() {
     }
 }
 
-/// A record alone is enough, but it is shown as what it is.
+/// A record alone is enough, but it is shown as not verified against an offer.
 #[test]
 fn a_record_alone_is_not_called_verified() {
     let kept = Kept::new("alone", Fixture::load("evm-record-evm-v1"), None);
@@ -303,7 +306,7 @@ fn a_record_alone_is_not_called_verified() {
     assert_eq!((code, &shown["error"]["code"]), (Some(1), &json!("key_mismatch")), "the key is the source owner's: {shown}");
 }
 
-/// A paid order is refunded even if its asset was unpinned later: the pins that were kept with the order apply.
+/// A paid order is refunded even if its asset was unpinned later: the pins that were stored with the order apply.
 #[test]
 fn an_order_is_recovered_by_the_pins_that_were_kept_with_it() {
     let kept = Kept::new("pins", Fixture::load("evm-record-evm-v1"), None);
@@ -317,125 +320,6 @@ fn an_order_is_recovered_by_the_pins_that_were_kept_with_it() {
     let pins = json!({ "registry": pinned, "policy": countersign::Policy::default() });
     fs::write(kept.home.kept(id, "pins.json"), pins.to_string()).unwrap();
     assert_eq!(kept.ok(&refund)["record_verified"], true);
-}
-
-/// A record that was changed after it was verified is refused before anything is signed.
-#[test]
-fn a_tampered_record_is_refused() {
-    let secret = secret();
-    let fixture = mended(Fixture::load("evm-record-evm-v1").with_secret_hash(&secret.hash().to_string()));
-    let kept = Kept::new("tampered", fixture, Some(&secret));
-    let wallet = kept.file("wallet.json", &kept.fixture.wallet.to_string());
-    let id = kept.fixture.order_id();
-    let stranger = "0x000000000000000000000000000000000000dead";
-    for (at, value, code) in [
-        ("/source_swap/initiator", json!(stranger), "record_mismatch"),
-        ("/source_swap/amount", json!("1"), "record_mismatch"),
-        ("/source_swap/swap_id", json!("12".repeat(32)), "record_swap_id"),
-        ("/source_swap/secret_hash", json!("34".repeat(32)), "record_mismatch"),
-        ("/destination_swap/redeemer", json!(stranger), "record_pays_elsewhere"),
-        ("/destination_swap/amount", json!("1"), "record_pays_less"),
-        ("/destination_swap/secret_hash", json!("34".repeat(32)), "record_mismatch"),
-        ("/order_id", json!("56".repeat(32)), "record_mismatch"),
-    ] {
-        let mut order = kept.fixture.order.clone();
-        *order.pointer_mut(at).unwrap() = value;
-        kept.keep(&order);
-        for command in ["refund", "redeem"] {
-            let refused = kept.refused(&[command, "--self", id, "--wallet", &wallet]);
-            assert_eq!(refused, (code.to_owned(), format!("/order{at}")), "{command}");
-        }
-    }
-    kept.keep(&json!("not a record"));
-    assert_eq!(kept.refused(&["refund", "--self", id, "--wallet", &wallet]), ("wrong_type".to_owned(), "/order".to_owned()));
-}
-
-#[test]
-fn what_is_not_right_is_refused_with_its_place() {
-    let secret = secret();
-    let fixture = mended(Fixture::load("evm-record-evm-v1").with_secret_hash(&secret.hash().to_string()));
-    let kept = Kept::new("refused", fixture, Some(&secret));
-    let order = kept.file("order.json", &kept.fixture.order.to_string());
-    let (right, wrong) = (kept.file("right", &secret.to_hex()), kept.file("wrong", &"77".repeat(32)));
-    let good = kept.fixture.wallet.clone();
-    let refused = |change: &dyn Fn(&mut Value), more: &[&str]| {
-        let mut wallet = good.clone();
-        change(&mut wallet);
-        let wallet = kept.file("wallet.json", &wallet.to_string());
-        let (code, at) = kept.refused(&[&["recover", "--order", &order, "--wallet", &wallet], more].concat());
-        format!("{code} {at}")
-    };
-    let without = |member: &'static str| move |wallet: &mut Value| drop(wallet.as_object_mut().unwrap().remove(member));
-    let with = |member: &'static str, value: Value| move |wallet: &mut Value| wallet[member] = value.clone();
-    assert_eq!(refused(&|_| {}, &["--secret-file", &wrong]), "secret_wrong /order/source_swap/secret_hash");
-    assert_eq!(refused(&|_| {}, &["--secret-file", &order]), "secret_wrong /secret");
-    // The key is that of the source's owner, whom a redemption of the destination does not pay.
-    assert_eq!(refused(&|_| {}, &["--leg", "destination", "--secret-file", &right]), "key_mismatch /wallet/secret_key");
-    assert_eq!(refused(&|_| {}, &["--key-file", &wrong]), "key_mismatch /wallet/secret_key");
-    assert_eq!(refused(&|_| {}, &["--key-file", &order]), "key_malformed /wallet/secret_key");
-    assert_eq!(refused(&without("nonce"), &[]), "missing_field /wallet/nonce");
-    assert_eq!(refused(&without("max_fee_per_gas"), &[]), "missing_field /wallet/max_fee_per_gas");
-    assert_eq!(refused(&with("Sender", json!("0x")), &[]), "unexpected_field /wallet/Sender");
-    assert_eq!(refused(&with("sender", json!("0x12")), &[]), "address_malformed /wallet/sender");
-    assert_eq!(refused(&with("chain_id", json!(5)), &[]), "wallet_chain_mismatch /wallet/chain_id");
-    assert_eq!(refused(&with("gas_limit", json!(30_000_001)), &[]), "gas_limit_too_high /wallet/gas_limit");
-    let forged = format!("refund={}1b", "11".repeat(64));
-    assert_eq!(refused(&without("secret_key"), &["--signature", &forged]), "signature_mismatch /signatures/refund");
-    assert_eq!(refused(&without("secret_key"), &["--signature", "redeem=0x00"]), "signature_malformed /signatures/redeem");
-    let policy = kept.file("policy.json", r#"{"evm_gas_limit":299999}"#);
-    assert_eq!(refused(&|_| {}, &["--policy", &policy]), "gas_limit_too_high /wallet/gas_limit");
-
-    let id = kept.fixture.order_id();
-    for usage in [
-        &["recover", "--order", &order][..],
-        &["recover", "--order", &order, "--funding", "1", "--to", TO, "--fee-rate", "1"],
-        &["refund", "--self", id],
-        &["refund", id, "--order", &order],
-        &["redeem", "--self", id],
-        &["redeem", id, "--key-file", &right],
-    ] {
-        assert_eq!(kept.run(usage).status.code(), Some(2), "{usage:?}");
-    }
-}
-
-/// Members of each other family's context.
-#[test]
-fn each_familys_context_is_read_strictly() {
-    for (id, change, expected) in [
-        ("tron-record-evm-v2", json!({ "expiration": null }), "missing_field /wallet/expiration"),
-        ("tron-record-evm-v2", json!({ "fee_limit": 15_000_000_001_u64 }), "gas_limit_too_high /wallet/fee_limit"),
-        ("tron-record-evm-v2", json!({ "fee": 1 }), "unexpected_field /wallet/fee"),
-        ("starknet-record-evm-v2", json!({ "nonce": null }), "missing_field /wallet/nonce"),
-        ("starknet-record-evm-v2", json!({ "sender": "owner" }), "hex_prefix /wallet/sender"),
-        ("solana-record-testnet", json!({ "sender": null }), "missing_field /wallet/recent_blockhash"),
-        (
-            "solana-record-testnet",
-            json!({ "recent_blockhash": BLOCKHASH, "block_height": 9, "last_valid_block_height": 8 }),
-            "blockhash_expired /wallet/last_valid_block_height",
-        ),
-        ("solana-record-testnet", json!({ "fee_payer": BLOCKHASH }), "unexpected_field /wallet/fee_payer"),
-        ("sui-record-evm", json!({ "gas_payment": [] }), "gas_coin_count /wallet/gas_payment"),
-        ("sui-record-evm", json!({ "function_names": "newest" }), "wrong_type /wallet/function_names"),
-    ] {
-        let kept = Kept::new(&format!("strict-{id}"), Fixture::load(id), None);
-        let mut wallet = kept.fixture.wallet.clone();
-        for (member, value) in change.as_object().unwrap() {
-            wallet[member] = value.clone();
-        }
-        let wallet = kept.file("wallet.json", &wallet.to_string());
-        let (code, at) = kept.refused(&["refund", "--self", kept.fixture.order_id(), "--wallet", &wallet]);
-        assert_eq!(format!("{code} {at}"), expected, "{id}");
-    }
-}
-
-#[test]
-fn a_warning_that_the_policy_refuses_is_refused_for_a_recovery_too() {
-    let kept = Kept::new("warning", Fixture::load("tron-record-other-id"), None);
-    let wallet = kept.file("wallet.json", &kept.fixture.wallet.to_string());
-    let refund = ["refund", "--self", kept.fixture.order_id(), "--wallet", &wallet];
-    assert!(kept.ok(&refund)["warnings"].to_string().contains("swap_id_unchecked"));
-    let policy = kept.file("policy.json", r#"{"refused_warnings":["swap_id_unchecked"]}"#);
-    assert_eq!(kept.refused(&[&refund[..], &["--policy", &policy]].concat()), ("warning_refused".to_owned(), String::new()));
 }
 
 /// Bitcoin and Litecoin: flags or a wallet context, ceilings for the fee, and no other hash than the owner's own instant refund.

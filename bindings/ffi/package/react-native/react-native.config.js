@@ -1,0 +1,3 @@
+module.exports = {
+  dependency: { platforms: { android: { cmakeListsPath: 'generated/jni/CMakeLists.txt' } } },
+};

@@ -1,0 +1,216 @@
+//! The states of an order.
+
+use std::sync::{Arc, Mutex};
+
+use countersign::{RequestId, Signed, Unsigned, Verified};
+use countersign_batch::objects::{self, Documents, Failure};
+use zeroize::Zeroizing;
+
+use crate::shapes::{self, Coverage, Line, Request, Terms, Transaction, Warning};
+use crate::{Policy, Registry, Result};
+
+/// A verified order: every field of the response equals the request, the registry or the record, or is shown.
+#[derive(Debug, uniffi::Object)]
+pub struct Order(Verified);
+
+#[uniffi::export]
+impl Order {
+    /// Verifies what the service sent. The documents are the bytes of JSON as the wallet sent and received them.
+    #[uniffi::constructor(default(policy = None, record = None))]
+    pub fn verify(
+        request: Vec<u8>,
+        response: Vec<u8>,
+        registry: &Registry,
+        policy: Option<Arc<Policy>>,
+        record: Option<Vec<u8>>,
+    ) -> Result<Self> {
+        let documents = Documents::new(&request, &response).with_record(record.as_deref());
+        Ok(Self(objects::verify(&documents, &registry.0, &policy.unwrap_or_default().0)?))
+    }
+
+    /// Returns the family that signs: `evm`, `tron`, `starknet`, `solana`, `sui` or `bitcoin`.
+    pub fn family(&self) -> String {
+        self.0.family().name().to_owned()
+    }
+
+    /// Returns the order's id.
+    pub fn order_id(&self) -> String {
+        self.0.order_id().to_owned()
+    }
+
+    /// Returns the terms that the owner agrees to, as values.
+    pub fn terms(&self) -> Terms {
+        objects::terms(&self.0.terms()).into()
+    }
+
+    /// Returns what the owner reads before signing.
+    pub fn summary(&self) -> Vec<Line> {
+        shapes::list(objects::summary(&self.0.summary()))
+    }
+
+    /// Returns what the owner should know.
+    pub fn warnings(&self) -> Vec<Warning> {
+        shapes::list(objects::warnings(self.0.warnings()))
+    }
+
+    /// Returns which bytes of the response each line of the summary describes.
+    pub fn coverage(&self) -> Vec<Coverage> {
+        shapes::list(objects::coverage(self.0.coverage()))
+    }
+
+    /// Checks that there is still time to pay, at `now` in Unix seconds. Call it again right before submitting.
+    pub fn check_deadline(&self, now: u64) -> Result<()> {
+        Ok(self.0.check_deadline(now).map_err(Failure::from)?)
+    }
+
+    /// Prepares the order with the wallet context of its family, as JSON: `docs/spec/batch.md`. The order can be prepared
+    /// again, as often as nonce or fees change.
+    pub fn prepare(&self, wallet: Vec<u8>) -> Result<UnsignedOrder> {
+        Ok(objects::prepare(&self.0, &wallet)?.into())
+    }
+
+    /// Prepares the gasless path, for which a wallet needs neither nonce nor fees.
+    pub fn prepare_gasless(&self) -> Result<UnsignedOrder> {
+        Ok(objects::prepare_gasless(&self.0)?.into())
+    }
+
+    /// Returns what wallets take that choose nonce and fees themselves, as JSON: the parameters of `eth_sendTransaction` on
+    /// EVM chains, the calls of `account.execute` on Starknet.
+    pub fn wallet_calls(&self) -> Result<Vec<String>> {
+        Ok(objects::wallet_calls(&self.0)?)
+    }
+}
+
+/// Payloads for any signer, and the signatures that have been attached so far.
+///
+/// After a successful `finish` every method fails with the code `used_up`.
+#[derive(Debug, uniffi::Object)]
+pub struct UnsignedOrder(Mutex<Option<Unsigned>>);
+
+impl From<Unsigned> for UnsignedOrder {
+    fn from(order: Unsigned) -> Self {
+        Self(Mutex::new(Some(order)))
+    }
+}
+
+impl UnsignedOrder {
+    /// Calls `act` with the order. A lock that a panic has poisoned counts as used up: the order may be half changed, and
+    /// preparing it again is the remedy of both.
+    fn with<T>(&self, act: impl FnOnce(&mut Unsigned) -> std::result::Result<T, Failure>) -> Result<T> {
+        let mut order = self.0.lock().map_err(|_| Failure::used_up())?;
+        Ok(act(order.as_mut().ok_or_else(Failure::used_up)?)?)
+    }
+}
+
+#[uniffi::export]
+impl UnsignedOrder {
+    /// Returns what signers are asked for, in the order in which payloads are sent.
+    pub fn requests(&self) -> Result<Vec<Request>> {
+        self.with(|order| Ok(shapes::list(objects::requests(order))))
+    }
+
+    /// Returns the names of the requests that still need a signature.
+    pub fn missing(&self) -> Result<Vec<String>> {
+        self.with(|order| Ok(order.missing().into_iter().map(|id: RequestId| id.to_string()).collect()))
+    }
+
+    /// Returns what the owner reads before signing. The last lines are the digests.
+    pub fn summary(&self) -> Result<Vec<Line>> {
+        self.with(|order| Ok(shapes::list(objects::summary(&order.summary()))))
+    }
+
+    /// Returns what the owner should know. A signature that only the chain can verify adds a warning.
+    pub fn warnings(&self) -> Result<Vec<Warning>> {
+        self.with(|order| Ok(shapes::list(objects::warnings(order.warnings()))))
+    }
+
+    /// Proves a signature of an external signer and attaches it. A refused signature changes nothing.
+    ///
+    /// The signature is text in its family's usual form, or JSON where it is an object: `docs/spec/batch.md`, External
+    /// signatures.
+    pub fn attach(&self, name: String, signature: String) -> Result<()> {
+        self.with(|order| objects::attach(order, &name, &signature))
+    }
+
+    /// Signs with a local key, in its family's usual text form, whatever that key can sign.
+    ///
+    /// The copy of the key that the library gets is wiped. The caller's own `String` cannot be wiped: prefer a signer
+    /// outside, and [`attach`](Self::attach).
+    pub fn sign(&self, key: String) -> Result<()> {
+        let key = Zeroizing::new(key);
+        self.with(|order| objects::sign(order, &key))
+    }
+
+    /// Returns the artefacts with the signatures so far, as the JSON of `countersign batch`.
+    pub fn artefacts(&self) -> Result<String> {
+        self.with(|order| Ok(objects::artefacts(order)))
+    }
+
+    /// Combines the payloads with their signatures. While one is missing, the order stays as it was.
+    pub fn finish(&self) -> Result<SignedOrder> {
+        let mut state = self.0.lock().map_err(|_| Failure::used_up())?;
+        let order = state.take().ok_or_else(Failure::used_up)?;
+        match objects::finish(order) {
+            Ok(signed) => Ok(SignedOrder(signed)),
+            Err(refused) => {
+                let (order, failure) = *refused;
+                *state = Some(order);
+                Err(failure.into())
+            }
+        }
+    }
+}
+
+/// An order with all its signatures.
+#[derive(Debug, uniffi::Object)]
+pub struct SignedOrder(Signed);
+
+#[uniffi::export]
+impl SignedOrder {
+    /// Returns the order's id.
+    pub fn order_id(&self) -> String {
+        self.0.order_id().to_owned()
+    }
+
+    /// Returns the transactions in the order in which they are broadcast.
+    pub fn transactions(&self) -> Vec<Transaction> {
+        shapes::list(objects::transactions(&self.0))
+    }
+
+    /// Returns the signature that the service is sent on the gasless path; none where the wallet chose another path.
+    pub fn gasless(&self) -> Option<String> {
+        objects::gasless(&self.0)
+    }
+
+    /// Returns what the owner should know.
+    pub fn warnings(&self) -> Vec<Warning> {
+        shapes::list(objects::warnings(self.0.warnings()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error<T>(result: Result<T>) -> String {
+        result.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_lock_that_a_panic_has_poisoned_is_used_up() {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+        let registry = Registry::new(std::fs::read(format!("{fixtures}/registry.json")).unwrap()).unwrap();
+        let cases = std::fs::read_to_string(format!("{fixtures}/accept/evm.jsonl")).unwrap();
+        let case: serde_json::Value = serde_json::from_str(cases.lines().next().unwrap()).unwrap();
+        let [request, response, wallet] = ["request", "response", "wallet"].map(|member| case[member].to_string().into_bytes());
+        let order = Order::verify(request, response, &registry, None, None).unwrap();
+        let unsigned = order.prepare(wallet).unwrap();
+        assert_eq!(error(unsigned.missing()), "");
+
+        let panicked = std::thread::scope(|scope| scope.spawn(|| unsigned.with::<()>(|_| panic!("a bug"))).join());
+        assert!(panicked.is_err());
+        for error in [error(unsigned.missing()), error(unsigned.sign(String::new())), error(unsigned.finish())] {
+            assert!(error.starts_with("used_up"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The Python package `countersign`.
+//!
+//! No verdict is made here: everything comes from `countersign_batch`, as in the bindings of other languages. The only `unsafe`
+//! code is what PyO3's macros expand to.
+
+mod input;
+mod lines;
+mod order;
+mod recovery;
+mod refusal;
+mod trust;
+mod values;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `countersign`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::lines::{verify_line, verify_many};
+    #[pymodule_export]
+    use crate::order::{Order, SignedOrder, UnsignedOrder};
+    #[pymodule_export]
+    use crate::recovery::{Record, Recovery};
+    #[pymodule_export]
+    use crate::refusal::Refusal;
+    #[pymodule_export]
+    use crate::trust::{Policy, Registry};
+    #[pymodule_export]
+    use crate::values::{Coverage, Htlc, Line, Native, Notice, Proof, Request, Terms, Transaction, Value};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

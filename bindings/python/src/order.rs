@@ -1,0 +1,268 @@
+//! The states of an order.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use countersign_batch::objects::{self, Documents, Failure};
+use pyo3::prelude::*;
+
+use crate::input::{Secret, Text};
+use crate::refusal::raise;
+use crate::trust::{Policy, Registry, policy_of};
+use crate::values::{Coverage, Line, Notice, Request, Terms, Transaction, all};
+
+/// A verified order: every byte that would be signed agrees with the request, the registry and the record, or is shown.
+///
+/// Only `Order.verify` makes one. Immutable and usable from all threads.
+#[pyclass(frozen, module = "countersign")]
+#[derive(Debug)]
+pub(crate) struct Order(countersign::Verified);
+
+#[pymethods]
+impl Order {
+    /// Verifies what the service returned for an order.
+    ///
+    /// Args:
+    ///     request: The wallet's create-order request, as it was sent.
+    ///     response: The service's response, as it came. Do not parse it first: that loses duplicate keys and number spellings.
+    ///     registry: What the wallet has pinned.
+    ///     policy: The wallet's limits, by default those of `Policy()`.
+    ///     record: The order record, where the wallet has it.
+    ///
+    /// Raises:
+    ///     Refusal: At the first member or byte that is malformed, unknown or contradictory.
+    #[staticmethod]
+    #[pyo3(signature = (request, response, registry, policy = None, record = None))]
+    fn verify(
+        py: Python<'_>,
+        request: Text,
+        response: Text,
+        registry: &Registry,
+        policy: Option<&Policy>,
+        record: Option<Text>,
+    ) -> PyResult<Self> {
+        let policy = policy_of(policy);
+        py.detach(|| {
+            let documents = Documents::new(request.as_bytes(), response.as_bytes()).with_record(record.as_ref().map(Text::as_bytes));
+            objects::verify(&documents, &registry.inner, &policy)
+        })
+        .map(Self)
+        .map_err(raise)
+    }
+
+    /// The family that signs: `evm`, `tron`, `starknet`, `solana`, `sui` or `bitcoin`.
+    #[getter]
+    fn family(&self) -> &'static str {
+        self.0.family().name()
+    }
+
+    /// The order's id.
+    #[getter]
+    fn order_id(&self) -> &str {
+        self.0.order_id()
+    }
+
+    /// Returns the terms that the owner agrees to, as values.
+    fn terms(&self) -> Terms {
+        objects::terms(&self.0.terms()).into()
+    }
+
+    /// Returns what the owner reads before signing: every value that the response chose.
+    fn summary(&self) -> Vec<Line> {
+        all(objects::summary(&self.0.summary()))
+    }
+
+    /// Returns what the owner should know.
+    fn warnings(&self) -> Vec<Notice> {
+        all(objects::warnings(self.0.warnings()))
+    }
+
+    /// Returns which bytes of the response each topic of the summary describes.
+    fn coverage(&self) -> Vec<Coverage> {
+        all(objects::coverage(self.0.coverage()))
+    }
+
+    /// Checks that there is still time to pay. Call it again right before broadcasting.
+    ///
+    /// Args:
+    ///     now: The time in Unix seconds.
+    ///
+    /// Raises:
+    ///     Refusal: When it is too late.
+    fn check_deadline(&self, now: u64) -> PyResult<()> {
+        self.0.check_deadline(now).map_err(|refusal| raise(refusal.into()))
+    }
+
+    /// Returns what wallets take that choose nonce and fees themselves, as JSON texts.
+    ///
+    /// On EVM chains these are the parameters of `eth_sendTransaction`, one for each call; on Starknet the calls of
+    /// `account.execute`.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `unsupported_family` for a family without such an interface.
+    fn wallet_calls(&self) -> PyResult<Vec<String>> {
+        objects::wallet_calls(&self.0).map_err(raise)
+    }
+
+    /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
+    ///
+    /// Args:
+    ///     wallet: The family's wallet context, as docs/spec/batch.md of the project describes it. A `secret_key` in it is not
+    ///         used.
+    ///
+    /// Raises:
+    ///     Refusal: At the member of `/wallet` that is missing, malformed or invalid.
+    fn prepare(&self, py: Python<'_>, wallet: Secret) -> PyResult<UnsignedOrder> {
+        py.detach(|| objects::prepare(&self.0, wallet.as_bytes())).map(UnsignedOrder::new).map_err(raise)
+    }
+
+    /// Prepares the gasless path, for which a wallet needs neither nonce nor fees.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `nothing_to_sign` if the order does not offer it.
+    fn prepare_gasless(&self, py: Python<'_>) -> PyResult<UnsignedOrder> {
+        py.detach(|| objects::prepare_gasless(&self.0)).map(UnsignedOrder::new).map_err(raise)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<countersign.Order {} {}>", self.family(), self.order_id())
+    }
+}
+
+/// Payloads for any signer, and the signatures that have been attached so far.
+///
+/// Usable from all threads. After `finish` it is used up: every method raises a `Refusal` with the code `used_up`.
+#[pyclass(frozen, module = "countersign")]
+#[derive(Debug)]
+pub(crate) struct UnsignedOrder(Mutex<Option<countersign::Unsigned>>);
+
+impl UnsignedOrder {
+    pub(crate) const fn new(order: countersign::Unsigned) -> Self {
+        Self(Mutex::new(Some(order)))
+    }
+
+    /// The lock is never held while anything waits for the interpreter lock, so the two cannot deadlock.
+    fn lock(&self) -> MutexGuard<'_, Option<countersign::Unsigned>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&countersign::Unsigned) -> T + Send) -> PyResult<T> {
+        py.detach(|| self.lock().as_ref().map(read)).ok_or_else(|| raise(Failure::used_up()))
+    }
+
+    fn change(&self, py: Python<'_>, change: impl FnOnce(&mut countersign::Unsigned) -> Result<(), Failure> + Send) -> PyResult<()> {
+        py.detach(|| self.lock().as_mut().map_or_else(|| Err(Failure::used_up()), change)).map_err(raise)
+    }
+}
+
+#[pymethods]
+impl UnsignedOrder {
+    /// The family that signs.
+    #[getter]
+    fn family(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.read(py, |order| order.family().name())
+    }
+
+    /// The order's id.
+    #[getter]
+    fn order_id(&self, py: Python<'_>) -> PyResult<String> {
+        self.read(py, |order| order.order_id().to_owned())
+    }
+
+    /// Returns what the owner reads before signing. The last lines are the digests.
+    fn summary(&self, py: Python<'_>) -> PyResult<Vec<Line>> {
+        self.read(py, |order| all(objects::summary(&order.summary())))
+    }
+
+    /// Returns what the owner should know.
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<Notice>> {
+        self.read(py, |order| all(objects::warnings(order.warnings())))
+    }
+
+    /// Returns what signers are asked for, in the order in which payloads are sent.
+    fn requests(&self, py: Python<'_>) -> PyResult<Vec<Request>> {
+        self.read(py, |order| all(objects::requests(order)))
+    }
+
+    /// Returns the names of the requests that still need a signature.
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.read(py, |order| order.missing().iter().map(ToString::to_string).collect())
+    }
+
+    /// Signs with a local key whatever that key can sign. Prefer an external signer and `attach`.
+    ///
+    /// Args:
+    ///     key: The key in its family's usual text form. The library's own copy is wiped. Python cannot wipe a `str`; pass a
+    ///         `bytearray` and clear it afterwards.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `key_malformed` or `key_mismatch`, never with any part of the key.
+    fn sign(&self, py: Python<'_>, key: Secret) -> PyResult<()> {
+        let key = key.as_str()?;
+        self.change(py, |order| objects::sign(order, key))
+    }
+
+    /// Proves a signature of an external signer and attaches it. A signature that is refused changes nothing.
+    ///
+    /// Args:
+    ///     name: The name of the request.
+    ///     signature: The family's usual text form, or the text of a JSON object as docs/spec/batch.md describes it.
+    ///
+    /// Raises:
+    ///     Refusal: If the signature is malformed or not the signer's over exactly this digest.
+    fn attach(&self, py: Python<'_>, name: Text, signature: Text) -> PyResult<()> {
+        let (name, signature) = (name.as_str()?, signature.as_str()?);
+        self.change(py, |order| objects::attach(order, name, signature))
+    }
+
+    /// Returns the artefacts with the signatures so far: the JSON of `countersign batch`.
+    fn artefacts(&self, py: Python<'_>) -> PyResult<String> {
+        self.read(py, objects::artefacts)
+    }
+
+    /// Combines the payloads with their signatures. This uses the order up.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `signatures_missing`. The order can then still be signed.
+    fn finish(&self, py: Python<'_>) -> PyResult<SignedOrder> {
+        py.detach(|| {
+            let mut slot = self.lock();
+            let order = slot.take().ok_or_else(Failure::used_up)?;
+            objects::finish(order).map_err(|incomplete| {
+                let (order, failure) = *incomplete;
+                *slot = Some(order);
+                failure
+            })
+        })
+        .map(SignedOrder)
+        .map_err(raise)
+    }
+}
+
+/// An order with all its signatures. Immutable and usable from all threads.
+#[pyclass(frozen, module = "countersign")]
+#[derive(Debug)]
+pub(crate) struct SignedOrder(countersign::Signed);
+
+#[pymethods]
+impl SignedOrder {
+    /// The order's id.
+    #[getter]
+    fn order_id(&self) -> &str {
+        self.0.order_id()
+    }
+
+    /// Returns what the owner should know.
+    fn warnings(&self) -> Vec<Notice> {
+        all(objects::warnings(self.0.warnings()))
+    }
+
+    /// Returns the transactions in the order in which they are broadcast.
+    fn transactions(&self) -> Vec<Transaction> {
+        all(objects::transactions(&self.0))
+    }
+
+    /// Returns the signature that the service is sent on the gasless path; None where the wallet chose another path.
+    fn gasless(&self) -> Option<String> {
+        objects::gasless(&self.0)
+    }
+}

@@ -1,0 +1,130 @@
+//! How an order ends without the service: recoveries, and evidence from the chains.
+
+use countersign_batch::objects::{self, Documents};
+use pyo3::prelude::*;
+
+use crate::input::{Secret, Text};
+use crate::order::UnsignedOrder;
+use crate::refusal::raise;
+use crate::trust::{Policy, Registry, policy_of};
+use crate::values::{Htlc, Proof};
+
+/// A refund or a redemption from an order record alone.
+///
+/// A record by itself is only coherent: its parties may be anybody's. Verify it first (`Record.verify`), or show the owner who
+/// is paid.
+#[pyclass(frozen, module = "countersign")]
+#[derive(Debug)]
+pub(crate) struct Recovery(countersign::recover::Recovery);
+
+#[pymethods]
+impl Recovery {
+    /// Returns the recovery that refunds a leg after its timelock.
+    ///
+    /// Args:
+    ///     record: The order record.
+    ///     leg: `source` or `destination`.
+    ///     registry: What the wallet has pinned.
+    ///
+    /// Raises:
+    ///     Refusal: If the record is malformed or contradicts the registry or itself.
+    ///     ValueError: If the leg is another word.
+    #[staticmethod]
+    fn refund(record: Text, leg: Text, registry: &Registry) -> PyResult<Self> {
+        objects::refund(record.as_bytes(), leg.as_str()?, &registry.inner).map(Self).map_err(raise)
+    }
+
+    /// Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public.
+    ///
+    /// Args:
+    ///     record: The order record.
+    ///     leg: `source` or `destination`.
+    ///     secret: 64 hex digits, with or without `0x`.
+    ///     registry: What the wallet has pinned.
+    ///
+    /// Raises:
+    ///     Refusal: As for `refund`, and if the secret does not match the record's hash. It never has any part of the secret.
+    ///     ValueError: If the leg is another word.
+    #[staticmethod]
+    fn redeem(record: Text, leg: Text, secret: Secret, registry: &Registry) -> PyResult<Self> {
+        objects::redeem(record.as_bytes(), leg.as_str()?, secret.as_str()?, &registry.inner).map(Self).map_err(raise)
+    }
+
+    /// The family that signs.
+    #[getter]
+    fn family(&self) -> &'static str {
+        self.0.family().name()
+    }
+
+    /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
+    ///
+    /// Args:
+    ///     wallet: The wallet context of a recovery, as docs/spec/batch.md of the project describes it.
+    ///     policy: The wallet's limits, by default those of `Policy()`.
+    ///
+    /// Raises:
+    ///     Refusal: At the member of `/wallet` that is missing, unknown, malformed or invalid.
+    #[pyo3(signature = (wallet, policy = None))]
+    fn prepare(&self, py: Python<'_>, wallet: Secret, policy: Option<&Policy>) -> PyResult<UnsignedOrder> {
+        let policy = policy_of(policy);
+        py.detach(|| objects::prepare_recovery(&self.0, wallet.as_bytes(), &policy)).map(UnsignedOrder::new).map_err(raise)
+    }
+}
+
+/// The verified record of an order that is under way. Nothing to sign comes out of it.
+#[pyclass(frozen, module = "countersign")]
+#[derive(Debug)]
+pub(crate) struct Record(objects::Record);
+
+#[pymethods]
+impl Record {
+    /// Verifies the record of an order that may be funded, redeemed or refunded already.
+    ///
+    /// Args:
+    ///     request: The wallet's create-order request.
+    ///     response: The service's response.
+    ///     record: The order record.
+    ///     registry: What the wallet has pinned.
+    ///     policy: The wallet's limits, by default those of `Policy()`.
+    ///
+    /// Raises:
+    ///     Refusal: At the first member or byte that is malformed, unknown or contradictory.
+    #[staticmethod]
+    #[pyo3(signature = (request, response, record, registry, policy = None))]
+    fn verify(py: Python<'_>, request: Text, response: Text, record: Text, registry: &Registry, policy: Option<&Policy>) -> PyResult<Self> {
+        let policy = policy_of(policy);
+        py.detach(|| {
+            let documents = Documents::new(request.as_bytes(), response.as_bytes()).with_record(Some(record.as_bytes()));
+            objects::verify_record(&documents, &registry.inner, &policy)
+        })
+        .map(Self)
+        .map_err(raise)
+    }
+
+    /// Decodes what a chain returned about the HTLC of a leg.
+    ///
+    /// Args:
+    ///     leg: `source` or `destination`.
+    ///     evidence: JSON with the members of the chain's family. Fetch it with any client.
+    ///
+    /// Raises:
+    ///     Refusal: At the member of `/evidence` that is missing or malformed.
+    ///     ValueError: If the leg is another word.
+    fn read_htlc(&self, leg: Text, evidence: Text) -> PyResult<Htlc> {
+        objects::read_htlc(&self.0, leg.as_str()?, evidence.as_bytes()).map(Htlc::from).map_err(raise)
+    }
+
+    /// Compares what the destination chain returned with the verified terms, and returns the proof that it is funded.
+    ///
+    /// Args:
+    ///     evidence: As for `read_htlc`.
+    ///     seen: JSON: `height`, `hash`, `head_time` (Unix seconds) and `depth`; optionally `is_safe`, `is_finalized`, `agreed`
+    ///         and `needed`.
+    ///     now: The time in Unix seconds.
+    ///
+    /// Raises:
+    ///     Refusal: While the secret must not be revealed, or at a member that is missing or malformed.
+    fn judge(&self, evidence: Text, seen: Text, now: u64) -> PyResult<Proof> {
+        objects::judge(&self.0, evidence.as_bytes(), seen.as_bytes(), now).map(Proof::from).map_err(raise)
+    }
+}

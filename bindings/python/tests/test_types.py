@@ -1,0 +1,52 @@
+"""The stubs are what the compiled module has, and the package type-checks under strict rules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import countersign
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+def mypy(*arguments: str, cwd: Path) -> str:
+    pytest.importorskip("mypy")
+    done = subprocess.run([sys.executable, "-m", *arguments], cwd=cwd, capture_output=True, text=True)
+    return f"{done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def test_the_stubs_are_what_the_module_has(tmp_path: Path) -> None:
+    output = mypy("mypy.stubtest", "countersign", cwd=tmp_path)
+    assert output.startswith("0\n"), output
+
+
+def test_examples_and_tests_pass_strict_checks(tmp_path: Path) -> None:
+    files = [str(path) for folder in ("examples", "tests") for path in sorted((HERE / folder).glob("*.py"))]
+    files.append(str(HERE / "bench.py"))
+    # The signers and Ray are optional, and not all of them have types.
+    lenient = ["--ignore-missing-imports", "--untyped-calls-exclude=ray"]
+    output = mypy("mypy", "--strict", *lenient, "--cache-dir", str(tmp_path), *files, cwd=HERE / "tests")
+    assert output.startswith("0\n"), output
+
+
+def test_misuse_does_not_pass(tmp_path: Path) -> None:
+    (tmp_path / "misuse.py").write_text(
+        "import countersign\n"
+        "registry = countersign.Registry({})\n"
+        "countersign.Recovery.refund('{}', 'sauce', registry)\n"
+        "countersign.verify_many('{}', registry, threads='2')\n"
+        "countersign.Order()\n"
+    )
+    output = mypy("mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "misuse.py", cwd=tmp_path)
+    assert output.startswith("1\n"), output
+    for line in (2, 3, 4):
+        assert f"misuse.py:{line}: error" in output
+
+
+def test_the_package_is_marked_as_typed() -> None:
+    assert countersign.__file__ is not None
+    assert (Path(countersign.__file__).parent / "py.typed").is_file()

@@ -1,0 +1,15 @@
+//! Reference pages: every field of what a wallet supplies, and what to do with what comes back. There is no code here.
+//!
+//! | page | contents |
+//! |---|---|
+//! | [`registry`] | the pinned chains, assets, solvers and sponsors |
+//! | [`policy`] | the limits of what the wallet signs |
+//! | [`wallets`] | the wallet context of each family: nonce, fees, coins, blockhash |
+//! | [`refusals`] | refusals and warnings: what they contain, and who has to act |
+//! | [`swaps`] | what comes after the signature: evidence, redemption, refund |
+
+pub mod policy;
+pub mod refusals;
+pub mod registry;
+pub mod swaps;
+pub mod wallets;

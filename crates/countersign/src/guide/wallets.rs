@@ -1,0 +1,90 @@
+//! The wallet context of each family: what only the wallet knows, and `prepare` takes.
+//!
+//! `prepare` borrows the verified order, so call it again with other values as often as nonce or fees change. Where an order offers a gasless
+//! path, [`FundingPath`](crate::FundingPath) chooses: `Gasless` needs nothing from the wallet, a context by itself is the self-funded
+//! path, and `FundingPath::Both` prepares both, of which only one may be submitted. `countersign-node` makes each of these contexts from
+//! the user's own endpoints.
+//!
+//! In the tables *chain* means: from a node, for the account that sends. JSON names and number formats are those of
+//! `docs/spec/batch.md#wallet-contexts`.
+//!
+//! # EVM: `evm::Calls`
+//!
+//! | field | type, unit | default | meaning |
+//! |---|---|---|---|
+//! | `nonce` | integer | chain | nonce of the sender's next transaction; the approval takes it, the next call one more |
+//! | `fees` | wei per gas | chain | [`Fees::Eip1559`](crate::evm::Fees) with `max_fee_per_gas` and `max_priority_fee_per_gas`, or `Legacy` with `gas_price` |
+//! | `chain_id` | EIP-155 | `None` | the wallet's own chain, where it names one: it must be the asset's |
+//! | `approvals` | `ApprovalPlan` | as verified | which approvals precede the call: as verified, exact, none, and whether the allowance is reset first |
+//! | `gas_limit` | gas | the service's | gas limit of the call that locks the funds, within the policy |
+//!
+//! # Tron: `tron::Calls`
+//!
+//! | field | type, unit | default | meaning |
+//! |---|---|---|---|
+//! | `ref_block_bytes` | 2 bytes | chain | bytes 6 and 7 of the reference block's number |
+//! | `ref_block_hash` | 8 bytes | chain | bytes 8 to 15 of the reference block's id |
+//! | `expiration` | Unix milliseconds | clock | when nodes stop accepting the transactions |
+//! | `timestamp` | Unix milliseconds | clock | when the transactions were created |
+//! | `chain_id` | integer | `None` | the wallet's own chain, where it names one |
+//! | `approvals` | `ApprovalPlan` | as verified | as on EVM |
+//! | `fee_limit` | sun | the service's | fee limit of the call that locks the funds, within the policy |
+//!
+//! # Starknet: `starknet::Execution`
+//!
+//! | field | type, unit | default | meaning |
+//! |---|---|---|---|
+//! | `nonce` | felt | chain | nonce of the account's next transaction |
+//! | `resource_bounds` | units; FRI per unit | chain | the most that is paid for L1 gas, L2 gas and L1 data gas |
+//! | `tip` | FRI per unit of L2 gas | 0 | what the sender adds |
+//! | `chain_id` | felt, short string | `None` | the wallet's own chain, where it names one |
+//! | `public_key` | felt | `None` | the account's public key, which its address does not show; without it a signature is not proven, and a warning says so |
+//! | `approval` | `ApprovalStep` | as verified | whether the approval precedes the call, in the same transaction |
+//! | `encoding` | `ExecutionEncoding` | `New` | how the account takes several calls: Cairo 1, or Cairo 0 |
+//! | `paymaster_data` | felts | empty | for a paymaster |
+//! | `account_deployment_data` | felts | empty | for a transaction that deploys the account |
+//! | `nonce_data_availability_mode`, `fee_data_availability_mode` | L1 or L2 | L1 | only L1 works today |
+//!
+//! # Solana: `solana::SelfFunded`
+//!
+//! | field | type, unit | default | meaning |
+//! |---|---|---|---|
+//! | `recent_blockhash` | 32 bytes | the service's | a recent blockhash |
+//! | `priority_fee` | micro-lamports per compute unit; compute units | the service's | a priority fee, within the policy |
+//! | `last_valid_block_height` | block height | `None` | the last height at which the blockhash is valid |
+//! | `block_height` | block height | `None` | the height now; with both an expired blockhash is refused |
+//!
+//! # Sui: `sui::Gas`
+//!
+//! | field | type, unit | default | meaning |
+//! |---|---|---|---|
+//! | `price` | MIST per unit of gas | chain | at least the reference gas price |
+//! | `budget` | MIST | simulation | the most that the transaction may cost |
+//! | `payment` | object references | chain | 1 to 256 distinct coins that pay; [`choose_gas`](crate::sui::choose_gas) picks them |
+//! | `sponsor` | address | `None` | who owns these coins, where that is not the sender. The sponsor signs too |
+//! | `expiration_epoch` | epoch | `None` | the last epoch in which the transaction may be executed |
+//!
+//! # Bitcoin and Litecoin: `bitcoin::Wallet`
+//!
+//! [`Wallet::address_only`](crate::bitcoin::Wallet::address_only) leaves the payment to another wallet. Otherwise:
+//!
+//! | field | type, unit | default | meaning |
+//! |---|---|---|---|
+//! | `utxos` | outputs | `None` | the wallet's coins: outpoint, output, and the previous transaction where the script needs it |
+//! | `change_address` | address | `None` | where change goes |
+//! | `fee_rate` | sat/vB | `None` | within the policy |
+//! | `selection` | `Selection` | all | spend all coins, or those with the lowest fee |
+//! | `change_rule` | `ChangeRule` | by dust limit | when change is worth an output |
+//! | `ordering` | `TxOrdering` | as given | order of inputs and outputs: as given, BIP-69, or shuffled by a seed |
+//! | `origins` | key origins | empty | fingerprint and path of the wallet's keys, for hardware signers |
+//! | `replaceable` | true or false | true | whether the payment signals BIP-125 |
+//!
+//! ```
+//! # #[cfg(feature = "evm")] {
+//! use countersign::evm::{ApprovalStep, Calls};
+//!
+//! // Nonce 7, at most 30 gwei per gas, 1 gwei of it for the proposer, and an approval of exactly the amount.
+//! let context = Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! assert_eq!(context.nonce, 7);
+//! # }
+//! ```
