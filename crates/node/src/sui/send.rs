@@ -123,10 +123,9 @@ impl<'n, T: Transport> SuiChain<'n, T> {
 fn accepted<T: Transport>(caller: Caller<'_, T>, executed: &ExecutedTransaction) -> Result<(), NodeError> {
     match failure(caller, executed)? {
         None => Ok(()),
-        Some(why) => Err(NodeError::Rejected {
-            endpoint: caller.endpoint.host().to_owned(),
-            message: format!("it was executed and failed: {why}"),
-        }),
+        Some(why) => {
+            Err(NodeError::Rejected { endpoint: caller.endpoint.host().to_owned(), message: format!("it was executed and failed: {why}") })
+        }
     }
 }
 
