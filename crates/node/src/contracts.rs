@@ -1,4 +1,4 @@
-//! What the pinned contracts say about themselves, kept beside the registry: a contract that has changed since is news.
+//! Descriptions of the pinned contracts, stored beside the registry, so that the owner learns when a contract has changed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -121,7 +121,7 @@ impl Contracts {
         bytes
     }
 
-    /// Returns what was kept of an asset's contract.
+    /// Returns the stored description of an asset's contract.
     #[must_use]
     pub fn get(&self, asset: &str) -> Option<&Description> {
         self.all.get(asset)

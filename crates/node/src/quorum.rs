@@ -5,7 +5,7 @@ use countersign::{HtlcState, SeenAt};
 use crate::error::NodeError;
 use crate::nodes::Head;
 
-/// Returns the answers of the largest group that agrees, if it is large enough. What an endpoint failed to say counts for nobody.
+/// Returns the answers of the largest group that agrees, if it is large enough. A failed read belongs to no group.
 ///
 /// # Errors
 ///
@@ -74,7 +74,8 @@ pub(crate) fn with_elapsed(state: HtlcState, least: u64, most: u64) -> HtlcState
     }
 }
 
-/// Returns what became of a transaction that every endpoint was sent: one that accepts it is enough. `None` if there is no endpoint.
+/// Returns the outcome of a transaction that was sent to every endpoint: it is accepted if one of them accepts it. `None` if there is no
+/// endpoint.
 pub(crate) fn any_accepts(outcomes: Vec<Result<(), NodeError>>) -> Option<Result<(), NodeError>> {
     let (mut refusal, mut failure) = (None, None);
     for outcome in outcomes {

@@ -30,10 +30,10 @@ const MAX_MEMPOOL: usize = 500;
 /// How many of the newest blocks are searched for what has spent an output: more than any default rule needs to be final.
 const MAX_WALK: u64 = 8;
 
-/// What a node answers if it does not know a transaction, an output or a block.
+/// The error code of a node that does not know a transaction, an output or a block.
 const UNKNOWN: i64 = -5;
 
-/// What a node answers while it scans for somebody else.
+/// The error code and text of a node that is busy with the scan of another caller.
 const SCAN_IN_PROGRESS: (i64, &str) = (-8, "Scan already in progress");
 /// How often, and after which pause, such a node is asked again.
 const SCAN_AGAIN: (u32, Duration) = (20, Duration::from_millis(500));
@@ -65,7 +65,7 @@ pub(super) async fn head<T: Transport>(caller: Caller<'_, T>, chain: Chain) -> R
     Ok(Head::new(height, hash.to_string(), u64::from(header.time)))
 }
 
-/// Scans the unspent outputs of a script: those in blocks, among them what the mempool spends.
+/// Scans for the unspent outputs of a script. Only outputs in blocks are found, including those that a transaction in the mempool spends.
 async fn scan<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<(u64, BlockHash, Vec<Claim>), NodeError> {
     let call = || Call::new("scantxoutset", json!(["start", [{"desc": format!("raw({})", hex::encode(script.as_bytes()))}]]));
     let claim = |node: Node<'_, '_>| {

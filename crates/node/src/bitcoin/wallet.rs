@@ -29,7 +29,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     /// Reads the confirmed coins of an address that nothing in the mempool spends, at most 200, those of the greatest value first.
     ///
     /// Each comes with the transaction that made it, but for taproot: there the signature is worth nothing if the amount is wrong.
-    /// The first endpoint that answers is asked. One that leaves coins out, or makes them up, only makes the payment fail.
+    /// The first endpoint that replies is used. If it omits or invents coins, the payment fails, and nothing else is lost.
     ///
     /// # Errors
     ///

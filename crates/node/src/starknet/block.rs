@@ -12,7 +12,7 @@ use crate::endpoint::Call;
 pub(super) const LATEST: &str = "latest";
 /// The tag of the newest block that L1 has accepted, so that it is never replaced.
 pub(super) const ON_L1: &str = "l1_accepted";
-/// The tag of the block that is being made.
+/// The tag of the block that is being built.
 pub(super) const PENDING: &str = "pre_confirmed";
 
 /// A block's place on the chain.

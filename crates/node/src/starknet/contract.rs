@@ -38,7 +38,7 @@ pub(super) fn class_hash_at(contract: Felt, block: &Value) -> Call {
     Call::new("starknet_getClassHashAt", json!({"block_id": block, "contract_address": hex(contract)}))
 }
 
-/// Reads the generation whose interface a class has; `None` if it has that of no known one, or if there is no contract.
+/// Reads the generation whose interface a class has; `None` if the interface is of no known generation, or if there is no contract.
 pub(super) fn generation<T: Transport>(
     caller: Caller<'_, T>,
     outcome: Result<Node<'_, '_>, NodeError>,

@@ -211,7 +211,7 @@ fn order_felts<'r, 'v: 'r, T: Transport>(
     let mut next = || outcomes.next().unwrap_or_else(|| Err(malformed(Refusal::new(Code::MissingField, "/result"))));
     let felts = match access {
         Access::Getter => next().and_then(|node| felts(&node, MAX_ANSWER).map_err(malformed)),
-        // All outcomes are taken, so that those that follow are not mistaken for them.
+        // Every reply is consumed, even after an error, so that the calls that follow do not read it as theirs.
         Access::Storage => {
             let felts: Vec<_> = (0..FELTS).map(|_| next().and_then(|node| felt::read(node).map_err(malformed))).collect();
             felts.into_iter().collect()
@@ -225,7 +225,7 @@ fn order_felts<'r, 'v: 'r, T: Transport>(
 }
 
 /// Reads the order, the contract's token and class, and what the contract holds, all at the newest block; and the order at the
-/// newest block that L1 has accepted. What a contract answers that cannot be read is the inner error.
+/// newest block that L1 has accepted. The inner error is for a contract's answer that cannot be decoded.
 async fn read_order<T: Transport>(
     caller: Caller<'_, T>,
     question: &Question,

@@ -210,7 +210,7 @@ pub(super) struct GetTransactionResponse {
     pub(super) transaction: Option<ExecutedTransaction>,
 }
 
-/// Asks for the present epoch.
+/// Requests the current epoch.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetEpochRequest {
     #[prost(message, optional, tag = "2")]

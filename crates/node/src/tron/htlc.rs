@@ -40,11 +40,11 @@ struct View {
     is_solid: bool,
 }
 
-/// What the contract says at the newest block.
+/// The contract's state at the newest block.
 enum Reading {
-    /// An order, and the irreversible block at which it is the same already.
+    /// An order, and the irreversible block at which it is already the same.
     Order { order: StoredOrder, covered: bool, solid: Option<Block> },
-    /// No order, or none that is clear.
+    /// There is no order, or it cannot be judged.
     Other(HtlcState),
 }
 

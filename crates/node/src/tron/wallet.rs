@@ -34,9 +34,9 @@ pub(super) struct Resources {
 
 /// An amount that the endpoints must agree on.
 enum Amount {
-    /// What an account has of TRX.
+    /// The TRX balance of an account.
     Coins(Address),
-    /// What a contract answers to a call.
+    /// The value that a contract returns for a call.
     Answer(Address, Vec<u8>),
 }
 
