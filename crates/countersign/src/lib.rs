@@ -88,18 +88,22 @@
 //! The request (the wallet's own), the [`Registry`] (pinned by the wallet), the [`Policy`] (the wallet's limits), and evidence that was
 //! read from a chain. The response and the order record are not.
 //!
+//! The order record is the service's second statement about an order, from `GET /v2/orders/{order}`. It contains both legs. Add it with
+//! [`Proposal::with_record`]: without it the destination leg is not checked, and the warning
+//! [`NoOrderRecord`](Code::NoOrderRecord) says so.
+//!
 //! # What is not checked
 //!
 //! * Whether the pinned contracts are honest. `countersign-node` shows when their code changes.
 //! * What only a chain knows: balances, nonces, and whether the solver has paid. `countersign-node` reads it, and [`Funded`] proves it.
 //! * Whatever a [`Warning`] names. A policy can turn each warning into a refusal.
 //!
-//! There is no I/O, no clock, no random source and no `unsafe` in this crate and those below it. Not constant-time: use an external
-//! signer where side channels matter.
+//! There is no I/O, no clock, no random source and no `unsafe` in this crate and those below it. Starknet's local
+//! keys do not sign in constant time: use an external signer where side channels matter.
 //!
 //! # More
 //!
-//! The [`guide`] lists every field of registry, policy and wallet contexts, and what to do with refusals. Other crates:
+//! The [`guide`] lists every field of request, registry, policy and wallet contexts, and what to do with refusals. Other crates:
 //! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-batch` has the JSON contract that
 //! other languages use.
 

@@ -251,6 +251,7 @@ fn check_finality(terms: &HtlcTerms, seen: &SeenAt, rule: &FinalityRule) -> Resu
     let reached = match (seen.depth, seen.is_safe) {
         (0, _) => "in no block".to_owned(),
         (_, true) => format!("safe, {} blocks deep", seen.depth),
+        (1, _) => "1 block deep".to_owned(),
         _ => format!("{} blocks deep", seen.depth),
     };
     let needed = match rule.finality {
