@@ -88,7 +88,7 @@ export class UnsignedOrder extends Freeable {
    * Combines the payloads with their signatures. Afterwards nothing is left here: every further use is an error with the code
    * `used_up`.
    *
-   * @throws {@link CountersignError} `signatures_missing`; the order then stays as it is.
+   * @throws {@link CountersignError} `signature_missing`; the order then stays as it is.
    */
   finish(): SignedOrder {
     return SignedOrder.from(call(() => this.#handle.finish()));

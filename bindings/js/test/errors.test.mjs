@@ -100,7 +100,7 @@ test("huge inputs", () => {
 test("objects that are used up", () => {
   const order = Order.verify(docs, registry);
   const unsigned = order.prepare(wallet);
-  refused(() => unsigned.finish(), "signatures_missing");
+  refused(() => unsigned.finish(), "signature_missing");
   assert.deepEqual(unsigned.missing, ["approval", "initiate", "typed_data"]);
   refused(() => unsigned.attach("refund", `0x${"11".repeat(64)}1b`), "nothing_to_sign");
   refused(() => unsigned.attach("initiate", "0x00"), "signature_malformed");

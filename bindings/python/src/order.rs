@@ -222,7 +222,7 @@ impl UnsignedOrder {
     /// Combines the payloads with their signatures. This uses the order up.
     ///
     /// Raises:
-    ///     Refusal: With the code `signatures_missing`. The order can then still be signed.
+    ///     Refusal: With the code `signature_missing`. The order can then still be signed.
     fn finish(&self, py: Python<'_>) -> PyResult<SignedOrder> {
         py.detach(|| {
             let mut slot = self.lock();

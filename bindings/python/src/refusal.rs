@@ -13,7 +13,7 @@ pyo3::create_exception!(
 The text of the exception has all of these attributes but `blame`.
 
 Attributes:
-    code: The stable snake_case code, as docs/codes.md of the project lists them; also `used_up` and `signatures_missing`.
+    code: The stable snake_case code, as docs/codes.md of the project lists them; also `used_up` and `signature_missing`.
     message: The rule that was broken, and what to do about it.
     at: Where: an RFC 6901 pointer into the input, with a byte range behind `#` where a payload is meant.
     expected: What would have been right, or None.

@@ -127,7 +127,7 @@ def run_orders(count: int, registry: countersign.Registry) -> None:
                 unsigned.sign(case.key)
             unsigned.finish().transactions()
         except countersign.Refusal as refusal:
-            assert refusal.code == "signatures_missing"
+            assert refusal.code == "signature_missing"
         try:
             countersign.Order.verify(documents["response"], documents["request"], registry)
         except countersign.Refusal:

@@ -97,7 +97,7 @@ def test_a_finished_order_is_used_up(registry: countersign.Registry) -> None:
     unsigned = verify(case_of(EXACT), registry).prepare(case_of(EXACT).documents["wallet"])
     with pytest.raises(countersign.Refusal) as missing:
         unsigned.finish()
-    assert missing.value.code == "signatures_missing"
+    assert missing.value.code == "signature_missing"
     unsigned.sign(case_of(EXACT).key)
     signed = unsigned.finish()
     assert [transaction.role for transaction in signed.transactions()] == ["approval", "initiate"]

@@ -74,7 +74,7 @@ fn orders_are_signed_step_by_step_as_by_the_batch() {
                 Ok(order) => assert!(objects::transactions(&order).iter().all(|transaction| !transaction.payload.is_empty()), "{id}"),
                 Err(refused) => {
                     let (order, failure) = *refused;
-                    assert_eq!(failure.code, "signatures_missing", "{id}");
+                    assert_eq!(failure.code, "signature_missing", "{id}");
                     assert!(!order.missing().is_empty(), "{id}");
                 }
             }

@@ -300,6 +300,15 @@ pub fn nominal_unit_millis(name: &str, network: &Network, listed: Option<u64>) -
     }
 }
 
+/// Returns the fewest milliseconds in which a chain may count one unit of a timelock: the cautious value where time runs out.
+///
+/// Contracts on Arbitrum may count its own blocks, of 250 milliseconds, instead of Ethereum's.
+#[must_use]
+pub fn min_unit_millis(name: &str, nominal: u64) -> u64 {
+    let base = name.split_once('_').map_or(name, |(base, _)| base);
+    if base == "arbitrum" { nominal.min(250) } else { nominal }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -87,14 +87,15 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             tampered: Outcome::from_line((shown.tamper)(&line).as_bytes(), &registry, &policy),
         });
     }
+    if all.iter().any(|one| one.tampered.is_ok()) {
+        return Err(usage("the tampered response was accepted: do not use this build"));
+    }
     if json {
         show::json(&all)?;
         return Ok(OK);
     }
     for one in &all {
-        let Err(refusal) = &one.tampered.result else {
-            return Err(usage("the tampered response was accepted: do not use this build"));
-        };
+        let Err(refusal) = &one.tampered.result else { continue };
         let Micros { parse_and_verify, prepare, sign } = one.micros;
         let times = format!("parse and verify {parse_and_verify:.1} us, prepare {prepare:.1} us, sign {sign:.1} us");
         if full.is_none() {

@@ -15,7 +15,7 @@
 //!
 //! # Example
 //!
-//! The three documents are in the crate's `doc` folder, so this runs as it is:
+//! The documents are in the crate's `doc` folder, so this runs as it is:
 //!
 #![cfg_attr(feature = "evm", doc = "```")]
 #![cfg_attr(not(feature = "evm"), doc = "```ignore")]
@@ -24,29 +24,32 @@
 //!
 //! let registry: Registry = include_str!("../doc/registry.json").parse()?; // pinned by the wallet
 //! let request: CreateOrder = include_str!("../doc/request.json").parse()?; // or `CreateOrder::new(source, destination)`
-//! let response = include_str!("../doc/response.json"); // from the service: nothing in it is trusted
+//! let response = include_str!("../doc/response.json"); // of `POST /v2/orders`: nothing in it is trusted
+//! let record = include_str!("../doc/record.json"); // of `GET /v2/orders/{order}`: not trusted either
 //! let policy = Policy::default();
 //!
-//! // Every byte of the response is decoded, and compared with what the request and the registry imply.
-//! let order = evm::verify(Proposal::new(&request, response.as_bytes()), &registry, &policy)?;
+//! // Every byte of the response is decoded, and compared with what the request and the registry imply. The record adds the
+//! // destination: without it, only the warning `no_order_record` says that nothing is known about that leg.
+//! let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+//! let order = evm::verify(proposal, &registry, &policy)?;
 //! println!("{}", order.summary()); // what the user reads; `order.terms()` has the values
 //! for warning in order.warnings() {
 //!     println!("{}: {}", warning.severity(), warning.message());
 //! }
 //!
 //! // The wallet adds its nonce and fees, again whenever they change.
-//! let calls = Calls::eip1559(22, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! let calls = Calls::eip1559(891, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
 //! let mut unsigned = order.prepare(calls)?;
 //!
 //! // A local key signs here. For other signers: `requests()` out and `attach()` back, or `sign_with(&alloy_signer)`.
-//! let test_key: evm::Key = "0x63822b05d67ab80da6f2055ccc95d1522d984f040566dd5c90a1e2760794858b".parse()?;
+//! let test_key: evm::Key = "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8".parse()?;
 //! unsigned.sign(&test_key)?;
 //! for transaction in unsigned.finish()?.transactions() {
 //!     println!("{}: {} with {} bytes", transaction.role, transaction.id, transaction.bytes.len());
 //! }
 //!
 //! // A response that pays another redeemer is refused, and there is nothing to sign.
-//! let tampered = response.replace("89a3e4e9d50584eb002b027b8f23c0c49886c5eb", "89a3e4e9d50584eb002b027b8f23c0c49886c5ec");
+//! let tampered = response.replace("8a47d35b5e9bffb780744735d27117759b0bc2ea", "8a47d35b5e9bffb780744735d27117759b0bc2eb");
 //! let refusal = evm::verify(Proposal::new(&request, tampered.as_bytes()), &registry, &policy).unwrap_err();
 //! assert_eq!(refusal.blame(), Blame::Service);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -88,18 +91,22 @@
 //! The request (the wallet's own), the [`Registry`] (pinned by the wallet), the [`Policy`] (the wallet's limits), and evidence that was
 //! read from a chain. The response and the order record are not.
 //!
+//! The order record is the service's second statement about an order, from `GET /v2/orders/{order}`. It contains both legs. Add it with
+//! [`Proposal::with_record`]: without it the destination leg is not checked, and the warning
+//! [`NoOrderRecord`](Code::NoOrderRecord) says so.
+//!
 //! # What is not checked
 //!
 //! * Whether the pinned contracts are honest. `countersign-node` shows when their code changes.
 //! * What only a chain knows: balances, nonces, and whether the solver has paid. `countersign-node` reads it, and [`Funded`] proves it.
 //! * Whatever a [`Warning`] names. A policy can turn each warning into a refusal.
 //!
-//! There is no I/O, no clock, no random source and no `unsafe` in this crate and those below it. Not constant-time: use an external
-//! signer where side channels matter.
+//! There is no I/O, no clock, no random source and no `unsafe` in this crate and those below it. Starknet's local
+//! keys do not sign in constant time: use an external signer where side channels matter.
 //!
 //! # More
 //!
-//! The [`guide`] lists every field of registry, policy and wallet contexts, and what to do with refusals. Other crates:
+//! The [`guide`] lists every field of request, registry, policy and wallet contexts, and what to do with refusals. Other crates:
 //! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-batch` has the JSON contract that
 //! other languages use.
 

@@ -1,4 +1,4 @@
-//! Which endpoints are asked, and how many must agree: `nodes.json`.
+//! The configuration `nodes.json`: the endpoints of each chain, and how many of them must agree.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use crate::error::NodeError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Endpoints {
-    /// In the order in which they are preferred.
+    /// The endpoints, in order of preference. Never empty.
     pub all: Vec<Endpoint>,
-    /// How many must give the same answer: more than half of them.
+    /// The number of endpoints that must give the same answer: more than half of them.
     pub quorum: u32,
 }
 
 impl Endpoints {
-    /// Takes endpoints of which more than half must agree.
+    /// Creates a list of endpoints with the smallest possible quorum: more than half of them must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Endpoint`] if there is none.
+    /// Returns [`NodeError::Endpoint`] if the list is empty.
     pub fn new(all: Vec<Endpoint>) -> Result<Self, NodeError> {
         let quorum = (count(&all) / 2).saturating_add(1);
         Self { all, quorum }.checked()
     }
 
-    /// Sets how many must agree.
+    /// Sets the number of endpoints that must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Endpoint`] if that is not more than half of them, so that two answers could both have enough, or more than there
-    /// are.
+    /// Returns [`NodeError::Endpoint`] if the quorum is more than the number of endpoints, or not more than half of them. With half of
+    /// them, two different answers could both reach the quorum.
     pub fn with_quorum(self, quorum: u32) -> Result<Self, NodeError> {
         Self { quorum, ..self }.checked()
     }
@@ -42,10 +42,10 @@ impl Endpoints {
     fn checked(self) -> Result<Self, NodeError> {
         let all = count(&self.all);
         if all == 0 {
-            return Err(NodeError::Endpoint("a chain needs an endpoint"));
+            return Err(NodeError::Endpoint("a chain needs at least one endpoint"));
         }
         if self.quorum > all || self.quorum.saturating_mul(2) <= all {
-            return Err(NodeError::Endpoint("a quorum is more than half of the endpoints, and not more than there are"));
+            return Err(NodeError::Endpoint("the quorum must be more than half of the endpoints, and at most all of them"));
         }
         Ok(self)
     }
@@ -55,7 +55,7 @@ fn count(endpoints: &[Endpoint]) -> u32 {
     u32::try_from(endpoints.len()).unwrap_or(u32::MAX)
 }
 
-/// The endpoints of every chain, by the chain's name in asset ids.
+/// The endpoints of each chain, keyed by the chain's name as in asset ids (`base` in `base:usdc`).
 #[derive(Debug, Default)]
 pub struct NodeConfig {
     pub(crate) chains: BTreeMap<String, Endpoints>,
@@ -68,14 +68,15 @@ impl NodeConfig {
         Self::default()
     }
 
-    /// Sets the endpoints of a chain, in place of others.
+    /// Sets the endpoints of a chain, and replaces those that it had.
     #[must_use]
     pub fn with(mut self, chain: impl Into<String>, endpoints: Endpoints) -> Self {
         self.chains.insert(chain.into(), endpoints);
         self
     }
 
-    /// Reads `nodes.json`: an object with a member for each chain, an array of URLs or an object with `endpoints` and `quorum`.
+    /// Parses `nodes.json`: an object with one member for each chain. Its value is an array of URLs, or an object with `endpoints` and
+    /// `quorum`. See [`Endpoint::parse`] for the URLs.
     ///
     /// ```
     /// let config = countersign_node::NodeConfig::from_json(
@@ -89,7 +90,8 @@ impl NodeConfig {
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the member that is malformed. It does not show an endpoint.
+    /// Returns a [`Refusal`] that points at the invalid member: with [`Code::WrongType`] for an invalid endpoint or quorum, and with the
+    /// codes of the JSON parser. It never contains an endpoint's URL.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(bytes)?;
         let root = Node::root(&value, "");
@@ -102,7 +104,7 @@ impl NodeConfig {
         Ok(config)
     }
 
-    /// Returns the names of the chains.
+    /// Returns the names of the configured chains.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.chains.keys().map(String::as_str)
     }
@@ -126,7 +128,7 @@ fn read_all(node: &Node<'_, '_>) -> Result<Endpoints, Refusal> {
     Endpoints::new(all).map_err(|error| refuse(node, &error))
 }
 
-/// Without the value: it may hold a key.
+/// Creates a refusal without the value, which may contain an API key.
 fn refuse(node: &Node<'_, '_>, error: &NodeError) -> Refusal {
     node.at().refuse(Code::WrongType).with_reason(error.to_string())
 }

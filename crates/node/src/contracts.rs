@@ -1,4 +1,4 @@
-//! What the pinned contracts say about themselves, kept beside the registry: a contract that has changed since is news.
+//! Facts about the pinned contracts, stored next to the registry, so that a later change of a contract is noticed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,10 +7,10 @@ use countersign::json::{self, Node};
 use countersign::{Asset, Code, Generation, Refusal, text};
 use serde::Serialize;
 
-/// Most characters of a fact: hashes, addresses, versions.
+/// The maximum length of a fact in characters. Facts are hashes, addresses and versions.
 const MAX_FACT: usize = 200;
 
-/// What a chain says about the contract that holds an asset's swaps: hashes of its code, its version, its token, who may change it.
+/// Facts about the contract that holds an asset's swaps: the hash of its code, its version, its token, and who may upgrade it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct Description {
@@ -19,29 +19,29 @@ pub struct Description {
     generation: Option<Generation>,
 }
 
-/// A fact that has changed since it was kept.
+/// A fact that differs from the stored one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContractChange {
-    /// The asset.
+    /// The id of the asset.
     pub asset: String,
-    /// What has changed.
+    /// The name of the fact, for example `code_hash`.
     pub fact: String,
-    /// What it was; `None` if it was not there.
+    /// The stored value; `None` if there was none.
     pub old: Option<String>,
-    /// What it is; `None` if it is gone.
+    /// The value on chain now; `None` if there is none.
     pub new: Option<String>,
 }
 
 impl fmt::Display for ContractChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-        write!(f, "{}: {} was {}, and is {}", self.asset, self.fact, value(&self.old), value(&self.new))
+        write!(f, "{}: {} was {}, and is now {}", self.asset, self.fact, value(&self.old), value(&self.new))
     }
 }
 
 impl Description {
-    /// Adds a fact, if there is one. Text of a chain is capped and escaped.
+    /// Adds a fact if it has a value. Caps and escapes the value, which comes from the chain.
     #[must_use]
     pub(crate) fn with(mut self, name: &str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
@@ -51,27 +51,28 @@ impl Description {
         self
     }
 
-    /// Sets which generation the contract was recognised as.
+    /// Sets the generation that the contract was recognized as.
     #[must_use]
-    #[allow(dead_code, reason = "a build can be without the families whose contracts have generations")]
+    #[allow(dead_code, reason = "a build may lack the families whose contracts have generations")]
     pub(crate) const fn with_generation(mut self, generation: Option<Generation>) -> Self {
         self.generation = generation;
         self
     }
 
-    /// Returns every fact with its name, sorted by name.
+    /// Returns the names and values of all facts, sorted by name.
     pub fn facts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the generation that the contract was recognised as.
+    /// Returns the generation that the contract was recognized as; `None` if it was not recognized, or if the description was read from a
+    /// file.
     #[must_use]
     pub const fn generation(&self) -> Option<Generation> {
         self.generation
     }
 }
 
-/// The descriptions of pinned contracts, by asset: a file beside the registry.
+/// The stored descriptions of pinned contracts, by asset id. They are kept in a file next to the registry.
 ///
 /// ```
 /// let contracts = countersign_node::Contracts::from_json(br#"{"base:usdc": {"code": "0xaa", "version": "3"}}"#)?;
@@ -85,11 +86,12 @@ pub struct Contracts {
 }
 
 impl Contracts {
-    /// Reads the file: an object with a member for each asset, each an object of texts.
+    /// Parses the file: a JSON object with one member for each asset, whose value is an object of strings.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] at the member that is malformed.
+    /// Returns a [`Refusal`] that points at the invalid member: with [`Code::TextNotPlain`] for a value of more than 200 characters, and
+    /// with the codes of the JSON parser.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(bytes)?;
         let root = Node::root(&value, "");
@@ -112,32 +114,32 @@ impl Contracts {
         Ok(contracts)
     }
 
-    /// Returns the file: sorted and indented JSON with a line break at the end.
+    /// Returns the contents of the file: sorted, indented JSON with a line break at the end.
     #[must_use]
     pub fn to_file(&self) -> Vec<u8> {
-        // Texts can always be written to memory.
+        // Serializing maps of strings to memory cannot fail.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes
     }
 
-    /// Returns what was kept of an asset's contract.
+    /// Returns the stored description of an asset's contract.
     #[must_use]
     pub fn get(&self, asset: &str) -> Option<&Description> {
         self.all.get(asset)
     }
 
-    /// Keeps what a contract says now.
+    /// Stores the description of an asset's contract, and replaces the one that was stored.
     pub fn insert(&mut self, asset: &Asset, description: Description) {
         self.all.insert(asset.record.id.as_str().to_owned(), description);
     }
 
-    /// Takes over descriptions, in place of those of the same assets.
+    /// Adds all descriptions of `other`, and replaces those of the same assets.
     pub fn extend(&mut self, other: Self) {
         self.all.extend(other.all);
     }
 
-    /// Returns what has changed since a contract was kept: nothing if it was not.
+    /// Returns the facts in which `now` differs from the stored description. Empty if none is stored.
     #[must_use]
     pub fn changes(&self, asset: &Asset, now: &Description) -> Vec<ContractChange> {
         let id = asset.record.id.as_str();

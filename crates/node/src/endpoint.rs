@@ -1,4 +1,4 @@
-//! One endpoint: where requests go, and how JSON-RPC is spoken with it.
+//! One endpoint: where requests are sent, and how JSON-RPC calls are made.
 
 #[cfg(feature = "starknet")]
 use std::collections::BTreeMap;
@@ -20,31 +20,33 @@ use zeroize::Zeroizing;
 use crate::error::NodeError;
 use crate::lane::{Admission, Lane, Shared, Waiter};
 
-/// Most bytes of a revert reason that are kept.
+/// The maximum length in bytes of revert data that is kept.
 const MAX_REVERT: usize = 4 * 1024;
 
-/// An endpoint of the user's own choice. It is shown as its host alone: paths, queries and passwords are keys of accounts.
+/// An endpoint that the user has chosen.
+///
+/// Errors and `Debug` show only its host, because paths, queries and passwords may contain API keys.
 pub struct Endpoint {
     url: Url,
-    /// The value of the header `authorization`, from user and password of the URL.
+    /// The value of the header `authorization`, from the user name and password of the URL.
     authorization: Option<Zeroizing<String>>,
     host: String,
-    /// Whether it is a node's own RPC where an index server is expected otherwise.
+    /// Whether this is a node's own RPC, where an index server is the default.
     pub(crate) is_rpc: bool,
-    /// Whether it has shown that it serves the right chain.
+    /// Whether the endpoint is known to serve the right chain.
     pub(crate) is_identified: AtomicBool,
-    /// The greatest height that it has shown.
+    /// The greatest height that the endpoint has reported.
     height: AtomicU64,
-    /// The requests that are under way to it.
+    /// Limits the concurrent requests to the endpoint.
     lane: Lane,
     #[cfg(feature = "evm")]
-    pub(crate) evm: crate::evm::Kept,
-    /// The code that it has shown of each contract.
+    pub(crate) evm: crate::evm::Cache,
+    /// The class hash that the endpoint first reported for each contract.
     #[cfg(feature = "starknet")]
     code: Mutex<BTreeMap<Contract, [u8; 32]>>,
 }
 
-/// A contract's address, and what it is taken for.
+/// A contract's address, and the name of the generation that it is read as.
 #[cfg(feature = "starknet")]
 type Contract = ([u8; 32], &'static str);
 
@@ -55,24 +57,33 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Reads the URL of an endpoint: https, or http to this machine. `rpc+` before it says that it is a node's own RPC, where
-    /// the chain's family is read through an index server otherwise.
+    /// Parses the URL of an endpoint: https, or http to this machine.
+    ///
+    /// The prefix `rpc+` marks a node's own RPC, on chains that are read through an index server by default (Bitcoin, Litecoin).
+    ///
+    /// ```
+    /// use countersign_node::Endpoint;
+    ///
+    /// assert_eq!(Endpoint::parse("https://user:password@node.example/key")?.host(), "node.example");
+    /// assert!(Endpoint::parse("http://node.example").is_err());
+    /// # Ok::<(), countersign_node::NodeError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`NodeError::Endpoint`]. The text is not part of the error.
+    /// Returns [`NodeError::Endpoint`] if the text is not such a URL. The error does not contain the text.
     pub fn parse(text: &str) -> Result<Self, NodeError> {
         let refuse = NodeError::Endpoint;
         let (text, is_rpc) = text.strip_prefix("rpc+").map_or((text, false), |rest| (rest, true));
-        let mut url = Url::parse(text).map_err(|_| refuse("an endpoint is a URL"))?;
+        let mut url = Url::parse(text).map_err(|_| refuse("the endpoint is not a valid URL"))?;
         let authorization = url.password().map(|password| {
             let pair = Zeroizing::new(format!("{}:{password}", url.username()));
             Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes())))
         });
         let cleared = url.set_password(None).and_then(|()| url.set_username(""));
-        cleared.map_err(|()| refuse("an endpoint has a host"))?;
+        cleared.map_err(|()| refuse("the URL of the endpoint has no host"))?;
         if !is_safe(&url) || url.fragment().is_some() {
-            return Err(refuse("an endpoint is reached by https, or by http on this machine"));
+            return Err(refuse("the URL of the endpoint must use https, or http to this machine, and must not have a fragment"));
         }
         let host = match (url.host_str(), url.port()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
@@ -88,21 +99,21 @@ impl Endpoint {
             height,
             lane: Lane::default(),
             #[cfg(feature = "evm")]
-            evm: crate::evm::Kept::default(),
+            evm: crate::evm::Cache::default(),
             #[cfg(feature = "starknet")]
             code: Mutex::default(),
         })
     }
 
-    /// Returns the host, which is all that is shown of an endpoint.
+    /// Returns the host, with the port if the URL has one. Nothing else of the URL is ever shown.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 }
 
-/// One call of JSON-RPC.
-#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
+/// One JSON-RPC call.
+#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
 pub(crate) struct Call {
     method: &'static str,
     /// The parameters, as JSON.
@@ -110,14 +121,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
+    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
     pub(crate) const fn new(method: &'static str, params: serde_json::Value) -> Self {
         Self { method, params }
     }
 }
 
-/// Returns one of the results; there is one for each call.
-#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
+/// Returns the result of the call at `index`.
+#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
 pub(crate) fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
     results.get(index).ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
 }
@@ -137,9 +148,9 @@ impl<T> Clone for Caller<'_, T> {
 impl<T> Copy for Caller<'_, T> {}
 
 impl<T: Transport> Caller<'_, T> {
-    /// Calls several methods in one request, and reads the results in the order of the calls. A node that fails one of them fails
-    /// all: what was not read is unknown.
-    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build can be of Tron alone")]
+    /// Calls several methods in one request, and reads the results in the order of the calls. If one call fails, all of them count as
+    /// failed.
+    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
     pub(crate) async fn rpc<R>(&self, calls: &[Call], read: impl FnOnce(&[Node<'_, '_>]) -> Result<R, Refusal>) -> Result<R, NodeError> {
         let read = |answers: Vec<Result<Node<'_, '_>, NodeError>>| {
             let results = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -164,7 +175,7 @@ impl<T: Transport> Caller<'_, T> {
         };
         for reply in all {
             let node = Node::root(reply, "");
-            // A node that cannot read a batch answers it with one error without an id.
+            // A node that does not accept a batch returns a single error without an id.
             if let Err(error) = self.result(reply)
                 && member(reply, "id").is_none()
             {
@@ -173,7 +184,7 @@ impl<T: Transport> Caller<'_, T> {
             let id = node.object().and_then(|members| members.need("id")?.integer()).map_err(|refusal| self.malformed(refusal))?;
             let unexpected = || self.malformed(Refusal::new(Code::UnexpectedField, "/id").with_actual(id));
             let index = usize::try_from(id).ok().filter(|index| *index < shared.all).ok_or_else(unexpected)?;
-            // The replies to the calls of others are in the same response.
+            // The response may also contain the replies to other callers' calls.
             match index.checked_sub(shared.first).and_then(|own| replies.get_mut(own)) {
                 Some(slot @ None) => *slot = Some(reply),
                 Some(Some(_)) => return Err(unexpected()),
@@ -183,7 +194,7 @@ impl<T: Transport> Caller<'_, T> {
         Ok(read(replies.into_iter().map(|reply| self.outcome(reply)).collect()))
     }
 
-    /// Sends calls, with those of others if the endpoint is busy, and returns the response.
+    /// Sends calls and returns the response. If the endpoint is busy, they share a request with the calls of other callers.
     async fn share(&self, calls: &[Call]) -> Result<Shared, NodeError> {
         let own: Vec<_> = calls.iter().map(|call| json!({"jsonrpc": "2.0", "method": call.method, "params": call.params})).collect();
         loop {
@@ -197,7 +208,7 @@ impl<T: Transport> Caller<'_, T> {
                 call["id"] = json!(id);
             }
             let all = body.len();
-            // Some nodes know no batch of one.
+            // Some nodes do not accept a batch with one call.
             let body = match &mut body[..] {
                 [only] => only.take(),
                 _ => serde_json::Value::Array(body),
@@ -234,7 +245,7 @@ impl<T: Transport> Caller<'_, T> {
         }
     }
 
-    /// Returns the result of a reply; `None` for null.
+    /// Returns the result of a reply; `None` if it is null.
     fn result<'v>(&self, reply: &'v Value<'v>) -> Result<Option<&'v Value<'v>>, NodeError> {
         let Some(error) = member(reply, "error") else { return Ok(member(reply, "result")) };
         let number = |value: &Value<'_>| match value {
@@ -255,21 +266,21 @@ impl<T: Transport> Caller<'_, T> {
         Err(NodeError::rpc(self.endpoint.host(), code, &message, data))
     }
 
-    /// Posts JSON to a path below the endpoint.
+    /// Posts JSON to a path below the endpoint's URL.
     pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, NodeError> {
         let _permit = self.enter(&[]).await;
         let request = self.request(Method::Post, path).with_header("content-type", "application/json").with_body(body);
         self.send(&request).await
     }
 
-    /// Posts a body of another type to a path below the endpoint, and returns the response whatever its status is.
+    /// Posts a body of another type to a path below the endpoint's URL, and returns the response with any status.
     pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
         let _permit = self.enter(&[]).await;
         let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
         self.exchange(&request).await
     }
 
-    /// Reads a path below the endpoint.
+    /// Gets a path below the endpoint's URL.
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
         let _permit = self.enter(&[]).await;
         self.send(&self.request(Method::Get, path)).await
@@ -292,7 +303,7 @@ impl<T: Transport> Caller<'_, T> {
         let answer = self.exchange(request).await?;
         match answer.status {
             200 => Ok(answer.body),
-            // A node's own RPC answers a call that failed with a status of 500 and the error as JSON.
+            // Bitcoin's RPC returns a failed call with status 500 and the error as JSON.
             500 if self.endpoint.is_rpc && answer.body.first() == Some(&b'{') => Ok(answer.body),
             status => Err(NodeError::Status { endpoint: self.endpoint.host().to_owned(), status }),
         }
@@ -303,13 +314,13 @@ impl<T: Transport> Caller<'_, T> {
         answer.map_err(|error| NodeError::Transport { endpoint: self.endpoint.host().to_owned(), error })
     }
 
-    /// What the endpoint says cannot be read, or contradicts itself.
+    /// Creates the error for an answer that is malformed or contradicts itself.
     pub(crate) fn malformed(&self, refusal: Refusal) -> NodeError {
         NodeError::Malformed { endpoint: self.endpoint.host().to_owned(), refusal }
     }
 
-    /// Requires that the chain of the endpoint has not become shorter since it was last asked: one that goes back is stale, or
-    /// one of several behind the same address. A few blocks are a reorganisation.
+    /// Requires that the endpoint's newest block has not gone back by more than `tolerance` blocks. If it has, the node is stale, or one
+    /// of several behind the same address. A step back of a few blocks may be a reorganization.
     pub(crate) fn check_height(&self, now: u64, tolerance: u64) -> Result<(), NodeError> {
         let before = self.endpoint.height.fetch_max(now, Ordering::Relaxed);
         if now.saturating_add(tolerance) < before {
@@ -318,21 +329,21 @@ impl<T: Transport> Caller<'_, T> {
         Ok(())
     }
 
-    /// Returns whether the endpoint has shown the code of a contract that is taken for one of a kind before.
+    /// Returns whether the endpoint has already reported the code of a contract that is read as this kind.
     #[cfg(feature = "starknet")]
     pub(crate) fn has_code(&self, contract: [u8; 32], kind: &'static str) -> bool {
         self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(contract, kind))
     }
 
-    /// Returns whether such a contract has the code that the endpoint has shown before. The first time it is remembered.
+    /// Returns whether the contract's code equals the code that the endpoint first reported. Remembers the code the first time.
     #[cfg(feature = "starknet")]
     pub(crate) fn is_same_code(&self, contract: [u8; 32], kind: &'static str, code: [u8; 32]) -> bool {
         *self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).entry((contract, kind)).or_insert(code) == code
     }
 }
 
-/// Whether an endpoint refuses a request for the number of its calls: it says so with a status, with one error for all, or with a response
-/// that is larger than what is read.
+/// Returns whether an endpoint refused a request because it has too many calls. The sign of that is an HTTP status, a single error for
+/// all calls, or a response that exceeds the size limit.
 fn is_too_much(answer: &Result<Vec<u8>, NodeError>, calls: usize) -> bool {
     match answer {
         Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(replies) if replies.len() >= calls)),
@@ -342,7 +353,8 @@ fn is_too_much(answer: &Result<Vec<u8>, NodeError>, calls: usize) -> bool {
     }
 }
 
-/// Returns why a call failed, where the node names the calls on the way there: `{"execution_error": {.., "error": {.., "error": ".."}}}`.
+/// Returns why a call failed, from the innermost level of an error of nested calls:
+/// `{"execution_error": {.., "error": {.., "error": ".."}}}`.
 fn reason<'v>(data: &'v Value<'v>) -> Option<&'v str> {
     let mut inner = ["execution_error", "revert_error"].into_iter().find_map(|name| member(data, name))?;
     while let Some(error) = member(inner, "error") {
@@ -356,15 +368,15 @@ fn reason<'v>(data: &'v Value<'v>) -> Option<&'v str> {
 
 #[cfg(feature = "solana")]
 impl<T> Caller<'_, T> {
-    /// Returns the least height that the endpoint must have, by what it has shown before.
-    pub(crate) fn least_height(&self, tolerance: u64) -> u64 {
+    /// Returns the minimum height that the endpoint must have, given what it reported before.
+    pub(crate) fn min_height(&self, tolerance: u64) -> u64 {
         self.endpoint.height.load(Ordering::Relaxed).saturating_sub(tolerance)
     }
 }
 
 const NULL: Node<'static, 'static> = Node::root(&Value::Null, "/result");
 
-/// Returns a member of an object that is not null.
+/// Returns a member of an object; `None` if it is missing or null.
 fn member<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
     let Value::Object(members) = value else { return None };
     members.iter().find(|(key, value)| key == name && *value != Value::Null).map(|(_, value)| value)

@@ -1,49 +1,50 @@
-//! Why a chain did not answer, or why its answer is not used.
+//! The error of reads and writes: why a chain did not answer, or why its answer is not used.
 
 use countersign::{Refusal, text};
 use countersign_client::driver::ChainError;
 use countersign_client::{TransportError, TransportErrorKind};
 
-/// Why a chain did not answer, or why its answer is not used. A failed read is "unknown", never "no".
+/// Why a chain did not answer, or why its answer is not used.
 ///
-/// An endpoint is named by its host alone: many providers put the key of an account into the path.
+/// A failed read means "unknown", never "no". Errors show only the host of an endpoint, because many providers put an API key into the
+/// path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// No complete response arrived.
+    /// No complete HTTP response arrived.
     #[error("{endpoint}: {error}")]
     Transport {
         /// The host.
         endpoint: String,
-        /// What failed.
+        /// What failed in the transport.
         error: TransportError,
     },
-    /// The response has another HTTP status than 200.
+    /// The HTTP status of the response is not 200.
     #[error("{endpoint}: HTTP status {status}")]
     Status {
         /// The host.
         endpoint: String,
-        /// The status.
+        /// The HTTP status.
         status: u16,
     },
-    /// The node answers with an error.
+    /// The node returned an error.
     #[error("{endpoint}: {message} ({code})")]
     Rpc {
         /// The host.
         endpoint: String,
-        /// The node's code.
+        /// The node's error code; 0 if it gives none.
         code: i64,
-        /// The node's words, capped and escaped.
+        /// The node's error message, with its length capped and control characters escaped.
         message: String,
-        /// The revert data of a call, if there is any.
+        /// The revert data of a failed call, if the node returned any.
         data: Option<Vec<u8>>,
     },
-    /// The answer does not have the shape that the method promises, or contradicts itself.
+    /// The answer does not have the documented format, or contradicts itself.
     #[error("{endpoint}: {refusal}")]
     Malformed {
         /// The host.
         endpoint: String,
-        /// Where, and what.
+        /// What is wrong, and where in the answer.
         refusal: Refusal,
     },
     /// The endpoint serves another chain.
@@ -51,52 +52,53 @@ pub enum NodeError {
     WrongChain {
         /// The host.
         endpoint: String,
-        /// What identifies the chain.
+        /// The identity of the pinned chain: its chain id, or the hash of its genesis block.
         expected: String,
-        /// What the endpoint says.
+        /// The identity that the endpoint reports.
         actual: String,
     },
-    /// The newest block of the endpoint is older than one that it has shown before.
-    #[error("{endpoint}: its newest block went from {before} back to {now}")]
+    /// The newest block of the endpoint is older than one that it reported before, by more than a reorganization explains.
+    #[error("{endpoint}: the newest block went back from {before} to {now}")]
     WentBack {
         /// The host.
         endpoint: String,
-        /// The height before.
+        /// The greatest height that the endpoint has reported.
         before: u64,
-        /// The height now.
+        /// The height that it reports now.
         now: u64,
     },
-    /// Too few endpoints give the same answer.
-    #[error("{agreed} of {needed} endpoints give the same answer{detail}")]
+    /// Too few endpoints gave the same answer.
+    #[error("too few endpoints agree: {agreed} of the required {needed}{detail}")]
     Disagree {
-        /// How many gave the most frequent answer.
+        /// The number of endpoints that gave the most frequent answer.
         agreed: u32,
-        /// How many must.
+        /// The number of endpoints that must give the same answer.
         needed: u32,
-        /// What the others said.
+        /// The errors of the endpoints that failed, each after `; `. Empty if none failed.
         detail: String,
     },
-    /// The configuration names something that is not an endpoint. Nothing of it is shown, because it may hold a key.
+    /// The configuration is invalid, or a configured endpoint cannot be used. Nothing of the URL is shown, because it may contain a key.
     #[error("{0}")]
     Endpoint(&'static str),
-    /// No endpoint is configured for the chain, or this build has no code for its family.
+    /// No endpoint is configured for the chain, or this build does not support its family. Contains the name of the chain.
     #[error("not connected to {0}")]
     NotConnected(String),
-    /// What the node says is beyond the policy, or the transaction would not do what was verified.
+    /// An input is invalid, the node's figures exceed the policy, the sender has too little, or the transaction would not do what was
+    /// verified.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The chain refuses the transaction.
-    #[error("{endpoint} refuses the transaction: {message}")]
+    /// The node rejected the transaction as invalid.
+    #[error("{endpoint} rejected the transaction: {message}")]
     Rejected {
         /// The host.
         endpoint: String,
-        /// The node's words, capped and escaped.
+        /// The node's reason, with its length capped and control characters escaped.
         message: String,
     },
 }
 
 impl NodeError {
-    /// Returns the stable code.
+    /// Returns the stable snake_case code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -114,7 +116,7 @@ impl NodeError {
         }
     }
 
-    /// Returns whether the same question may get an answer later.
+    /// Returns whether the same request may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
@@ -126,12 +128,12 @@ impl NodeError {
         }
     }
 
-    /// Creates the error of a node's own words.
+    /// Creates [`NodeError::Rpc`] from a node's error message, which it escapes.
     pub(crate) fn rpc(endpoint: &str, code: i64, message: &str, data: Option<Vec<u8>>) -> Self {
         Self::Rpc { endpoint: endpoint.to_owned(), code, message: text::escape_untrusted(message), data }
     }
 
-    /// Makes a node's refusal of a transaction of the node's own words.
+    /// Converts [`NodeError::Rpc`] to [`NodeError::Rejected`]. Returns any other error unchanged.
     pub(crate) fn rejected(self) -> Self {
         match self {
             Self::Rpc { endpoint, message, .. } => Self::Rejected { endpoint, message },

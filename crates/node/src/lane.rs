@@ -1,7 +1,7 @@
-//! Requests to one endpoint: a few at a time, and calls that wait share the next one.
+//! Limits the requests to one endpoint: only a few run at a time, and calls that wait share the next request.
 //!
-//! A thousand orders that are looked at in the same second must not be three thousand requests: public endpoints answer a few dozen
-//! a second. Nothing waits while an endpoint is free.
+//! Reading a thousand orders in the same second must not send three thousand requests, because public endpoints answer only a few dozen
+//! per second. No request waits while the endpoint is free.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,15 +12,15 @@ use futures_channel::oneshot;
 
 use crate::error::NodeError;
 
-/// Most requests to an endpoint at the same time.
-const AT_ONCE: usize = 4;
-/// Most calls in a shared request, until the endpoint refuses one with so many.
-const MOST_SHARED: usize = 100;
+/// The maximum number of concurrent requests to an endpoint.
+const MAX_CONCURRENT: usize = 4;
+/// The maximum number of calls in a shared request. It is lowered when the endpoint refuses a request with so many.
+const MAX_SHARED: usize = 100;
 
 /// The requests to one endpoint.
 pub(crate) struct Lane {
     state: Mutex<State>,
-    most_shared: AtomicUsize,
+    max_shared: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -29,47 +29,47 @@ struct State {
     waiting: VecDeque<Waiter>,
 }
 
-/// Somebody whose request waits.
+/// A caller whose request waits.
 pub(crate) struct Waiter {
     /// The calls as JSON objects without an id; empty for a request that cannot be shared.
     pub(crate) calls: Vec<serde_json::Value>,
     turn: oneshot::Sender<Turn>,
 }
 
-/// What a waiting request is told.
+/// The message that ends a caller's wait.
 enum Turn {
-    /// To send itself now, together with the calls of these others.
+    /// The caller sends its request now, together with the calls of these waiters.
     Send(Vec<Waiter>),
-    /// That its calls were sent with another request, whose response this is.
+    /// Another caller has sent the calls. This is the response.
     Answered(Shared),
-    /// To wait once more.
+    /// The caller must wait again.
     Again,
 }
 
-/// The response to a request that was shared.
+/// The response to a shared request.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) body: Result<Arc<Vec<u8>>, NodeError>,
-    /// The id of the first call.
+    /// The id of this caller's first call.
     pub(crate) first: usize,
-    /// How many calls the request had.
+    /// The number of calls in the request.
     pub(crate) all: usize,
 }
 
-/// What a request may do after it has waited.
+/// The outcome of waiting.
 pub(crate) enum Admission<'l> {
-    /// It is sent, with the calls of others. Dropping the permit lets the next request go.
+    /// The caller may send its request, and must include the calls of these waiters. Dropping the permit admits the next request.
     Send(Permit<'l>, Vec<Waiter>),
-    /// Its calls were sent by somebody else.
+    /// Another caller has sent the calls.
     Answered(Shared),
 }
 
-/// One of the requests that are under way.
+/// The right to have one request under way.
 pub(crate) struct Permit<'l>(&'l Lane);
 
 impl Default for Lane {
     fn default() -> Self {
-        Self { state: Mutex::default(), most_shared: AtomicUsize::new(MOST_SHARED) }
+        Self { state: Mutex::default(), max_shared: AtomicUsize::new(MAX_SHARED) }
     }
 }
 
@@ -80,13 +80,13 @@ impl fmt::Debug for Lane {
 }
 
 impl Lane {
-    /// Waits until a request may be sent, or until its calls were sent with another one. `calls` is empty for a request that cannot be
+    /// Waits until a request may be sent, or until another caller has sent its calls. `calls` is empty for a request that cannot be
     /// shared.
     pub(crate) async fn enter(&self, calls: &[serde_json::Value]) -> Admission<'_> {
         loop {
             let mut wait = {
                 let mut state = self.lock();
-                if state.under_way < AT_ONCE {
+                if state.under_way < MAX_CONCURRENT {
                     state.under_way = state.under_way.saturating_add(1);
                     return Admission::Send(Permit(self), Vec::new());
                 }
@@ -97,22 +97,22 @@ impl Lane {
             match (&mut wait.turn).await {
                 Ok(Turn::Send(others)) => return Admission::Send(Permit(self), others),
                 Ok(Turn::Answered(shared)) => return Admission::Answered(shared),
-                // Whoever was to send the request gave up.
+                // The caller that was to send the request was cancelled.
                 Ok(Turn::Again) | Err(oneshot::Canceled) => {}
             }
         }
     }
 
-    /// Notes that the endpoint did not take a request with so many calls.
+    /// Lowers the limit after the endpoint refused a request with so many calls.
     pub(crate) fn share_less(&self, calls: usize) {
-        self.most_shared.fetch_min(calls / 2, Ordering::Relaxed);
+        self.max_shared.fetch_min(calls / 2, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the next request go that somebody still waits for.
+    /// Admits the next request whose caller still waits.
     fn next(&self) {
         let mut state = self.lock();
         while let Some(first) = state.waiting.pop_front() {
@@ -120,7 +120,7 @@ impl Lane {
             let mut calls = first.calls.len();
             while let Some(next) = state.waiting.front() {
                 let more = calls.saturating_add(next.calls.len());
-                if first.calls.is_empty() || next.calls.is_empty() || more > self.most_shared.load(Ordering::Relaxed) {
+                if first.calls.is_empty() || next.calls.is_empty() || more > self.max_shared.load(Ordering::Relaxed) {
                     break;
                 }
                 calls = more;
@@ -128,7 +128,7 @@ impl Lane {
             }
             match first.turn.send(Turn::Send(others)) {
                 Ok(()) => return,
-                // Nobody waits for the first any more. The others take their places again.
+                // The first caller no longer waits. The others return to the queue.
                 Err(Turn::Send(others)) => others.into_iter().rev().for_each(|waiter| state.waiting.push_front(waiter)),
                 Err(_) => {}
             }
@@ -137,7 +137,7 @@ impl Lane {
     }
 }
 
-/// Somebody who waits for its turn. Who gives up just when the turn comes passes it on.
+/// A wait for a turn. If the caller is cancelled just when its turn comes, dropping this passes the turn on.
 struct Wait<'l> {
     lane: &'l Lane,
     turn: oneshot::Receiver<Turn>,
@@ -157,12 +157,12 @@ impl Drop for Wait<'_> {
 }
 
 impl Waiter {
-    /// Hands over the response to the shared request. Whoever does not wait any more needs none.
+    /// Hands over the response to the shared request. A caller that no longer waits does not need it.
     pub(crate) fn answer(self, shared: Shared) {
         let _ = self.turn.send(Turn::Answered(shared));
     }
 
-    /// Makes it wait once more.
+    /// Makes the caller wait again.
     pub(crate) fn again(self) {
         let _ = self.turn.send(Turn::Again);
     }

@@ -1,4 +1,4 @@
-//! Every chain that is configured, as the driver asks for them.
+//! The connections to all configured chains, as the client's driver uses them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,10 @@ use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 
-/// Connections to the chains of a configuration.
+/// Connections to the configured chains.
+///
+/// Implements [`Chains`], so that a driver reads and writes every chain through it. Create it once and keep it: it limits the requests
+/// to each endpoint and remembers what an endpoint has reported before.
 #[derive(Debug)]
 pub struct Nodes<T> {
     transport: T,
@@ -29,15 +32,15 @@ struct ChainNodes {
     endpoints: Endpoints,
 }
 
-/// The newest block of an endpoint.
+/// The newest block that an endpoint reports: the newest confirmed slot on Solana, the newest checkpoint on Sui.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Head {
-    /// Its height.
+    /// The height: the slot on Solana, the sequence number of the checkpoint on Sui.
     pub height: u64,
-    /// Its hash, in hex.
+    /// The hash in hex, with `0x` on EVM chains and Starknet and without it elsewhere. On Solana, the newest blockhash in base58.
     pub hash: String,
-    /// When it was made, in Unix seconds.
+    /// The time of the block, in Unix seconds.
     pub time: u64,
 }
 
@@ -47,20 +50,20 @@ impl Head {
     }
 }
 
-/// How soon a transaction should be mined, and what it may cost for that.
+/// How soon a transaction should be mined. A higher speed costs more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_enums, reason = "the three that wallets offer")]
 pub enum Speed {
-    /// Cheap: within an hour or so.
+    /// The cheapest, typically within an hour.
     Slow,
-    /// Within some blocks.
+    /// Within a few blocks.
     #[default]
     Normal,
-    /// The next block, if possible.
+    /// In the next block, if possible.
     Fast,
 }
 
-/// Evaluates an expression with the connected chain, whose type is that of its family.
+/// Evaluates an expression with the connected chain, whose type depends on its family.
 macro_rules! of_family {
     ($nodes:expr, $chain:expr, |$connected:ident| $body:expr) => {{
         let name: &str = $chain;
@@ -100,7 +103,7 @@ macro_rules! of_family {
     }};
 }
 
-/// The connection to one chain. It checks first that an endpoint serves that chain.
+/// The connection to one chain: its endpoints, and the HTTP stack that reaches them.
 pub(crate) struct Connection<'n, T> {
     pub(crate) transport: &'n T,
     pub(crate) name: &'n str,
@@ -123,7 +126,7 @@ impl<T> std::fmt::Debug for Connection<'_, T> {
 }
 
 impl<T: Transport> Nodes<T> {
-    /// Connects the pinned chains that the configuration has endpoints for. Nothing is sent yet.
+    /// Creates connections to the chains that are pinned in `registry` and have endpoints in `config`. Sends nothing yet.
     #[must_use]
     pub fn new(transport: T, config: NodeConfig, registry: &Registry) -> Self {
         let pinned: BTreeMap<_, _> = registry.chains().map(|chain| (chain.record.chain.as_str(), &chain.network)).collect();
@@ -139,7 +142,8 @@ impl<T: Transport> Nodes<T> {
         Self { transport, chains, unknown }
     }
 
-    /// Returns the configured chains that are not pinned. They are not connected: a name may be misspelt.
+    /// Returns the names in the configuration that are not chains of the registry. They are not connected. A name may be misspelt, so
+    /// show them to the user.
     #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown
@@ -150,13 +154,15 @@ impl<T: Transport> Nodes<T> {
         self.chains.keys().map(String::as_str)
     }
 
-    /// Returns the HTTP stack.
+    /// Returns the HTTP transport.
     #[must_use]
     pub const fn transport(&self) -> &T {
         &self.transport
     }
 
-    /// Returns the endpoints of a chain, and how many of them must agree. With a single endpoint a false answer goes unnoticed.
+    /// Returns the endpoints of a chain and the number of them that must agree; `None` if the chain is not connected.
+    ///
+    /// With a single endpoint, a false answer goes unnoticed.
     #[must_use]
     pub fn endpoints(&self, chain: &str) -> Option<&Endpoints> {
         self.chains.get(chain).map(|nodes| &nodes.endpoints)
@@ -171,7 +177,7 @@ impl<T: Transport> Nodes<T> {
     ///
     /// # Errors
     ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
     #[cfg(feature = "bitcoin")]
     pub fn bitcoin(&self, chain: &str) -> Result<crate::bitcoin::BitcoinChain<'_, T>, NodeError> {
         crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
@@ -181,7 +187,7 @@ impl<T: Transport> Nodes<T> {
     ///
     /// # Errors
     ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
     #[cfg(feature = "evm")]
     pub fn evm(&self, chain: &str) -> Result<crate::evm::EvmChain<'_, T>, NodeError> {
         crate::evm::EvmChain::new(self.connection(chain)?)
@@ -191,7 +197,8 @@ impl<T: Transport> Nodes<T> {
     ///
     /// # Errors
     ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, is of another family, or is a cluster that this crate does not know.
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is a cluster that this crate does
+    /// not support.
     #[cfg(feature = "solana")]
     pub fn solana(&self, chain: &str) -> Result<crate::solana::SolanaChain<'_, T>, NodeError> {
         crate::solana::SolanaChain::new(self.connection(chain)?)
@@ -201,7 +208,7 @@ impl<T: Transport> Nodes<T> {
     ///
     /// # Errors
     ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
     #[cfg(feature = "starknet")]
     pub fn starknet(&self, chain: &str) -> Result<crate::starknet::StarknetChain<'_, T>, NodeError> {
         crate::starknet::StarknetChain::new(self.connection(chain)?)
@@ -211,7 +218,8 @@ impl<T: Transport> Nodes<T> {
     ///
     /// # Errors
     ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, is of another family, or is a network whose genesis is not known.
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is neither the main network nor
+    /// the test network.
     #[cfg(feature = "sui")]
     pub fn sui(&self, chain: &str) -> Result<crate::sui::SuiChain<'_, T>, NodeError> {
         crate::sui::SuiChain::new(self.connection(chain)?)
@@ -221,39 +229,46 @@ impl<T: Transport> Nodes<T> {
     ///
     /// # Errors
     ///
-    /// [`NodeError::NotConnected`] if the chain has no endpoint, or is of another family.
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
     #[cfg(feature = "tron")]
     pub fn tron(&self, chain: &str) -> Result<crate::tron::TronChain<'_, T>, NodeError> {
         crate::tron::TronChain::new(self.connection(chain)?)
     }
 
-    /// Returns the newest block of one endpoint of a chain, counted from 0. The endpoint must serve that chain.
+    /// Reads the newest block of one endpoint of a chain. `index` counts the endpoints from 0, in the order of [`Endpoints::all`].
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError::NotConnected`] if there is no such chain or endpoint, [`NodeError::WrongChain`] if the endpoint serves another
+    /// chain, and another [`NodeError`] if the read fails.
     pub async fn head(&self, chain: &str, index: usize) -> Result<Head, NodeError> {
         let connection = self.connection(chain)?;
         let caller = connection.callers().nth(index).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
         of_family!(self, chain, |connected| connected.head(caller).await)
     }
 
-    /// Returns what an address holds of a pinned asset, in base units.
+    /// Reads the balance of an address in a pinned asset, in base units. `owner` is an address in the chain's usual text form.
+    ///
+    /// The endpoints must agree. On Bitcoin-like chains the first endpoint that answers decides, and only confirmed coins count.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError::NotConnected`] if the chain is not connected, [`NodeError::Refused`] if `owner` is not an address of the chain,
+    /// and another [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn balance(&self, asset: &Asset, owner: &str) -> Result<U256, NodeError> {
         let (chain, token) = (asset.chain.record.chain.as_str(), asset.token.as_ref());
         of_family!(self, chain, |connected| connected.balance_of(owner, token).await)
     }
 
-    /// Asks a chain what the pinned contract of an asset is: to keep it beside the registry, and to compare it later. The endpoints
-    /// must agree. On Bitcoin-like chains there is no contract, and nothing to describe.
+    /// Reads facts about the pinned contract of an asset from its chain. Store them in [`Contracts`](crate::Contracts) next to the
+    /// registry, and compare them later to notice a change. The endpoints must agree.
+    ///
+    /// On Bitcoin-like chains there is no contract, and the description is empty.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError::NotConnected`] if the chain is not connected, and another [`NodeError`] if no endpoint answers or too few of
+    /// them agree.
     pub async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
         of_family!(self, &asset.chain.record.chain, |connected| connected.describe(asset).await)
     }
@@ -267,7 +282,7 @@ impl<T: Transport> Nodes<T> {
     }
 }
 
-/// The families that this build reads.
+/// The chain families that this build supports.
 const FAMILIES: &[Family] = &[
     #[cfg(feature = "bitcoin")]
     Family::Bitcoin,
@@ -298,7 +313,7 @@ impl<T: Transport> Chains for Nodes<T> {
 }
 
 impl<'n, T: Transport> Connection<'n, T> {
-    /// How many endpoints must give the same answer.
+    /// Returns the number of endpoints that must give the same answer.
     pub(crate) const fn needed(&self) -> u32 {
         self.endpoints.quorum
     }
@@ -308,7 +323,7 @@ impl<'n, T: Transport> Connection<'n, T> {
         self.endpoints.all.iter().map(move |endpoint| Caller { endpoint, transport })
     }
 
-    /// Asks every endpoint at the same time.
+    /// Queries all endpoints concurrently.
     pub(crate) async fn each<R, F: Future<Output = Result<R, NodeError>>>(
         &self,
         ask: impl Fn(Caller<'n, T>) -> F,
@@ -316,7 +331,8 @@ impl<'n, T: Transport> Connection<'n, T> {
         join_all(self.callers().map(ask)).await
     }
 
-    /// Asks one endpoint after another until one answers: for what is checked against the chain, the policy or another answer.
+    /// Queries one endpoint after another until one answers. Only for answers that need no quorum, because the chain, the policy or
+    /// another answer checks them.
     pub(crate) async fn first<R, F: Future<Output = Result<R, NodeError>>>(
         &self,
         ask: impl Fn(Caller<'n, T>) -> F,
@@ -325,9 +341,9 @@ impl<'n, T: Transport> Connection<'n, T> {
         for caller in self.callers() {
             match ask(caller).await {
                 Ok(answer) => return Ok(answer),
-                // The chain's own refusal: an endpoint that checks less would not see it.
+                // The chain itself rejects the transaction. Another endpoint may check less and not notice.
                 Err(error @ NodeError::Rejected { .. }) => return Err(error),
-                // What is refused for the answer of one endpoint may be right by another's.
+                // One endpoint's answer led to the refusal. Another endpoint's answer may pass.
                 Err(error @ NodeError::Refused(_)) => refused = refused.or(Some(error)),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -337,7 +353,7 @@ impl<'n, T: Transport> Connection<'n, T> {
 }
 
 impl<T: Transport> Caller<'_, T> {
-    /// Requires, the first time, that the endpoint serves the chain whose identity is expected.
+    /// Requires that the endpoint serves the chain with the expected identity. Checks this once per endpoint.
     pub(crate) async fn identify<F: Future<Output = Result<String, NodeError>>>(
         &self,
         expected: &str,

@@ -1,4 +1,4 @@
-//! Preparing what was verified with what its chain says that a wallet must know: nonce, fees, allowance, coins.
+//! Prepares verified orders for signing, with the wallet context that their chains report: nonce, fees, allowance, coins.
 
 use countersign::recover::Recovery;
 use countersign::{Policy, Unsigned, Verified};
@@ -9,14 +9,18 @@ use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
 
 impl<T: Transport> Nodes<T> {
-    /// Prepares an order to be paid by its owner: `owner` is the address whose coins pay on a Bitcoin-like chain. Where an
-    /// order offers a gasless path it is prepared for it, with the approval that it still needs; else for the owner's own
-    /// transactions.
+    /// Reads the wallet context from the chain and prepares a verified order for signing.
+    ///
+    /// If the order offers a gasless path, it is prepared for that path, with the approval that it still needs. Otherwise it is prepared
+    /// for the owner's own transactions. (On Starknet an order that still needs an approval is one transaction of the owner.) `owner` is
+    /// the address whose coins pay on a Bitcoin-like chain; other chains ignore it. Except on Bitcoin-like chains, a preflight checks
+    /// the funds and simulates what may be shown to a node.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] where a fee is beyond the policy or the owner has too little; any other [`NodeError`] if the chain
-    /// does not answer.
+    /// Returns [`NodeError::NotConnected`] if the chain is not connected or belongs to another family. Returns [`NodeError::Refused`] if
+    /// a fee exceeds the policy, the owner has too little, or the simulation fails. Returns another [`NodeError`] if no endpoint answers
+    /// or too few of them agree.
     #[allow(unused_variables, reason = "not every family has a speed, or coins with an owner")]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
         match order {
@@ -36,12 +40,14 @@ impl<T: Transport> Nodes<T> {
         }
     }
 
-    /// Prepares a redemption or a refund. `account` is who sends it and pays the fee; on a Bitcoin-like chain it is the address that
-    /// the coins go to, less the fee.
+    /// Reads the wallet context from the chain and prepares a redemption or a refund for signing.
+    ///
+    /// `account` is the address that sends it and pays the fee. On a Bitcoin-like chain it is the address that receives the coins, minus
+    /// the fee.
     ///
     /// # Errors
     ///
-    /// As [`Nodes::prepare`].
+    /// Returns the same errors as [`Nodes::prepare`].
     #[allow(unused_variables, reason = "not every family has a speed")]
     pub async fn prepare_recovery(
         &self,
@@ -68,13 +74,16 @@ impl<T: Transport> Nodes<T> {
         }
     }
 
-    /// Prepares a redemption or a refund in place of one that was sent and is not mined: only one of the two can take effect, and
-    /// this one pays enough more for nodes to take it. `None` where the chain has no such thing.
+    /// Prepares a redemption or a refund that replaces one that was sent and is not mined yet.
+    ///
+    /// Only one of the two can take effect. The new one pays a fee that is high enough for nodes to accept it. Returns `None` on chains
+    /// without replacement: Starknet, Sui and Tron.
     ///
     /// # Errors
     ///
-    /// As [`Nodes::prepare`], and [`Code::TransactionMalformed`](countersign::Code::TransactionMalformed) if what was sent is not a
-    /// transaction of the chain.
+    /// Returns the same errors as [`Nodes::prepare`]. Also returns [`NodeError::Refused`] if `sent` is not a transaction of the chain with
+    /// the stored id: with [`Code::TransactionMalformed`](countersign::Code::TransactionMalformed) on Bitcoin-like chains, and with
+    /// [`Code::TransactionMismatch`](countersign::Code::TransactionMismatch) on EVM chains and Solana.
     #[allow(unused_variables, reason = "not every family replaces transactions")]
     pub async fn prepare_replacement(
         &self,

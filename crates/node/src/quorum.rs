@@ -1,15 +1,16 @@
-//! What several endpoints say together: k of n must give the same answer.
+//! Combines the answers of several endpoints: `quorum` of them must be the same.
 
 use countersign::{HtlcState, SeenAt};
 
 use crate::error::NodeError;
 use crate::nodes::Head;
 
-/// Returns the answers of the largest group that agrees, if it is large enough. What an endpoint failed to say counts for nobody.
+/// Returns the answers of the largest group of endpoints that agree, if it has at least `needed` members. An endpoint that failed counts
+/// for no group.
 ///
 /// # Errors
 ///
-/// [`NodeError::Disagree`] with the failures of the others, or the only failure as it is.
+/// Returns [`NodeError::Disagree`] with the errors of the endpoints that failed. If there is only one endpoint, returns its own error.
 pub(crate) fn agree<R, K: PartialEq>(answers: Vec<Result<R, NodeError>>, needed: u32, key: impl Fn(&R) -> K) -> Result<Vec<R>, NodeError> {
     let mut groups: Vec<(K, Vec<R>)> = Vec::new();
     let mut failures = Vec::new();
@@ -40,9 +41,9 @@ pub(crate) fn agree<R, K: PartialEq>(answers: Vec<Result<R, NodeError>>, needed:
     Err(NodeError::Disagree { agreed, needed, detail })
 }
 
-/// What one endpoint says of an HTLC.
+/// What one endpoint reports about an HTLC.
 pub(crate) struct Sighting {
-    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    /// The state with an elapsed time of 0. The elapsed time differs between endpoints, so it is kept apart.
     pub(crate) state: HtlcState,
     /// The newest block.
     pub(crate) head: Head,
@@ -52,8 +53,8 @@ pub(crate) struct Sighting {
     pub(crate) is_finalized: bool,
 }
 
-/// Combines what endpoints that agree say of an HTLC: the lowest head, the least depth, the weakest marks, the shortest and the longest
-/// elapsed time. `None` if there is none.
+/// Combines the reports of endpoints that agree. Takes the lowest head, the smallest depth, the weakest marks, and the shortest and
+/// longest elapsed time. Returns `None` if the list is empty.
 pub(crate) fn combine(all: Vec<Sighting>, needed: u32) -> Option<(HtlcState, SeenAt)> {
     let agreed = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let least = |number: fn(&Sighting) -> u64| all.iter().map(number).min().unwrap_or_default();
@@ -66,7 +67,7 @@ pub(crate) fn combine(all: Vec<Sighting>, needed: u32) -> Option<(HtlcState, See
     Some((state, seen))
 }
 
-/// Sets what has passed of the timelock of a locked HTLC.
+/// Sets the elapsed time of a locked HTLC's timelock.
 pub(crate) fn with_elapsed(state: HtlcState, least: u64, most: u64) -> HtlcState {
     match state {
         HtlcState::Locked(locked) => HtlcState::Locked(locked.with_elapsed(least, most)),
@@ -74,7 +75,7 @@ pub(crate) fn with_elapsed(state: HtlcState, least: u64, most: u64) -> HtlcState
     }
 }
 
-/// Returns what became of a transaction that every endpoint was sent: one that accepts it is enough. `None` if there is no endpoint.
+/// Returns the outcome of a broadcast to all endpoints: success if one of them accepted the transaction. `None` if there is no endpoint.
 pub(crate) fn any_accepts(outcomes: Vec<Result<(), NodeError>>) -> Option<Result<(), NodeError>> {
     let (mut refusal, mut failure) = (None, None);
     for outcome in outcomes {
@@ -84,7 +85,7 @@ pub(crate) fn any_accepts(outcomes: Vec<Result<(), NodeError>>) -> Option<Result
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    // An endpoint that failed may have passed the transaction on.
+    // An endpoint that failed may still have relayed the transaction, so a failure outranks a rejection.
     failure.or(refusal).map(Err)
 }
 

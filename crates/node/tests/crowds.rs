@@ -1,4 +1,4 @@
-//! Many orders at the same time: they share requests, and whoever gives up keeps nobody waiting.
+//! Many concurrent reads: they share requests, and a cancelled read does not keep the others waiting.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,13 +30,13 @@ fn numbered(terms: &HtlcTerms, number: u32) -> HtlcTerms {
     terms
 }
 
-/// Orders that are looked at together share requests, of which few are under way at the same time.
+/// Orders that are read together share requests, and few requests run concurrently.
 #[tokio::test]
 async fn a_thousand_orders_take_few_requests() {
     let terms = terms().destination;
     let order = |number| numbered(&terms, number);
     let orders: Vec<_> = (1..=1_000).map(order).collect();
-    // The second endpoint takes twenty calls at a time.
+    // The second endpoint accepts at most twenty calls in a request.
     let picky = |host: &str, body: &[u8]| {
         let calls: Value = serde_json::from_slice(body).unwrap();
         let is_too_much = calls.as_array().is_some_and(|calls| calls.len() > 20);
@@ -55,7 +55,7 @@ async fn a_thousand_orders_take_few_requests() {
     assert!(chain.under_way.lock().unwrap().1 <= 3 * 4);
 }
 
-/// Whoever gives up takes nobody's answer along: the others ask once more or are told that they have none.
+/// A cancelled read does not lose the answers of others. They send again, or get an error.
 #[tokio::test]
 async fn one_that_gives_up_keeps_nobody_waiting() {
     let terms = terms().destination;
@@ -64,7 +64,7 @@ async fn one_that_gives_up_keeps_nobody_waiting() {
     let nodes = nodes(chain(), 1);
     let ethereum = nodes.evm("ethereum").unwrap();
     let read = |(index, terms)| async move {
-        // Every third one is dropped after a few steps, some of them while they send for others.
+        // Every third read is dropped after a few steps, some of them while they send for others.
         let mut reading = Box::pin(ethereum.htlc(terms));
         for _ in 0..(index % 17) {
             if let Poll::Ready(state) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
@@ -85,7 +85,7 @@ async fn one_that_gives_up_keeps_nobody_waiting() {
     assert!(ethereum.htlc(&order(1_000)).await.is_ok());
 }
 
-/// A driver that is dropped while a crowd waits leaves the endpoint free for the next one.
+/// A driver that is dropped while many reads wait leaves the endpoint free for the next driver.
 #[tokio::test]
 async fn a_crowd_that_is_dropped_frees_the_endpoint() {
     let terms = terms().destination;

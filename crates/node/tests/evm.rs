@@ -1,4 +1,5 @@
-//! What endpoints say of an order: honest answers become evidence; a lie becomes "unknown" or a hold, never a proof of funding.
+//! Reading an order from honest and lying endpoints: honest answers become evidence. A lie becomes "unknown" or a hold, never a proof of
+//! funding.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -68,7 +69,7 @@ async fn three_round_trips_per_endpoint_and_one_for_its_identity() {
     let chain = nodes.transport();
     let requests = || chain.requests.lock().unwrap()["a.example"];
     assert_eq!(requests(), 1 + 3);
-    // Later it is asked only for the newest blocks, as long as these are the same.
+    // Later reads request only the newest blocks, as long as these are the same.
     assert_eq!(ethereum.htlc(&terms.destination).await.unwrap(), first);
     assert_eq!(requests(), 1 + 3 + 1);
     let seen = chain.seen.lock().unwrap();
@@ -83,7 +84,7 @@ async fn a_young_payment_is_not_final() {
     assert_eq!(judge(young, 1).await.unwrap_err(), "destination_not_final");
     let (_, seen) = read_with(Chain { safe: Some(INITIATED), finalized: None, ..chain() }, 1, &terms()).await.unwrap();
     assert_eq!((seen.is_safe, seen.is_finalized), (true, false));
-    // One endpoint that sees no mark is enough.
+    // One endpoint without a mark is enough to remove it.
     let one = Chain { finalized: None, ..chain() }.lying(|host, method, params| {
         (host == "b.example" && method == "eth_getBlockByNumber" && params[0] == "safe").then_some(Value::Null)
     });
@@ -201,7 +202,7 @@ async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
     }
 }
 
-/// Where no formula of the id is known the event of the funding shows the secret hash, or nothing does.
+/// If no formula of the id is known, only the funding event shows the secret hash.
 #[tokio::test]
 async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
     let mut terms = terms();
@@ -419,11 +420,11 @@ async fn enough_endpoints_must_agree() {
     };
     assert!(judge(chain().lying(lie(&["a.example"])), 3).await.is_ok());
     assert_eq!(judge(chain().lying(lie(&["a.example"])), 2).await.unwrap_err(), "node_disagree");
-    // Two that lie alike outvote the third; they need the same key of the user's trust.
+    // Two endpoints with the same lie outvote the third. This is the limit of a quorum.
     let (_, seen) = read_with(chain().lying(lie(&["a.example", "b.example"])), 3, &terms()).await.unwrap();
     assert_eq!((seen.agreed, seen.needed), (2, 2));
 
-    // One that says "funded" does not make it so.
+    // One endpoint that reports "funded" is not enough.
     let unfunded = Chain { order: None, ..chain() };
     let words: Vec<_> = chain().order.unwrap().iter().flat_map(U256::to_be_bytes::<32>).collect();
     let one = unfunded.lying(move |host, method, params| {

@@ -1,5 +1,5 @@
 //! Preparing redemptions and refunds on EVM chains: nothing is signed that the sender cannot pay for or that would fail, and no node sees a
-//! secret before it leaves.
+//! secret before the redemption is sent.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -82,7 +82,7 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
         assert!(prepare(recovery, fee, 1).await.is_ok());
         assert_eq!(refused(&prepare(recovery, fee - U256::from(1), 1).await.unwrap_err()), (Code::InsufficientFunds, "/balance"));
     }
-    // A refund that would fail is not signed. A redemption is shown to nobody.
+    // A refund that would fail is not signed. A redemption is not shown to any node.
     assert_eq!(refused(&prepare(&refund, U256::MAX, 0).await.unwrap_err()), (Code::SimulationReverted, "/refund"));
     assert!(prepare(&redemption, U256::MAX, 0).await.is_ok());
 }

@@ -48,7 +48,7 @@ fn eip1559(max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Fees {
 
 #[tokio::test]
 async fn fees_follow_the_chain_and_the_speed() {
-    // The next block's base fee is 20 gwei. The tips are the middle ones of each column.
+    // The next block's base fee is 20 gwei. The tips are the medians of each column.
     for (speed, fees) in [
         (Speed::Slow, eip1559(24 * GWEI + 2, 2)),
         (Speed::Normal, eip1559(31 * GWEI + 1, GWEI + 1)),
@@ -108,7 +108,7 @@ async fn fees_above_the_policy_are_refused_and_never_lowered() {
         let error = calls(history("baseFeePerGas", malformed.clone()), 1, Speed::Fast, &Policy::default()).await.unwrap_err();
         assert_eq!(error.code(), "node_malformed", "{malformed}");
     }
-    // A chain that nobody uses has no tips; nodes relay nothing without one.
+    // An idle chain has no tips, but nodes do not relay a transaction without one.
     let empty = calls(history("reward", Value::Null), 1, Speed::Slow, &Policy::default()).await.unwrap();
     assert_eq!(empty.fees, eip1559(3, 1));
 }
@@ -162,7 +162,7 @@ fn unsigned(id: &str) -> UnsignedOrder {
     verified::<Evm>(&case(id)).prepare(Calls::eip1559(1, 30 * GWEI, GWEI)).unwrap()
 }
 
-/// What a wallet of an order can see: enough of everything, and a node that simulates what was verified.
+/// A sender with enough of everything, and a node that simulates what was verified.
 struct Sight {
     order: UnsignedOrder,
     token: Address,
@@ -251,7 +251,7 @@ async fn what_was_verified_passes() {
         assert_eq!(preflight.gas_used, Some(calls * 21_000), "{id}");
         assert!(preflight.cost > U256::ZERO && preflight.cost < preflight.balance);
     }
-    // The approval is among the calls: the allowance may still be zero.
+    // The calls include the approval, so the allowance may still be zero.
     let (preflight, _) = Sight { allowance: U256::ZERO, ..Sight::new(WITH_APPROVAL) }.preflight().await.unwrap();
     assert_eq!(preflight.gas_used, Some(42_000));
 }
@@ -292,7 +292,7 @@ async fn a_simulation_that_moves_something_else_is_refused() {
         ] {
             assert_eq!(code(|sight| sight.logs.clone_from(&logs), id).await, differs, "{id} {logs:?}");
         }
-        // Logs of others do not matter, and movements of nothing.
+        // Transfers of other accounts and transfers of 0 do not matter.
         let mut sight = Sight::new(id);
         sight.logs.extend([transfer(thief, thief, htlc, amount), transfer(paid, sender, thief, U256::ZERO)]);
         sight.preflight().await.unwrap();
@@ -348,7 +348,7 @@ fn kept() -> (KeptTransaction, B256) {
     (kept, id)
 }
 
-/// How an endpoint answers a broadcast, and the question whether it knows the transaction.
+/// How an endpoint answers a broadcast, and the lookup of the transaction.
 async fn broadcast(answers: &'static [(&'static str, i64, bool)]) -> Result<(), NodeError> {
     let (kept, id) = kept();
     let lie = move |host: &str, method: &str, _: &Value| {
@@ -374,7 +374,7 @@ async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
     assert!(broadcast(&[("nonce too low", -32_000, true)]).await.is_ok());
     let error = broadcast(&[("nonce too low", -32_000, false), ("nonce too low", -32_003, false)]).await.unwrap_err();
     assert_eq!((error.code(), error.is_transient()), ("transaction_rejected", false));
-    // What an endpoint did with it is not known: it may be on its way.
+    // It is unknown what one endpoint did with the transaction: it may have relayed it.
     for answers in
         [[("rate limit", -32_005, false), ("nonce too low", -32_000, false)], [("nonce too low", -32_000, false), ("other", 0, false)]]
     {

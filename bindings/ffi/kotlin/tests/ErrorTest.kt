@@ -54,7 +54,7 @@ fun errorTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
                 refused("signature_mismatch", "another key's") {
                     unsigned.attach("initiate", signOutside(unsigned.requests().last { it.name == "initiate" }, "07".repeat(32)))
                 }
-                refused("signatures_missing", "too early") { unsigned.finish() }
+                refused("signature_missing", "too early") { unsigned.finish() }
                 equal(unsigned.artefacts(), before, "artefacts")
             }
         }

@@ -182,10 +182,10 @@ pub fn artefacts(order: &Unsigned) -> String {
 ///
 /// # Errors
 ///
-/// The unchanged order, and a [`Failure`] with the code `signatures_missing` that names the missing ones.
+/// The unchanged order, and a [`Failure`] with the code `signature_missing` that names the missing ones.
 pub fn finish(order: Unsigned) -> Result<Signed, Box<(Unsigned, Failure)>> {
     order.finish().map_err(|incomplete| {
-        let failure = Failure::signatures_missing(incomplete.to_string());
+        let failure = Failure::signature_missing(incomplete.to_string());
         Box::new((incomplete.into_unsigned(), failure))
     })
 }

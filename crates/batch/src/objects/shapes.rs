@@ -14,7 +14,7 @@ const CALLER: &str = "caller";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The stable code: of a [`countersign::Code`], of a [`Hold`], or `used_up`, `usage` or `signatures_missing`.
+    /// The stable code: of a [`countersign::Code`], of a [`Hold`], or `used_up`, `usage` or `signature_missing`.
     pub code: &'static str,
     /// What is wrong, and what to do.
     pub message: String,
@@ -47,8 +47,8 @@ impl Failure {
         Self { at: at.into(), expected: Some(expected.into()), ..failure }
     }
 
-    pub(super) fn signatures_missing(message: String) -> Self {
-        Self::new("signatures_missing", format!("{message}; attach them first"), CALLER)
+    pub(super) fn signature_missing(message: String) -> Self {
+        Self::new("signature_missing", format!("{message}; attach them first"), CALLER)
     }
 }
 

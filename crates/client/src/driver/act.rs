@@ -130,7 +130,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         }
         let transactions = match self.settle(Purpose::Redemption, &[]).await {
             Ok(Some(transactions)) => transactions,
-            // A public secret is no news to the relayer, which may be quicker than an owner who is absent.
+            // The secret is public, so the relayer learns nothing from it, and it may redeem sooner than an absent owner.
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
             Ok(None) => return Ok(Done::Waits),
             Err(error) => return Err(error),

@@ -1,6 +1,6 @@
 //! Compares the state of an HTLC with the verified terms.
 
-use countersign_chains::Family;
+use countersign_chains::{Family, network};
 
 use super::{HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
 use crate::report::{TypedValue, text};
@@ -172,7 +172,7 @@ impl Funded {
             left: locked.left(),
             seen: seen.clone(),
             family: destination.family,
-            unit_millis: destination.unit_millis,
+            unit_millis: network::min_unit_millis(&destination.chain, destination.unit_millis),
             margin: rule.margin,
         };
         funded.check_time(now).map(|()| funded)
@@ -251,6 +251,7 @@ fn check_finality(terms: &HtlcTerms, seen: &SeenAt, rule: &FinalityRule) -> Resu
     let reached = match (seen.depth, seen.is_safe) {
         (0, _) => "in no block".to_owned(),
         (_, true) => format!("safe, {} blocks deep", seen.depth),
+        (1, _) => "1 block deep".to_owned(),
         _ => format!("{} blocks deep", seen.depth),
     };
     let needed = match rule.finality {

@@ -169,6 +169,14 @@ fn an_old_answer_leaves_less_time() {
     assert!(matches!(funded.check_time(NOW + 48), Err(Hold::NoTime { left: 6, .. })), "a proof that was kept for a while");
     assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     let mut terms = terms();
+    // Contracts on Arbitrum may count its own blocks: one second is four of them.
+    terms.destination.chain = "arbitrum_sepolia".to_owned();
+    let on_arbitrum = |age| {
+        let locked = HtlcState::Locked(LockedHtlc { elapsed: 50, ..locked() });
+        Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ())
+    };
+    assert_eq!((on_arbitrum(10), on_arbitrum(11)), (Ok(()), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" })));
+    terms.destination.chain = "bitcoin".to_owned();
     (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
     let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
     let judge = |age| Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ());

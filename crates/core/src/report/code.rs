@@ -128,9 +128,9 @@ codes! {
     RecordVersion = "record_version", "the version of the order is unknown", "update this library before signing";
     RecordSwapId = "record_swap_id", "the swap id does not follow from the record", "do not sign; report the service";
     RecordPaysLess = "record_pays_less", "the order pays out less than requested", "do not sign; ask for a new quote";
-    PaysTooLittle = "pays_too_little", "the order pays out less than the least that you accept", "do not sign; ask for a new quote";
+    PaysTooLittle = "pays_too_little", "the order pays out less than the minimum that you accept", "do not sign; ask for a new quote";
     RecordPaysElsewhere = "record_pays_elsewhere", "the order pays out to another party", "do not sign; report the service";
-    RecordOutlastsSource = "record_outlasts_source", "the destination can be refunded after the source: the solver could take both", "do not sign; report the service";
+    RecordOutlastsSource = "record_outlasts_source", "the destination's timelock is not shorter than the source's: one party could take both legs", "do not sign; report the service";
     RecordSolver = "record_solver", "the two legs do not belong to one pinned solver", "do not sign; report the service";
     RecordFunded = "record_funded", "the source leg is already funded", "track the order instead of paying twice";
     RecordRedeemed = "record_redeemed", "the swap is already redeemed", "track the order instead of paying twice";
@@ -246,7 +246,7 @@ codes! {
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
     SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on without proof: the network decides", "simulate the transaction before relying on it";
-    OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask why, if it happens again";
+    OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask the service why if it happens again";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 

@@ -118,6 +118,7 @@ impl FinalityRule {
 impl fmt::Display for Finality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Depth(1) => f.write_str("1 block deep"),
             Self::Depth(blocks) => write!(f, "{blocks} blocks deep"),
             Self::Safe => f.write_str("safe"),
             Self::Finalized => f.write_str("finalized"),

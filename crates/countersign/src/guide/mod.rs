@@ -1,7 +1,9 @@
-//! Reference pages: every field of what a wallet supplies, and what to do with what comes back. There is no code here.
+//! Reference pages: every field of what a wallet supplies, and what to do with what comes back. These modules
+//! contain no items.
 //!
 //! | page | contents |
 //! |---|---|
+//! | [`request`] | what the wallet asks for |
 //! | [`registry`] | the pinned chains, assets, solvers and sponsors |
 //! | [`policy`] | the limits of what the wallet signs |
 //! | [`wallets`] | the wallet context of each family: nonce, fees, coins, blockhash |
@@ -11,5 +13,6 @@
 pub mod policy;
 pub mod refusals;
 pub mod registry;
+pub mod request;
 pub mod swaps;
 pub mod wallets;

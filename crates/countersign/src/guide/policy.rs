@@ -27,7 +27,8 @@
 //! | `refused_warnings` | array of codes | none | an order with such a warning is refused (`warning_refused`) |
 //! | `accepted_warnings` | array of codes | none | what an unattended driver accepts without asking; verification does not read them |
 //!
-//! A back end that signs without a person should at least refuse the warnings that have the severity `danger`:
+//! A back end that signs without a person should at least refuse the warnings that have the severity `danger`, and `no_order_record`,
+//! without which the destination leg is unchecked:
 //!
 //! ```
 //! use countersign::{ApprovalPolicy, Code, Policy, Severity};
@@ -35,6 +36,7 @@
 //! let mut policy = Policy::default();
 //! policy.approvals = ApprovalPolicy::Exact;
 //! policy.refused_warnings.extend(Code::ALL.iter().filter(|code| code.severity() == Severity::Danger));
+//! policy.refused_warnings.insert(Code::NoOrderRecord);
 //! assert!(policy.refused_warnings.contains(&Code::UnlimitedApproval));
 //! ```
 //!

@@ -17,6 +17,8 @@
 //! | [`Unsupported`](crate::Blame::Unsupported) | this build has no code for the family, or the asset is not pinned | enable the feature, pin the asset, or offer another route |
 //! | [`Bug`](crate::Blame::Bug) | countersign made a mistake | report it to us; nothing was signed |
 //!
+//! The text of a refusal (its `Display`) is code, location, message, expected and actual value; `message` is only the reason and the remedy.
+//!
 //! ```
 //! use countersign::{Blame, Refusal};
 //!
@@ -34,8 +36,12 @@
 //! ```
 //!
 //! A warning does not stop an order. It has a code, a text and a [`Severity`](crate::Severity): show every one of them, and ask the
-//! owner before signing where it is [`Danger`](crate::Severity::Danger). [`Policy::refused_warnings`](crate::Policy) turns warnings
-//! into refusals.
+//! owner before signing where it is [`Danger`](crate::Severity::Danger). `docs/spec/batch.md#warnings` lists the codes of each severity.
+//! [`Policy::refused_warnings`](crate::Policy) turns warnings into refusals.
+//!
+//! An external signer gets [`requests`](crate::UnsignedOrder::requests): id, signer, scheme, native payload, message and digest. Its
+//! signature goes to [`attach`](crate::UnsignedOrder::attach) with the same id. On EVM that is `evm::ExternalSignature`, parsed from the hex
+//! of r, s and v (v 0, 1, 27 or 28), or made from an alloy `Signature`.
 //!
 //! A wrong signature or key changes nothing: the unsigned order is as it was. [`Unsigned::finish`](crate::Unsigned::finish) gives the
 //! order back while signatures are missing.

@@ -1,4 +1,4 @@
-//! An Esplora server: an index of addresses behind plain HTTP.
+//! An Esplora server: an address index with an HTTP API.
 //!
 //! <https://github.com/Blockstream/esplora/blob/master/API.md>
 
@@ -20,10 +20,10 @@ use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::nodes::Head;
 
-/// Most entries of a list that are looked at. Servers list at most 500 unspent outputs.
+/// The maximum number of entries in a list. Servers list at most 500 unspent outputs.
 const MAX_LIST: usize = 1_000;
 
-/// Reads a hash in plain text.
+/// Reads the hash of the block at a height, which the server returns as plain text.
 async fn block_at<T: Transport>(caller: Caller<'_, T>, height: u64) -> Result<BlockHash, NodeError> {
     let body = caller.get(&format!("/block-height/{height}")).await?;
     let hash = std::str::from_utf8(&body).ok().and_then(|text| text.trim().parse().ok());
@@ -34,7 +34,7 @@ pub(super) async fn genesis<T: Transport>(caller: Caller<'_, T>) -> Result<Block
     block_at(caller, 0).await
 }
 
-/// Reads JSON.
+/// Reads a JSON document.
 async fn read<T: Transport, R>(
     caller: Caller<'_, T>,
     path: &str,
@@ -49,7 +49,7 @@ fn list<'s, 'v>(node: &'s Node<'_, 'v>) -> Result<impl Iterator<Item = Node<'s, 
     if items.len() > MAX_LIST { Err(node.at().refuse(Code::JsonTooLarge)) } else { Ok(items) }
 }
 
-/// Reads the newest block. Its hash is computed from the members of its header.
+/// Reads the newest block, and checks its hash and work against the fields of its header.
 pub(super) async fn head<T: Transport>(caller: Caller<'_, T>, chain: Chain) -> Result<Head, NodeError> {
     let newest = |node: &Node<'_, '_>| {
         let first = list(node)?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
@@ -80,7 +80,7 @@ fn status(node: &Node<'_, '_>) -> Result<Option<Block>, Refusal> {
     Ok(Some(Block { height: read::height(&members.need("block_height")?)?, hash: read::block_hash(&members.need("block_hash")?)? }))
 }
 
-/// Lists the unspent outputs of a script, those in the mempool too. The server leaves out what the mempool spends.
+/// Lists the unspent outputs of a script, including those in the mempool. The server leaves out outputs that the mempool spends.
 pub(super) async fn unspent<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<Vec<Claim>, NodeError> {
     let claim = |node: Node<'_, '_>| {
         let members = node.object()?;
@@ -93,7 +93,7 @@ pub(super) async fn unspent<T: Transport>(caller: Caller<'_, T>, script: &Script
     read(caller, &path, |node| list(node)?.map(claim).collect()).await
 }
 
-/// Lists the outputs to a script of its newest transactions, spent or not.
+/// Lists the outputs to a script in its newest transactions, spent or not.
 async fn history<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<Vec<Claim>, NodeError> {
     let wanted = hex::encode(script.as_bytes());
     let claims = |node: &Node<'_, '_>| {
@@ -123,7 +123,7 @@ pub(super) async fn transaction<T: Transport>(caller: Caller<'_, T>, txid: Txid)
     chain::parse_transaction(&raw(caller, txid).await?, txid).map_err(|refusal| caller.malformed(refusal))
 }
 
-/// Returns what spends an output, the mempool included.
+/// Returns the transaction that spends an output, mined or in the mempool; `None` if the output is unspent.
 pub(super) async fn outspend<T: Transport>(caller: Caller<'_, T>, outpoint: OutPoint) -> Result<Option<(Txid, Option<Block>)>, NodeError> {
     let spend = |node: &Node<'_, '_>| {
         let members = node.object()?;
@@ -136,8 +136,8 @@ pub(super) async fn outspend<T: Transport>(caller: Caller<'_, T>, outpoint: OutP
     read(caller, &format!("/tx/{}/outspend/{}", outpoint.txid, outpoint.vout), spend).await
 }
 
-/// Requires that a transaction is in a block of the server's chain: by the block at that height, and by the Merkle proof where the
-/// server gives one.
+/// Requires that a transaction is in a block of the server's chain. Checks the hash of the block at that height, and the Merkle proof if
+/// the server provides one.
 async fn check_block<T: Transport>(caller: Caller<'_, T>, txid: Txid, block: Option<Block>, chain: Chain) -> Result<(), NodeError> {
     let Some(block) = block else { return Ok(()) };
     let proof = async {
@@ -150,17 +150,18 @@ async fn check_block<T: Transport>(caller: Caller<'_, T>, txid: Txid, block: Opt
     let (canonical, proof) = try_join(block_at(caller, block.height), proof).await?;
     let refuse = |why: &'static str| caller.malformed(Refusal::new(Code::FundingMismatch, "/block").with_reason(why));
     if canonical != block.hash {
-        return Err(refuse("the block of the transaction is not the one at its height"));
+        return Err(refuse("the block of the transaction is not on the server's chain"));
     }
     let Some(proof) = proof else { return Ok(()) };
     let bytes = proof.trim_ascii();
     let bytes = Some(bytes).filter(|text| text.len() <= read::MAX_RAW).and_then(|text| hex::decode(text).ok());
-    let bytes = bytes.ok_or_else(|| refuse("not a Merkle proof"))?;
+    let bytes = bytes.ok_or_else(|| refuse("the Merkle proof is not hex, or is too long"))?;
     chain::check_merkle_block(&bytes, txid, block.hash, chain).map_err(|refusal| caller.malformed(refusal))?;
     Ok(())
 }
 
-/// Looks at an HTLC in three round trips: head and lists; the output, its block and what spends it; the spender.
+/// Reads an HTLC in three round trips: the head and the lists; the output, its block and the id of the spending transaction; that
+/// transaction.
 pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms: &HtlcTerms, chain: Chain) -> Result<Look, NodeError> {
     let script = tree.script_pubkey();
     let (head, unspent, history) = try_join3(head(caller, chain), unspent(caller, &script), history(caller, &script)).await?;
@@ -203,7 +204,7 @@ async fn is_from_mweb<T: Transport>(caller: Caller<'_, T>, parents: Parents) -> 
     }
 }
 
-/// Reads an estimate in sat/vB for a number of blocks; `None` if the server has none.
+/// Reads the fee estimate for confirmation within a number of blocks, in sat/vB; `None` if the server has none.
 pub(super) async fn fee_rate<T: Transport>(caller: Caller<'_, T>, blocks: u16) -> Result<Option<FeeRate>, NodeError> {
     let closest = |node: &Node<'_, '_>| {
         let members = node.object()?;
@@ -211,7 +212,7 @@ pub(super) async fn fee_rate<T: Transport>(caller: Caller<'_, T>, blocks: u16) -
         for key in members.keys().take(MAX_COINS) {
             let node = members.need(key)?;
             let target: u16 = key.parse().map_err(|_| node.at().refuse(Code::DecimalDigit))?;
-            // The estimate for the next fewer blocks: never one that is too slow.
+            // Without an estimate for this number of blocks, the one for the next smaller number is used, which is never too slow.
             if target <= blocks && best.is_none_or(|(other, _)| other < target) {
                 best = Some((target, FeeRate::parse(read::number(&node)?).map_err(|error| node.refuse(error.code()))?));
             }
@@ -221,7 +222,7 @@ pub(super) async fn fee_rate<T: Transport>(caller: Caller<'_, T>, blocks: u16) -
     read(caller, "/fee-estimates", closest).await
 }
 
-/// Reads where a transaction is; `None` if the server does not know it.
+/// Reads the block of a transaction; `None` if the server does not know the transaction.
 pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Option<Status>, NodeError> {
     let block = |node: &Node<'_, '_>| {
         let members = node.object()?;
@@ -238,7 +239,7 @@ pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Res
     }
 }
 
-/// Sends a transaction. Returns the id that the server gives it.
+/// Sends a transaction. Returns the id that the server reports.
 pub(super) async fn send<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Result<Txid, NodeError> {
     let response = caller.post_as("text/plain", "/tx", hex.as_bytes().to_vec()).await?;
     let text = || String::from_utf8_lossy(response.body.get(..1_024).unwrap_or(&response.body)).into_owned();

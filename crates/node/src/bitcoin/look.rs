@@ -1,4 +1,4 @@
-//! What one endpoint shows of an HTLC, and the state that follows from it.
+//! What one endpoint reports about an HTLC, and the state that follows from it.
 
 use countersign::bitcoin::bitcoin::{BlockHash, OutPoint, Txid};
 use countersign::bitcoin::chain::HtlcSpend;
@@ -9,8 +9,8 @@ use countersign::{HtlcState, HtlcTerms, LockedHtlc, SeenAt, U256};
 use crate::nodes::Head;
 use crate::quorum::with_elapsed;
 
-/// How deep an output that spends coins of Litecoin's extension block must be before it counts. When blocks of the extension were
-/// found invalid, miners abandoned 13 blocks.
+/// The depth that an output paid from Litecoin's extension block must have before it counts. When invalid extension blocks were found,
+/// miners abandoned 13 blocks.
 pub(super) const MWEB_DEPTH: u64 = 24;
 
 /// Where a transaction was mined.
@@ -20,7 +20,7 @@ pub(super) struct Block {
     pub(super) hash: BlockHash,
 }
 
-/// An output to the HTLC's script as a list of the endpoint names it. Nothing of it is proven.
+/// An output to the HTLC's script as an endpoint lists it. Nothing of it is proven yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) funding: Funding,
@@ -35,28 +35,28 @@ pub(super) struct Output {
     pub(super) funding: Funding,
     pub(super) block: Option<Block>,
     pub(super) spend: Option<Spend>,
-    /// Whether it was paid with coins that had just left Litecoin's extension block.
+    /// Whether it was paid with coins that came straight from Litecoin's extension block.
     pub(super) is_from_mweb: bool,
 }
 
-/// What spends an output.
+/// The transaction that spends an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spend {
-    /// The transaction and what it does; `None` if the node does not say which one it is.
+    /// The transaction and its kind; `None` if the node does not identify the transaction.
     pub(super) by: Option<(Txid, HtlcSpend)>,
     pub(super) block: Option<Block>,
 }
 
-/// What one endpoint shows.
+/// What one endpoint reports.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) head: Head,
     pub(super) output: Option<Output>,
-    /// Whether the endpoint would know an output that was spent.
+    /// Whether the endpoint also lists outputs that were spent.
     pub(super) knows_spent: bool,
 }
 
-/// A state with what the endpoints must agree on beside it.
+/// A state, together with the details that endpoints must agree on.
 pub(super) struct Seen {
     pub(super) state: HtlcState,
     pub(super) elapsed: u64,
@@ -66,12 +66,12 @@ pub(super) struct Seen {
     pub(super) head: Head,
 }
 
-/// Chooses the output that a swap is judged by: one that covers the amount before one that does not, unspent before spent, and
-/// then the one that was mined first. All endpoints choose the same.
+/// Chooses the output that decides about a swap. Outputs that cover the amount come first, then unspent ones, then the one that was mined
+/// first. The choice is the same for all endpoints.
 pub(super) fn choose(claims: Vec<Claim>, amount: U256) -> Option<Claim> {
     claims.into_iter().min_by_key(|claim| {
         let is_covering = U256::from(claim.funding.value) >= amount;
-        // Among outputs that are all too small the largest counts.
+        // If all outputs are too small, the largest counts.
         let missing = if is_covering { 0 } else { u64::MAX.saturating_sub(claim.funding.value) };
         (!is_covering, !claim.is_unspent, missing, claim.height.unwrap_or(u64::MAX), claim.funding.outpoint)
     })
@@ -80,7 +80,7 @@ pub(super) fn choose(claims: Vec<Claim>, amount: U256) -> Option<Claim> {
 impl Seen {
     pub(super) fn new(look: Look, terms: &HtlcTerms, coin: Coin) -> Self {
         let depth_of = |block: Option<Block>| {
-            // Both ends count. A block above the head belongs to a chain that the head does not know.
+            // Both the block and the head count. A block above the head belongs to another chain than the head.
             block
                 .filter(|block| block.height <= look.head.height)
                 .map_or(0, |block| look.head.height.saturating_sub(block.height).saturating_add(1))
@@ -90,7 +90,9 @@ impl Seen {
             let state = if knows_spent {
                 HtlcState::Absent
             } else {
-                HtlcState::Unclear("no unspent output pays it, and a node without an index of addresses knows no spent ones".to_owned())
+                HtlcState::Unclear(
+                    "no unspent output pays the HTLC, and a node without an address index does not list spent ones".to_owned(),
+                )
             };
             return Self { state, elapsed: 0, outpoint: None, block: None, depth: 0, head };
         };
@@ -98,10 +100,10 @@ impl Seen {
         let (state, block) = match output.spend {
             Some(Spend { by: Some((txid, how)), block }) => (ended(txid, how), block),
             Some(Spend { by: None, block }) => {
-                (HtlcState::Unclear("a transaction that is not mined yet spends it, and the node does not say which".to_owned()), block)
+                (HtlcState::Unclear("an unmined transaction spends the HTLC, and the node does not identify it".to_owned()), block)
             }
             None if coin == Coin::Litecoin && output.is_from_mweb && depth < MWEB_DEPTH => {
-                let why = format!("it is paid with coins that have left the extension block, and not yet {MWEB_DEPTH} blocks deep");
+                let why = format!("the HTLC was paid with coins from the extension block, and is not yet {MWEB_DEPTH} blocks deep");
                 (HtlcState::Unclear(why), output.block)
             }
             None => {
@@ -110,17 +112,17 @@ impl Seen {
                 (HtlcState::Locked(locked.with_secret_hash(terms.secret_hash)), output.block)
             }
         };
-        // The refund is valid in block f + T of an output mined in block f (BIP-68), and nodes relay it once block f + T - 1 is
-        // there: when the output is T blocks deep. So what has passed is the depth.
+        // For an output mined in block f with timelock T, a refund is valid in block f + T (BIP-68). Nodes relay it once block f + T - 1
+        // exists, which is when the output is T blocks deep. So the elapsed time is the depth.
         Self { elapsed: depth, outpoint: Some(output.funding.outpoint), depth: depth_of(block), block, head, state }
     }
 
-    /// What endpoints must agree on. Their newest blocks may differ.
+    /// Returns the details that endpoints must agree on. Their newest blocks may differ.
     pub(super) fn key(&self) -> (HtlcState, Option<OutPoint>, Option<Block>) {
         (self.state.clone(), self.outpoint, self.block)
     }
 
-    /// Combines results that agree: takes the shortest and the longest elapsed time, the smallest depth and the oldest head.
+    /// Combines the results of endpoints that agree. Takes the shortest and longest elapsed time, the smallest depth and the lowest head.
     pub(super) fn combine(all: Vec<Self>, needed: u32) -> Option<(HtlcState, SeenAt)> {
         let agreed = u32::try_from(all.len()).unwrap_or(u32::MAX);
         let (least_elapsed, most_elapsed) = (all.iter().map(|seen| seen.elapsed).min()?, all.iter().map(|seen| seen.elapsed).max()?);

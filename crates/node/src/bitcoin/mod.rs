@@ -1,14 +1,24 @@
 //! Bitcoin-like chains: Bitcoin and Litecoin.
 //!
-//! An endpoint is an Esplora server, or with `rpc+` before its URL a node's own RPC. Either is believed as far as its bytes prove
-//! it: a transaction by its id, an amount by the output, an HTLC by the tree that its address proves, a block by its header, and
-//! a place in a block by a Merkle proof. How high a block is, that its chain has the most work, and that an output is unspent is
-//! what the endpoints must agree on: about these nothing contradicts the lie of an only endpoint.
+//! An endpoint is an Esplora server or, with `rpc+` before its URL, a node's own RPC. These parts of an answer are checked against
+//! bytes that prove them:
 //!
-//! A node's own RPC has no index of addresses. It does not see a funding in the mempool, and it sees what has spent an output
-//! only in the mempool and for eight blocks after that. Then it cannot tell, and an Esplora server beside it disagrees.
+//! | fact | proof |
+//! |---|---|
+//! | a transaction | its id |
+//! | an amount | the output |
+//! | the terms of an HTLC | the tree that its address commits to |
+//! | a block | its header |
+//! | the place of a transaction in a block | a Merkle proof |
 //!
-//! Litecoin's nodes do not replace transactions in their mempool unless they are told to (`-mempoolreplacement=1`).
+//! There is no proof for the height of a block, for its chain having the most work, and for an output being unspent. The endpoints must
+//! agree on these. With a single endpoint, a false answer about them goes unnoticed.
+//!
+//! A node's own RPC has no address index. It does not see a funding transaction in the mempool. It finds the transaction that spent an
+//! output only in the mempool and in the newest eight blocks. After that the state is unclear, and an Esplora server next to it
+//! disagrees.
+//!
+//! By default, Litecoin nodes do not replace transactions in their mempool (`-mempoolreplacement=1` enables it).
 //!
 //! Specification: `docs/spec/bitcoin.md#reading-an-order`, `docs/spec/chains.md`.
 
@@ -41,10 +51,10 @@ use crate::quorum::agree;
 pub use send::TransactionStatus;
 pub use wallet::FeeEstimate;
 
-/// Most coins of an address that are used: those of the greatest value.
+/// The maximum number of coins of an address that are used. The most valuable ones are chosen.
 const MAX_COINS: usize = 200;
 
-/// Most inputs of a funding whose origin is looked at.
+/// The maximum number of inputs of a funding transaction whose origin is checked.
 const MAX_PARENTS: usize = 32;
 
 /// A connected Bitcoin-like chain.
@@ -67,20 +77,22 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         Ok(head)
     }
 
-    /// Reads the state of one HTLC from every endpoint. The terms' swap id must be the address that follows from the others.
+    /// Reads the state of one HTLC from every endpoint. The endpoints must agree. The swap id in the terms must be the address that
+    /// follows from the other terms.
     ///
-    /// A locked HTLC has the amount of its output and the keys, timelock and secret hash that the address proves. `elapsed` counts
-    /// as BIP-68 does: the block of the funding is 1, and nodes relay a refund once it is equal to the timelock. An unconfirmed
-    /// funding has a depth of 0. Where several outputs pay the address, the state is that of one that covers the amount, unspent
-    /// ones first, and of these the one that was mined first; [`BitcoinChain::fundings`] lists them all.
+    /// A locked HTLC has the amount of its output, and the keys, timelock and secret hash that the address proves. `elapsed` counts
+    /// blocks as BIP-68 does: it is 1 in the block of the funding, and nodes relay a refund once it equals the timelock. An unconfirmed
+    /// funding has a depth of 0. If several outputs pay the address, one of them decides: outputs that cover the amount come first, then
+    /// unspent ones, then the one that was mined first. [`BitcoinChain::fundings`] lists all unspent ones.
     ///
-    /// [`SeenAt`] has the block that made the state: of the funding, or of what spent it. Where that is in no block, it has the
-    /// newest one. A redemption or a refund in the mempool has a depth of 0. On Litecoin an output that is paid with coins from
-    /// the extension block is not clear before it is 24 blocks deep.
+    /// [`SeenAt`] contains the block of the funding or, after the end, of the transaction that spent it. If that transaction is not in a
+    /// block, [`SeenAt`] contains the newest block, and the depth is 0. On Litecoin, an output that was paid with coins from the extension
+    /// block (MWEB) is [`HtlcState::Unclear`] until it is 24 blocks deep.
     ///
     /// # Errors
     ///
-    /// [`NodeError`]; a failed read tells nothing.
+    /// Returns [`NodeError::Refused`] if the terms are invalid or do not give the address. Returns another [`NodeError`] if no endpoint
+    /// answers or too few of them agree. The state is then unknown.
     pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
         let tree = chain::tree(terms, self.chain)?;
         let all = self.connection.each(|caller| self.look(caller, &tree, terms)).await;
@@ -110,7 +122,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         caller.identify(&expected, ask).await
     }
 
-    /// How many blocks the newest block may go back.
+    /// Returns the number of blocks that the newest block may go back.
     const fn longest_reorganisation(&self) -> u64 {
         match self.chain.coin {
             Coin::Bitcoin => 3,
@@ -119,10 +131,12 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     }
 }
 
-/// Returns the hashes of block 0 that a chain may have. The registry has one network for the three that share Bitcoin's test
-/// addresses: the chain's name may say which one it is, and the quorum on block hashes keeps them apart.
+/// Returns the hashes of block 0 that a chain may have.
 ///
-/// Bitcoin's are those of the crate `bitcoin`; Litecoin's are those of Litecoin Core's `chainparams.cpp`.
+/// The registry has one network for the three Bitcoin networks that share test addresses. The chain's name may identify one of them.
+/// Otherwise the quorum on block hashes keeps them apart.
+///
+/// The hashes for Bitcoin are those of the crate `bitcoin`, and those for Litecoin come from Litecoin Core's `chainparams.cpp`.
 fn genesis(chain: Chain, name: &str) -> Vec<String> {
     let bitcoin = |networks: &[BitcoinNetwork]| networks.iter().map(|network| genesis_block(*network).block_hash().to_string()).collect();
     match (chain.coin, chain.net) {
@@ -144,18 +158,19 @@ fn genesis(chain: Chain, name: &str) -> Vec<String> {
     }
 }
 
-/// Where a transaction is that an endpoint knows.
+/// The block of a transaction that an endpoint knows; `None` if it is in the mempool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Status {
     block: Option<Block>,
 }
 
-/// Which transactions tell whether a payment comes from Litecoin's extension block.
+/// The transactions that show whether a payment comes from Litecoin's extension block.
 enum Parents {
-    /// The payment is deep enough, or of another coin.
+    /// The payment is deep enough, or not on Litecoin.
     Irrelevant,
-    /// More than are looked at.
+    /// There are more than are checked.
     TooMany,
+    /// These must be checked.
     Look(Vec<Txid>),
 }
 
@@ -183,15 +198,15 @@ fn is_peg_out(raw: &[u8], txid: Txid) -> Result<bool, Refusal> {
     Ok(chain::holds_mweb(&chain::parse_transaction(raw, txid)?))
 }
 
-/// Returns the output of a transaction that pays the HTLC, with the amount that its bytes have.
+/// Returns the output of a transaction that pays the HTLC, with the amount from the transaction's bytes.
 fn proven(transaction: &Transaction, tree: &Tree, claim: Funding) -> Result<Funding, Refusal> {
     let refuse = |why: &'static str| Refusal::new(Code::FundingMismatch, "/vout").with_reason(why).with_actual(claim.outpoint.to_string());
     let fundings = Funding::from_transaction(transaction, tree);
     let funding = fundings.into_iter().find(|funding| funding.outpoint == claim.outpoint);
     let funding = funding.ok_or_else(|| refuse("the output does not pay the HTLC"))?;
-    // The choice between several outputs was made by the amounts in the list.
+    // The output was chosen by the amounts in the list, so the list must be right.
     if funding.value != claim.value {
-        return Err(refuse("the output has another amount than the list"));
+        return Err(refuse("the amount of the output differs from the list of outputs"));
     }
     Ok(funding)
 }

@@ -1,4 +1,4 @@
-//! Preparing an order, a redemption or a refund with what the chain says.
+//! Prepares orders, redemptions and refunds with the coins and the fee rate that the chain reports.
 
 use countersign::bitcoin::Bitcoin;
 use countersign::bitcoin::recover::{Fee, Payout, Recovery};
@@ -12,7 +12,7 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 
 impl<T: Transport> BitcoinChain<'_, T> {
-    /// The coins were just read, each with the transaction that made it, so nothing is simulated.
+    /// Prepares an order. Nothing is simulated, because the coins have just been read together with the transactions that created them.
     pub(crate) async fn prepare(
         &self,
         order: &VerifiedOrder<Bitcoin>,
@@ -34,12 +34,12 @@ impl<T: Transport> BitcoinChain<'_, T> {
         Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate.rate)))?)
     }
 
-    #[allow(clippy::unused_async, reason = "every family is asked in the same way")]
+    #[allow(clippy::unused_async, reason = "every family has the same methods")]
     pub(crate) async fn describe(&self, _: &Asset) -> Result<Description, NodeError> {
         Ok(Description::default())
     }
 
-    /// The replacement spends the same outputs of the HTLC.
+    /// Prepares a replacement, which spends the same outputs of the HTLC.
     pub(crate) async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -48,8 +48,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let ((fundings, least, vsize), now) = (self.replaceable(sent, policy).await?, self.fee_rate(speed, policy).await?.rate);
-        let rate = if now.fee(vsize) > least.fee(vsize) { now } else { least };
+        let ((fundings, min, vsize), now) = (self.replaceable(sent, policy).await?, self.fee_rate(speed, policy).await?.rate);
+        let rate = if now.fee(vsize) > min.fee(vsize) { now } else { min };
         Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate)))?)
     }
 }

@@ -1,13 +1,13 @@
-//! The parts of an answer that both back ends share: ids, heights, raw bytes and amounts, each bounded.
+//! Parsers for the parts of an answer that both back ends share: ids, heights, raw bytes and amounts, each with a limit.
 
 use countersign::bitcoin::bitcoin::{BlockHash, Txid};
 use countersign::json::{Node, Value};
 use countersign::{Code, Refusal};
 
-/// Highest block that is believed: at one block a second it would take a lifetime.
+/// The maximum height that is accepted. At one block per second, a chain would need 136 years to reach it.
 const MAX_HEIGHT: u64 = 0xffff_ffff;
 
-/// Longest raw bytes in an answer: a transaction as large as a block.
+/// The maximum number of raw bytes in an answer: a transaction as large as a block.
 pub(super) const MAX_RAW: usize = countersign::bitcoin::chain::MAX_TRANSACTION;
 
 pub(super) fn txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
@@ -30,7 +30,7 @@ pub(super) fn index(node: &Node<'_, '_>) -> Result<u32, Refusal> {
     u32::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
-/// Reads bytes in hex without a prefix.
+/// Reads bytes in hex without `0x`.
 pub(super) fn raw(node: &Node<'_, '_>) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
     if text.len() > MAX_RAW.saturating_mul(2) {
@@ -47,7 +47,7 @@ pub(super) fn number<'v>(node: &Node<'_, 'v>) -> Result<&'v str, Refusal> {
     }
 }
 
-/// Reads whole coins, which nodes write as a decimal with up to eight digits after the point, as base units.
+/// Reads an amount in whole coins, a decimal with at most eight digits after the point. Returns it in base units.
 pub(super) fn coins(node: &Node<'_, '_>) -> Result<u64, Refusal> {
     let text = number(node)?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

@@ -1,8 +1,8 @@
-//! A node's own RPC, without an index of addresses: it knows the unspent outputs of a script, and nothing of spent ones but what
-//! its newest blocks and its mempool show.
+//! A node's own RPC, without an address index. It finds the unspent outputs of a script. It finds spent ones only in its newest blocks
+//! and its mempool.
 //!
-//! A scan for unspent outputs takes a node of the main network up to minutes. Fundings in the mempool are not seen. What tells
-//! where a Litecoin payment comes from needs `-txindex=1`.
+//! On the main network, a scan for unspent outputs can take minutes. Funding transactions in the mempool are not found. The check where
+//! a Litecoin payment comes from needs `-txindex=1`.
 
 use std::time::Duration;
 
@@ -24,18 +24,19 @@ use crate::endpoint::{Call, Caller, nth};
 use crate::error::NodeError;
 use crate::nodes::Head;
 
-/// Most transactions of a mempool that are searched where the node cannot say what spends an output.
+/// The maximum size of a mempool that is searched for the transaction that spends an output, if the node has no method for that.
 const MAX_MEMPOOL: usize = 500;
 
-/// How many of the newest blocks are searched for what has spent an output: more than any default rule needs to be final.
+/// The number of newest blocks that are searched for the transaction that spent an output. By default, fewer confirmations make a
+/// transaction final.
 const MAX_WALK: u64 = 8;
 
-/// What a node answers if it does not know a transaction, an output or a block.
+/// The error code for an unknown transaction, output or block.
 const UNKNOWN: i64 = -5;
 
-/// What a node answers while it scans for somebody else.
+/// The error of a node that is busy with another scan.
 const SCAN_IN_PROGRESS: (i64, &str) = (-8, "Scan already in progress");
-/// How often, and after which pause, such a node is asked again.
+/// The number of retries of a scan, and the pause between them.
 const SCAN_AGAIN: (u32, Duration) = (20, Duration::from_millis(500));
 
 async fn one<T: Transport, R>(
@@ -65,7 +66,7 @@ pub(super) async fn head<T: Transport>(caller: Caller<'_, T>, chain: Chain) -> R
     Ok(Head::new(height, hash.to_string(), u64::from(header.time)))
 }
 
-/// Scans the unspent outputs of a script: those in blocks, among them what the mempool spends.
+/// Scans for the unspent outputs of a script in blocks. The result includes outputs that the mempool spends.
 async fn scan<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<(u64, BlockHash, Vec<Claim>), NodeError> {
     let call = || Call::new("scantxoutset", json!(["start", [{"desc": format!("raw({})", hex::encode(script.as_bytes()))}]]));
     let claim = |node: Node<'_, '_>| {
@@ -87,7 +88,7 @@ async fn scan<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<(u
         let claims = items.map(claim).collect::<Result<Vec<_>, Refusal>>()?;
         Ok((read::height(&members.need("height")?)?, read::block_hash(&members.need("bestblock")?)?, claims))
     };
-    // A node makes one scan at a time, for all who ask it.
+    // A node runs only one scan at a time.
     for _ in 0..SCAN_AGAIN.0 {
         match one(caller, call(), &found).await {
             Err(NodeError::Rpc { code, message, .. }) if code == SCAN_IN_PROGRESS.0 && message.contains(SCAN_IN_PROGRESS.1) => {
@@ -99,7 +100,7 @@ async fn scan<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<(u
     one(caller, call(), found).await
 }
 
-/// Lists the unspent outputs of a script in blocks that the mempool does not spend either, those of the greatest value first.
+/// Lists the outputs of a script in blocks that neither a block nor the mempool spends, the most valuable first.
 pub(super) async fn unspent<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<Vec<Claim>, NodeError> {
     let (_, _, mut claims) = scan(caller, script).await?;
     claims.sort_by_key(|claim| (u64::MAX.saturating_sub(claim.funding.value), claim.funding.outpoint));
@@ -129,7 +130,7 @@ fn transaction_call(txid: Txid, block: Option<BlockHash>) -> Call {
     Call::new("getrawtransaction", block.map_or_else(|| json!([txid]), |block| json!([txid, false, block.to_string()])))
 }
 
-/// Reads a transaction. Without its block a node knows those of its mempool, and others if it has an index of them.
+/// Reads a transaction. Without the hash of its block, a node finds it only in its mempool, or with a transaction index.
 pub(super) async fn transaction<T: Transport>(
     caller: Caller<'_, T>,
     txid: Txid,
@@ -138,7 +139,7 @@ pub(super) async fn transaction<T: Transport>(
     one(caller, transaction_call(txid, block), |node| chain::parse_transaction(&read::raw(node)?, txid)).await
 }
 
-/// Looks at an HTLC in three round trips: the scan; the head and the block of the output; the output, its proof and whether the
+/// Reads an HTLC in three round trips: the scan; the head and the block of the output; the output, its Merkle proof, and whether the
 /// mempool spends it.
 pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms: &HtlcTerms, chain: Chain) -> Result<Look, NodeError> {
     let script = tree.script_pubkey();
@@ -175,7 +176,8 @@ pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms
     Ok(Look { head, output: Some(Output { funding, block, spend, is_from_mweb }), knows_spent: false })
 }
 
-/// Without an index of transactions the node does not know most parents: that counts as coins of the extension block, too.
+/// Returns whether a payment comes from the extension block. An unknown parent counts as one of the extension block. Without a
+/// transaction index, most parents are unknown.
 async fn is_from_mweb<T: Transport>(caller: Caller<'_, T>, parents: Parents) -> Result<bool, NodeError> {
     let txids = match parents {
         Parents::Irrelevant => return Ok(false),
@@ -199,7 +201,7 @@ async fn is_from_mweb<T: Transport>(caller: Caller<'_, T>, parents: Parents) -> 
     caller.rpc_each(&calls, any).await?
 }
 
-/// Finds what in the mempool spends an output: newer nodes say it, and a small mempool is searched.
+/// Finds the transaction in the mempool that spends an output. Newer nodes have a method for it. Otherwise a small mempool is searched.
 async fn spender<T: Transport>(caller: Caller<'_, T>, tree: &Tree, outpoint: OutPoint) -> Result<Spend, NodeError> {
     let calls = [
         Call::new("gettxspendingprevout", json!([[{"txid": outpoint.txid.to_string(), "vout": outpoint.vout}]])),
@@ -237,9 +239,9 @@ async fn spender<T: Transport>(caller: Caller<'_, T>, tree: &Tree, outpoint: Out
     let calls: Vec<Call> = txids.iter().map(|txid| transaction_call(*txid, None)).collect();
     let search = |results: Vec<Result<Node<'_, '_>, NodeError>>| {
         for (txid, result) in txids.iter().zip(results) {
-            // One that has left the mempool since.
+            // The transaction has left the mempool since it was listed.
             let Ok(node) = result else { continue };
-            // One that cannot be read spends something else: HTLCs are spent by ordinary transactions.
+            // HTLCs are spent by ordinary transactions, so one that cannot be decoded spends something else.
             let Ok(transaction) = read::raw(&node).and_then(|raw| chain::parse_transaction(&raw, *txid)) else { continue };
             if transaction.input.iter().any(|input| input.previous_output == outpoint) {
                 return Ok(Some((*txid, chain::read_spend(tree, outpoint, &transaction)?)));
@@ -251,7 +253,7 @@ async fn spender<T: Transport>(caller: Caller<'_, T>, tree: &Tree, outpoint: Out
     Ok(Spend { by, block: None })
 }
 
-/// Searches the newest blocks for what has spent an output of the HTLC.
+/// Searches the newest blocks for a transaction that spent an output of the HTLC.
 async fn walk<T: Transport>(caller: Caller<'_, T>, tree: &Tree, height: u64, best: BlockHash) -> Result<Option<Output>, NodeError> {
     let mut hash = best;
     for back in 0..MAX_WALK.min(height) {
@@ -280,7 +282,7 @@ fn search_block(raw: &[u8], hash: BlockHash, tree: &Tree) -> Result<(block::Head
     let (count, used) = deserialize_partial::<countersign::bitcoin::bitcoin::VarInt>(rest).map_err(|_| refuse())?;
     let mut rest = rest.get(used..).ok_or_else(refuse)?;
     for _ in 0..count.0 {
-        // On Litecoin the last transaction belongs to the extension block, whose data follow.
+        // On Litecoin, the last transaction belongs to the extension block, and the data of that block follow it.
         if chain::is_mweb(rest) {
             break;
         }
@@ -295,7 +297,7 @@ fn search_block(raw: &[u8], hash: BlockHash, tree: &Tree) -> Result<(block::Head
     Ok((header, None))
 }
 
-/// Reads an estimate in sat/vB for a number of blocks; `None` if the node has none, as on a new network.
+/// Reads the fee estimate for confirmation within a number of blocks, in sat/vB; `None` if the node has none, as on a new network.
 pub(super) async fn fee_rate<T: Transport>(caller: Caller<'_, T>, blocks: u16) -> Result<Option<FeeRate>, NodeError> {
     let rate = |node: &Node<'_, '_>| {
         let members = node.object()?;
@@ -307,7 +309,7 @@ pub(super) async fn fee_rate<T: Transport>(caller: Caller<'_, T>, blocks: u16) -
     one(caller, Call::new("estimatesmartfee", json!([blocks])), rate).await
 }
 
-/// Reads where a transaction is; `None` if the node does not know it.
+/// Reads the block of a transaction; `None` if the node does not know the transaction.
 pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Option<Status>, NodeError> {
     let block = |node: &Node<'_, '_>| {
         let members = node.object()?;
@@ -315,7 +317,7 @@ pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Res
         if found != txid {
             return Err(members.need("txid")?.refuse(Code::UtxoMismatch).with_expected(txid.to_string()));
         }
-        // In a block that was abandoned the number of confirmations is 0, or below.
+        // In an abandoned block, the number of confirmations is 0 or negative.
         let is_mined = members.get("confirmations").is_some_and(|node| node.integer().is_ok_and(|confirmations| confirmations > 0));
         members.get("blockhash").filter(|_| is_mined).map(|node| read::block_hash(&node)).transpose()
     };
@@ -330,12 +332,12 @@ pub(super) async fn find<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Res
     Ok(Some(Status { block: Some(Block { height, hash }) }))
 }
 
-/// Sends a transaction. Returns the id that the node gives it.
+/// Sends a transaction. Returns the id that the node reports.
 pub(super) async fn send<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Result<Txid, NodeError> {
     one(caller, Call::new("sendrawtransaction", json!([hex])), read::txid).await
 }
 
-/// Asks whether the node would take a transaction; returns its reason if not.
+/// Tests whether the node would accept a transaction. Returns its reason if not.
 pub(super) async fn test<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Result<Option<String>, NodeError> {
     let reason = |node: &Node<'_, '_>| {
         let first = node.array()?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
@@ -348,8 +350,8 @@ pub(super) async fn test<T: Transport>(caller: Caller<'_, T>, hex: &str) -> Resu
     one(caller, Call::new("testmempoolaccept", json!([[hex]])), reason).await
 }
 
-/// Returns the value of an output; `None` if there is none. Whether the mempool spends it does not matter: it may be the very
-/// transaction that is asked about.
+/// Returns the value of an output; `None` if it does not exist or is spent in a block. A transaction in the mempool may spend it, because
+/// that may be the transaction that is being checked.
 pub(super) async fn value<T: Transport>(caller: Caller<'_, T>, outpoint: OutPoint) -> Result<Option<u64>, NodeError> {
     let call = |mempool: bool| Call::new("gettxout", json!([outpoint.txid.to_string(), outpoint.vout, mempool]));
     let value = |results: &[Node<'_, '_>]| {

@@ -1,4 +1,4 @@
-//! Preflight, broadcasting, and what has become of a transaction.
+//! Checks transactions before they are sent, broadcasts them, and reads their confirmations.
 
 use countersign::Policy;
 use countersign::bitcoin::FeeRate;
@@ -12,30 +12,32 @@ use super::{
     BitcoinChain, Caller, Code, Funding, Head, NodeError, OutPoint, Refusal, Status, Transaction, Transport, Txid, agree, esplora, rpc,
 };
 
-/// Most inputs of a transaction that are looked at before it is sent.
+/// The maximum number of inputs of a transaction.
 const MAX_INPUTS: usize = 500;
 
-/// What a node says about a transaction that it has already.
+/// The messages of a node that already has a transaction.
 const KNOWN: [&str; 4] = ["txn-already-in-mempool", "txn-already-known", "already in block chain", "already in utxo set"];
 
-/// Where a transaction is.
+/// How far a transaction is confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TransactionStatus {
-    /// Blocks from its own to the newest, both included; 0 while it is in no block.
+    /// The number of blocks from its block to the newest one, both included; 0 while it is in the mempool.
     pub confirmations: u64,
-    /// The block that has it, in hex.
+    /// The hash of its block, in hex without `0x`; `None` while it is in the mempool.
     pub block_hash: Option<String>,
 }
 
 impl<'n, T: Transport> BitcoinChain<'n, T> {
-    /// Requires that the inputs of a transaction exist and are unspent, and that its fee is within the policy. A node's own RPC is
-    /// also asked whether it would take the transaction. Returns the fee in base units.
+    /// Checks that the inputs of a transaction exist and are unspent, and that its fee is within the policy. A node's own RPC also tests
+    /// whether it would accept the transaction. Returns the fee in base units.
+    ///
+    /// The first endpoint that answers decides.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Rejected`] for a transaction that cannot be mined, [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] for one
-    /// that pays too much, and any other [`NodeError`].
+    /// Returns [`NodeError::Rejected`] if the transaction cannot be mined, [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if it pays
+    /// too high a fee, and another [`NodeError`] if no endpoint answers.
     pub async fn preflight(&self, transaction: &Transaction, policy: &Policy) -> Result<u64, NodeError> {
         self.connection.first(|caller| self.check(caller, transaction, policy)).await
     }
@@ -55,7 +57,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
             }
         }
         let fundings = self.inputs(caller, transaction, txid).await?;
-        let fee = fee(&fundings, transaction).ok_or_else(|| reject("it pays out more than its inputs hold".to_owned()))?;
+        let fee = fee(&fundings, transaction).ok_or_else(|| reject("its outputs exceed its inputs".to_owned()))?;
         let max = policy.bitcoin_fee_rate.saturating_mul(vsize(transaction));
         if fee > max {
             let expected = countersign::TypedValue::AtMost(countersign::U256::from(max));
@@ -64,7 +66,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         Ok(fee)
     }
 
-    /// Reads what the inputs of a transaction hold, which only the transaction itself may spend.
+    /// Reads the amounts of a transaction's inputs. No other transaction may have spent them.
     async fn inputs(&self, caller: Caller<'n, T>, transaction: &Transaction, txid: Txid) -> Result<Vec<Funding>, NodeError> {
         let read = |outpoint: OutPoint| async move {
             let value = if caller.endpoint.is_rpc {
@@ -74,14 +76,15 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
                 let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
                 output.filter(|_| spend.is_none_or(|(by, _)| by == txid)).map(|output| output.value.to_sat())
             };
-            let message = || format!("the output {outpoint} does not exist, or is spent");
+            let message = || format!("the output {outpoint} does not exist or is spent");
             let value = value.ok_or_else(|| NodeError::Rejected { endpoint: caller.endpoint.host().to_owned(), message: message() })?;
             Ok(Funding::new(outpoint, value))
         };
         try_join_all(transaction.input.iter().take(MAX_INPUTS).map(|input| read(input.previous_output))).await
     }
 
-    /// Returns what a kept transaction spends, and the lowest fee rate of one that may take its place.
+    /// Returns the inputs of a stored transaction, the lowest fee rate of a transaction that may replace it, and its size in virtual
+    /// bytes.
     pub(super) async fn replaceable(&self, sent: &KeptTransaction, policy: &Policy) -> Result<(Vec<Funding>, FeeRate, u64), NodeError> {
         let (transaction, txid) = decode(sent)?;
         let read = |caller: Caller<'n, T>| {
@@ -92,17 +95,19 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
             }
         };
         let fundings = self.connection.first(read).await?;
-        let malformed = || Refusal::new(Code::TransactionMalformed, "/payload").with_reason("it pays out more than its inputs hold");
+        let malformed =
+            || Refusal::new(Code::TransactionMalformed, "/payload").with_reason("the outputs of the transaction exceed its inputs");
         let (fee, vsize) = (fee(&fundings, &transaction).ok_or_else(malformed)?, vsize(&transaction));
         Ok((fundings, Self::replacement_rate(fee, vsize, policy)?, vsize))
     }
 
-    /// Broadcasts a signed transaction to every endpoint. One that the chain knows already counts as accepted.
+    /// Broadcasts a signed transaction through every endpoint. Succeeds if one of them accepts it or already knows it.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] if the payload is not the transaction that the id names, [`NodeError::Rejected`] if a quorum refuses
-    /// it and does not know it; any other [`NodeError`] if nothing tells whether it arrived.
+    /// Returns [`NodeError::Refused`] with [`Code::TransactionMalformed`] if the payload is not a transaction with the stored id. Returns
+    /// [`NodeError::Rejected`] if no endpoint accepts the transaction and a quorum of them rejects it. After any other [`NodeError`] it is
+    /// unknown whether the transaction arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let (_, txid) = decode(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, txid)).await;
@@ -132,20 +137,21 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
             Err(error) => error,
         };
         let NodeError::Rpc { code, message, .. } = &error else { return Err(error) };
-        // A node does not find a mined transaction by its id unless it has an index of them.
+        // Without a transaction index, a node does not find a mined transaction by its id. Its message shows that it knows it.
         if caller.endpoint.is_rpc && KNOWN.iter().any(|known| message.contains(known)) || find(caller, txid).await?.is_some() {
             return Ok(());
         }
-        // Malformed, with inputs that are missing or spent, or against the rules. By HTTP the status says so.
+        // The transaction is malformed, its inputs are missing or spent, or it breaks the rules. Esplora returns HTTP status 400.
         Err(if matches!(code, -22 | -25 | -26 | 400) { error.rejected() } else { error })
     }
 
-    /// Reads what has become of a transaction; `None` if enough endpoints do not know it. A node's own RPC knows mined ones only
-    /// with an index of transactions.
+    /// Reads how far a transaction is confirmed; `None` if the endpoints agree that they do not know it. A node's own RPC finds mined
+    /// transactions only if it has a transaction index (`-txindex=1`).
     ///
     /// # Errors
     ///
-    /// [`NodeError`]; [`NodeError::Refused`] for what is not a transaction id.
+    /// Returns [`NodeError::Refused`] with [`Code::TransactionIdMalformed`] if `txid` is not a transaction id, and another [`NodeError`]
+    /// if no endpoint answers or too few of them agree.
     pub async fn status(&self, txid: &str) -> Result<Option<TransactionStatus>, NodeError> {
         let txid: Txid = txid.parse().map_err(|_| Refusal::new(Code::TransactionIdMalformed, "/txid").with_actual(txid))?;
         let ask = |caller: Caller<'n, T>| async move {
@@ -162,7 +168,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     }
 }
 
-/// Decodes a kept transaction with its id, and requires that it is the one that was kept.
+/// Decodes a stored transaction, and requires that it has the stored id. Returns it with its id.
 fn decode(kept: &KeptTransaction) -> Result<(Transaction, Txid), Refusal> {
     let transaction: Transaction = deserialize_hex(&kept.payload).map_err(|_| Refusal::new(Code::TransactionMalformed, "/payload"))?;
     let txid = transaction.compute_txid();
@@ -172,7 +178,7 @@ fn decode(kept: &KeptTransaction) -> Result<(Transaction, Txid), Refusal> {
     Ok((transaction, txid))
 }
 
-/// Returns what a transaction pays to its miner; `None` if it pays out more than its inputs hold.
+/// Returns the fee of a transaction in base units; `None` if its outputs exceed its inputs.
 fn fee(inputs: &[Funding], transaction: &Transaction) -> Option<u64> {
     let held = inputs.iter().map(|funding| funding.value).fold(0, u64::saturating_add);
     held.checked_sub(transaction.output.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add))

@@ -1,4 +1,4 @@
-//! What a wallet needs to pay: its coins, a fee rate, and the outputs that it redeems or refunds.
+//! The wallet context for paying: coins, a fee rate, and the HTLC outputs to redeem or refund.
 
 use countersign::bitcoin::bitcoin::{Amount, ScriptBuf, TxOut};
 use countersign::bitcoin::htlc::Tree;
@@ -11,30 +11,32 @@ use super::{
 };
 use crate::nodes::Speed;
 
-/// How many transactions an endpoint is asked for at the same time.
+/// The number of transactions that are requested from an endpoint concurrently.
 const AT_ONCE: usize = 4;
 
-/// A fee rate for a transaction that is about to be made.
+/// A fee rate for the next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeeEstimate {
-    /// The rate.
+    /// The fee rate, in sat/vB.
     pub rate: FeeRate,
-    /// Whether the endpoint has no estimate, so that this is the least that nodes relay: so it is on networks that are new or
-    /// idle, such as regtest.
+    /// Whether the endpoint had no estimate, so that `rate` is the minimum that nodes relay. This happens on new or idle networks, such
+    /// as regtest.
     pub is_floor: bool,
 }
 
 impl<'n, T: Transport> BitcoinChain<'n, T> {
-    /// Reads the confirmed coins of an address that nothing in the mempool spends, at most 200, those of the greatest value first.
+    /// Reads the confirmed coins of an address that nothing in the mempool spends: at most 200, the most valuable first.
     ///
-    /// Each comes with the transaction that made it, but for taproot: there the signature is worth nothing if the amount is wrong.
-    /// The first endpoint that answers is asked. One that leaves coins out, or makes them up, only makes the payment fail.
+    /// Each coin comes with the transaction that created it, which proves the amount. Taproot coins come without it, because a taproot
+    /// signature commits to the amount and is invalid if the amount is wrong.
+    ///
+    /// The first endpoint that answers decides. An endpoint that omits or invents coins can only make the payment fail.
     ///
     /// # Errors
     ///
-    /// [`NodeError`]; [`NodeError::Refused`] for what is not an address of this chain, and for an address whose script the library
-    /// does not spend.
+    /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, or if the library cannot spend its type of script.
+    /// Returns another [`NodeError`] if no endpoint answers.
     pub async fn coins(&self, owner: &str) -> Result<Vec<Utxo>, NodeError> {
         let script = self.chain.script(owner, "/owner")?;
         self.connection.first(|caller| self.coins_of(caller, &script)).await
@@ -45,12 +47,11 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         stream::iter(claims).map(|claim| coin(caller, script, claim)).buffered(AT_ONCE).try_collect().await
     }
 
-    /// Adds up the confirmed coins of an address that nothing in the mempool spends, in base units. Those beyond the 200 greatest
-    /// do not count.
+    /// Returns the sum of the coins that [`BitcoinChain::coins`] lists, in base units. Only the 200 most valuable coins count.
     ///
     /// # Errors
     ///
-    /// As [`BitcoinChain::coins`].
+    /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, and another [`NodeError`] if no endpoint answers.
     pub async fn balance(&self, owner: &str) -> Result<u64, NodeError> {
         let script = self.chain.script(owner, "/owner")?;
         let claims = self.connection.first(|caller| self.unspent(caller, &script)).await?;
@@ -75,12 +76,11 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         Ok(claims)
     }
 
-    /// Lists the confirmed outputs of an HTLC that nothing spends: what a redemption or a refund takes. Enough endpoints must give
-    /// the same list.
+    /// Lists the confirmed, unspent outputs of an HTLC, which a redemption or a refund spends. The endpoints must agree on the list.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn fundings(&self, tree: &Tree) -> Result<Vec<Funding>, NodeError> {
         let script = tree.script_pubkey();
         let lists = self.connection.each(|caller| self.unspent(caller, &script)).await;
@@ -89,9 +89,9 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         Ok(agreed.first().map(fundings).unwrap_or_default())
     }
 
-    /// Estimates a fee rate: at least 1 sat/vB, and not above the policy.
+    /// Estimates the fee rate for confirmation within a number of blocks. It is at least 1 sat/vB. The first endpoint that answers decides.
     ///
-    /// | speed | Bitcoin, blocks | Litecoin, blocks |
+    /// | speed | blocks on Bitcoin | blocks on Litecoin |
     /// |---|---|---|
     /// | slow | 6 | 24 |
     /// | normal | 3 | 6 |
@@ -99,7 +99,8 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] above the policy's ceiling.
+    /// Returns [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if the rate exceeds the policy, and another [`NodeError`] if no
+    /// endpoint answers.
     pub async fn fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
         let blocks = match (self.chain.coin, speed) {
             (Coin::Bitcoin, Speed::Slow) | (Coin::Litecoin, Speed::Normal) => 6,
@@ -114,29 +115,29 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         };
         let floor = FeeRate::from_whole(1);
         let estimate = self.connection.first(ask).await?;
-        // Of 1,000 vB, because rates have no order of their own.
+        // Compares the fees for 1,000 vB, because `FeeRate` does not implement `Ord`.
         let rate = estimate.filter(|rate| rate.fee(1_000).is_none_or(|fee| fee > 1_000)).unwrap_or(floor);
         rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
         Ok(FeeEstimate { rate, is_floor: estimate.is_none() })
     }
 
-    /// Returns the lowest fee rate of a transaction that may replace one that paid `fee` and has `vsize` virtual bytes (BIP-125).
+    /// Returns the lowest fee rate that lets a transaction of `vsize` virtual bytes replace one that paid `fee` base units (BIP-125).
     ///
     /// # Errors
     ///
-    /// [`Code::FeeRateTooHigh`] above the policy's ceiling.
+    /// Returns [`Code::FeeRateTooHigh`] if the rate exceeds the policy.
     pub fn replacement_rate(fee: u64, vsize: u64, policy: &Policy) -> Result<FeeRate, Refusal> {
         let rate = FeeRate::replacing(fee, vsize).ok_or_else(|| Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(fee))?;
         rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
         Ok(rate)
     }
 
-    /// Returns the context that pays a deposit from the owner's address: its coins, of which those with the lowest fee are spent, a
-    /// fee rate, and the address itself for the change.
+    /// Reads the context for paying a deposit from the owner's address: its coins, the fee rate, and the same address for the change.
+    /// Coins are selected for the lowest fee.
     ///
     /// # Errors
     ///
-    /// As [`BitcoinChain::coins`] and [`BitcoinChain::fee_rate`].
+    /// Returns the same errors as [`BitcoinChain::coins`] and [`BitcoinChain::fee_rate`].
     pub async fn wallet(&self, owner: &str, speed: Speed, policy: &Policy) -> Result<Wallet, NodeError> {
         let coins = self.coins(owner).await?;
         let estimate = self.fee_rate(speed, policy).await?;
@@ -144,7 +145,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     }
 }
 
-/// Reads one coin, with the transaction that made it where the amount must be proven.
+/// Reads one coin, with the transaction that created it if the amount must be proven.
 async fn coin<T: Transport>(caller: Caller<'_, T>, script: &ScriptBuf, claim: Claim) -> Result<Utxo, NodeError> {
     let Funding { outpoint, value, .. } = claim.funding;
     let output = TxOut { value: Amount::from_sat(value), script_pubkey: script.clone() };

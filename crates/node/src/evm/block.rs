@@ -1,4 +1,4 @@
-//! Blocks as `eth_getBlockByNumber` shows them.
+//! Blocks as `eth_getBlockByNumber` returns them.
 
 use countersign::evm::alloy_consensus::Header;
 use countersign::evm::alloy_primitives::{Address, B256};
@@ -11,12 +11,12 @@ use crate::endpoint::Call;
 
 /// The tag of the newest block.
 pub(super) const LATEST: &str = "latest";
-/// The tag of the newest block that the chain itself calls safe.
+/// The tag of the newest block that the chain itself marks as safe.
 pub(super) const SAFE: &str = "safe";
-/// The tag of the newest block that is never replaced.
+/// The tag of the newest final block, which is never replaced.
 pub(super) const FINALIZED: &str = "finalized";
 
-/// Most bytes of a header's own data: chains that elect their proposers in it use a few thousand.
+/// The maximum length in bytes of a header's `extraData`. Chains that store validator sets in it use a few thousand.
 const MAX_EXTRA_DATA: usize = 16 * 1024;
 
 /// A block's place on the chain.
@@ -28,29 +28,29 @@ pub(super) struct Block {
     pub(super) time: u64,
     /// Wei per gas; `None` on a chain without EIP-1559.
     pub(super) base_fee: Option<u128>,
-    /// Root of the state; only if the header hashes to the block's hash, so that it is proven to be that block's.
+    /// The root of the state trie; `None` unless the header hashes to the block's hash, which proves the root.
     pub(super) state_root: Option<B256>,
 }
 
-/// Asks for the block that a tag names now.
+/// Creates the call that reads the block with a tag.
 pub(super) fn by_tag(tag: &str) -> Call {
     Call::new("eth_getBlockByNumber", json!([tag, false]))
 }
 
-/// Asks for a block of the canonical chain.
+/// Creates the call that reads a block of the canonical chain.
 pub(super) fn by_number(number: u64) -> Call {
     Call::new("eth_getBlockByNumber", json!([format!("{number:#x}"), false]))
 }
 
 impl Block {
-    /// Reads a block; `None` if the chain has none.
+    /// Reads a block; `None` if the chain does not have it.
     pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
         if node.is_null() {
             return Ok(None);
         }
         let members = node.object()?;
         let hash = hash(&members.need("hash")?)?;
-        // A chain whose headers have other fields is read without proofs.
+        // A chain whose headers have other fields than Ethereum's is read without proofs.
         let proven = header(&members).ok().filter(|header| header.hash_slow() == hash);
         Ok(Some(Self {
             number: quantity(&members.need("number")?)?,
@@ -62,7 +62,7 @@ impl Block {
     }
 }
 
-/// Reads the fields that a block's hash is taken of.
+/// Reads the header fields that the block's hash covers.
 fn header(members: &Members<'_, '_>) -> Result<Header, Refusal> {
     let word = |key: &'static str| hash(&members.need(key)?);
     let number = |key: &'static str| quantity(&members.need(key)?);

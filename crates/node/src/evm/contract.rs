@@ -1,4 +1,4 @@
-//! What a contract says about itself, for pinning.
+//! Describes a deployed contract, for pinning.
 
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256, keccak256};
@@ -16,29 +16,33 @@ use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::agree;
 
-/// Most bytes of a contract's code: EIP-170 allows 24,576, some chains more.
+/// The maximum length in bytes of a contract's code. EIP-170 allows 24,576, some chains allow more.
 const MAX_CODE: usize = 512 * 1024;
 
-/// What a contract says about itself. Two deployments of one source differ in their code, so a description belongs to an address.
+/// The code hash of a contract, and what its getters return.
+///
+/// Two deployments of the same source can differ in their code, so a description belongs to one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContractDescription {
-    /// Keccak-256 of the code; `None` if there is none at the address.
+    /// The Keccak-256 hash of the code; `None` if there is no code at the address.
     pub code_hash: Option<B256>,
-    /// What `version()` returns, if the contract has it.
+    /// What `version()` returns; `None` if the contract does not have it.
     pub version: Option<String>,
-    /// What `token()` returns, if the contract has it.
+    /// What `token()` returns; `None` if the contract does not have it.
     pub token: Option<Address>,
-    /// What `eip712Domain()` returns, if the contract has it.
+    /// What `eip712Domain()` returns; `None` if the contract does not have it.
     pub domain: Option<Domain>,
 }
 
 impl ContractDescription {
-    /// Returns the generation that the description fits; `None` if it fits none, or another than the layout of an order of the
-    /// contract, where one is known ([`read::order`]).
+    /// Returns the generation that the description matches; `None` if it matches no known one.
     ///
-    /// Version 3 says so in `version()` and in its domain. The older contract has the same domain name and `token()`, another
-    /// domain version, and no `version()`. This recognises an honest contract: any code can say the same.
+    /// `layout` is the layout of an order that the contract stores ([`read::order`]), if one is known. If the layout belongs to another
+    /// generation than the description, the result is `None`.
+    ///
+    /// A contract of version 3 returns `3` from `version()` and in its EIP-712 domain. The older contract has the same domain name,
+    /// another domain version, and no `version()`. This recognizes honest contracts only, because any code can return the same values.
     #[must_use]
     pub fn generation(&self, layout: Option<Layout>) -> Option<EvmGeneration> {
         let domain = self.domain.as_ref().filter(|domain| domain.name == DOMAIN_NAME && self.code_hash.is_some())?;
@@ -65,11 +69,11 @@ impl<'n, T: Transport> EvmChain<'n, T> {
             .with_generation(generation))
     }
 
-    /// Asks a contract what it is. The endpoints must agree.
+    /// Reads the description of a contract. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;

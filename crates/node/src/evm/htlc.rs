@@ -1,4 +1,4 @@
-//! The state of one HTLC, as every endpoint tells it.
+//! Reads the state of one HTLC from every endpoint.
 
 use std::sync::atomic::Ordering;
 
@@ -11,34 +11,34 @@ use countersign_client::Transport;
 use serde_json::json;
 
 use super::block::{self, Block, FINALIZED, LATEST, SAFE};
-use super::kept::Marks;
+use super::cache::Marks;
 use super::{EvmChain, MAX_ANSWER, at, call, first, hash, nth, proof, quantity, revert};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::nodes::Head;
 use crate::quorum::{Sighting, agree, combine};
 
-/// Most logs that are read of one order. It ends once.
+/// The maximum number of logs that are read for one order, which ends only once.
 const MAX_LOGS: usize = 8;
-/// Most bytes of a log's data: that of a redemption has 96.
+/// The maximum length in bytes of a log's data. That of a redemption has 96.
 const MAX_LOG_DATA: usize = 1024;
-/// Most topics of a log.
+/// The maximum number of topics of a log.
 const MAX_TOPICS: usize = 4;
 
-/// Where an order is, and what it must be.
+/// Where an order is stored, and the terms that it must have.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Question {
+pub(super) struct OrderQuery {
     htlc: Address,
     token: Option<Address>,
     token_text: Option<String>,
     id: [u8; 32],
     secret_hash: SecretHash,
     generation: Option<EvmGeneration>,
-    /// Whether the id is known to bind the secret hash. Where it is not, the event that funded the order has to show it.
+    /// Whether the id is known to commit to the secret hash. If not, the funding event must contain the hash.
     binds_hash: bool,
 }
 
-/// The blocks of one reading, all of the same endpoint.
+/// The newest, safe and final blocks of one endpoint.
 #[derive(Clone)]
 pub(super) struct Blocks {
     latest: Block,
@@ -46,12 +46,12 @@ pub(super) struct Blocks {
     finalized: Option<Block>,
 }
 
-/// What one endpoint says.
+/// What one endpoint reports.
 #[derive(Clone)]
 pub(super) struct View {
-    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    /// The state with an elapsed time of 0. The elapsed time differs between endpoints, so it is kept apart.
     state: HtlcState,
-    /// The hash of the block that made the state; `None` where there is none.
+    /// The hash of the block with the transaction that led to the state; `None` if there is none.
     origin: Option<B256>,
     latest: Block,
     elapsed: u64,
@@ -60,13 +60,13 @@ pub(super) struct View {
     is_finalized: bool,
 }
 
-/// What the contract says at the newest block.
+/// What the contract stores at the newest block.
 enum Reading {
     Order { order: StoredOrder, covered: bool, is_safe: bool, is_finalized: bool },
     Other(HtlcState),
 }
 
-impl Question {
+impl OrderQuery {
     fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
         let malformed = |at| Refusal::new(Code::AddressMalformed, at);
         let htlc = terms.htlc.as_ref().and_then(from_account).ok_or_else(|| malformed("/htlc"))?;
@@ -86,43 +86,44 @@ impl Question {
 }
 
 impl<'n, T: Transport> EvmChain<'n, T> {
-    /// Reads the state of one HTLC from every endpoint, at its newest block.
+    /// Reads the state of one HTLC from every endpoint, at the endpoint's newest block. The endpoints must agree.
     ///
-    /// Locked and ended orders are those that the contract itself stores, with the expected token, in a known layout: that of the
-    /// pinned generation where one is pinned. How an order ended is told by its event alone; without it the state is
-    /// [`HtlcState::Unclear`]. Where the chain's headers hash as Ethereum's do and a node proves what is stored (`eth_getProof`), the
-    /// proof must show the same order.
+    /// The state comes from the order that the contract stores. The contract must have the expected token, and the order must have the
+    /// layout of the pinned generation, or any known layout if no generation is pinned. Only its event shows how an order ended. Without
+    /// the event, the state is [`HtlcState::Unclear`]. If block headers hash as on Ethereum and the node supports `eth_getProof`, the
+    /// proof must contain the same order.
     ///
     /// # Errors
     ///
-    /// [`NodeError`]; a failed read tells nothing.
+    /// Returns [`NodeError::Refused`] with [`Code::AddressMalformed`] or a code for malformed hex if the terms are invalid. Returns another
+    /// [`NodeError`] if no endpoint answers or too few of them agree. The state is then unknown.
     pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        let question = Question::new(terms)?;
-        let views = self.connection.each(|caller| self.view(caller, &question)).await;
+        let query = OrderQuery::new(terms)?;
+        let views = self.connection.each(|caller| self.view(caller, &query)).await;
         let needed = self.connection.needed();
         let views = agree(views, needed, |view| (view.state.clone(), view.origin))?;
         let sightings = views.into_iter().map(View::sighting).collect();
         combine(sightings, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
-    async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
+    async fn view(&self, caller: Caller<'n, T>, query: &OrderQuery) -> Result<View, NodeError> {
         self.identify(caller).await?;
         let blocks = self.blocks(caller).await?;
         let (kept, marks) = (&caller.endpoint.evm, blocks.marks());
-        if let Some(view) = kept.view(question, &marks) {
+        if let Some(view) = kept.view(query, &marks) {
             return Ok(view);
         }
-        let view = self.read(caller, question, blocks).await?;
-        kept.keep(question, marks, &view);
+        let view = self.read(caller, query, blocks).await?;
+        kept.keep(query, marks, &view);
         Ok(view)
     }
 
-    async fn read(&self, caller: Caller<'n, T>, question: &Question, blocks: Blocks) -> Result<View, NodeError> {
-        match read_order(caller, question, &blocks).await? {
+    async fn read(&self, caller: Caller<'n, T>, query: &OrderQuery, blocks: Blocks) -> Result<View, NodeError> {
+        match read_order(caller, query, &blocks).await? {
             Reading::Order { order, covered, is_safe, is_finalized } => {
                 let (state, number, hash) = match order.progress {
-                    Progress::Open => locked(caller, question, &order, covered, &blocks.latest).await?,
-                    Progress::Ended { at } => ended(caller, question, &order, at, &blocks.latest).await?,
+                    Progress::Open => locked(caller, query, &order, covered, &blocks.latest).await?,
+                    Progress::Ended { at } => ended(caller, query, &order, at, &blocks.latest).await?,
                     _ => return Ok(View::unclear(blocks.latest, "the order is in an unknown state")),
                 };
                 let elapsed = blocks.latest.number.saturating_sub(order.initiated_at);
@@ -133,12 +134,12 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         }
     }
 
-    /// Reads the newest block, and the ones that the chain itself calls safe and final, if it does.
+    /// Reads the newest block, and the blocks that the chain marks as safe and final, if it has such marks.
     async fn blocks(&self, caller: Caller<'n, T>) -> Result<Blocks, NodeError> {
         let readings = &caller.endpoint.evm.readings;
         let asked = readings.load(Ordering::SeqCst);
         let mut kept = caller.endpoint.evm.blocks.lock().await;
-        // A reading that began after this call is new enough for it.
+        // A read that began after this call is recent enough for it.
         if let Some((_, blocks)) = kept.as_ref().filter(|(number, _)| *number > asked) {
             return Ok(blocks.clone());
         }
@@ -161,7 +162,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
             })
             .await?;
         let latest = self.latest(caller, latest?)?;
-        // Not every chain knows the marks. A mark above the newest block is of a neighbour that is further ahead.
+        // Not every chain has the marks. A mark above the newest block comes from another node behind the same address that is ahead.
         let marked = |block: Result<Option<Block>, NodeError>| match block {
             Ok(block) => Ok(block.filter(|block| block.number <= latest.number)),
             Err(NodeError::Rpc { .. }) => Ok(None),
@@ -195,28 +196,28 @@ impl View {
     }
 }
 
-/// Reads the order, the contract's token and what the contract holds, all at the newest block, and the order at the marked ones.
-async fn read_order<T: Transport>(caller: Caller<'_, T>, question: &Question, blocks: &Blocks) -> Result<Reading, NodeError> {
+/// Reads the order, the contract's token and the contract's balance at the newest block, and the order at the safe and final blocks.
+async fn read_order<T: Transport>(caller: Caller<'_, T>, query: &OrderQuery, blocks: &Blocks) -> Result<Reading, NodeError> {
     let newest = at(blocks.latest.hash);
-    let orders = read::orders_call(question.id);
-    let holds = match question.token {
-        Some(token) => call(token, &read::balance_call(question.htlc), &newest),
-        None => Call::new("eth_getBalance", json!([question.htlc, newest])),
+    let orders = read::orders_call(query.id);
+    let holds = match query.token {
+        Some(token) => call(token, &read::balance_call(query.htlc), &newest),
+        None => Call::new("eth_getBalance", json!([query.htlc, newest])),
     };
-    let slots = read::slots(question.id, question.token.is_none());
-    let proof = Call::new("eth_getProof", json!([question.htlc, slots, newest]));
-    let mut calls = vec![call(question.htlc, &orders, &newest), call(question.htlc, &read::token_call(), &newest), holds, proof];
+    let slots = read::slots(query.id, query.token.is_none());
+    let proof = Call::new("eth_getProof", json!([query.htlc, slots, newest]));
+    let mut calls = vec![call(query.htlc, &orders, &newest), call(query.htlc, &read::token_call(), &newest), holds, proof];
     for marked in [&blocks.safe, &blocks.finalized] {
-        // Where nothing is marked the answer is not used.
+        // Without a marked block, the answer is ignored.
         let block = marked.as_ref().unwrap_or(&blocks.latest);
-        calls.push(call(question.htlc, &orders, &at(block.hash)));
+        calls.push(call(query.htlc, &orders, &at(block.hash)));
     }
-    caller.rpc_each(&calls, |outcomes| judge(caller, question, blocks, &slots, outcomes)).await?
+    caller.rpc_each(&calls, |outcomes| judge(caller, query, blocks, &slots, outcomes)).await?
 }
 
 fn judge<T: Transport>(
     caller: Caller<'_, T>,
-    question: &Question,
+    query: &OrderQuery,
     blocks: &Blocks,
     slots: &[B256],
     outcomes: Vec<Result<Node<'_, '_>, NodeError>>,
@@ -225,37 +226,39 @@ fn judge<T: Transport>(
         return Err(caller.malformed(Refusal::new(Code::MissingField, "/result")));
     };
     let unclear = |why: &str| Ok(Reading::Other(HtlcState::Unclear(why.to_owned())));
-    // A contract that reverts is of another kind. A node that fails has said nothing.
+    // A revert means that the contract is of another kind. A failure of the node means nothing.
     let bytes = |outcome: Result<Node<'_, '_>, NodeError>| match outcome {
         Ok(node) => node.hex_bytes(MAX_ANSWER).map(Some).map_err(|refusal| caller.malformed(refusal)),
         Err(error) if revert(&error).is_some() => Ok(None),
         Err(error) => Err(error),
     };
     let stored = bytes(stored)?;
-    let Some(order) = stored.as_deref().map(read::order) else { return unclear("the contract does not know `orders(bytes32)`") };
+    let Some(order) = stored.as_deref().map(read::order) else { return unclear("the contract does not have `orders(bytes32)`") };
     let order = match order {
         Ok(order) => order,
         Err(why) => return unclear(&why.to_string()),
     };
     if let Some(order) = &order
-        && let Err(why) = order.check_generation(question.generation)
+        && let Err(why) = order.check_generation(query.generation)
     {
         return unclear(&why.to_string());
     }
     let token = bytes(token)?.and_then(|answer| read::address(&answer).ok());
-    match (token, question.token.unwrap_or(NATIVE)) {
+    match (token, query.token.unwrap_or(NATIVE)) {
         (Some(token), expected) if token == expected => {}
         // The older contract for the chain's own coin has no `token()`.
         (None, NATIVE) if order.as_ref().is_some_and(|order| order.layout == Layout::Older) => {}
-        (None, NATIVE) if order.is_none() && question.generation == Some(EvmGeneration::Old) => {}
+        (None, NATIVE) if order.is_none() && query.generation == Some(EvmGeneration::Old) => {}
         _ => return unclear("the contract's token is not the pinned one"),
     }
     if order.as_ref().is_none_or(|order| order.layout == Layout::V3)
         && let (Ok(proof), Some(state_root)) = (proof, blocks.latest.state_root)
-        && let Some(values) = proof::read(&proof, state_root, question.htlc, slots)
+        && let Some(values) = proof::read(&proof, state_root, query.htlc, slots)
         && !values.iter().flat_map(U256::to_be_bytes::<32>).eq(stored.iter().flatten().copied())
     {
-        return Err(caller.malformed(proof.at().refuse(Code::WrongType).with_reason("the proof shows another order than the call")));
+        return Err(
+            caller.malformed(proof.at().refuse(Code::WrongType).with_reason("the proof contains another order than the call returned"))
+        );
     }
     let Some(order) = order else { return Ok(Reading::Other(HtlcState::Absent)) };
     if order.initiated_at > blocks.latest.number {
@@ -263,13 +266,13 @@ fn judge<T: Transport>(
             caller.malformed(Refusal::new(Code::NumberTooLarge, "/result").with_reason("the order was initiated after the newest block"))
         );
     }
-    let holds = match (holds, question.token) {
+    let holds = match (holds, query.token) {
         (Ok(node), None) => node.hex_number(),
         (Ok(node), Some(_)) => super::answer(&node, read::number),
         (Err(error), _) => return Err(error),
     };
     let holds = holds.map_err(|refusal| caller.malformed(refusal))?;
-    // At a marked block the order must be the same already. A node without that state gives no mark.
+    // The order is marked if it is already the same at the marked block. If the node does not have that state, it is not marked.
     let is_marked = |block: &Option<Block>, outcome: Result<Node<'_, '_>, NodeError>| {
         let answer = outcome.ok().and_then(|node| node.hex_bytes(MAX_ANSWER).ok());
         let there = answer.and_then(|answer| read::order(&answer).ok().flatten());
@@ -284,16 +287,16 @@ type Origin = (HtlcState, Option<u64>, Option<B256>);
 /// Reads the block in which an open order was initiated.
 async fn locked<T: Transport>(
     caller: Caller<'_, T>,
-    question: &Question,
+    query: &OrderQuery,
     order: &StoredOrder,
     covered: bool,
     latest: &Block,
 ) -> Result<Origin, NodeError> {
-    let funding = (!question.binds_hash).then(|| logs(question, &[read::INITIATED], order.initiated_at, order.initiated_at));
+    let funding = (!query.binds_hash).then(|| logs(query, &[read::INITIATED], order.initiated_at, order.initiated_at));
     let calls: Vec<_> = [block::by_number(order.initiated_at)].into_iter().chain(funding).collect();
     let (block, secret_hash) = caller
         .rpc(&calls, |results| {
-            let hash = results.get(1).map(|logs| read_funding(logs, question, order)).transpose()?.flatten();
+            let hash = results.get(1).map(|logs| read_funding(logs, query, order)).transpose()?.flatten();
             Ok((Block::read(&first(results)?)?, hash))
         })
         .await?;
@@ -303,31 +306,31 @@ async fn locked<T: Transport>(
         return contradicts("the block in which the order was initiated contradicts the newest block");
     }
     let (initiator, redeemer) = (to_account(order.initiator), to_account(order.redeemer));
-    let mut state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(question.token_text.clone());
+    let mut state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(query.token_text.clone());
     if let Some(hash) = secret_hash {
         state = state.with_secret_hash(hash);
     }
     Ok((HtlcState::Locked(state.with_covered(covered)), Some(block.number), Some(block.hash)))
 }
 
-/// Asks for the events of an order in a range of blocks.
-fn logs(question: &Question, events: &[B256], from: u64, to: u64) -> Call {
+/// Creates the call that reads the events of an order in a range of blocks.
+fn logs(query: &OrderQuery, events: &[B256], from: u64, to: u64) -> Call {
     let filter = json!({
-        "address": question.htlc,
+        "address": query.htlc,
         "fromBlock": format!("{from:#x}"),
         "toBlock": format!("{to:#x}"),
-        "topics": [events, hex::encode_prefixed(question.id)],
+        "topics": [events, hex::encode_prefixed(query.id)],
     });
     Call::new("eth_getLogs", json!([filter]))
 }
 
-/// Returns the secret hash that the event of an order's funding shows; `None` unless there is exactly one.
-fn read_funding(list: &Node<'_, '_>, question: &Question, order: &StoredOrder) -> Result<Option<SecretHash>, Refusal> {
+/// Returns the secret hash in the funding event of an order; `None` unless there is exactly one such event.
+fn read_funding(list: &Node<'_, '_>, query: &OrderQuery, order: &StoredOrder) -> Result<Option<SecretHash>, Refusal> {
     let mut hashes = Vec::new();
     for log in list.array()?.take(MAX_LOGS) {
-        let (event, ..) = read_event(&log, question, order.initiated_at, order.initiated_at)?;
+        let (event, ..) = read_event(&log, query, order.initiated_at, order.initiated_at)?;
         match event {
-            Some(HtlcEvent::Initiated { order_id, secret_hash, amount }) if order_id.0 == question.id && amount == order.amount => {
+            Some(HtlcEvent::Initiated { order_id, secret_hash, amount }) if order_id.0 == query.id && amount == order.amount => {
                 hashes.push(secret_hash);
             }
             _ => return Err(log.at().refuse(Code::WrongType).with_reason(NOT_ASKED_FOR)),
@@ -336,53 +339,53 @@ fn read_funding(list: &Node<'_, '_>, question: &Question, order: &StoredOrder) -
     Ok(if let [hash] = hashes.as_slice() { Some(*hash) } else { None })
 }
 
-/// Reads the event that says how an order ended.
+/// Reads the event that shows how an order ended.
 async fn ended<T: Transport>(
     caller: Caller<'_, T>,
-    question: &Question,
+    query: &OrderQuery,
     order: &StoredOrder,
     end: Option<u64>,
     latest: &Block,
 ) -> Result<Origin, NodeError> {
-    // Nodes limit how many blocks one question spans, so the exact block is named where it is known.
+    // Nodes limit the range of blocks in one request, so the exact block is named if it is known.
     let (from, to) = end.map_or((order.initiated_at, latest.number), |block| (block, block));
     let logs = caller
-        .rpc(&[logs(question, &[read::REDEEMED, read::REFUNDED], from, to)], |results| {
+        .rpc(&[logs(query, &[read::REDEEMED, read::REFUNDED], from, to)], |results| {
             let list = nth(results, 0)?;
             let all = list.array()?;
             if all.len() > MAX_LOGS {
                 return Err(list.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_LOGS} logs")).with_actual(all.len()));
             }
-            all.map(|log| read_log(&log, question, from, to)).collect::<Result<Vec<_>, _>>()
+            all.map(|log| read_log(&log, query, from, to)).collect::<Result<Vec<_>, _>>()
         })
         .await?;
     Ok(match logs.as_slice() {
         [(state, block, hash)] => (state.clone(), Some(*block), Some(*hash)),
-        [] => (HtlcState::Unclear("the order has ended, and no event says how".to_owned()), None, None),
+        [] => (HtlcState::Unclear("the order has ended, and no event shows how".to_owned()), None, None),
         _ => (HtlcState::Unclear("the order has ended more than once".to_owned()), None, None),
     })
 }
 
-const NOT_ASKED_FOR: &str = "this log was not asked for";
+const NOT_ASKED_FOR: &str = "the node returned a log that does not match the request";
 
-fn read_log(log: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<(HtlcState, u64, B256), Refusal> {
-    let (event, number, block) = read_event(log, question, from, to)?;
+fn read_log(log: &Node<'_, '_>, query: &OrderQuery, from: u64, to: u64) -> Result<(HtlcState, u64, B256), Refusal> {
+    let (event, number, block) = read_event(log, query, from, to)?;
     let transaction = Some(hash(&log.object()?.need("transactionHash")?)?.to_string());
     let state = match event {
-        Some(HtlcEvent::Redeemed { order_id, secret }) if order_id.0 == question.id && SecretHash::of(&secret) == question.secret_hash => {
+        Some(HtlcEvent::Redeemed { order_id, secret }) if order_id.0 == query.id && SecretHash::of(&secret) == query.secret_hash => {
             HtlcState::Redeemed { secret: Some(secret), transaction }
         }
-        Some(HtlcEvent::Refunded { order_id }) if order_id.0 == question.id => HtlcState::Refunded { transaction },
+        Some(HtlcEvent::Refunded { order_id }) if order_id.0 == query.id => HtlcState::Refunded { transaction },
         _ => return Err(log.at().key("topics").refuse(Code::WrongType).with_reason(NOT_ASKED_FOR)),
     };
     Ok((state, number, block))
 }
 
-/// Reads an event of the HTLC, with number and hash of its block.
-fn read_event(log: &Node<'_, '_>, question: &Question, from: u64, to: u64) -> Result<(Option<HtlcEvent>, u64, B256), Refusal> {
+/// Reads an event of the HTLC, with the number and hash of its block.
+fn read_event(log: &Node<'_, '_>, query: &OrderQuery, from: u64, to: u64) -> Result<(Option<HtlcEvent>, u64, B256), Refusal> {
     let members = log.object()?;
     let foreign = |key: &'static str| Err(members.need(key)?.refuse(Code::WrongType).with_reason(NOT_ASKED_FOR));
-    if members.need("address")?.hex_array::<20>()? != question.htlc.0.0 {
+    if members.need("address")?.hex_array::<20>()? != query.htlc.0.0 {
         return foreign("address");
     }
     let number = quantity(&members.need("blockNumber")?)?;

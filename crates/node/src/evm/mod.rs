@@ -1,14 +1,14 @@
-//! EVM chains, by JSON-RPC.
+//! EVM chains, read over JSON-RPC.
 //!
-//! An endpoint is asked for its chain id before anything else. Reads of an order are made at the hash of one block, so that all
-//! parts of an answer belong together, and take three requests.
+//! The first request to an endpoint reads its chain id, which must be the pinned one. Reading an order takes three requests. All of them
+//! name the same block by its hash, so that all parts of the answer belong together.
 //!
 //! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod block;
+mod cache;
 mod contract;
 mod htlc;
-mod kept;
 mod preflight;
 mod prepare;
 mod proof;
@@ -23,8 +23,8 @@ use countersign::{Code, Refusal};
 use countersign_client::Transport;
 use serde_json::{Value, json};
 
+pub(crate) use cache::Cache;
 pub use contract::{ContractDescription, Domain};
-pub(crate) use kept::Kept;
 pub use preflight::Preflight;
 pub use send::Receipt;
 
@@ -33,9 +33,9 @@ use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
 use block::{Block, LATEST};
 
-/// How many blocks an endpoint's newest block may go back: a reorganisation, or a neighbour behind the same address.
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
 const MAX_STEP_BACK: u64 = 16;
-/// Most bytes of the answer of a call: every one that is read has a few words.
+/// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
 const MAX_ANSWER: usize = 4 * 1024;
 
 /// A connected EVM chain.
@@ -61,7 +61,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         }
     }
 
-    /// Requires that an endpoint serves the pinned chain.
+    /// Requires that the endpoint serves the pinned chain.
     async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
         let calls = [Call::new("eth_chainId", json!([]))];
         let ask = || caller.rpc(&calls, |results| Ok(first(results)?.hex_number()?.to_string()));
@@ -75,7 +75,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         Ok(Head::new(block.number, block.hash.to_string(), block.time))
     }
 
-    /// Requires that there is a newest block, and that it did not go back.
+    /// Requires that there is a newest block, and that it has not gone back.
     fn latest(&self, caller: Caller<'n, T>, block: Option<Block>) -> Result<Block, NodeError> {
         let block = block.ok_or_else(|| caller.malformed(Refusal::new(Code::MissingField, "/result").with_expected("a block")))?;
         caller.check_height(block.number, MAX_STEP_BACK)?;
@@ -83,17 +83,17 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     }
 }
 
-/// Returns an `eth_call` at a block.
+/// Creates an `eth_call` at a block.
 fn call(to: Address, data: &[u8], block: &Value) -> Call {
     Call::new("eth_call", json!([{"to": to, "data": hex::encode_prefixed(data)}, block]))
 }
 
-/// Names a block by its hash, and requires that the chain still has it (EIP-1898).
+/// Returns the parameter that names a block by its hash and requires that it is on the canonical chain (EIP-1898).
 fn at(hash: B256) -> Value {
     json!({"blockHash": hash, "requireCanonical": true})
 }
 
-/// Returns the first of the results; there is one for each call.
+/// Returns the result of the first call.
 fn first<'r, 'v>(results: &[Node<'r, 'v>]) -> Result<Node<'r, 'v>, Refusal> {
     nth(results, 0)
 }
@@ -116,12 +116,12 @@ fn hash(node: &Node<'_, '_>) -> Result<B256, Refusal> {
     node.hex_array().map(B256::from)
 }
 
-/// Reads the answer of a call as one number or address: a contract that answers something else cannot be used.
+/// Decodes what a call returned as one number or address. A contract that returns anything else cannot be used.
 fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Refusal> {
     read(&node.hex_bytes(MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 
-/// Returns what a contract reverted with; `None` if the node failed for another reason.
+/// Returns the reason if the error is a revert by the contract; `None` if the node failed for another reason.
 fn revert(error: &NodeError) -> Option<String> {
     match error {
         NodeError::Rpc { code, message, data, .. } if *code == 3 || data.is_some() || message.contains("revert") => {

@@ -1,4 +1,4 @@
-//! What would happen: money and allowance are counted, and the calls simulated, before anything is signed.
+//! The preflight: checks funds and allowance, and simulates the calls, before anything is signed.
 
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_primitives::{Address, B256, Bytes, U256, hex};
@@ -15,24 +15,23 @@ use super::{EvmChain, answer, call, first, hash, nth, quantity, revert};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
-/// Most logs of one simulated call: an order makes a handful.
+/// The maximum number of logs of one simulated call. An order emits a handful.
 const MAX_LOGS: usize = 64;
-/// Most topics of a log.
+/// The maximum number of topics of a log.
 const MAX_TOPICS: usize = 4;
-/// Most bytes of a log's data, and of what a call returns.
+/// The maximum length in bytes of a log's data, and of what a call returns.
 const MAX_DATA: usize = 16 * 1024;
 
-/// What a node expects of an order's calls.
+/// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preflight {
-    /// What the sender has of the chain's own coin, wei.
+    /// The sender's balance of the chain's own coin, in wei.
     pub balance: U256,
-    /// The most of it that the calls can spend, wei: what they send, and their gas limits at their fee caps. A rollup takes a fee
-    /// for the chain below on top.
+    /// The maximum that the calls can spend of it, in wei: the value that they send, and their gas limits at their fee caps. On a rollup,
+    /// the fee for the underlying chain is not included.
     pub cost: U256,
-    /// Gas that the simulation of all calls used; `None` where the node cannot simulate more than one call, or nothing was
-    /// simulated.
+    /// The gas that the simulation of all calls used. `None` if the node cannot simulate several calls, or if nothing was simulated.
     pub gas_used: Option<u64>,
 }
 
@@ -42,7 +41,7 @@ struct Plan {
     steps: Vec<Step>,
     cost: U256,
     deposit: Option<Expected>,
-    /// The calls are not shown to anybody before they are signed and sent: one has the secret.
+    /// Whether a call contains the secret, so that no node may see it before it is signed and sent.
     is_secret: bool,
 }
 
@@ -55,14 +54,14 @@ struct Step {
     gas: u64,
 }
 
-/// The movement that was verified.
+/// The transfer that was verified.
 struct Expected {
     htlc: Address,
     amount: U256,
     is_native: bool,
-    /// The token, where an approval names it.
+    /// The token that an approval names.
     approved: Option<Address>,
-    /// Whether the calls approve what they need.
+    /// Whether the calls include the approval.
     approves: bool,
 }
 
@@ -100,7 +99,7 @@ impl Plan {
         Ok(Self { sender: payloads.sender, steps, cost, deposit, is_secret })
     }
 
-    /// Returns the calls in the form of JSON-RPC.
+    /// Returns the calls as JSON-RPC transaction objects.
     fn calls(&self) -> Vec<Value> {
         let call = |step: &Step| {
             json!({
@@ -116,18 +115,24 @@ impl Plan {
 }
 
 impl<'n, T: Transport> EvmChain<'n, T> {
-    /// Says before anything is signed whether the sender has enough of coin, token and allowance, and simulates the calls.
+    /// Checks that the sender has enough of the coin, the token and the allowance, and simulates the calls. Call it before signing.
     ///
-    /// The simulation (`eth_simulateV1`) must move exactly the verified amount of the token, or of the coin, from the sender to the
-    /// HTLC, and nothing else of the sender's. A node without it runs the first call alone (`eth_call`). A redemption is not
-    /// simulated at all, because that would show the secret to the node.
+    /// The simulation (`eth_simulateV1`) must transfer exactly the verified amount of the token or coin from the sender to the HTLC, and
+    /// nothing else from the sender. On a node without that method, only the first call is run (`eth_call`). A redemption is never
+    /// simulated, because that would show the secret to the node.
     ///
-    /// The endpoints are asked one after another until one answers: a simulation protects from mistakes, not from the node.
+    /// The first endpoint that answers decides. A preflight protects from mistakes, not from a dishonest node.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::InsufficientFunds`], [`Code::AllowanceTooLow`], [`Code::SimulationReverted`],
-    /// [`Code::SimulationDiffers`] or [`Code::WalletChainMismatch`]; any other [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError::Refused`] with
+    ///
+    /// - [`Code::WalletChainMismatch`] if a call is for another chain,
+    /// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
+    /// - [`Code::SimulationReverted`] if a call fails,
+    /// - [`Code::SimulationDiffers`] if the calls would do something else than what was verified,
+    ///
+    /// and another [`NodeError`] if no endpoint answers.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order, self.chain_id)?;
         self.connection.first(|caller| self.check(caller, &plan)).await
@@ -137,7 +142,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         self.identify(caller).await?;
         let (balance, token) = money(caller, plan).await?;
         if balance < plan.cost {
-            return Err(short("/balance", "of the chain's own coin", plan.cost, balance).into());
+            return Err(insufficient("/balance", "of the chain's own coin", plan.cost, balance).into());
         }
         let mut gas_used = None;
         if !plan.is_secret && !plan.steps.is_empty() {
@@ -154,13 +159,13 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     }
 }
 
-fn short(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
+fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
     let reason = format!("the sender has too little {what}");
     Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
 }
 
-/// Reads what the sender has, and requires that it has enough of the token, and that the HTLC may take it. Returns the balance of
-/// the coin, and the token.
+/// Requires that the sender has enough of the token, and that the HTLC may take it. Returns the balance of the coin, and the address of
+/// the token.
 async fn money<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<(U256, Address), NodeError> {
     let latest = json!(LATEST);
     let coin = balance_of(plan.sender, None, &latest);
@@ -181,7 +186,7 @@ async fn money<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<(U256
     let (has, allowance) =
         caller.rpc(&calls, |results| Ok((answer(&first(results)?, read::number)?, answer(&nth(results, 1)?, read::number)?))).await?;
     if has < expected.amount {
-        return Err(short("/token", "of the token", expected.amount, has).into());
+        return Err(insufficient("/token", "of the token", expected.amount, has).into());
     }
     if !expected.approves && allowance < expected.amount {
         let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(expected.amount));
@@ -190,7 +195,7 @@ async fn money<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<(U256
     Ok((balance, token))
 }
 
-/// Runs all calls one after another, on top of the newest block.
+/// Simulates all calls in sequence, on top of the newest block.
 async fn simulate<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<Vec<Outcome>, NodeError> {
     let blocks = json!({"blockStateCalls": [{"calls": plan.calls()}], "traceTransfers": true, "validation": false});
     let simulate = Call::new("eth_simulateV1", json!([blocks, LATEST]));
@@ -233,7 +238,7 @@ fn read_outcome(call: &Node<'_, '_>) -> Result<Outcome, Refusal> {
     Ok(Outcome { failure: None, gas_used, transfers })
 }
 
-/// Requires that every call succeeds, and that they move what was verified. Returns the gas that they use.
+/// Requires that every call succeeds, and that the calls transfer what was verified. Returns the gas that they use.
 fn compare(plan: &Plan, token: Address, outcomes: &[Outcome]) -> Result<u64, Refusal> {
     let mut gas_used = 0_u64;
     for (step, outcome) in plan.steps.iter().zip(outcomes) {
@@ -242,7 +247,7 @@ fn compare(plan: &Plan, token: Address, outcomes: &[Outcome]) -> Result<u64, Ref
         }
         gas_used = gas_used.saturating_add(outcome.gas_used);
     }
-    // Only the call that locks the funds moves any; a gasless order's approvals do not.
+    // Only the call that locks the funds transfers any. The approvals of a gasless order do not.
     let locks = plan.steps.iter().any(|step| step.role == Role::Initiate);
     let expected = plan.deposit.as_ref().filter(|_| locks);
     let mut is_paid = false;
@@ -270,7 +275,7 @@ fn reverted(role: Role, reason: &str) -> Refusal {
     Refusal::new(Code::SimulationReverted, format!("/{role}")).with_reason(reason.to_owned())
 }
 
-/// Runs the first call alone: the ones after it may need its effects.
+/// Runs only the first call, because the later ones may depend on its effects.
 async fn run_first<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<(), NodeError> {
     let (Some(step), Some(call)) = (plan.steps.first(), plan.calls().into_iter().next()) else { return Ok(()) };
     match caller.rpc(&[Call::new("eth_call", json!([call, LATEST]))], |results| first(results)?.hex_bytes(MAX_DATA)).await {

@@ -1,4 +1,4 @@
-//! Preparing an order, a redemption or a refund with what the chain says.
+//! Prepares orders, redemptions and refunds with the nonce, fees and allowance that the chain reports.
 
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
@@ -40,7 +40,7 @@ impl<T: Transport> EvmChain<'_, T> {
         self.checked(recovery, sender, &calls, policy).await
     }
 
-    /// The replacement has the nonce of what was sent.
+    /// Prepares a replacement, which has the nonce of the transaction that was sent.
     pub(crate) async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -50,7 +50,7 @@ impl<T: Transport> EvmChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let (sender, (envelope, _)) = (parse(account, "/sender")?, self.decode(sent)?);
-        // A nonce is its account's: another account can only send beside what is on its way.
+        // A nonce belongs to an account. Another account cannot replace the transaction, but only send a second one.
         if envelope.recover_signer().ok() != Some(sender) {
             return self.prepare_recovery(recovery, account, speed, policy).await;
         }
@@ -63,7 +63,7 @@ impl<T: Transport> EvmChain<'_, T> {
         self.checked(recovery, sender, &calls, policy).await
     }
 
-    /// Prepares a redemption or a refund that its sender can pay for. A refund is simulated, too.
+    /// Prepares a redemption or a refund, and requires that the sender can pay for it. Also simulates a refund.
     async fn checked(&self, recovery: &Recovery, sender: Address, calls: &Calls, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
         let unsigned = recovery.clone().with_policy(policy).prepare(sender, calls)?;
         self.preflight(&unsigned).await?;
@@ -71,7 +71,7 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 }
 
-/// Reads an address that is not the service's.
+/// Parses an address that comes from the caller, not from the service.
 pub(super) fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
     address::parse(text).map_err(|error| Refusal::new(error, at))
 }

@@ -1,4 +1,4 @@
-//! `eth_getProof`, checked against the state root of a block: what a node says of an order must be what its chain stores.
+//! Checks `eth_getProof` against the state root of a block: the order that a node reports must be the one that its chain stores.
 
 use alloy_rlp::encode;
 use alloy_trie::proof::verify_proof;
@@ -9,13 +9,13 @@ use countersign::json::Node;
 
 use super::{hash, quantity};
 
-/// Most nodes of a proof: one for each digit of a key, and the root.
+/// The maximum number of nodes in a proof: one for each hex digit of a key, and the root.
 const MAX_NODES: usize = 65;
-/// Most bytes of a node: a branch has 17 entries of at most 33 bytes.
+/// The maximum length in bytes of a node. A branch has 17 entries of at most 33 bytes.
 const MAX_NODE: usize = 1024;
 
-/// Returns the values that are proven to be in these slots of an account; `None` if the answer proves nothing. That is no
-/// contradiction: some chains keep their state in another kind of tree.
+/// Returns the proven values of these storage slots; `None` if the answer proves nothing. A missing proof is not a contradiction, because
+/// some chains keep their state in another kind of tree.
 pub(super) fn read(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Option<Vec<U256>> {
     prove(node, state_root, address, slots).ok().flatten()
 }
@@ -43,7 +43,7 @@ fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]
         let entry = entry.object()?;
         let value = entry.need("value")?.hex_number()?;
         let (proof, key) = (entry.need("proof")?, keccak256(slot));
-        // A zero is a slot that is not there. Test engines store it all the same.
+        // A slot with the value zero is absent from the trie. Some test engines store it nevertheless.
         let is_stored = is_proven(&proof, storage_root, key, Some(encode(value)))?;
         let is_absent = || is_proven(&proof, storage_root, key, None);
         if !(is_stored || value.is_zero() && is_absent()?) {

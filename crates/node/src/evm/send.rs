@@ -1,4 +1,4 @@
-//! Sending transactions, and finding out what became of them.
+//! Broadcasts transactions, and reads their receipts.
 
 use countersign::evm::alloy_consensus::{Transaction as _, TxEnvelope};
 use countersign::evm::alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
@@ -13,32 +13,33 @@ use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::{agree, any_accepts};
 
-/// What became of a transaction that was mined.
+/// The outcome of a mined transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Height of its block.
+    /// The height of its block.
     pub block: u64,
-    /// Hash of its block.
+    /// The hash of its block.
     pub hash: B256,
-    /// Whether it did what it says; a transaction that reverted is mined too.
+    /// Whether it succeeded. A transaction that reverted is mined too.
     pub success: bool,
 }
 
 impl<'n, T: Transport> EvmChain<'n, T> {
-    /// Broadcasts a signed transaction through every endpoint. One that the chain knows already counts as accepted.
+    /// Broadcasts a signed transaction through every endpoint. Succeeds if one of them accepts it or already knows it.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Rejected`] if every endpoint refuses it and none knows it, [`NodeError::Refused`] if it is not a transaction
-    /// of this chain with the id that was kept. Any other [`NodeError`] does not tell whether it arrived.
+    /// Returns [`NodeError::Refused`] with [`Code::TransactionMismatch`] if the payload is not a transaction of this chain with the stored
+    /// id. Returns [`NodeError::Rejected`] if every endpoint rejects the transaction and none knows it. After any other [`NodeError`] it
+    /// is unknown whether the transaction arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let (_, id) = self.decode(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, id)).await;
         any_accepts(outcomes).unwrap_or_else(|| Err(NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
-    /// Decodes a kept transaction with its id, and requires that it is the one that was kept.
+    /// Decodes a stored transaction, and requires that it belongs to this chain and has the stored id. Returns it with its id.
     pub(super) fn decode(&self, transaction: &KeptTransaction) -> Result<(TxEnvelope, B256), Refusal> {
         let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
         let bytes = hex::decode(&transaction.payload).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
@@ -47,7 +48,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
             return Err(refuse("/payload", "the bytes are not one transaction"));
         }
         if envelope.chain_id() != Some(self.chain_id) {
-            return Err(refuse("/payload", "the transaction is of another chain"));
+            return Err(refuse("/payload", "the transaction belongs to another chain"));
         }
         let id = *envelope.tx_hash();
         if transaction.id.parse() != Ok(id) {
@@ -67,7 +68,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         let Err(error) = sent.await else { return Ok(()) };
         let NodeError::Rpc { code, .. } = &error else { return Err(error) };
         let is_refusal = is_refusal(*code);
-        // It may be known already, or mined: nodes then complain about a nonce that is too low.
+        // The transaction may be known already, or mined. Nodes then report that the nonce is too low.
         let find = [Call::new("eth_getTransactionByHash", json!([id]))];
         let is_known = caller.rpc(&find, |results| {
             let node = first(results)?;
@@ -81,11 +82,11 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         }
     }
 
-    /// Returns what became of a transaction; `None` while it is in no block. The endpoints must agree.
+    /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn receipt(&self, id: B256) -> Result<Option<Receipt>, NodeError> {
         let calls = [Call::new("eth_getTransactionReceipt", json!([id]))];
         let ask = async |caller: Caller<'n, T>| {
@@ -117,8 +118,8 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     }
 }
 
-/// Returns whether an error is about the transaction itself. Other codes are about the node: its limits, its faults.
+/// Returns whether an error code concerns the transaction itself. Other codes concern the node: its limits and its faults.
 const fn is_refusal(code: i64) -> bool {
-    // Geth, EIP-1474, OpenEthereum and its successors, and an execution that reverts.
+    // In this order: Geth, EIP-1474, OpenEthereum and its successors, and an execution that reverts.
     matches!(code, -32_000 | -32_003 | -32_010 | 3)
 }

@@ -1,4 +1,4 @@
-//! What a wallet needs to sign: nonce and fees, balances and allowances.
+//! The wallet context for signing: nonce, fees, balances and allowances.
 
 use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::{Calls, Fees, read};
@@ -15,37 +15,43 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 use crate::quorum::agree;
 
-/// How many blocks the fees are taken from.
+/// The number of recent blocks whose fees are read.
 const BLOCKS: usize = 5;
-/// Shares of the gas, in percent, whose tip is read: what slow, normal and fast transactions paid.
+/// The percentiles of the tips in a block, by gas used, for slow, normal and fast transactions.
 const PERCENTILES: [u8; 3] = [10, 50, 90];
-/// Wei of one gwei.
+/// Wei per gwei.
 const GWEI: u128 = 1_000_000_000;
 
 impl<'n, T: Transport> EvmChain<'n, T> {
-    /// Returns the context in which the next calls of `sender` are signed: the nonce after what is pending, and fees.
+    /// Reads the context for signing the next calls of `sender`: the nonce after its pending transactions, and the fees.
     ///
-    /// The fee cap is the base fee of the next block with room to rise (1.2, 1.5 or 2 times), and a tip that the 10th, 50th or
-    /// 90th percentile of the last five blocks paid. On a chain without EIP-1559 it is the node's gas price (1, 1.1 or 1.3 times).
-    /// The endpoints must agree on the nonce. Of their fees the median is taken.
+    /// | speed | fee cap | tip: median over the last five blocks of the | gas price without EIP-1559 |
+    /// |---|---|---|---|
+    /// | slow | 1.2 × base fee + tip | 10th percentile | 1 × the node's |
+    /// | normal | 1.5 × base fee + tip | 50th percentile | 1.1 × the node's |
+    /// | fast | 2 × base fee + tip | 90th percentile | 1.3 × the node's |
+    ///
+    /// The base fee is that of the next block. The tip is at least 1 wei. The endpoints must agree on the nonce. Of their fees, the median
+    /// is used.
     ///
     /// # Errors
     ///
-    /// [`Code::GasPriceTooHigh`] if the fees are above the policy's, and any other [`NodeError`].
+    /// Returns [`NodeError::Refused`] with [`Code::GasPriceTooHigh`] if the fees exceed the policy, and another [`NodeError`] if no
+    /// endpoint answers or too few of them agree on the nonce.
     pub async fn calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
         let (nonce, fees) = self.nonce_and_fees(sender, speed).await?;
         check(fees, policy)?;
         Ok(Calls::new(nonce, fees).with_chain_id(self.chain_id))
     }
 
-    /// Returns the context in which calls are signed again in place of ones that are not mined: the same nonce, and both fees at
-    /// least 10 % higher, as nodes require, or what the chain asks for now if that is more.
+    /// Reads the context for signing calls that replace unmined ones. It has the same nonce. The fee cap and the tip are at least 10 %
+    /// higher, as nodes require, and at least the current fees of the chain.
     ///
-    /// The calls themselves must be the same ones: prepare the same order with this context.
+    /// The calls themselves must not change: prepare the same order with this context.
     ///
     /// # Errors
     ///
-    /// [`Code::GasPriceTooHigh`] if the fees are above the policy's, and any other [`NodeError`].
+    /// Returns the same errors as [`EvmChain::calls`].
     pub async fn replacement(&self, sender: Address, calls: &Calls, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
         let (_, now) = self.nonce_and_fees(sender, speed).await?;
         let fees = raised(calls.fees, now);
@@ -55,11 +61,12 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         Ok(replacement)
     }
 
-    /// Returns what an account has of a token, or of the chain's own coin, in base units.
+    /// Reads the balance of an account in base units of a token, or in wei of the chain's own coin if `token` is `None`. The endpoints
+    /// must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Address, token: Option<Address>) -> Result<U256, NodeError> {
         self.number(&[balance_of(owner, token, &json!(LATEST))], token.is_some()).await
     }
@@ -69,11 +76,11 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         self.balance(parse(owner, "/owner")?, token).await
     }
 
-    /// Returns how many base units of a token `spender` may take from `owner`.
+    /// Reads the number of base units of a token that `spender` may take from `owner`. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, NodeError> {
         self.number(&[call(token, &read::allowance_call(owner, spender), &json!(LATEST))], true).await
     }
@@ -124,7 +131,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     }
 }
 
-/// Asks for what an account has.
+/// Creates the call that reads the balance of an account.
 pub(super) fn balance_of(owner: Address, token: Option<Address>, block: &Value) -> Call {
     match token {
         Some(token) => call(token, &read::balance_call(owner), block),
@@ -132,7 +139,7 @@ pub(super) fn balance_of(owner: Address, token: Option<Address>, block: &Value) 
     }
 }
 
-/// Returns the most that one unit of gas may cost, in wei.
+/// Returns the maximum price of one unit of gas, in wei.
 pub(super) const fn cap(fees: Fees) -> u128 {
     match fees {
         Fees::Eip1559 { max_fee_per_gas, .. } => max_fee_per_gas,
@@ -142,19 +149,19 @@ pub(super) const fn cap(fees: Fees) -> u128 {
 }
 
 fn check(fees: Fees, policy: &Policy) -> Result<(), Refusal> {
-    let most = u128::from(policy.evm_gas_price).saturating_mul(GWEI);
+    let max = u128::from(policy.evm_gas_price).saturating_mul(GWEI);
     let at = match fees {
         Fees::Legacy { .. } => "/gas_price",
         _ => "/max_fee_per_gas",
     };
-    if cap(fees) > most {
-        let refusal = Refusal::new(Code::GasPriceTooHigh, at).with_expected(TypedValue::AtMost(U256::from(most)));
+    if cap(fees) > max {
+        let refusal = Refusal::new(Code::GasPriceTooHigh, at).with_expected(TypedValue::AtMost(U256::from(max)));
         return Err(refusal.with_actual(cap(fees)));
     }
     Ok(())
 }
 
-/// Multiplies by a number of tenths, rounded up.
+/// Multiplies a price by a number of tenths, rounded up.
 fn tenths(price: u128, tenths: u128) -> u128 {
     price.saturating_mul(tenths).div_ceil(10)
 }
@@ -178,7 +185,7 @@ fn eip1559(history: &Node<'_, '_>, speed: Speed) -> Result<Fees, Refusal> {
     let base = members.need("baseFeePerGas")?;
     let base = base.array()?.take(BLOCKS.saturating_add(1)).last();
     let base = base.map(|fee| price(&fee)).transpose()?.ok_or_else(|| history.at().key("baseFeePerGas").refuse(Code::MissingField))?;
-    // A chain without transactions has no tips to read.
+    // On an idle chain there are no tips to read.
     let mut tips = Vec::new();
     if let Some(rewards) = members.get("reward") {
         for row in rewards.array()?.take(BLOCKS) {
@@ -187,12 +194,12 @@ fn eip1559(history: &Node<'_, '_>, speed: Speed) -> Result<Fees, Refusal> {
         }
     }
     tips.sort_unstable();
-    // Nodes relay nothing that pays no tip at all.
+    // Nodes do not relay a transaction without a tip.
     let tip = tips.get(tips.len() / 2).copied().unwrap_or_default().max(1);
     Ok(Fees::Eip1559 { max_fee_per_gas: tenths(base, factor).saturating_add(tip), max_priority_fee_per_gas: tip })
 }
 
-/// Returns fees at least 10 % above those of the transaction that is replaced, in its own form.
+/// Returns fees at least 10 % above those of the transaction to replace, of the same fee type.
 fn raised(before: Fees, now: Fees) -> Fees {
     let tip = match now {
         Fees::Eip1559 { max_priority_fee_per_gas, .. } => max_priority_fee_per_gas,
@@ -210,7 +217,7 @@ fn raised(before: Fees, now: Fees) -> Fees {
     }
 }
 
-/// Reads two numbers of one endpoint: what an account has of the coin, and a contract's token.
+/// Reads two results: the balance of the coin, and the token of a contract.
 pub(super) fn coin_and_token(results: &[Node<'_, '_>]) -> Result<(U256, Address), Refusal> {
     Ok((first(results)?.hex_number()?, answer(&nth(results, 1)?, read::address)?))
 }

@@ -1,4 +1,4 @@
-//! Accounts as `getMultipleAccounts` and `simulateTransaction` show them.
+//! Accounts as `getMultipleAccounts` and `simulateTransaction` return them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{MAX_STEP_BACK, key};
 use crate::endpoint::Call;
 
-/// Most bytes of an account's data. Swap accounts, token accounts and the clock have some hundred; programs are larger.
+/// The maximum length in bytes of an account's data. Swap accounts, token accounts and the clock have a few hundred, programs have more.
 const MAX_DATA: usize = 3 * 1024 * 1024;
 
 /// An account with lamports or data.
@@ -23,16 +23,16 @@ pub(super) struct Account {
     pub(super) data: Vec<u8>,
 }
 
-/// The accounts of one answer, all of one bank.
+/// The accounts of one answer, all from the same bank.
 #[derive(Debug, Clone)]
 pub(super) struct Accounts {
     /// The slot of the bank.
     pub(super) slot: u64,
-    /// In the order in which they were asked for; `None` where there is none.
+    /// The accounts in the order of the request; `None` for one that does not exist.
     pub(super) all: Vec<Option<Account>>,
 }
 
-/// Asks for accounts, of a bank that is not older than `min_slot`.
+/// Creates the call that reads accounts from a bank that is not older than `min_slot`.
 pub(super) fn get(keys: &[Address], commitment: &str, min_slot: u64) -> Call {
     let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
     let mut options = json!({"encoding": "base64", "commitment": commitment});
@@ -43,7 +43,7 @@ pub(super) fn get(keys: &[Address], commitment: &str, min_slot: u64) -> Call {
 }
 
 impl Account {
-    /// Reads an account; `None` if there is none.
+    /// Reads an account; `None` if it does not exist.
     pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
         if node.is_null() {
             return Ok(None);
@@ -61,7 +61,7 @@ impl Account {
         Ok(Some(Self { lamports: members.need("lamports")?.integer()?, owner: key(&members.need("owner")?)?, data }))
     }
 
-    /// Returns whether no program uses the account: it was closed, or has only been sent lamports.
+    /// Returns whether no program uses the account. It was closed, or has only received lamports.
     pub(super) fn is_unused(&self) -> bool {
         self.owner == SYSTEM_PROGRAM && self.data.is_empty()
     }
@@ -73,7 +73,7 @@ impl Account {
 }
 
 impl Accounts {
-    /// Reads the answer to a question about `count` accounts.
+    /// Reads the answer to a request for `count` accounts.
     pub(super) fn read(node: &Node<'_, '_>, count: usize) -> Result<Self, Refusal> {
         let members = node.object()?;
         let slot = members.need("context")?.object()?.need("slot")?.integer()?;
@@ -85,20 +85,20 @@ impl Accounts {
         Ok(Self { slot, all: all.map(|account| Account::read(&account)).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the account that was asked for at this place.
+    /// Returns the account at this place of the request; `None` if it does not exist.
     pub(super) fn get(&self, index: usize) -> Option<&Account> {
         self.all.get(index).and_then(Option::as_ref)
     }
 
-    /// Returns slot and time of the bank, from the clock, which was asked for first.
+    /// Returns the slot and time of the bank, from the clock, which must be the first account of the request.
     pub(super) fn clock(&self) -> Result<Clock, Refusal> {
         let malformed = |reason: String| Refusal::new(Code::WrongType, "/result/value/0").with_reason(reason);
         let account = self.get(0).ok_or_else(|| malformed(format!("there is no clock at {CLOCK}")))?;
         let clock = read::clock(&account.data).map_err(|why| malformed(why.to_string()))?;
-        // The accounts of one answer are of one bank, and the clock says of which. Some endpoints answer from a copy of the accounts
-        // that is a little behind the slot that they name, so the clock's own slot counts.
+        // The accounts of one answer come from the same bank, whose slot the clock contains. Some endpoints answer from a copy of the
+        // accounts that is slightly older than the slot that they report, so the clock's slot counts.
         if clock.slot.abs_diff(self.slot) > MAX_STEP_BACK {
-            let refusal = malformed("the clock is of another slot than the answer".to_owned());
+            let refusal = malformed("the slot of the clock differs from that of the answer".to_owned());
             return Err(refusal.with_expected(self.slot).with_actual(clock.slot));
         }
         Ok(clock)
@@ -108,7 +108,7 @@ impl Accounts {
 /// Reads base64 of at most `max` bytes.
 pub(super) fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
-    // Four characters for three bytes, rounded up.
+    // Base64 has four characters for three bytes, rounded up.
     if text.len() / 4 > max.div_ceil(3) {
         return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} bytes")));
     }

@@ -1,4 +1,4 @@
-//! The transactions of a swap account: how a swap was funded, and how it ended.
+//! The transactions of a swap account, which show how a swap was funded and how it ended.
 
 use countersign::json::Node;
 use countersign::solana::Address;
@@ -12,21 +12,21 @@ use super::{FINALIZED, account, base58, key, nth};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
-/// Most signatures that are listed at once: the most that nodes give.
+/// The maximum number of signatures in a page. Nodes return at most this many.
 const MAX_SIGNATURES: usize = 1_000;
-/// Most lists that are asked for, one after another.
+/// The maximum number of pages of signatures.
 const MAX_PAGES: usize = 4;
-/// Most transactions that are read at once: providers limit how many calls a batch has.
+/// The maximum number of transactions in one request. Providers limit the number of calls in a batch.
 const MAX_READ: usize = 16;
-/// Most requests for the transactions of one account.
+/// The maximum number of requests for the transactions of one account.
 const MAX_READS: usize = 16;
-/// Most transactions of one account that are read.
+/// The maximum number of transactions of one account that are read.
 const MAX_READ_IN_ALL: usize = MAX_READ * MAX_READS;
-/// The size of a packet, which a transaction fits into.
+/// The maximum length of a transaction in bytes, which is the size of a packet.
 const MAX_TRANSACTION: usize = 1_232;
-/// Most instructions of one transaction, those that programs call included.
+/// The maximum number of instructions in one transaction, inner ones included.
 const MAX_INSTRUCTIONS: usize = 512;
-/// Most accounts of one transaction.
+/// The maximum number of accounts in one transaction.
 const MAX_KEYS: usize = 256;
 
 /// A transaction that names the swap account.
@@ -41,11 +41,11 @@ pub(super) struct Signature {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Signatures {
     all: Vec<Signature>,
-    /// Whether there may be older ones.
+    /// Whether there may be older transactions.
     is_cut: bool,
 }
 
-/// Asks for the finalized transactions that name an account: the newest ones, or those before a transaction.
+/// Creates the call that lists the finalized transactions that name an account: the newest ones, or those before a transaction.
 pub(super) fn signatures(of: Address, before: Option<&str>) -> Call {
     let options = match before {
         None => json!({"limit": MAX_SIGNATURES, "commitment": FINALIZED}),
@@ -73,7 +73,7 @@ impl Signatures {
         Ok(Self { all, is_cut: count == MAX_SIGNATURES })
     }
 
-    /// Asks for older transactions until all of a slot and after it are listed, or there have been too many lists.
+    /// Reads older transactions until all those in or after a slot are listed, or there have been too many pages.
     pub(super) async fn extend<T: Transport>(&mut self, caller: Caller<'_, T>, of: Address, slot: u64) -> Result<(), NodeError> {
         for _ in 1..MAX_PAGES {
             let Some(oldest) = self.all.last().filter(|oldest| self.is_cut && oldest.slot >= slot).cloned() else { return Ok(()) };
@@ -92,24 +92,24 @@ impl Signatures {
         Ok(())
     }
 
-    /// Whether it is certain that no transaction that succeeded names the account.
+    /// Returns whether it is certain that no successful transaction names the account.
     pub(super) fn is_unused(&self) -> bool {
         !self.is_cut && !self.all.iter().any(|signature| signature.is_success)
     }
 
-    /// Returns the transactions that succeeded, newest first.
+    /// Returns the successful transactions, newest first.
     fn successful(&self) -> impl DoubleEndedIterator<Item = &Signature> {
         self.all.iter().filter(|signature| signature.is_success)
     }
 
-    /// Returns the transactions that can have initiated a swap in this slot; if there is none, the newest ones.
+    /// Returns the transactions that may have initiated a swap in this slot, or the newest ones if there are none in this slot.
     fn of_slot(&self, slot: Option<u64>) -> Vec<Signature> {
         let there: Vec<_> = self.successful().filter(|signature| Some(signature.slot) == slot).take(MAX_READ_IN_ALL).cloned().collect();
         if there.is_empty() { self.successful().take(MAX_READ).cloned().collect() } else { there }
     }
 
-    /// Returns the transactions to read, oldest first, and whether those before the last [`MAX_READ`] are missing. The newest ones are
-    /// always among them: they may show the secret.
+    /// Returns the transactions to read, oldest first, and whether there is a gap before the last [`MAX_READ`] of them. The newest ones are
+    /// always included, because they may reveal the secret.
     fn oldest_first(&self) -> (Vec<Signature>, bool) {
         let mut all: Vec<_> = self.successful().rev().cloned().collect();
         let is_too_long = all.len() > MAX_READ_IN_ALL;
@@ -122,10 +122,10 @@ impl Signatures {
     }
 }
 
-/// What a transaction did to the swap; `None` if the endpoint does not have the transaction any more.
+/// What a transaction did to the swap; `None` if the endpoint no longer has the transaction.
 type Steps = Result<Option<Vec<SwapStep>>, NodeError>;
 
-/// Reads transactions, in one request. One that cannot be read does not keep the others from being read.
+/// Reads transactions in one request. If one of them cannot be read, the others still are.
 async fn read<T: Transport>(caller: Caller<'_, T>, signatures: &[Signature], location: &SwapLocation) -> Result<Vec<Steps>, NodeError> {
     let options = json!({"encoding": "base64", "commitment": FINALIZED, "maxSupportedTransactionVersion": 0});
     let calls: Vec<_> = signatures.iter().map(|signature| Call::new("getTransaction", json!([signature.text, options]))).collect();
@@ -138,14 +138,14 @@ async fn read<T: Transport>(caller: Caller<'_, T>, signatures: &[Signature], loc
         .await
 }
 
-/// Reads timelock and mint from the transaction that initiated a swap: its arguments give the account's contents.
+/// Reads the timelock and mint from the transaction that initiated a swap. Its arguments must match the contents of the swap account.
 pub(super) async fn initiation<T: Transport>(
     caller: Caller<'_, T>,
     location: &SwapLocation,
     stored: &StoredSwap,
     signatures: &mut Signatures,
 ) -> Result<Option<(u64, Option<Address>)>, NodeError> {
-    // If the timelock is the one of the terms, the slot is known. If not, one of the newest transactions says so.
+    // With the timelock of the terms, the slot follows from the expiry. With another one, a recent transaction must show it.
     let slot = stored.expiry.checked_sub(location.swap.timelock);
     signatures.extend(caller, location.swap_account, slot.unwrap_or(u64::MAX)).await?;
     let mut failure = None;
@@ -173,24 +173,24 @@ pub(super) async fn initiation<T: Transport>(
     failure.map_or(Ok(None), Err)
 }
 
-/// How the swap of the terms went, as far as the transactions that name its account tell.
+/// The course of the swap of the terms, according to the transactions that name its account.
 #[derive(Default)]
 pub(super) struct History {
     /// Whether the swap of the terms was initiated.
     pub(super) is_initiated: bool,
-    /// Whether something may have happened before that is not known. It may have been the first end.
+    /// Whether earlier transactions may be missing. One of them may have ended the swap.
     pub(super) is_incomplete: bool,
     /// How the swap ended, and in which slot.
     end: Option<(HtlcState, u64)>,
-    /// A redemption with the secret that may have ended another swap at the same account.
+    /// A redemption that revealed the secret, but may have ended another swap at the same account.
     shown: Option<HtlcState>,
     /// Why a transaction could not be read.
     failure: Option<NodeError>,
 }
 
 impl History {
-    /// Walks through the transactions of a swap's account from the oldest on. The first end after the swap of the terms was initiated
-    /// decides: what happens later at the same account is about another swap.
+    /// Reads the transactions of a swap's account, beginning with the oldest. The first end after the initiation of the swap of the terms
+    /// decides. Anything later at the same account concerns another swap.
     pub(super) async fn walk<T: Transport>(
         caller: Caller<'_, T>,
         location: &SwapLocation,
@@ -219,7 +219,7 @@ impl History {
         Ok(history)
     }
 
-    /// Takes in what the next transaction did.
+    /// Processes the next transaction.
     fn follow<T: Transport>(&mut self, caller: Caller<'_, T>, location: &SwapLocation, signature: &Signature, steps: Steps) {
         let steps = match steps {
             Ok(Some(steps)) => steps,
@@ -229,14 +229,14 @@ impl History {
             }
             Err(error) => return self.fail(error),
         };
-        // In the audited generation every term is a seed of the account, so each swap there is the one of the terms.
+        // In the audited generation, the account's address is derived from all terms, so every swap there has the terms.
         let is_bound = location.htlc.generation == SolanaGeneration::November2025;
         for step in steps {
             let decides = self.end.is_none() && !self.is_incomplete && (self.is_initiated || is_bound);
             let transaction = Some(signature.text.clone());
             let ended = match step {
                 SwapStep::Initiated { call, mint } => {
-                    // An account that is open cannot be made: how the swap ended is missing.
+                    // An open account cannot be created again, so the transaction that closed it is missing.
                     self.is_incomplete |= self.is_initiated;
                     self.is_initiated |= is_of_terms(location, &call, mint);
                     continue;
@@ -246,8 +246,8 @@ impl History {
                     HtlcState::Redeemed { secret: Some(secret), transaction }
                 }
                 _ => {
-                    let refusal =
-                        Refusal::new(Code::SecretWrong, "/result").with_reason("a secret that is not that of the swap has redeemed it");
+                    let refusal = Refusal::new(Code::SecretWrong, "/result")
+                        .with_reason("the swap was redeemed with a secret that does not match its hash");
                     return self.fail(caller.malformed(refusal));
                 }
             };
@@ -264,12 +264,12 @@ impl History {
         self.failure.get_or_insert(error);
     }
 
-    /// Returns how the swap ended, and in which slot, and `None` if the transactions do not tell. A redemption that may be that of
-    /// another swap has no slot, so that nobody takes it for final; but the secret is public.
+    /// Returns how the swap ended and in which slot; `None` if the transactions do not show it. A redemption that may belong to another
+    /// swap has no slot, so that it does not count as final. Its secret is public nevertheless.
     ///
     /// # Errors
     ///
-    /// Why a transaction could not be read, if nothing else decides.
+    /// Returns the error of a transaction that could not be read, if no other transaction decides.
     pub(super) fn ended(&mut self) -> Result<Option<(HtlcState, Option<u64>)>, NodeError> {
         match (self.end.take(), self.shown.take(), self.failure.take()) {
             (Some((state, slot)), _, _) => Ok(Some((state, Some(slot)))),
@@ -280,8 +280,8 @@ impl History {
     }
 }
 
-/// Whether a call initiated a swap that pays what the terms say. Its timelock is not compared: a swap that has ended is redeemed or not
-/// whatever its timelock was, and an open one of the client's native program does not show it either.
+/// Returns whether a call initiated a swap with the recipient, hash and token of the terms, and at least their amount. The timelock is not
+/// compared. It has no effect on a swap that has ended, and an open account of the client's native program does not contain it either.
 fn is_of_terms(location: &SwapLocation, call: &Initiate, mint: Option<Address>) -> bool {
     let swap = &location.swap;
     (call.redeemer, call.secret_hash, mint) == (swap.redeemer, swap.secret_hash, location.htlc.token.map(|token| token.mint))
@@ -307,7 +307,7 @@ fn record(node: &Node<'_, '_>, signature: &Signature) -> Result<Option<Transacti
     }
     let meta = meta.object()?;
     if meta.get("err").is_some() {
-        return Err(members.need("meta")?.at().refuse(Code::TransactionMismatch).with_reason("the transaction has failed"));
+        return Err(members.need("meta")?.at().refuse(Code::TransactionMismatch).with_reason("the transaction failed"));
     }
     let message = &transaction.message;
     let mut keys = message.static_account_keys().to_vec();
@@ -329,7 +329,7 @@ fn record(node: &Node<'_, '_>, signature: &Signature) -> Result<Option<Transacti
 
 type Called = Vec<(usize, Vec<ChainInstruction>)>;
 
-/// Reads the instructions that programs called, by the index of the outer one.
+/// Reads the inner instructions, each group with the index of its outer instruction.
 fn inner(node: &Option<Node<'_, '_>>, keys: &[Address]) -> Result<Called, Refusal> {
     let Some(node) = node else { return Ok(Vec::new()) };
     let mut count = 0_usize;
@@ -343,7 +343,7 @@ fn inner(node: &Option<Node<'_, '_>>, keys: &[Address]) -> Result<Called, Refusa
         let accounts = members.need("accounts")?;
         let accounts = accounts.array()?.take(MAX_KEYS).map(|node| index(&node)).collect::<Result<Vec<_>, _>>()?;
         let data = members.need("data")?;
-        // What is too long to be an instruction of the HTLC is read as one without data, which is none of the HTLC either.
+        // Data that is too long for an instruction of the HTLC is read as empty data, which is not an instruction of the HTLC either.
         let data = read::instruction_data(data.text()?).unwrap_or_default();
         ChainInstruction::resolve(keys, index(&members.need("programIdIndex")?)?, &accounts, data)
             .ok_or_else(|| node.at().refuse(Code::TransactionMalformed))

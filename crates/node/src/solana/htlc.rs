@@ -1,4 +1,4 @@
-//! The state of one swap, as every endpoint tells it.
+//! Reads the state of one swap from every endpoint.
 
 use countersign::solana::Address;
 use countersign::solana::address::to_account;
@@ -15,19 +15,19 @@ use crate::error::NodeError;
 use crate::nodes::Head;
 use crate::quorum::{Sighting, agree, combine};
 
-/// Where a swap is, and what it must be.
-struct Question<'t> {
+/// Where a swap is stored, and the terms that it must have.
+struct OrderQuery<'t> {
     terms: &'t HtlcTerms,
     location: SwapLocation,
 }
 
-/// What one endpoint says.
+/// What one endpoint reports.
 struct View {
-    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    /// The state with an elapsed time of 0. The elapsed time differs between endpoints, so it is kept apart.
     state: HtlcState,
-    /// The slot that made the state; `None` where it is not known.
+    /// The slot of the transaction that led to the state; `None` if it is not known.
     origin: Option<u64>,
-    /// What the swap account holds; all endpoints on the right chain have the same.
+    /// The SHA-256 hash of the swap account's address and contents, which all endpoints must agree on.
     digest: [u8; 32],
     clock: Clock,
     /// The newest confirmed slot.
@@ -44,13 +44,13 @@ impl View {
     }
 }
 
-/// The finalized accounts of one reading.
+/// The finalized accounts of a swap, and the transactions that name it.
 struct Reading {
     clock: Clock,
     newest: u64,
     swap: Option<Account>,
     vault: Option<Account>,
-    /// Some endpoints keep no list of them. An open swap whose account says what the terms need does without.
+    /// Some endpoints do not list signatures. They are not needed for an open swap whose account contains all terms.
     signatures: Result<Signatures, NodeError>,
 }
 
@@ -61,49 +61,52 @@ impl Reading {
 }
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
-    /// Reads the state of one swap from every endpoint, at its newest finalized slot.
+    /// Reads the state of one swap from every endpoint, at the endpoint's newest finalized slot. The endpoints must agree.
     ///
-    /// A swap is locked if its account is of the pinned program, in the layout of the pinned generation. The client generation
-    /// stores neither timelock nor mint. Of a native swap only the time left matters, which follows from the slot of expiry; the mint
-    /// is that of the transaction that initiated the swap. Where the account is gone, or holds less than the terms or pays somebody
-    /// else, the transactions tell how the swap of the terms ended; if none does, the state of a closed one is
-    /// [`HtlcState::Unclear`]. A redemption that may have ended another swap at the same account is not marked as final.
+    /// A swap is locked if its account belongs to the pinned program and has the layout of the pinned generation. Accounts of the client
+    /// generation do not contain the timelock and, for tokens, the mint. For a native swap, only the remaining time matters, and the
+    /// account contains the slot of expiry. For a token swap, both come from the transaction that initiated the swap.
     ///
-    /// [`SeenAt::height`] is the finalized slot, and [`SeenAt::hash`] the SHA-256 of the swap account's address and contents at that
-    /// slot. Endpoints have different newest slots, whose blockhashes differ, and to look up a block by its slot takes one more round
-    /// trip; what a finalized account holds is the same for all of them.
+    /// If the account is gone, holds less than the terms, or pays another recipient, the transactions show how the swap of the terms
+    /// ended. If none of them shows it, a swap whose account is gone is [`HtlcState::Unclear`]. A redemption that may have ended another
+    /// swap at the same account is not marked as final.
+    ///
+    /// [`SeenAt::height`] is the finalized slot. [`SeenAt::hash`] is the SHA-256 hash of the swap account's address and contents at that
+    /// slot. It is used instead of a blockhash, because endpoints are at different slots and looking up a block takes another round
+    /// trip, while the contents of a finalized account are the same for all of them.
     ///
     /// # Errors
     ///
-    /// [`NodeError`]; a failed read tells nothing.
+    /// Returns [`NodeError::Refused`] if the terms are invalid. Returns another [`NodeError`] if no endpoint answers or too few of them
+    /// agree. The state is then unknown.
     pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        let question = Question { terms, location: SwapLocation::new(terms)? };
-        let views = self.connection.each(|caller| self.view(caller, &question)).await;
+        let query = OrderQuery { terms, location: SwapLocation::new(terms)? };
+        let views = self.connection.each(|caller| self.view(caller, &query)).await;
         let needed = self.connection.needed();
         let views = agree(views, needed, |view| (view.state.clone(), view.origin, view.digest))?;
         let sightings = views.into_iter().map(View::sighting).collect();
         combine(sightings, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
-    async fn view(&self, caller: Caller<'n, T>, question: &Question<'_>) -> Result<View, NodeError> {
+    async fn view(&self, caller: Caller<'n, T>, query: &OrderQuery<'_>) -> Result<View, NodeError> {
         self.identify(caller).await?;
-        let mut reading = read(caller, &question.location).await?;
+        let mut reading = read(caller, &query.location).await?;
         caller.check_height(reading.clock.slot, MAX_STEP_BACK)?;
         let (state, origin) = match reading.swap.clone().filter(|swap| !swap.is_unused()) {
-            Some(swap) => open(caller, question, &swap, &mut reading).await?,
-            None => closed(caller, &question.location, reading.signatures()?).await?,
+            Some(swap) => open(caller, query, &swap, &mut reading).await?,
+            None => closed(caller, &query.location, reading.signatures()?).await?,
         };
         let data = reading.swap.as_ref().map(|swap| swap.data.as_slice()).unwrap_or_default();
-        let digest = read::digest(&question.location.swap_account, data);
+        let digest = read::digest(&query.location.swap_account, data);
         Ok(View { state, origin, digest, clock: reading.clock, newest: reading.newest.max(reading.clock.slot) })
     }
 }
 
-/// Reads the accounts of a swap, and which transactions name it, in one request.
+/// Reads the accounts of a swap, and the signatures of the transactions that name it, in one request.
 async fn read<T: Transport>(caller: Caller<'_, T>, location: &SwapLocation) -> Result<Reading, NodeError> {
     let keys: Vec<_> = [CLOCK, location.swap_account].into_iter().chain(location.vault).collect();
     let calls = [
-        account::get(&keys, FINALIZED, caller.least_height(MAX_STEP_BACK)),
+        account::get(&keys, FINALIZED, caller.min_height(MAX_STEP_BACK)),
         Call::new("getSlot", json!([{"commitment": CONFIRMED}])),
         history::signatures(location.swap_account, None),
     ];
@@ -132,14 +135,14 @@ fn unclear(why: impl Into<String>) -> State {
     (HtlcState::Unclear(why.into()), None)
 }
 
-/// Judges the account of a swap that has not ended.
+/// Returns the state of a swap whose account exists.
 async fn open<T: Transport>(
     caller: Caller<'_, T>,
-    question: &Question<'_>,
+    query: &OrderQuery<'_>,
     account: &Account,
     reading: &mut Reading,
 ) -> Result<State, NodeError> {
-    let (location, terms) = (&question.location, question.terms);
+    let (location, terms) = (&query.location, query.terms);
     let htlc = &location.htlc;
     if account.owner != htlc.program {
         return Ok(unclear("the swap account belongs to another program"));
@@ -149,18 +152,18 @@ async fn open<T: Transport>(
         Err(why) => return Ok(unclear(why.to_string())),
     };
     if stored.generation != htlc.generation || stored.is_token != htlc.token.is_some() {
-        return Ok(unclear("the swap account is of another generation of the program than the pinned one"));
+        return Ok(unclear("the swap account belongs to another generation of the program than the pinned one"));
     }
     let (timelock, mint) = match stored.timelock {
         Some(timelock) => (timelock, stored.mint),
-        // The client's native program stores no timelock, but what is left of it.
+        // The client's native program stores the slot of expiry, but not the timelock.
         None if htlc.token.is_none() => (terms.timelock, None),
         None => match history::initiation(caller, location, &stored, reading.signatures()?).await? {
             Some(initiated) => initiated,
             None => return Ok(unclear("no transaction shows how the swap was initiated")),
         },
     };
-    // An account that was made again may hide how the swap of the terms ended.
+    // An account that was created again may hide how the swap of the terms ended.
     if !is_of_terms(location, &stored, mint)
         && let Some(ended) = History::walk(caller, location, reading.signatures()?).await?.ended()?
     {
@@ -185,7 +188,7 @@ async fn open<T: Transport>(
     Ok((HtlcState::Locked(locked), Some(initiated)))
 }
 
-/// Returns whether the tokens or lamports are there.
+/// Returns whether the swap account or the vault holds the amount.
 fn is_covered(location: &SwapLocation, stored: &StoredSwap, account: &Account, vault: Option<&Account>) -> bool {
     let Some(token) = location.htlc.token else { return account.lamports >= stored.amount };
     vault.and_then(Account::token).is_some_and(|vault| {
@@ -193,7 +196,7 @@ fn is_covered(location: &SwapLocation, stored: &StoredSwap, account: &Account, v
     })
 }
 
-/// Whether an account holds what the terms say, at the least.
+/// Returns whether a swap account has the parties, hash and token of the terms, and at least their amount.
 fn is_of_terms(location: &SwapLocation, stored: &StoredSwap, mint: Option<Address>) -> bool {
     let swap = &location.swap;
     (stored.initiator, stored.redeemer, stored.secret_hash, mint)
@@ -201,7 +204,7 @@ fn is_of_terms(location: &SwapLocation, stored: &StoredSwap, mint: Option<Addres
         && stored.amount >= swap.amount
 }
 
-/// Finds out how a swap without an account ended.
+/// Returns the state of a swap whose account does not exist.
 async fn closed<T: Transport>(caller: Caller<'_, T>, location: &SwapLocation, signatures: &mut Signatures) -> Result<State, NodeError> {
     if signatures.is_unused() {
         return Ok((HtlcState::Absent, None));
@@ -209,9 +212,9 @@ async fn closed<T: Transport>(caller: Caller<'_, T>, location: &SwapLocation, si
     let mut history = History::walk(caller, location, signatures).await?;
     Ok(match history.ended()? {
         Some(ended) => ended,
-        None if history.is_initiated => unclear("the swap was initiated, and its account is gone"),
+        None if history.is_initiated => unclear("the swap was initiated and its account is gone, and no transaction shows how it ended"),
         None if history.is_incomplete => unclear("transactions that name the swap account could not be read"),
-        // Somebody named the account, but no transaction ever funded the swap of the terms there.
+        // Transactions name the account, but none of them funded the swap of the terms.
         None => (HtlcState::Absent, None),
     })
 }

@@ -1,8 +1,8 @@
-//! Solana, by JSON-RPC.
+//! Solana, read over JSON-RPC.
 //!
-//! An endpoint is asked for the hash of its genesis block before anything else. A swap is read at the newest finalized slot: its
-//! account, the vault and the clock come in one answer of one bank, so that they belong together. Timelocks are counted in slots,
-//! up to the newest confirmed one.
+//! The first request to an endpoint reads the hash of its genesis block, which must be that of the pinned cluster. A swap is read at the
+//! newest finalized slot. One call returns its account, the vault and the clock, so that all of them come from the same bank. Timelocks
+//! are counted in slots, up to the newest confirmed one.
 //!
 //! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md`.
 
@@ -32,14 +32,14 @@ use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
 use account::Accounts;
 
-/// What the network does not take back.
+/// The commitment of blocks that are never replaced.
 const FINALIZED: &str = "finalized";
-/// What most of the stake has voted for.
+/// The commitment of blocks that a supermajority of the stake has voted for.
 const CONFIRMED: &str = "confirmed";
 
-/// How many slots an endpoint may go back: the neighbours behind one address differ by some.
+/// The number of slots that an endpoint may go back, because nodes behind the same address differ.
 const MAX_STEP_BACK: u64 = 150;
-/// Most bytes of the text of a hash, an address or a signature in base58.
+/// The maximum length of a hash, an address or a signature in base58.
 const MAX_BASE58: usize = 90;
 
 const MAINNET: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
@@ -50,7 +50,7 @@ const TESTNET: &str = "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY";
 #[derive(Debug)]
 pub struct SolanaChain<'n, T> {
     connection: Connection<'n, T>,
-    /// The hash of the genesis block; `None` for a cluster of one's own, which has any but those of the public ones.
+    /// The hash of the genesis block; `None` for a local cluster, which has any hash but those of the public clusters.
     genesis: Option<&'static str>,
 }
 
@@ -67,7 +67,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         let Network::Solana(cluster) = connection.network else { return Err(NodeError::NotConnected(connection.name.to_owned())) };
         let genesis = match cluster.as_str() {
             "mainnet" | "mainnet-beta" | "101" => Some(MAINNET),
-            // What the swap service calls its test network is devnet.
+            // The test network of the swap service is devnet.
             "testnet" | "devnet" | "103" => Some(DEVNET),
             "102" => Some(TESTNET),
             "localnet" | "104" => None,
@@ -76,15 +76,15 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         Ok(Self { connection, genesis })
     }
 
-    /// Requires that an endpoint serves the pinned cluster.
+    /// Requires that the endpoint serves the pinned cluster.
     async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
-        const OWN: &str = "a cluster of one's own";
+        const LOCAL: &str = "a local cluster";
         let ask = || async {
             let genesis = caller.rpc(&[Call::new("getGenesisHash", json!([]))], |results| base58(nth(results, 0)?, 32)).await?;
             let is_public = [MAINNET, DEVNET, TESTNET].contains(&genesis.as_str());
-            Ok(if self.genesis.is_none() && !is_public { OWN.to_owned() } else { genesis })
+            Ok(if self.genesis.is_none() && !is_public { LOCAL.to_owned() } else { genesis })
         };
-        caller.identify(self.genesis.unwrap_or(OWN), ask).await
+        caller.identify(self.genesis.unwrap_or(LOCAL), ask).await
     }
 
     /// Returns the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
@@ -102,12 +102,12 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     }
 }
 
-/// Reads the result of a call; there is one for each call.
+/// Returns the result of the call at `index`.
 fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
     endpoint::nth(results, index)
 }
 
-/// Reads base58 of exactly `length` bytes, and returns its text.
+/// Reads the base58 text of exactly `length` bytes.
 fn base58(node: &Node<'_, '_>, length: usize) -> Result<String, Refusal> {
     let text = node.text()?;
     let is_valid = text.len() <= MAX_BASE58
@@ -123,12 +123,12 @@ fn key(node: &Node<'_, '_>) -> Result<Address, Refusal> {
     address::parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
-/// Reads an address that is not the service's.
+/// Parses an address that comes from the caller, not from the service.
 fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
     address::parse(text).map_err(|error| Refusal::new(error, at))
 }
 
-/// What an endpoint says has an unknown form.
+/// Creates a refusal of an answer with an unknown format.
 fn unclear(node: &Node<'_, '_>, why: Unclear) -> Refusal {
     node.at().refuse(Code::WrongType).with_reason(why.to_string())
 }

@@ -1,4 +1,4 @@
-//! What would happen: money is counted, and the transaction simulated, before anything is signed.
+//! The preflight: checks funds, and simulates the transaction, before anything is signed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,20 +14,20 @@ use super::{CONFIRMED, MAX_STEP_BACK, SolanaChain, nth};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
-/// Bytes of a token account.
+/// The length of a token account in bytes.
 const TOKEN_ACCOUNT: usize = 165;
-/// Most lines of a simulation's log that are read.
+/// The maximum number of log lines of a simulation that are read.
 const MAX_LOGS: usize = 512;
 
-/// What an endpoint expects of a transaction.
+/// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preflight {
-    /// What the signer has, lamports.
+    /// The signer's balance, in lamports.
     pub balance: u64,
-    /// The most of it that the transaction can spend: what is locked, rent and fees.
+    /// The maximum that the transaction can spend of it, in lamports: the locked amount, rent and fees.
     pub cost: u64,
-    /// Compute units that the simulation used; `None` where nothing was simulated.
+    /// The compute units that the simulation used; `None` if nothing was simulated.
     pub units: Option<u64>,
 }
 
@@ -39,11 +39,11 @@ struct Plan<'o> {
     deposit: Option<&'o Deposit>,
     /// Whether the signer pays fees and rent.
     pays_fees: bool,
-    /// Bytes of the accounts that it makes at the signer's expense.
+    /// The lengths in bytes of the accounts that the transaction creates at the signer's expense.
     new_accounts: Vec<usize>,
 }
 
-/// What the accounts hold, before or after.
+/// The contents of the compared accounts, before or after the transaction.
 struct Holdings {
     lamports: u64,
     swap: Option<Account>,
@@ -51,7 +51,7 @@ struct Holdings {
     vault: Option<u64>,
 }
 
-/// The accounts that are compared: signer, swap account, and for tokens the signer's token account and the vault.
+/// Returns the accounts that are compared: the signer, the swap account, and for tokens the signer's token account and the vault.
 fn compared(plan: &Plan<'_>) -> Vec<Address> {
     let tokens = plan.deposit.and_then(|deposit| {
         let accounts = &deposit.transaction.accounts;
@@ -75,18 +75,24 @@ impl Holdings {
 }
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
-    /// Says before anything is signed whether the signer has enough SOL for amount, rent and fees, and enough of the token, and
-    /// simulates the transaction.
+    /// Checks that the signer has enough SOL for the amount, rent and fees, and enough of the token, and simulates the transaction. Call
+    /// it before signing.
     ///
-    /// The simulation must make the swap account with the verified terms, and move exactly the verified amount. A redemption is not
-    /// simulated at all, because that would show the secret to the node.
+    /// The simulation must create the swap account with the verified terms, and transfer exactly the verified amount. A redemption is
+    /// never simulated, because that would show the secret to the node.
     ///
-    /// The endpoints are asked one after another until one answers: a simulation protects from mistakes, not from the node.
+    /// The first endpoint that answers decides. A preflight protects from mistakes, not from a dishonest node.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::InsufficientFunds`], [`Code::SimulationReverted`] or [`Code::SimulationDiffers`]; any
-    /// other [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError::Refused`] with
+    ///
+    /// - [`Code::NothingToSign`] if the order has no transaction,
+    /// - [`Code::InsufficientFunds`] if the signer has too little,
+    /// - [`Code::SimulationReverted`] if the transaction fails, or would fail because of the accounts' state,
+    /// - [`Code::SimulationDiffers`] if the transaction would do something else than what was verified,
+    ///
+    /// and another [`NodeError`] if no endpoint answers.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let payloads = order.payloads();
         let deposit = order.verified().map(|order| order.deposit());
@@ -100,7 +106,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         self.run(&Plan { signer: payloads.signer, payload, role: payloads.role, deposit, pays_fees, new_accounts }).await
     }
 
-    /// As [`SolanaChain::preflight`], for a redemption or a refund.
+    /// Does the same as [`SolanaChain::preflight`] for a redemption or a refund.
     pub(super) async fn preflight_recovery(&self, order: &UnsignedOrder, makes_token_account: bool) -> Result<Preflight, NodeError> {
         let payloads = order.payloads();
         let payload = payloads.transaction.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
@@ -140,21 +146,21 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     }
 }
 
-fn short(at: &'static str, reason: impl Into<String>, needed: u64, has: u64) -> Refusal {
+fn insufficient(at: &'static str, reason: impl Into<String>, needed: u64, has: u64) -> Refusal {
     let refusal = Refusal::new(Code::InsufficientFunds, at).with_reason(reason.into());
     refusal.with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(has)
 }
 
 impl Plan<'_> {
-    /// Requires that the signer has what the transaction takes. Returns the most lamports that it can cost. `rents` begins with those
-    /// of an account without data and of a token account.
+    /// Requires that the signer has enough for the transaction. Returns the maximum cost in lamports. `rents` begins with the rent of an
+    /// account without data and that of a token account.
     fn check_money(&self, accounts: &Accounts, before: &Holdings, rents: &[u64]) -> Result<u64, Refusal> {
         let [empty, token_account, new @ ..] = rents else { return Err(Refusal::new(Code::MissingField, "/result")) };
         let mut cost = if self.pays_fees { self.payload.max_fee() } else { 0 };
         cost = new.iter().copied().fold(cost, u64::saturating_add);
         if let Some(deposit) = self.deposit {
             if before.swap.is_some() {
-                return Err(self.reverted("the swap account exists already: the order is funded, or another one with the same terms is"));
+                return Err(self.reverted("the swap account exists already, so this order or another one with the same terms is funded"));
             }
             let amount = deposit.terms.amount;
             if deposit.htlc.token.is_some() {
@@ -162,12 +168,12 @@ impl Plan<'_> {
                 match used(accounts.get(2)).and_then(Account::token) {
                     Some(token) if token.is_frozen => return Err(self.reverted("the owner's token account is frozen")),
                     Some(token) if token.amount < amount => {
-                        return Err(short("/token", "the owner has too little of the token", amount, token.amount));
+                        return Err(insufficient("/token", "the owner has too little of the token", amount, token.amount));
                     }
                     Some(_) => {}
-                    None => return Err(short("/token", "the owner has no token account for this token", amount, 0)),
+                    None => return Err(insufficient("/token", "the owner has no token account for this token", amount, 0)),
                 }
-                // The first swap of a token makes the vault too.
+                // The first swap of a token also creates the vault.
                 if self.pays_fees && used(accounts.get(3)).is_none() {
                     cost = cost.saturating_add(*token_account);
                 }
@@ -178,14 +184,18 @@ impl Plan<'_> {
                 cost = cost.saturating_add(amount);
             }
         }
-        let left = before
-            .lamports
-            .checked_sub(cost)
-            .ok_or_else(|| short("/balance", "the signer has too little SOL for what is locked, rent and fees", cost, before.lamports))?;
-        // What stays behind must be nothing, or the rent of an account without data.
+        let left = before.lamports.checked_sub(cost).ok_or_else(|| {
+            insufficient("/balance", "the signer has too little SOL for what is locked, rent and fees", cost, before.lamports)
+        })?;
+        // The remaining balance must be 0, or at least the rent of an account without data.
         if cost > 0 && left != 0 && left < *empty {
             let needed = cost.saturating_add(*empty);
-            return Err(short("/balance", "less SOL than the rent of the signer's own account would be left", needed, before.lamports));
+            return Err(insufficient(
+                "/balance",
+                "the signer would be left with less SOL than the rent of its own account",
+                needed,
+                before.lamports,
+            ));
         }
         Ok(cost)
     }
@@ -277,12 +287,12 @@ impl Outcome {
     }
 }
 
-/// Returns why a simulation failed: the error's name, or the line of the log that says so.
+/// Returns why a simulation failed: the name of the error, or the log line that describes it.
 fn failure(value: &Members<'_, '_>) -> Result<String, Refusal> {
     let error = value.need("err")?;
     if let Ok(name) = error.text() {
         return Ok(match name {
-            "BlockhashNotFound" => "the blockhash is not known, or no longer valid".to_owned(),
+            "BlockhashNotFound" => "the blockhash is unknown or no longer valid".to_owned(),
             name => text::escape_untrusted(name),
         });
     }
@@ -296,5 +306,5 @@ fn failure(value: &Members<'_, '_>) -> Result<String, Refusal> {
             }
         }
     }
-    Ok(reason.unwrap_or_else(|| "the node gives no reason".to_owned()))
+    Ok(reason.unwrap_or_else(|| "no reason given".to_owned()))
 }

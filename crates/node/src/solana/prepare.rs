@@ -1,4 +1,4 @@
-//! Preparing an order, a redemption or a refund with what the chain says.
+//! Prepares orders, redemptions and refunds with the blockhash, fees and accounts that the chain reports.
 
 use countersign::json::Node;
 use countersign::solana::recover::Recovery;
@@ -26,8 +26,8 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         Ok(unsigned)
     }
 
-    /// Prepares a redemption or a refund that `account` sends and pays for. The rent goes back to who the swap account names. A token
-    /// account that is paid and does not exist is created first.
+    /// Prepares a redemption or a refund that `account` sends and pays for. The rent goes back to the account that the swap account names.
+    /// If the token account that receives the payment does not exist, the transaction creates it first.
     pub(crate) async fn prepare_recovery(
         &self,
         recovery: &Recovery,
@@ -38,8 +38,8 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         self.prepare_paying(recovery, account, 0, speed, policy).await
     }
 
-    /// The replacement needs no nonce of what was sent: the first of the two that is mined closes the swap account, and the other one
-    /// fails. Its blockhash is a new one, because the old one may have expired, and its price is at least 10 % higher.
+    /// Prepares a replacement. It needs no common nonce: the first of the two transactions that is mined closes the swap account, and the
+    /// other one then fails. It has a new blockhash, because the old one may have expired, and a price that is at least 10 % higher.
     pub(crate) async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -50,16 +50,16 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     ) -> Result<UnsignedOrder, NodeError> {
         let (sent, _) = send::decode(sent)?;
         let before = PriorityFee::from_message(&sent.message).map_or(0, |fee| fee.compute_unit_price);
-        let least = before.saturating_add(before.div_ceil(10));
-        self.prepare_paying(recovery, account, least, speed, policy).await
+        let min_price = before.saturating_add(before.div_ceil(10));
+        self.prepare_paying(recovery, account, min_price, speed, policy).await
     }
 
-    /// Prepares a redemption or a refund that pays at least this price for a compute unit.
+    /// Prepares a redemption or a refund that pays at least `min_price` for a compute unit, in micro-lamports.
     async fn prepare_paying(
         &self,
         recovery: &Recovery,
         account: &str,
-        least: u64,
+        min_price: u64,
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder, NodeError> {
@@ -73,15 +73,15 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
             recovery = recovery.with_token_account();
         }
         let mut context = self.context(&[payer, recovery.swap_account], speed).await?;
-        if context.priority_fee.map_or(0, |fee| fee.compute_unit_price) < least {
-            context = context.with_priority_fee(PriorityFee::new(least));
+        if context.priority_fee.map_or(0, |fee| fee.compute_unit_price) < min_price {
+            context = context.with_priority_fee(PriorityFee::new(min_price));
         }
         let unsigned = recovery.prepare_self_funded(payer, &context)?;
         self.preflight_recovery(&unsigned, found.needs_token_account).await?;
         Ok(unsigned)
     }
 
-    /// Reads what a redemption or a refund depends on. The endpoints must agree.
+    /// Reads the accounts that a redemption or a refund depends on. The endpoints must agree.
     async fn settlement(&self, recovery: &Recovery) -> Result<Settlement, NodeError> {
         let keys: Vec<_> = [recovery.swap_account].into_iter().chain(recovery.token_account()).collect();
         let ask = async |caller: Caller<'n, T>| {
@@ -95,29 +95,29 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     }
 }
 
-/// What a redemption or a refund depends on.
+/// The facts on chain that a redemption or a refund depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Settlement {
-    /// Who gets the rent back, where the swap account names somebody.
+    /// The account that gets the rent back, if the swap account names one.
     sponsor: Option<Address>,
-    /// Whether the token account that is paid does not exist yet.
+    /// Whether the token account that receives the payment does not exist yet.
     needs_token_account: bool,
 }
 
 impl Settlement {
     fn new(recovery: &Recovery, accounts: &Accounts) -> Result<Self, Refusal> {
         let (htlc, at) = (recovery.htlc(), format!("/{}", recovery.role));
-        // Without the account the call would fail, and a redemption would have shown the secret for nothing.
+        // Without the account, the call would fail, and a redemption would have revealed the secret for nothing.
         let fails = |reason: &str| Refusal::new(Code::SimulationReverted, at.clone()).with_reason(reason.to_owned());
         let swap = accounts.get(0).filter(|swap| swap.owner == htlc.program);
         let swap = swap.ok_or_else(|| fails("there is no open swap at the swap account"))?;
         let stored = read::swap_account(&swap.data).map_err(|why| fails(&why.to_string()))?;
         if stored.generation != htlc.generation || stored.is_token != htlc.token.is_some() {
-            return Err(fails("the swap account is of another generation of the program than the pinned one"));
+            return Err(fails("the swap account belongs to another generation of the program than the pinned one"));
         }
         let payee = if recovery.role == Role::Redeem { stored.redeemer } else { stored.initiator };
         if payee != recovery.to {
-            return Err(fails("the swap on chain pays somebody else")
+            return Err(fails("the swap on chain pays another account")
                 .with_expected(recovery.to.to_string())
                 .with_actual(payee.to_string()));
         }
@@ -129,16 +129,18 @@ impl Settlement {
         if let Some(Some(account)) = token_account {
             let token = account.token().filter(|token| token.owner == recovery.to && htlc.token.is_some_and(|own| own.mint == token.mint));
             match token {
-                Some(token) if token.is_frozen => return Err(fails("the token account that is paid is frozen")),
+                Some(token) if token.is_frozen => return Err(fails("the token account that receives the payment is frozen")),
                 Some(_) => {}
-                None => return Err(fails("the token account that is paid is not one of the payee's for this token")),
+                None => {
+                    return Err(fails("the token account that receives the payment does not belong to the payee, or is for another token"));
+                }
             }
         }
         Ok(Self { sponsor: stored.sponsor, needs_token_account })
     }
 }
 
-/// Returns an account in use.
+/// Returns the account if a program uses it.
 pub(super) fn used(account: Option<&Account>) -> Option<&Account> {
     account.filter(|account| !account.is_unused())
 }

@@ -1,4 +1,4 @@
-//! What a program says about itself, for pinning.
+//! Describes a deployed program, for pinning.
 
 use countersign::json::Node;
 use countersign::solana::Address;
@@ -15,17 +15,19 @@ use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::agree;
 
-/// What a program says about itself. A program that can be upgraded is another one once its hash or its slot has changed.
+/// The code hash and the upgrade authority of a program.
+///
+/// If the hash or the slot of a program has changed, the program was upgraded and must be examined again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramDescription {
-    /// SHA-256 of the code without the zeros at its end; `None` if there is no upgradeable program at the address.
+    /// The SHA-256 hash of the code without trailing zeros; `None` if there is no upgradeable program at the address.
     pub code_hash: Option<[u8; 32]>,
-    /// The slot of the last deployment.
+    /// The slot of the last deployment; `None` if there is no upgradeable program at the address.
     pub deploy_slot: Option<u64>,
-    /// Who can replace the program; `None` if nobody can.
+    /// The account that can replace the program; `None` if nobody can, or if there is no upgradeable program.
     pub upgrade_authority: Option<Address>,
-    /// The generation, told by the length of a swap account; `None` without one.
+    /// The generation, recognized by the length of a swap account; `None` if no swap account was given or it was not recognized.
     pub generation: Option<SolanaGeneration>,
 }
 
@@ -40,12 +42,13 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
             .with_generation(program.generation.map(Generation::Solana)))
     }
 
-    /// Asks what a program is. Nothing in a program itself names its generation: the account of an open swap does, if there is one.
-    /// The endpoints must agree.
+    /// Reads the description of a program. The endpoints must agree.
+    ///
+    /// The program itself does not show its generation. Pass the account of an open swap as `swap_account` to recognize the generation.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_program(&self, program: Address, swap_account: Option<Address>) -> Result<ProgramDescription, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;

@@ -1,4 +1,4 @@
-//! Sending transactions, and finding out what became of them.
+//! Broadcasts transactions, and reads their status.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,33 +16,37 @@ use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::{agree, any_accepts};
 
-/// What became of a transaction.
+/// The status of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransactionStatus {
-    /// It is in a block.
+    /// The transaction is in a block.
     Landed {
         /// The slot of the block.
         slot: u64,
-        /// Whether it did what it says; one that failed has paid its fee.
+        /// Whether it succeeded. A transaction that failed has paid its fee.
         success: bool,
         /// Whether the block is finalized.
         is_finalized: bool,
     },
-    /// It is in no block, and its blockhash is still valid.
+    /// The transaction is not in a block, and its blockhash is still valid.
     Pending,
-    /// It is in no block, and its blockhash is no longer valid: it will never be mined.
+    /// The transaction is not in a block, and its blockhash is no longer valid. It will never be mined.
     Expired,
 }
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
-    /// Broadcasts a signed transaction through every endpoint, without a simulation and without retries of theirs. Sending it again
-    /// does no harm: it has the same signature, and is mined once at most. Do so until it has landed, or its blockhash has expired.
+    /// Broadcasts a signed transaction through every endpoint, without a simulation or retries by the nodes. Succeeds if one of them
+    /// accepts it or already knows it.
+    ///
+    /// Call it repeatedly until the transaction has landed or its blockhash has expired. Sending it again is harmless: it has the same
+    /// signature, so it is mined at most once.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Rejected`] if every endpoint refuses it and none knows it, [`NodeError::Refused`] if it is not a transaction
-    /// with the id that was kept. Any other [`NodeError`] does not tell whether it arrived.
+    /// Returns [`NodeError::Refused`] with [`Code::TransactionMismatch`] if the payload is not a transaction with the stored id. Returns
+    /// [`NodeError::Rejected`] if every endpoint rejects the transaction and none knows it. After any other [`NodeError`] it is unknown
+    /// whether the transaction arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let (decoded, id) = decode(transaction)?;
         let payload = STANDARD.encode(read::transaction_bytes(&decoded));
@@ -61,7 +65,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         let Err(error) = sent.await else { return Ok(()) };
         let NodeError::Rpc { code, .. } = &error else { return Err(error) };
         let is_refusal = is_refusal(*code);
-        // It may be on chain already.
+        // The transaction may be on chain already.
         match self.look_up(caller, id).await {
             Ok(Some(_)) => Ok(()),
             Ok(None) if is_refusal => Err(error.rejected()),
@@ -70,16 +74,17 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         }
     }
 
-    /// Returns where an endpoint has a transaction: its slot, whether it succeeded, and whether it is finalized.
+    /// Reads the status of a transaction from one endpoint: its slot, whether it succeeded, and whether it is finalized.
     async fn look_up(&self, caller: Caller<'n, T>, id: &str) -> Result<Option<(u64, bool, bool)>, NodeError> {
         caller.rpc(&[statuses(id)], |results| read_status(nth(results, 0)?)).await
     }
 
-    /// Returns what became of a transaction whose blockhash is valid up to a block height. The endpoints must agree.
+    /// Reads the status of a transaction. `last_valid_block_height` is the block height up to which its blockhash is valid. The endpoints
+    /// must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn status(&self, id: Signature, last_valid_block_height: u64) -> Result<TransactionStatus, NodeError> {
         let id = id.to_string();
         let calls = [statuses(&id), Call::new("getBlockHeight", json!([{"commitment": FINALIZED}]))];
@@ -89,7 +94,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
                 let height = nth(results, 1)?.integer()?;
                 Ok(match read_status(nth(results, 0)?)? {
                     Some((slot, success, is_finalized)) => TransactionStatus::Landed { slot, success, is_finalized },
-                    // Only what is finalized cannot be replaced by a block with the transaction.
+                    // The height is that of a finalized block, which no block with the transaction can replace.
                     None if height > last_valid_block_height => TransactionStatus::Expired,
                     None => TransactionStatus::Pending,
                 })
@@ -101,7 +106,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     }
 }
 
-/// Decodes a kept transaction with its id, and requires that it is the one that was kept.
+/// Decodes a stored transaction, and requires that it has the stored id. Returns it with its id.
 pub(super) fn decode(transaction: &KeptTransaction) -> Result<(VersionedTransaction, String), Refusal> {
     let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
     let bytes = hex::decode(&transaction.payload).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
@@ -133,8 +138,8 @@ fn read_status(node: &Node<'_, '_>) -> Result<Option<(u64, bool, bool)>, Refusal
     Ok(Some((members.need("slot")?.integer()?, members.get("err").is_none(), is_finalized)))
 }
 
-/// Returns whether an error is about the transaction itself. Other codes are about the node: its limits, its faults.
+/// Returns whether an error code concerns the transaction itself. Other codes concern the node: its limits and its faults.
 const fn is_refusal(code: i64) -> bool {
-    // A failed simulation, a signature that is not valid, a precompile that fails, parameters that are not a transaction.
+    // In this order: failed simulation, invalid signature, failed precompile, parameters that are not a transaction.
     matches!(code, -32_002 | -32_003 | -32_006 | -32_602)
 }

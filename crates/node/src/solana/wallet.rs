@@ -1,4 +1,4 @@
-//! What a wallet needs to sign: a blockhash, fees, balances.
+//! The wallet context for signing: a blockhash, fees and balances.
 
 use countersign::json::Node;
 use countersign::solana::address::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account};
@@ -15,9 +15,9 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 use crate::quorum::agree;
 
-/// Most slots whose fees are read: as many as nodes keep.
+/// The maximum number of slots whose fees are read. Nodes keep this many.
 const MAX_SLOTS: usize = 150;
-/// Most accounts that nodes take to tell what was paid to write to them.
+/// The maximum number of accounts that nodes accept in a request for recent fees.
 const MAX_WRITTEN: usize = 128;
 
 /// The newest blockhash of an endpoint.
@@ -39,16 +39,18 @@ impl LatestBlockhash {
 }
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
-    /// Returns the context in which the next transaction is signed: a confirmed blockhash, how long it is valid, and a priority fee.
+    /// Reads the context for signing the next transaction: a confirmed blockhash, the block height up to which it is valid, and a priority
+    /// fee.
     ///
-    /// The price of a compute unit is what the 25th, 50th or 90th percentile of recent slots paid at least to write to one of
-    /// `written`. Where that is nothing, no fee is set. The policy's ceiling is checked when the context is used.
+    /// `written` are the accounts that the transaction writes to. For each recent slot, nodes report the lowest price of a compute unit
+    /// that was paid to write to them. The context uses the 25th (slow), 50th (normal) or 90th (fast) percentile of these prices. If it is
+    /// 0, no fee is set. The limit of the policy is checked when the context is used.
     ///
-    /// One endpoint is asked after another until one answers: with a false blockhash the transaction is not mined.
+    /// The first endpoint that answers decides. With a false blockhash, the transaction is not mined.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers.
     pub async fn context(&self, written: &[Address], speed: Speed) -> Result<SelfFunded, NodeError> {
         let written: Vec<_> = written.iter().take(MAX_WRITTEN).map(ToString::to_string).collect();
         let calls = [
@@ -72,12 +74,14 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         self.connection.first(ask).await
     }
 
-    /// Returns what an account has of a token, or of SOL, in base units. Of a token it is what the associated token accounts of both
-    /// token programs hold. The endpoints must agree on it at their newest finalized slot.
+    /// Reads the balance of an account in base units of a token, or in lamports of SOL if `mint` is `None`.
+    ///
+    /// The balance of a token is the sum of the associated token accounts of both token programs. The endpoints must agree on the balance
+    /// at their newest finalized slots.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Address, mint: Option<Address>) -> Result<U256, NodeError> {
         let keys: Vec<_> = match mint {
             Some(mint) => [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]
@@ -108,7 +112,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     }
 }
 
-/// Returns what recent slots paid for a compute unit, in micro-lamports.
+/// Returns the price of a compute unit in recent slots, in micro-lamports.
 fn price(node: &Node<'_, '_>, speed: Speed) -> Result<u64, Refusal> {
     let percentile = match speed {
         Speed::Slow => 25,

@@ -1,4 +1,4 @@
-//! Blocks as `starknet_getBlockWithTxHashes` shows them.
+//! Blocks as `starknet_getBlockWithTxHashes` returns them.
 
 use countersign::json::Node;
 use countersign::starknet::{Felt, felt};
@@ -10,9 +10,9 @@ use crate::endpoint::Call;
 
 /// The tag of the newest block that L2 has accepted.
 pub(super) const LATEST: &str = "latest";
-/// The tag of the newest block that L1 has accepted, so that it is never replaced.
+/// The tag of the newest block that L1 has accepted, which is never replaced.
 pub(super) const ON_L1: &str = "l1_accepted";
-/// The tag of the block that is being made.
+/// The tag of the block that is being built.
 pub(super) const PENDING: &str = "pre_confirmed";
 
 /// A block's place on the chain.
@@ -26,7 +26,7 @@ pub(super) struct Block {
     pub(super) prices: Prices,
 }
 
-/// What a unit of each resource costs in a block, in FRI.
+/// The prices of one unit of each resource in a block, in FRI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prices {
     pub(super) l1_gas: u128,
@@ -34,12 +34,12 @@ pub(super) struct Prices {
     pub(super) l1_data_gas: u128,
 }
 
-/// Asks for the block that a tag names now.
+/// Creates the call that reads the block with a tag.
 pub(super) fn by_tag(tag: &str) -> Call {
     by_id(&json!(tag))
 }
 
-/// Asks for a block of the canonical chain.
+/// Creates the call that reads a block of the canonical chain.
 pub(super) fn by_number(number: u64) -> Call {
     by_id(&json!({"block_number": number}))
 }
@@ -48,7 +48,7 @@ fn by_id(id: &Value) -> Call {
     Call::new("starknet_getBlockWithTxHashes", json!({"block_id": id}))
 }
 
-/// Names a block by its hash.
+/// Returns the parameter that names a block by its hash.
 pub(super) fn at(hash: Felt) -> Value {
     json!({"block_hash": hex(hash)})
 }

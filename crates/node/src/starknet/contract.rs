@@ -1,4 +1,4 @@
-//! What a contract says about itself, for pinning.
+//! Describes a deployed contract, for pinning.
 
 use countersign::json::Node;
 use countersign::starknet::address::from_account;
@@ -15,30 +15,30 @@ use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::agree;
 
-/// What a contract says about itself.
+/// The class of a contract, and what its getter returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContractDescription {
-    /// Hash of its class: its code. `None` if there is no contract at the address.
+    /// The hash of its class, which identifies its code. `None` if there is no contract at the address.
     pub class_hash: Option<Felt>,
-    /// The generation whose interface the class has; `None` if it is that of no known one. The interface of July 2025 is not known:
-    /// such a contract may look like one of February 2025.
+    /// The generation whose interface the class has; `None` if no known generation has it. The interface of July 2025 is not known. A
+    /// contract of that generation may look like one of February 2025.
     pub generation: Option<StarknetGeneration>,
-    /// What `token()` returns, if the contract has it.
+    /// What `token()` returns; `None` if the contract does not have it.
     pub token: Option<Felt>,
 }
 
-/// Asks for the class of a contract, with its interface.
+/// Creates the call that reads the class of a contract, with its interface.
 pub(super) fn class_at(contract: Felt, block: &Value) -> Call {
     Call::new("starknet_getClassAt", json!({"block_id": block, "contract_address": hex(contract)}))
 }
 
-/// Asks for the hash of a contract's class.
+/// Creates the call that reads the hash of a contract's class.
 pub(super) fn class_hash_at(contract: Felt, block: &Value) -> Call {
     Call::new("starknet_getClassHashAt", json!({"block_id": block, "contract_address": hex(contract)}))
 }
 
-/// Reads the generation whose interface a class has; `None` if it has that of no known one, or if there is no contract.
+/// Reads the generation whose interface a class has; `None` if no known generation has it, or if there is no contract.
 pub(super) fn generation<T: Transport>(
     caller: Caller<'_, T>,
     outcome: Result<Node<'_, '_>, NodeError>,
@@ -50,7 +50,7 @@ pub(super) fn generation<T: Transport>(
     };
     let malformed = |refusal| caller.malformed(refusal);
     let members = class.object().map_err(malformed)?;
-    // A class of Cairo 0 has a list in this place, which no known generation has.
+    // In a Cairo 0 class this is a list. No known generation is written in Cairo 0.
     let Some(Ok(abi)) = members.get("abi").map(|abi| abi.text()) else { return Ok(None) };
     Ok(read::generation_of_abi(abi).ok())
 }
@@ -59,19 +59,19 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
         let Some(contract) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
         let described = self.describe_contract(contract).await?;
-        // A contract of July 2025 may look like one of February 2025: this generation is pinned by hand.
-        let is_told = |generation: &StarknetGeneration| *generation != StarknetGeneration::February2025;
+        // A contract of July 2025 may look like one of February 2025, so a maintainer must pin this generation by hand.
+        let is_certain = |generation: &StarknetGeneration| *generation != StarknetGeneration::February2025;
         Ok(Description::default()
             .with("class_hash", described.class_hash.map(hex))
             .with("token", described.token.map(hex))
-            .with_generation(described.generation.filter(is_told).map(Generation::Starknet)))
+            .with_generation(described.generation.filter(is_certain).map(Generation::Starknet)))
     }
 
-    /// Asks a contract what it is. The endpoints must agree.
+    /// Reads the description of a contract. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_contract(&self, contract: Felt) -> Result<ContractDescription, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;

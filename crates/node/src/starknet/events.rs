@@ -1,4 +1,4 @@
-//! The events of an order, which a node lists on pages.
+//! The events of an order, which a node returns in pages.
 
 use std::ops::RangeInclusive;
 
@@ -9,31 +9,31 @@ use countersign::{Code, Refusal, SecretHash};
 use countersign_client::Transport;
 use serde_json::json;
 
-use super::htlc::Question;
+use super::htlc::OrderQuery;
 use super::{felts, first, hex};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
-/// Most events of one page, and of all: an order begins and ends once.
+/// The maximum number of events in a page and in total. An order is funded and ends only once.
 const MAX_EVENTS: usize = 8;
-/// Most pages. A node that looks through many blocks gives empty ones in between.
+/// The maximum number of pages. A node that searches many blocks may return empty ones in between.
 const MAX_PAGES: usize = 16;
-/// Most characters of what a node names the next page by.
+/// The maximum length in bytes of a continuation token.
 const MAX_TOKEN: usize = 1_024;
-/// Most keys of an event.
+/// The maximum number of keys of an event.
 const MAX_KEYS: usize = 4;
-/// Most felts of an event's data.
+/// The maximum number of felts in an event's data.
 const MAX_EVENT_DATA: usize = 128;
 
-/// Which events of an order are asked for.
+/// The events of an order that are requested.
 pub(super) struct EventFilter<'q> {
-    pub(super) question: &'q Question,
-    /// The first keys.
+    pub(super) query: &'q OrderQuery,
+    /// The names of the events, which are their first keys.
     pub(super) names: &'q [Felt],
     pub(super) blocks: RangeInclusive<u64>,
 }
 
-/// An event of the order, and where it is.
+/// An event of the order, with its block and transaction.
 pub(super) struct Event {
     pub(super) event: HtlcEvent,
     pub(super) number: u64,
@@ -41,30 +41,30 @@ pub(super) struct Event {
     pub(super) transaction: Felt,
 }
 
-/// The events that were listed so far.
+/// The events that have been read so far.
 #[derive(Default)]
 pub(super) struct Events {
     pub(super) all: Vec<Event>,
-    /// Names the next page.
+    /// The continuation token of the next page.
     next: Option<String>,
 }
 
 impl Events {
-    /// Whether there may be more of them.
+    /// Returns whether there may be more events.
     pub(super) const fn is_cut(&self) -> bool {
         self.next.is_some()
     }
 }
 
 impl EventFilter<'_> {
-    /// Asks for the first page, or for the one that the page before it names.
+    /// Creates the call that reads the first page, or the page with a continuation token.
     pub(super) fn call(&self, page: Option<&str>) -> Call {
         let names: Vec<_> = self.names.iter().copied().map(hex).collect();
         let mut filter = json!({
-            "address": hex(self.question.htlc),
+            "address": hex(self.query.htlc),
             "from_block": {"block_number": self.blocks.start()},
             "to_block": {"block_number": self.blocks.end()},
-            "keys": [names, [hex(self.question.id)]],
+            "keys": [names, [hex(self.query.id)]],
             "chunk_size": MAX_EVENTS,
         });
         if let (Some(page), Some(members)) = (page, filter.as_object_mut()) {
@@ -85,11 +85,11 @@ impl EventFilter<'_> {
             let text = token.text()?;
             if text.len() > MAX_TOKEN { Err(token.refuse(Code::WrongType)) } else { Ok(text.to_owned()) }
         });
-        let all = events.map(|event| read_event(&event, self.question, &self.blocks)).collect::<Result<_, _>>()?;
+        let all = events.map(|event| read_event(&event, self.query, &self.blocks)).collect::<Result<_, _>>()?;
         Ok(Events { all, next: next.transpose()? })
     }
 
-    /// Asks for the pages that follow, until there is none or there have been too many.
+    /// Reads the following pages until the last one, or until there have been too many.
     pub(super) async fn follow<T: Transport>(&self, caller: Caller<'_, T>, mut events: Events) -> Result<Events, NodeError> {
         for _ in 1..MAX_PAGES {
             let Some(page) = events.next.take() else { break };
@@ -111,10 +111,12 @@ fn too_many(node: &Node<'_, '_>, count: usize) -> Refusal {
     node.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_EVENTS} events")).with_actual(count)
 }
 
-fn read_event(node: &Node<'_, '_>, question: &Question, blocks: &RangeInclusive<u64>) -> Result<Event, Refusal> {
+fn read_event(node: &Node<'_, '_>, query: &OrderQuery, blocks: &RangeInclusive<u64>) -> Result<Event, Refusal> {
     let members = node.object()?;
-    let foreign = |key: &'static str| members.at().key(key).refuse(Code::WrongType).with_reason("this event was not asked for");
-    if felt::read(members.need("from_address")?)? != question.htlc {
+    let foreign = |key: &'static str| {
+        members.at().key(key).refuse(Code::WrongType).with_reason("the node returned an event that does not match the request")
+    };
+    if felt::read(members.need("from_address")?)? != query.htlc {
         return Err(foreign("from_address"));
     }
     let number = members.need("block_number")?.integer()?;
@@ -122,10 +124,10 @@ fn read_event(node: &Node<'_, '_>, question: &Question, blocks: &RangeInclusive<
         return Err(foreign("block_number"));
     }
     let (keys, data) = (felts(&members.need("keys")?, MAX_KEYS)?, felts(&members.need("data")?, MAX_EVENT_DATA)?);
-    let event = read::event(question.generation, &keys, &data).map_err(|unclear| foreign("keys").with_reason(unclear.to_string()))?;
+    let event = read::event(query.generation, &keys, &data).map_err(|unclear| foreign("keys").with_reason(unclear.to_string()))?;
     let is_of_order = match event {
-        Some(HtlcEvent::Redeemed { order_id, secret }) => order_id == question.id && SecretHash::of(&secret) == question.secret_hash,
-        Some(HtlcEvent::Initiated { order_id, .. } | HtlcEvent::Refunded { order_id }) => order_id == question.id,
+        Some(HtlcEvent::Redeemed { order_id, secret }) => order_id == query.id && SecretHash::of(&secret) == query.secret_hash,
+        Some(HtlcEvent::Initiated { order_id, .. } | HtlcEvent::Refunded { order_id }) => order_id == query.id,
         _ => false,
     };
     let Some(event) = event.filter(|_| is_of_order) else { return Err(foreign("keys")) };

@@ -1,9 +1,9 @@
-//! Starknet, by JSON-RPC of version 0.9 or 0.10.
+//! Starknet, read over JSON-RPC of version 0.9 or 0.10.
 //!
-//! An endpoint is asked for its chain id and the version of its interface before anything else. Reads of an order are made at the
-//! hash of one block, so that all parts of an answer belong together, and take three requests.
+//! The first request to an endpoint reads its chain id, which must be the pinned one, and the version of its interface. Reading an order
+//! takes three requests. All of them name the same block by its hash, so that all parts of the answer belong together.
 //!
-//! Specification: <https://github.com/starkware-libs/starknet-specs/tree/v0.9.0/api>
+//! JSON-RPC: <https://github.com/starkware-libs/starknet-specs/tree/v0.9.0/api>
 //!
 //! Specification: `docs/spec/starknet.md#reading-an-order`, `docs/spec/chains.md`.
 
@@ -33,11 +33,11 @@ use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
 use block::{Block, LATEST};
 
-/// How many blocks an endpoint's newest block may go back: a reorganisation, or a neighbour behind the same address.
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
 const MAX_STEP_BACK: u64 = 16;
-/// Most felts of the answer of a call: every one that is read has a few.
+/// The maximum number of felts that a call returns. Every call that is made here returns a few.
 const MAX_ANSWER: usize = 64;
-/// The versions of the interface that are read, by how their names begin.
+/// The prefixes of the supported versions of the interface.
 const VERSIONS: [&str; 2] = ["0.9.", "0.10."];
 
 /// A connected Starknet chain.
@@ -65,14 +65,14 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         Ok(Self { connection, chain_id })
     }
 
-    /// Requires that an endpoint serves the pinned chain, by a version of the interface that is read here.
+    /// Requires that the endpoint serves the pinned chain, and supports a known version of the interface.
     async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
         let calls = [Call::new("starknet_chainId", json!([])), Call::new("starknet_specVersion", json!([]))];
         let read = |results: &[Node<'_, '_>]| Ok((felt::read(first(results)?)?, nth(results, 1)?.text()?.to_owned()));
         let ask = async || {
             let (chain_id, version) = caller.rpc(&calls, read).await?;
             if !VERSIONS.iter().any(|known| version.starts_with(known)) {
-                return Err(NodeError::Endpoint("an endpoint of Starknet speaks version 0.9 or 0.10 of the JSON-RPC interface"));
+                return Err(NodeError::Endpoint("the Starknet endpoint does not serve version 0.9 or 0.10 of the JSON-RPC interface"));
             }
             Ok(name(chain_id))
         };
@@ -86,7 +86,7 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         Ok(Head::new(block.number, hex(block.hash), block.time))
     }
 
-    /// Requires that the newest block did not go back.
+    /// Requires that the newest block has not gone back.
     fn latest(caller: Caller<'n, T>, block: Block) -> Result<Block, NodeError> {
         caller.check_height(block.number, MAX_STEP_BACK)?;
         Ok(block)
@@ -97,33 +97,33 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     }
 }
 
-/// Returns a chain id as its short string, or as a felt if it is none.
+/// Returns a chain id as a short string, or in hex if it is not a short string.
 fn name(chain_id: Felt) -> String {
     felt::to_short_string(&chain_id).unwrap_or_else(|| hex(chain_id))
 }
 
-/// Returns a felt as nodes take it.
+/// Returns a felt in hex with `0x`, as nodes accept it.
 fn hex(felt: Felt) -> String {
     format!("{felt:#x}")
 }
 
-/// Returns felts as nodes take them.
+/// Returns felts in hex with `0x`.
 fn hexes(felts: &[Felt]) -> Vec<String> {
     felts.iter().copied().map(hex).collect()
 }
 
-/// Returns a call of a contract's function at a block.
+/// Creates a call of a contract's function at a block.
 fn call(contract: Felt, selector: Felt, calldata: &[Felt], block: &Value) -> Call {
     let request = json!({"contract_address": hex(contract), "entry_point_selector": hex(selector), "calldata": hexes(calldata)});
     Call::new("starknet_call", json!({"request": request, "block_id": block}))
 }
 
-/// Returns the call of a token's `balance_of`.
+/// Creates a call of a token's `balance_of`.
 fn balance_of(token: Felt, owner: Felt, block: &Value) -> Call {
     call(token, read::BALANCE_OF, &[owner], block)
 }
 
-/// Returns the first of the results; there is one for each call.
+/// Returns the result of the first call.
 fn first<'r, 'v>(results: &[Node<'r, 'v>]) -> Result<Node<'r, 'v>, Refusal> {
     nth(results, 0)
 }
@@ -132,7 +132,7 @@ fn nth<'r, 'v>(results: &[Node<'r, 'v>], index: usize) -> Result<Node<'r, 'v>, R
     endpoint::nth(results, index).copied()
 }
 
-/// Reads an array of felts, of which there are not many.
+/// Reads an array of at most `max` felts.
 fn felts(node: &Node<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
     let all = node.array()?;
     if all.len() > max {
@@ -141,18 +141,18 @@ fn felts(node: &Node<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
     all.map(|felt| felt::read(felt)).collect()
 }
 
-/// Reads the answer of a call as one value: a contract that answers something else cannot be used.
+/// Decodes what a call returned as one value. A contract that returns anything else cannot be used.
 fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[Felt]) -> Result<R, Unclear>) -> Result<R, Refusal> {
     read(&felts(node, MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 
-/// Returns whether a call failed because of the contract: there is none, it lacks the function, or it panics. A node that fails for
-/// another reason has said nothing.
+/// Returns whether a call failed because of the contract: it does not exist, does not have the function, or panics. Any other failure
+/// says nothing about the contract.
 const fn is_of_contract(error: &NodeError) -> bool {
     matches!(error, NodeError::Rpc { code: 20 | 21 | 40, .. })
 }
 
-/// Reads an address that is not the service's.
+/// Parses an address that comes from the caller, not from the service.
 fn parse(text: &str, at: &'static str) -> Result<Felt, Refusal> {
     felt::parse(text).map_err(|error| Refusal::new(error, at))
 }

@@ -1,4 +1,4 @@
-//! What would happen: money and allowance are counted, and the transaction simulated, before anything is signed.
+//! The preflight: checks funds and allowance, and simulates the transaction, before anything is signed.
 
 use countersign::json::Node;
 use countersign::starknet::htlc::APPROVE;
@@ -14,47 +14,53 @@ use super::{StarknetChain, answer, balance_of, call, felts, first, hex, nth};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
-/// Most calls that a simulated transaction makes, all levels together.
+/// The maximum number of calls in a simulated transaction, on all levels together.
 const MAX_CALLS: usize = 256;
-/// Most events of one call.
+/// The maximum number of events of one call.
 const MAX_EVENTS: usize = 64;
-/// Most keys of an event, and most felts of its data.
+/// The maximum number of keys of an event, and of felts in its data.
 const MAX_FELTS: usize = 1_024;
 
-/// What a node expects of an order's transaction.
+/// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preflight {
-    /// What the sender has of STRK, in FRI.
+    /// The sender's STRK balance, in FRI.
     pub balance: U256,
-    /// The most of it that the transaction can spend, in FRI: its resource bounds, and the amount where that is STRK.
+    /// The maximum that the transaction can spend of it, in FRI: its resource bounds, and the amount if the token is STRK.
     pub cost: U256,
     /// Whether the transaction was simulated. A redemption is not, because that would show the secret.
     pub is_simulated: bool,
 }
 
-/// The movement that was verified.
+/// The transfer that was verified.
 struct Expected {
     htlc: Felt,
     amount: U256,
-    /// The token, where an approval names it.
+    /// The token that an approval names.
     approved: Option<Felt>,
-    /// Whether the transaction approves what it needs.
+    /// Whether the transaction includes the approval.
     approves: bool,
 }
 
 impl<'n, T: Transport> StarknetChain<'n, T> {
-    /// Says before anything is signed whether the sender has enough of STRK, token and allowance, and simulates the transaction.
+    /// Checks that the sender has enough STRK, tokens and allowance, and simulates the transaction. Call it before signing.
     ///
-    /// The simulation (`starknet_simulateTransactions`) must move exactly the verified amount of the token from the sender to the
-    /// HTLC, and nothing else of the sender's. A redemption is not simulated at all, because that would show the secret to the node.
+    /// The simulation (`starknet_simulateTransactions`) must transfer exactly the verified amount of the token from the sender to the
+    /// HTLC, and nothing else from the sender. A redemption is never simulated, because that would show the secret to the node.
     ///
-    /// The endpoints are asked one after another until one answers: a simulation protects from mistakes, not from the node.
+    /// The first endpoint that answers decides. A preflight protects from mistakes, not from a dishonest node.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::InsufficientFunds`], [`Code::AllowanceTooLow`], [`Code::SimulationReverted`],
-    /// [`Code::SimulationDiffers`] or [`Code::WalletChainMismatch`]; any other [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError::Refused`] with
+    ///
+    /// - [`Code::WalletChainMismatch`] if the transaction is for another chain,
+    /// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
+    /// - [`Code::SimulationReverted`] if the transaction fails,
+    /// - [`Code::SimulationDiffers`] if the transaction would do something else than what was verified,
+    ///
+    /// and another [`NodeError`] if no endpoint answers.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let payloads = order.payloads();
         let invoke = payloads.invoke.as_ref().map(|payload| (payload.role, &payload.invoke));
@@ -83,11 +89,11 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         self.identify(caller).await?;
         let (balance, token) = money(caller, sender, expected).await?;
         let fee = invoke.map(|(_, invoke)| invoke.transaction.resource_bounds.max_fee(invoke.transaction.tip)).unwrap_or_default();
-        // A gasless order pays no fee, and its amount was counted as a token.
+        // A gasless order pays no fee, and its amount has already been checked as a token balance.
         let locked = expected.filter(|_| invoke.is_some() && token == Some(STRK)).map(|expected| expected.amount);
         let cost = fee.saturating_add(locked.unwrap_or_default());
         if balance < cost {
-            return Err(short("/balance", "STRK for the amount and the fee", cost, balance).into());
+            return Err(insufficient("/balance", "STRK for the amount and the fee", cost, balance).into());
         }
         let simulated = invoke.filter(|(role, _)| *role != Role::Redeem);
         if let Some((role, invoke)) = simulated {
@@ -97,13 +103,13 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     }
 }
 
-fn short(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
+fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
     let reason = format!("the sender has too little {what}");
     Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
 }
 
-/// Reads what the sender has, and requires that it has enough of the token, and that the HTLC may take it. Returns the balance of
-/// STRK, and the token.
+/// Requires that the sender has enough of the token, and that the HTLC may take it. Returns the balance of STRK, and the address of the
+/// token.
 async fn money<T: Transport>(caller: Caller<'_, T>, sender: Felt, expected: Option<&Expected>) -> Result<(U256, Option<Felt>), NodeError> {
     let latest = json!(LATEST);
     let strk = balance_of(STRK, sender, &latest);
@@ -124,7 +130,7 @@ async fn money<T: Transport>(caller: Caller<'_, T>, sender: Felt, expected: Opti
     let (has, allowance) =
         caller.rpc(&calls, |results| Ok((answer(&first(results)?, read::number)?, answer(&nth(results, 1)?, read::number)?))).await?;
     if has < expected.amount {
-        return Err(short("/token", "of the token", expected.amount, has).into());
+        return Err(insufficient("/token", "of the token", expected.amount, has).into());
     }
     if !expected.approves && allowance < expected.amount {
         let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(expected.amount));
@@ -133,7 +139,7 @@ async fn money<T: Transport>(caller: Caller<'_, T>, sender: Felt, expected: Opti
     Ok((balance, Some(token)))
 }
 
-/// Runs the transaction on top of the block that is being made, without signature and fee. Returns the movements of tokens.
+/// Simulates the transaction on top of the block that is being built, without signature and fee. Returns the token transfers.
 async fn simulate<T: Transport>(caller: Caller<'_, T>, role: Role, invoke: &Invoke) -> Result<Vec<(Felt, Transfer)>, NodeError> {
     let params =
         json!({"block_id": PENDING, "transactions": [invoke.transaction], "simulation_flags": ["SKIP_VALIDATE", "SKIP_FEE_CHARGE"]});
@@ -148,7 +154,7 @@ async fn simulate<T: Transport>(caller: Caller<'_, T>, role: Role, invoke: &Invo
         let trace = only.need("transaction_trace")?;
         let trace = trace.object()?;
         let run = trace.need("execute_invocation")?;
-        // The outer error is the node's, the inner one the transaction's.
+        // The outer error is for a malformed answer, the inner one for a transaction that fails.
         if let Some(reason) = run.object()?.get("revert_reason") {
             return Ok(Err(reverted(reason.text()?)));
         }
@@ -161,19 +167,19 @@ async fn simulate<T: Transport>(caller: Caller<'_, T>, role: Role, invoke: &Invo
     }
 }
 
-/// Collects the movements of tokens in a call and all that it makes.
+/// Collects the token transfers of a call and of all calls below it.
 fn transfers(run: Node<'_, '_>) -> Result<Vec<(Felt, Transfer)>, Refusal> {
     let (mut found, mut budget) = (Vec::new(), MAX_CALLS);
     collect(run, &mut found, &mut budget)?;
     Ok(found)
 }
 
-/// The depth is bounded by that of JSON.
+/// Adds the token transfers of a call to `found`. The depth of the recursion is limited by the maximum depth of JSON.
 fn collect(run: Node<'_, '_>, found: &mut Vec<(Felt, Transfer)>, budget: &mut usize) -> Result<(), Refusal> {
     let too_many = |node: &Node<'_, '_>| node.at().refuse(Code::WrongType).with_reason("more calls or events than an order makes");
     *budget = budget.checked_sub(1).ok_or_else(|| too_many(&run))?;
     let members = run.object()?;
-    // The caller may have survived the failure of a call, which then did nothing.
+    // A call that reverted has no effects, even if its caller went on.
     if members.get("is_reverted").map(|node| node.bool()).transpose()? == Some(true) {
         return Ok(());
     }
@@ -194,7 +200,7 @@ fn collect(run: Node<'_, '_>, found: &mut Vec<(Felt, Transfer)>, budget: &mut us
     Ok(())
 }
 
-/// Requires that the transaction moves what was verified.
+/// Requires that the transaction transfers what was verified, and nothing else from the sender.
 fn compare(sender: Felt, token: Option<Felt>, expected: Option<&Expected>, moved: &[(Felt, Transfer)]) -> Result<(), Refusal> {
     let mut is_paid = false;
     for (asset, transfer) in moved {

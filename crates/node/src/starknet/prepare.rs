@@ -1,4 +1,4 @@
-//! Preparing an order, a redemption or a refund with what the chain says.
+//! Prepares orders, redemptions and refunds with the nonce, resource bounds and allowance that the chain reports.
 
 use countersign::starknet::recover::Recovery;
 use countersign::starknet::{ApprovalStep, FundingPath, Gasless, Starknet};
@@ -11,8 +11,8 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 
 impl<T: Transport> StarknetChain<'_, T> {
-    /// One transaction makes all calls of an order. So the gasless path is taken where nothing has to be approved, and else the
-    /// sender's own transaction, which approves and locks the funds at once.
+    /// Prepares an order. If nothing has to be approved, it uses the gasless path. Otherwise it uses one transaction of the sender, which
+    /// approves and locks the funds.
     pub(crate) async fn prepare(
         &self,
         order: &VerifiedOrder<Starknet>,

@@ -1,4 +1,4 @@
-//! Sending transactions, and finding out what became of them.
+//! Broadcasts transactions, and reads their status.
 
 use countersign::json::Node;
 use countersign::starknet::{Felt, InvokeTransaction, felt};
@@ -12,38 +12,39 @@ use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 use crate::quorum::{agree, any_accepts};
 
-/// How far a transaction is.
+/// How far a transaction has been accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransactionStatus {
-    /// In no block that L2 has accepted.
+    /// The transaction is known, but not in a block that L2 has accepted.
     Pending,
-    /// In a block that L2 has accepted, which can still be replaced.
+    /// The transaction is in a block that L2 has accepted, which can still be replaced.
     AcceptedOnL2 {
-        /// Whether it did what it says; a transaction that reverted is in a block too.
+        /// Whether it succeeded. A transaction that reverted is in a block too.
         success: bool,
     },
-    /// In a block that L1 has accepted, which is never replaced.
+    /// The transaction is in a block that L1 has accepted, which is never replaced.
     AcceptedOnL1 {
-        /// Whether it did what it says.
+        /// Whether it succeeded.
         success: bool,
     },
 }
 
 impl<'n, T: Transport> StarknetChain<'n, T> {
-    /// Broadcasts a signed transaction through every endpoint. One that the chain knows already counts as accepted.
+    /// Broadcasts a signed transaction through every endpoint. Succeeds if one of them accepts it or already knows it.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Rejected`] if every endpoint refuses it and none knows it, [`NodeError::Refused`] if it is not a transaction
-    /// of this chain with the id that was kept. Any other [`NodeError`] does not tell whether it arrived.
+    /// Returns [`NodeError::Refused`] if the payload is not a transaction that has the stored id on this chain. Returns
+    /// [`NodeError::Rejected`] if every endpoint rejects the transaction and none knows it. After any other [`NodeError`] it is unknown
+    /// whether the transaction arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let (id, native) = self.read(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &native, id)).await;
         any_accepts(outcomes).unwrap_or_else(|| Err(self.not_connected()))
     }
 
-    /// Reads a kept transaction and computes its hash on this chain, which must be the id that was kept.
+    /// Parses a stored transaction and computes its hash on this chain, which must be the stored id.
     fn read(&self, transaction: &KeptTransaction) -> Result<(Felt, InvokeTransaction), Refusal> {
         let native = InvokeTransaction::from_json(transaction.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
         let id = native.hashes(self.chain_id).tx_hash;
@@ -66,7 +67,7 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         let Err(error) = sent.await else { return Ok(()) };
         let NodeError::Rpc { code, .. } = &error else { return Err(error) };
         let code = *code;
-        // It may be known already, or in a block: nodes then complain about a nonce that is too low.
+        // The transaction may be known already, or in a block. Nodes then report that the nonce is too low.
         match status(caller, id).await {
             Ok(Some(_)) => Ok(()),
             Ok(None) if is_refusal(code) => Err(error.rejected()),
@@ -75,11 +76,11 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         }
     }
 
-    /// Returns how far a transaction is; `None` if the chain does not know it. The endpoints must agree.
+    /// Reads the status of a transaction; `None` if the chain does not know it. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn status(&self, id: Felt) -> Result<Option<TransactionStatus>, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;
@@ -90,11 +91,11 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     }
 }
 
-/// Asks an endpoint how far a transaction is; `None` if it does not know it.
+/// Reads the status of a transaction from one endpoint; `None` if it does not know the transaction.
 async fn status<T: Transport>(caller: Caller<'_, T>, id: Felt) -> Result<Option<TransactionStatus>, NodeError> {
     let calls = [Call::new("starknet_getTransactionStatus", json!({"transaction_hash": hex(id)}))];
     match caller.rpc(&calls, |results| read_status(&first(results)?)).await {
-        // The node's code for a hash that it does not know.
+        // TXN_HASH_NOT_FOUND.
         Err(NodeError::Rpc { code: 29, .. }) => Ok(None),
         status => status,
     }
@@ -115,14 +116,14 @@ fn read_status(node: &Node<'_, '_>) -> Result<Option<TransactionStatus>, Refusal
         "RECEIVED" | "CANDIDATE" | "PRE_CONFIRMED" => Some(TransactionStatus::Pending),
         "ACCEPTED_ON_L2" => Some(TransactionStatus::AcceptedOnL2 { success: success()? }),
         "ACCEPTED_ON_L1" => Some(TransactionStatus::AcceptedOnL1 { success: success()? }),
-        // It is in no block and never will be.
+        // A rejected transaction is not in a block and never will be.
         "REJECTED" => None,
         _ => return Err(finality.refuse(Code::WrongType).with_expected("a finality status")),
     })
 }
 
-/// Returns whether an error is about the transaction itself. Other codes are about the node: its limits, its faults.
+/// Returns whether an error code concerns the transaction itself. Other codes concern the node: its limits and its faults.
 const fn is_refusal(code: i64) -> bool {
-    // Nonce, resources, balance, validation, no account, version, replacement underpriced, fee below the minimum.
+    // In this order: nonce, resources, balance, validation, no account, version, replacement underpriced, fee below the minimum.
     matches!(code, 52..=55 | 58 | 61 | 64 | 65)
 }

@@ -1,4 +1,4 @@
-//! What a wallet needs to sign: nonce and resource bounds, balances and allowances.
+//! The wallet context for signing: nonce, resource bounds, balances and allowances.
 
 use countersign::json::Node;
 use countersign::starknet::read;
@@ -16,15 +16,15 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 use crate::quorum::agree;
 
-/// The token in which fees are paid: STRK has this address on the main and the test network.
+/// The token in which fees are paid. STRK has this address on the main network and on the test network.
 pub(super) const STRK: Felt = Felt::from_hex_unchecked("0x4718f5a0fc34cc1af16a1cdee98ffb20c31f5cd61d6ab07201858f4287c938d");
-/// FRI in the unit of the policy.
+/// FRI per unit of the policy's `starknet_fee`.
 const POLICY_UNIT: u64 = 1_000_000_000;
 
-/// The version of a transaction that is only asked about: no chain executes it.
+/// The version of a transaction that is only estimated. No chain executes it.
 const QUERY_VERSION: &str = "0x100000000000000000000000000000003";
 
-/// Units of each resource that a transaction needs.
+/// The units of each resource that a transaction needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Amounts {
     l1_gas: u64,
@@ -32,28 +32,29 @@ pub(super) struct Amounts {
     l1_data_gas: u64,
 }
 
-/// What a redemption is given, because it cannot be estimated without showing the secret: one hash, two transfers' worth of storage
-/// and one event need a small part of this.
+/// The fixed resources of a redemption, which cannot be estimated without showing the secret. Its hash, its two storage updates and its
+/// event need a small part of them.
 const REDEMPTION: Amounts = Amounts { l1_gas: 5_000, l2_gas: 40_000_000, l1_data_gas: 5_000 };
 
-/// What the resource bounds are made for.
+/// What the resource bounds are for.
 pub(super) enum Purpose<'c> {
-    /// Calls that anybody may see before they are sent.
+    /// Calls that may be shown to a node before they are sent.
     Calls(&'c [ContractCall]),
-    /// A redemption: its call has the secret, so no node is asked what it costs.
+    /// A redemption. Its call contains the secret, so no node estimates it.
     Redemption,
 }
 
 impl<'n, T: Transport> StarknetChain<'n, T> {
-    /// Returns the context in which calls of `sender` are signed: the nonce after what is pending, and resource bounds.
+    /// Reads the context for signing `calls` of `sender`: the nonce after its pending transactions, and resource bounds.
     ///
-    /// The bounds are one and a half times what the node estimates for these calls, at the prices of the newest block with room to
-    /// rise (1.2, 1.5 or 2 times). The endpoints must agree on the nonce. Of their prices the median is taken.
+    /// The amounts are 1.5 times the node's estimate for these calls. The prices are those of the newest block, times 1.2 (slow), 1.5
+    /// (normal) or 2 (fast). The endpoints must agree on the nonce. Of their prices, the median is used. The estimate comes from the first
+    /// endpoint that answers.
     ///
     /// # Errors
     ///
-    /// [`Code::GasLimitTooHigh`] if the fee could be above the policy's, [`Code::SimulationReverted`] if the calls fail, and any other
-    /// [`NodeError`].
+    /// Returns [`NodeError::Refused`] with [`Code::GasLimitTooHigh`] if the maximum fee exceeds the policy, or with
+    /// [`Code::SimulationReverted`] if the calls fail. Returns another [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn execution(&self, sender: Felt, calls: &[ContractCall], speed: Speed, policy: &Policy) -> Result<Execution, NodeError> {
         self.context(sender, &Purpose::Calls(calls), speed, policy).await
     }
@@ -100,7 +101,7 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         Ok((nonce, prices))
     }
 
-    /// Returns one and a half times what an endpoint estimates. The account's signature is not asked for.
+    /// Returns 1.5 times the estimate of one endpoint. The estimate needs no signature of the account.
     async fn estimate(&self, caller: Caller<'n, T>, sender: Felt, nonce: Felt, calls: &[ContractCall]) -> Result<Amounts, NodeError> {
         self.identify(caller).await?;
         let transaction = InvokeTransaction::new(sender, ExecutionEncoding::New.encode(calls), nonce, ResourceBounds::default());
@@ -132,11 +133,11 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         }
     }
 
-    /// Returns what an account has of a token, in base units.
+    /// Reads the balance of an account in base units of a token. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Felt, token: Felt) -> Result<U256, NodeError> {
         self.number(&[balance_of(token, owner, &json!(LATEST))]).await
     }
@@ -146,11 +147,11 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
         self.balance(parse(owner, "/owner")?, token).await
     }
 
-    /// Returns how many base units of a token `spender` may take from `owner`.
+    /// Reads the number of base units of a token that `spender` may take from `owner`. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn allowance(&self, token: Felt, owner: Felt, spender: Felt) -> Result<U256, NodeError> {
         self.number(&[call(token, read::ALLOWANCE, &[owner, spender], &json!(LATEST))]).await
     }
@@ -165,12 +166,12 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     }
 }
 
-/// Requires that the most that a transaction may cost is within the policy.
+/// Requires that the maximum fee of a transaction is within the policy.
 fn check(bounds: &ResourceBounds, policy: &Policy) -> Result<(), Refusal> {
-    let most = U256::from(policy.starknet_fee).saturating_mul(U256::from(POLICY_UNIT));
+    let max = U256::from(policy.starknet_fee).saturating_mul(U256::from(POLICY_UNIT));
     let fee = bounds.max_fee(0);
-    if fee > most {
-        let refusal = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds").with_expected(TypedValue::AtMost(most));
+    if fee > max {
+        let refusal = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds").with_expected(TypedValue::AtMost(max));
         return Err(refusal.with_actual(fee));
     }
     Ok(())

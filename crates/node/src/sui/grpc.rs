@@ -1,8 +1,8 @@
-//! gRPC-web over HTTP/1.1, for calls of one message and one answer.
+//! gRPC-web over HTTP/1.1, for unary calls.
 //!
-//! A body is a row of frames: one byte for what it is, four bytes for its length (big-endian), and the bytes. An answer is one
-//! message (0x00) and the trailers (0x80), text in the form of HTTP headers with `grpc-status` among them. An answer without a
-//! message may have `grpc-status` as a header of the response instead.
+//! A body is a sequence of frames. A frame has one byte for its kind, four bytes for its length (big-endian), and its content. An answer
+//! is one message (kind 0x00), followed by the trailers (kind 0x80). The trailers are text in the form of HTTP headers, and contain
+//! `grpc-status`. An answer without a message may have `grpc-status` as a header of the HTTP response instead.
 //!
 //! Specification: <https://github.com/grpc/grpc/blob/v1.76.0/doc/PROTOCOL-WEB.md>
 
@@ -15,32 +15,33 @@ use crate::error::NodeError;
 
 /// The status of a call that succeeded.
 const OK: i64 = 0;
-/// Most bytes of a message: decoded, an empty entry of a list takes a hundred times the bytes that it has here.
+/// The maximum length of a message in bytes. The limit is low because an empty list entry takes a hundred times its encoded length in
+/// memory.
 const MAX_MESSAGE: usize = 1024 * 1024;
-/// The node refuses what the call carries, whatever its own state is.
+/// The status of a request that is invalid in any state of the chain.
 pub(super) const INVALID_ARGUMENT: i64 = 3;
-/// The node does not know what was asked for.
+/// The status of a request for something that the node does not know.
 pub(super) const NOT_FOUND: i64 = 5;
-/// The node refuses what the call carries in the present state of the chain.
+/// The status of a request that is invalid in the current state of the chain.
 pub(super) const FAILED_PRECONDITION: i64 = 9;
 
-/// A frame that holds a message.
+/// The kind of a frame with a message.
 const MESSAGE: u8 = 0;
-/// A frame that holds the trailers.
+/// The kind of the frame with the trailers.
 const TRAILERS: u8 = 0x80;
 
-/// A call, its request and its answer.
+/// A request message, with its method and response message.
 pub(super) trait Method: Message {
-    /// Service and method.
+    /// The path of the service and method.
     const PATH: &'static str;
-    /// What the method returns.
+    /// The response message.
     type Answer: Message + Default;
 }
 
-/// What the frames of an answer hold.
+/// The contents of an answer's frames.
 struct Frames<'b> {
     message: Option<&'b [u8]>,
-    /// The status and the node's words.
+    /// The status and the node's message.
     status: Option<(i64, String)>,
 }
 
@@ -55,7 +56,9 @@ impl<T: Transport> Caller<'_, T> {
         let frames = Frames::read(&response.body).map_err(malformed)?;
         let header = response.grpc_status.as_deref().map(status).transpose().map_err(malformed)?;
         let (code, words) = match (frames.status, header) {
-            (Some((code, _)), Some(header)) if code != header => return Err(malformed("the header and the trailers have other statuses")),
+            (Some((code, _)), Some(header)) if code != header => {
+                return Err(malformed("the header and the trailers have different statuses"));
+            }
             (Some(trailers), _) => trailers,
             (None, Some(header)) if frames.message.is_none() => (header, String::new()),
             _ => return Err(malformed("the answer ends before its trailers")),
@@ -66,7 +69,7 @@ impl<T: Transport> Caller<'_, T> {
         }
         let message = frames.message.ok_or_else(|| malformed("the answer has no message"))?;
         if message.len() > MAX_MESSAGE {
-            return Err(malformed("the message is larger than any that is read"));
+            return Err(malformed("the message exceeds 1 MiB"));
         }
         M::Answer::decode(message).map_err(|_| malformed("the answer is not a message of this method"))
     }
@@ -74,7 +77,7 @@ impl<T: Transport> Caller<'_, T> {
 
 /// Puts a message into a frame.
 fn frame(message: &[u8]) -> Vec<u8> {
-    // No request of ours comes near this limit. One that did would be refused by every node.
+    // Requests are far below this limit. Every node would refuse a larger one.
     let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
     [&[MESSAGE][..], &length.to_be_bytes(), message].concat()
 }
@@ -90,7 +93,7 @@ impl<'b> Frames<'b> {
         let mut rest = body;
         while let Some((&kind, after)) = rest.split_first() {
             if frames.status.is_some() {
-                return Err("the answer goes on after its trailers");
+                return Err("the answer continues after its trailers");
             }
             let (length, after) = after.split_first_chunk().ok_or("a frame ends too early")?;
             let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
@@ -99,7 +102,7 @@ impl<'b> Frames<'b> {
                 MESSAGE if frames.message.is_none() => frames.message = Some(content),
                 MESSAGE => return Err("the answer has more than one message"),
                 TRAILERS => frames.status = Some(trailers(content)?),
-                _ => return Err("the answer is not in frames of gRPC-web"),
+                _ => return Err("the answer is not in gRPC-web frames"),
             }
             rest = after;
         }
@@ -107,7 +110,7 @@ impl<'b> Frames<'b> {
     }
 }
 
-/// Reads the status and the node's words.
+/// Reads the status and the node's message.
 fn trailers(content: &[u8]) -> Result<(i64, String), &'static str> {
     let text = std::str::from_utf8(content).map_err(|_| "the trailers are not text")?;
     let (mut code, mut words) = (None, String::new());
@@ -125,7 +128,7 @@ fn trailers(content: &[u8]) -> Result<(i64, String), &'static str> {
     Ok((code.ok_or("the trailers have no status")?, words))
 }
 
-/// Decodes `%20` and the like, as `grpc-message` has them. What is not such a code stays as it is.
+/// Decodes the percent-encoding of `grpc-message`. Invalid codes are left unchanged.
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

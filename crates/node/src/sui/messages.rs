@@ -1,12 +1,12 @@
 //! The subset of Sui's protobuf messages that is used here.
 //!
-//! Tags and types come from package `sui.rpc.v2` of <https://github.com/MystenLabs/sui-apis>, which crate sui-rpc ships in
-//! `vendored/proto`. What is left out is ignored when it arrives. That package marks every single member as optional.
+//! Tags and types come from the package `sui.rpc.v2` of <https://github.com/MystenLabs/sui-apis>, which the crate sui-rpc contains in
+//! `vendored/proto`. Fields that are not listed here are ignored when they arrive. That package marks every singular field as optional.
 
 use prost::Message;
 
 impl FieldMask {
-    /// Asks for these members.
+    /// Creates a mask of these fields.
     pub(super) fn new(paths: &[&str]) -> Option<Self> {
         Some(Self { paths: paths.iter().map(ToString::to_string).collect() })
     }
@@ -19,7 +19,7 @@ impl Bcs {
 }
 
 impl Timestamp {
-    /// Returns Unix milliseconds; `None` if that is not a time after 1970.
+    /// Returns Unix milliseconds; `None` for a time before 1970 or an invalid one.
     pub(super) fn millis(&self) -> Option<u64> {
         let (seconds, nanos) = (u64::try_from(self.seconds).ok()?, u64::try_from(self.nanos).ok()?);
         if nanos >= 1_000_000_000 {
@@ -29,7 +29,7 @@ impl Timestamp {
     }
 }
 
-/// Which members are wanted: `google.protobuf.FieldMask`.
+/// The requested fields: `google.protobuf.FieldMask`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct FieldMask {
     #[prost(string, repeated, tag = "1")]
@@ -45,7 +45,7 @@ pub(super) struct Timestamp {
     pub(super) nanos: i32,
 }
 
-/// Why one of several questions has no answer: `google.rpc.Status`.
+/// The error of one part of a request: `google.rpc.Status`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Status {
     #[prost(int32, tag = "1")]
@@ -63,25 +63,25 @@ pub(super) struct Bcs {
 
 // ---- LedgerService
 
-/// Asks which chain a node serves.
+/// The request for the chain that a node serves.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetServiceInfoRequest {}
 
-/// Which chain a node serves.
+/// The chain that a node serves.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetServiceInfoResponse {
     #[prost(string, optional, tag = "1")]
     pub(super) chain_id: Option<String>,
 }
 
-/// Asks for the newest checkpoint.
+/// The request for the newest checkpoint.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetCheckpointRequest {
     #[prost(message, optional, tag = "3")]
     pub(super) read_mask: Option<FieldMask>,
 }
 
-/// A checkpoint.
+/// The response with a checkpoint.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetCheckpointResponse {
     #[prost(message, optional, tag = "1")]
@@ -106,14 +106,14 @@ pub(super) struct CheckpointSummary {
     pub(super) timestamp: Option<Timestamp>,
 }
 
-/// Asks for an object at its newest version.
+/// The request for an object at its newest version.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetObjectRequest {
     #[prost(string, optional, tag = "1")]
     pub(super) object_id: Option<String>,
 }
 
-/// Asks for several objects.
+/// The request for several objects.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct BatchGetObjectsRequest {
     #[prost(message, repeated, tag = "1")]
@@ -122,14 +122,14 @@ pub(super) struct BatchGetObjectsRequest {
     pub(super) read_mask: Option<FieldMask>,
 }
 
-/// Several objects, in the order in which they were asked for.
+/// Several objects, in the order of the request.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct BatchGetObjectsResponse {
     #[prost(message, repeated, tag = "1")]
     pub(super) objects: Vec<GetObjectResult>,
 }
 
-/// One object, or why there is none. One of the two.
+/// Either an object, or the reason why there is none.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetObjectResult {
     #[prost(message, optional, tag = "1")]
@@ -161,7 +161,7 @@ pub(super) struct Object {
     pub(super) balance: Option<u64>,
 }
 
-/// Who owns an object; the version is that since which it is shared.
+/// The owner of an object. The version is the one at which the object was shared.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Owner {
     #[prost(int32, optional, tag = "1")]
@@ -194,7 +194,7 @@ pub(super) struct TypeOrigin {
     pub(super) package_id: Option<String>,
 }
 
-/// Asks for a transaction.
+/// The request for a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetTransactionRequest {
     #[prost(string, optional, tag = "1")]
@@ -203,28 +203,28 @@ pub(super) struct GetTransactionRequest {
     pub(super) read_mask: Option<FieldMask>,
 }
 
-/// A transaction.
+/// The response with a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetTransactionResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) transaction: Option<ExecutedTransaction>,
 }
 
-/// Asks for the present epoch.
+/// The request for the current epoch.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetEpochRequest {
     #[prost(message, optional, tag = "2")]
     pub(super) read_mask: Option<FieldMask>,
 }
 
-/// An epoch.
+/// The response with an epoch.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetEpochResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) epoch: Option<Epoch>,
 }
 
-/// The price of gas, in MIST.
+/// An epoch. The gas price is in MIST per unit.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Epoch {
     #[prost(uint64, optional, tag = "8")]
@@ -248,7 +248,7 @@ pub(super) struct ExecutedTransaction {
     pub(super) balance_changes: Vec<BalanceChange>,
 }
 
-/// What a transaction did.
+/// The effects of a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Effects {
     #[prost(message, optional, tag = "4")]
@@ -259,7 +259,7 @@ pub(super) struct Effects {
     pub(super) changed_objects: Vec<ChangedObject>,
 }
 
-/// Whether a transaction did what it says.
+/// Whether a transaction succeeded.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExecutionStatus {
     #[prost(bool, optional, tag = "1")]
@@ -268,7 +268,7 @@ pub(super) struct ExecutionStatus {
     pub(super) error: Option<ExecutionError>,
 }
 
-/// Why it did not.
+/// Why a transaction failed.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExecutionError {
     #[prost(string, optional, tag = "1")]
@@ -277,7 +277,7 @@ pub(super) struct ExecutionError {
     pub(super) abort: Option<MoveAbort>,
 }
 
-/// Where and with which of its codes a contract gave up.
+/// Where a contract aborted, and with which of its codes.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct MoveAbort {
     #[prost(uint64, optional, tag = "1")]
@@ -293,7 +293,7 @@ pub(super) struct MoveLocation {
     pub(super) module: Option<String>,
 }
 
-/// What a transaction cost, in MIST.
+/// The gas cost of a transaction, in MIST.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GasUsed {
     #[prost(uint64, optional, tag = "1")]
@@ -329,7 +329,7 @@ pub(super) struct Event {
     pub(super) contents: Option<Bcs>,
 }
 
-/// What an account has more, or less, of a coin.
+/// The change of an account's balance of a coin.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct BalanceChange {
     #[prost(string, optional, tag = "1")]
@@ -356,7 +356,7 @@ pub(super) struct UserSignature {
 
 // ---- TransactionExecutionService
 
-/// Sends a transaction.
+/// The request to execute a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExecuteTransactionRequest {
     #[prost(message, optional, tag = "1")]
@@ -367,14 +367,14 @@ pub(super) struct ExecuteTransactionRequest {
     pub(super) read_mask: Option<FieldMask>,
 }
 
-/// What it did.
+/// The response to an executed transaction.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExecuteTransactionResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) transaction: Option<ExecutedTransaction>,
 }
 
-/// Asks what a transaction would do, with every check of the chain but the signatures.
+/// The request to simulate a transaction, with every check of the chain except those of the signatures.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SimulateTransactionRequest {
     #[prost(message, optional, tag = "1")]
@@ -383,7 +383,7 @@ pub(super) struct SimulateTransactionRequest {
     pub(super) read_mask: Option<FieldMask>,
 }
 
-/// What it would do.
+/// The response to a simulated transaction.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SimulateTransactionResponse {
     #[prost(message, optional, tag = "1")]
@@ -392,7 +392,7 @@ pub(super) struct SimulateTransactionResponse {
 
 // ---- StateService
 
-/// Asks for a page of the objects of one type that an account owns.
+/// The request for a page of the objects of one type that an account owns.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ListOwnedObjectsRequest {
     #[prost(string, optional, tag = "1")]
@@ -416,7 +416,7 @@ pub(super) struct ListOwnedObjectsResponse {
     pub(super) next_page_token: Option<Vec<u8>>,
 }
 
-/// Asks what an account has of a coin.
+/// The request for an account's balance of a coin.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetBalanceRequest {
     #[prost(string, optional, tag = "1")]
@@ -425,14 +425,14 @@ pub(super) struct GetBalanceRequest {
     pub(super) coin_type: Option<String>,
 }
 
-/// What an account has of a coin.
+/// The response with a balance.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GetBalanceResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) balance: Option<Balance>,
 }
 
-/// What an account has, in base units.
+/// A balance, in base units.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Balance {
     #[prost(uint64, optional, tag = "3")]
@@ -441,7 +441,7 @@ pub(super) struct Balance {
 
 // ---- MovePackageService
 
-/// Asks for a page of the versions of a package, oldest first.
+/// The request for a page of the versions of a package, oldest first.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ListPackageVersionsRequest {
     #[prost(string, optional, tag = "1")]

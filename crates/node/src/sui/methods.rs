@@ -1,4 +1,4 @@
-//! The methods that are called, with what they take and return.
+//! The gRPC methods that are called, with their request and response messages.
 
 use super::grpc::Method;
 use super::messages::{
@@ -8,7 +8,7 @@ use super::messages::{
     ListPackageVersionsRequest, ListPackageVersionsResponse, SimulateTransactionRequest, SimulateTransactionResponse,
 };
 
-/// Names the path and the answer of each method.
+/// Implements [`Method`] for the request of each method.
 macro_rules! methods {
     ($($service:literal { $($method:literal $request:ident -> $answer:ident,)* })*) => {
         $($(impl Method for $request {

@@ -1,8 +1,11 @@
-//! Sui, by gRPC-web.
+//! Sui, read over gRPC-web.
 //!
-//! Every full node serves gRPC-web under the same address as gRPC itself. An endpoint is asked for the digest of its genesis
-//! checkpoint before anything else. A reading of an order takes three requests: the objects that may hold it, with the pinned
-//! package; the transaction that last changed the order; and the newest checkpoint, whose time is the clock.
+//! Every full node serves gRPC-web at the same address as gRPC. The first request to an endpoint reads the digest of its genesis
+//! checkpoint, which must be that of the pinned network. Reading an order takes three requests:
+//!
+//! 1. the objects that may hold the order, and the pinned package;
+//! 2. the transaction that last changed the order;
+//! 3. the newest checkpoint, whose time is the clock.
 //!
 //! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md`.
 
@@ -35,7 +38,7 @@ use messages::{BatchGetObjectsRequest, FieldMask, GetCheckpointRequest, GetObjec
 const MAINNET: &str = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S";
 /// The digest of the test network's genesis checkpoint.
 const TESTNET: &str = "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD";
-/// How many checkpoints an endpoint's newest one may go back: half a minute between neighbours behind the same address.
+/// The number of checkpoints that an endpoint's newest one may go back: half a minute between nodes behind the same address.
 const MAX_STEP_BACK: u64 = 128;
 
 /// A connected Sui network.
@@ -68,14 +71,14 @@ impl Checkpoint {
         self.time / 1_000
     }
 
-    /// Returns the digest in hex, as every chain's hashes are written here.
+    /// Returns the digest in hex without `0x`.
     fn hash(&self) -> String {
         hex::encode(self.digest.as_bytes())
     }
 }
 
 impl<'n, T: Transport> SuiChain<'n, T> {
-    /// The networks whose genesis is known can be connected. A development network begins anew too often to be pinned.
+    /// Connects the main network or the test network. The development network is restarted too often to be pinned.
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {
         let chain_id = match connection.network {
             Network::Sui(name) if name == "mainnet" => MAINNET,
@@ -85,7 +88,7 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         Ok(Self { connection, chain_id })
     }
 
-    /// Requires that an endpoint serves the pinned network.
+    /// Requires that the endpoint serves the pinned network.
     async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
         let ask = || async move {
             let info = caller.grpc(&GetServiceInfoRequest {}).await?;
@@ -125,7 +128,8 @@ async fn objects<T: Transport>(caller: Caller<'_, T>, ids: &[Address], members: 
     let read = |(result, id): (GetObjectResult, &Address)| match result {
         GetObjectResult { object: Some(object), error: None } => {
             if address(caller, object.object_id.as_deref(), "/object/object_id")? != *id {
-                let refusal = Refusal::new(Code::WrongType, "/object/object_id").with_reason("this object was not asked for");
+                let refusal = Refusal::new(Code::WrongType, "/object/object_id")
+                    .with_reason("the node returned another object than the requested one");
                 return Err(caller.malformed(refusal));
             }
             Ok(Some(object))
@@ -139,14 +143,14 @@ async fn objects<T: Transport>(caller: Caller<'_, T>, ids: &[Address], members: 
     answer.into_iter().zip(ids).map(read).collect()
 }
 
-/// A member that the method promises is not there.
+/// Creates the error for a missing field of an answer.
 fn missing<T: Transport>(caller: Caller<'_, T>, at: &'static str) -> NodeError {
     caller.malformed(Refusal::new(Code::MissingField, at))
 }
 
 fn digest<T: Transport>(caller: Caller<'_, T>, text: Option<String>, at: &'static str) -> Result<Digest, NodeError> {
     let text = text.ok_or_else(|| missing(caller, at))?;
-    // The library also takes the text of fewer bytes.
+    // The library also accepts the text of fewer bytes.
     let digest = Digest::from_base58(&text).ok().filter(|digest| digest.to_base58() == text);
     digest.ok_or_else(|| caller.malformed(Refusal::new(Code::WrongType, at).with_expected("base58 of 32 bytes")))
 }
@@ -156,7 +160,7 @@ fn address<T: Transport>(caller: Caller<'_, T>, text: Option<&str>, at: &'static
     text.parse().map_err(|_| caller.malformed(Refusal::new(Code::AddressMalformed, at)))
 }
 
-/// Reads an address that is not an endpoint's.
+/// Parses an address that comes from the caller, not from an endpoint.
 fn own_address(text: &str, at: &'static str) -> Result<Address, Refusal> {
     text.parse().map_err(|_| Refusal::new(Code::AddressMalformed, at).with_actual(text))
 }

@@ -1,4 +1,4 @@
-//! What a package says about itself, for pinning.
+//! Describes a published package, for pinning.
 
 use countersign::sui::address::from_account;
 use countersign::sui::sui_sdk_types::{Address, Digest, StructTag};
@@ -13,29 +13,31 @@ use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::agree;
 
-/// What is read of a package.
+/// The fields that are read of a package.
 const PACKAGE: [&str; 5] = ["object_id", "version", "digest", "previous_transaction", "package"];
-/// What is read of an upgrade capability.
+/// The fields that are read of an upgrade capability.
 const CAPABILITY: [&str; 4] = ["object_id", "owner", "object_type", "contents"];
-/// Versions of one page. A package with more is shown with the newest of these.
+/// The number of versions in a page. Only the first page is read.
 const PAGE: u32 = 1_000;
 /// `Owner.kind` of an object that an account owns.
 const ADDRESS: i32 = 1;
 
-/// What a package says about itself. A package never changes, but another version of it may use the same objects: whoever holds the
-/// upgrade capability decides what such a version does.
+/// The versions and the upgrade authority of a package.
+///
+/// A package never changes. But the owner of its upgrade capability can publish another version, which may treat the same objects
+/// differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackageDescription {
-    /// Digest of the package.
+    /// The digest of the package.
     pub digest: Digest,
-    /// Which version of the contract it is, beginning with 1.
+    /// The version of the contract, which begins with 1.
     pub version: u64,
-    /// The package of version 1, whose id the contract's types have.
+    /// The id of version 1 of the package. The contract's types contain this id.
     pub original: Address,
-    /// The newest version that there is.
+    /// The newest version of the contract that is published.
     pub newest_version: u64,
-    /// Who can publish another version. `None` if that cannot be read: the capability was destroyed, or another object holds it.
+    /// The capability to publish another version. `None` if it cannot be read, because it was destroyed or another object holds it.
     pub upgrade_authority: Option<UpgradeAuthority>,
 }
 
@@ -43,11 +45,11 @@ pub struct PackageDescription {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpgradeAuthority {
-    /// The capability.
+    /// The object id of the capability.
     pub capability: Address,
-    /// Who owns it; `None` if it is not an account.
+    /// The account that owns the capability; `None` if the owner is not an account.
     pub owner: Option<Address>,
-    /// What it allows: 0 compatible changes, 128 additions, 192 changes of dependencies only.
+    /// The upgrades that the capability allows: 0 for compatible changes, 128 for additions only, 192 for changes of dependencies only.
     pub policy: u8,
 }
 
@@ -64,12 +66,12 @@ impl<'n, T: Transport> SuiChain<'n, T> {
             .with("upgrade_authority", authority.and_then(|authority| authority.owner)))
     }
 
-    /// Asks what a package is. The endpoints must agree.
+    /// Reads the description of a package. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::UnknownContract`] if there is no package with this id; any other [`NodeError`] if the
-    /// chain does not answer.
+    /// Returns [`NodeError::Refused`] with [`Code::UnknownContract`] if there is no package with this id, and another [`NodeError`] if no
+    /// endpoint answers or too few of them agree.
     pub async fn describe_package(&self, package: Address) -> Result<PackageDescription, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;
@@ -97,7 +99,7 @@ async fn describe<T: Transport>(caller: Caller<'_, T>, id: Address) -> Result<Op
     }))
 }
 
-/// Finds the upgrade capability in the transaction that published the package: it made the capability, or used it.
+/// Finds the upgrade capability in the transaction that published the package, which created the capability or used it.
 async fn authority<T: Transport>(caller: Caller<'_, T>, published: Digest) -> Result<Option<UpgradeAuthority>, NodeError> {
     let transaction = transaction(caller, published, &["digest", "effects"]).await?;
     let changed = transaction.and_then(|transaction| transaction.effects).map(|effects| effects.changed_objects).unwrap_or_default();
@@ -109,7 +111,7 @@ async fn authority<T: Transport>(caller: Caller<'_, T>, published: Digest) -> Re
     let capability = address(caller, found.object_id.as_deref(), "/transaction/effects/changed_objects/object_id")?;
     let Some(object) = objects(caller, &[capability], &CAPABILITY).await?.pop().flatten() else { return Ok(None) };
     let Object { owner, contents, .. } = object;
-    // Its own id, the package's id, the version (8 bytes) and the policy.
+    // The contents are the capability's id, the package's id, the version (8 bytes) and the policy (1 byte).
     let contents = contents.and_then(|contents| contents.value).unwrap_or_default();
     let (Some((policy, _)), 73) = (contents.split_last(), contents.len()) else { return Err(missing(caller, "/object/contents")) };
     let owner = match owner {

@@ -1,4 +1,4 @@
-//! What would happen: money is counted and the transaction simulated before anything is signed.
+//! The preflight: checks funds, and simulates the transaction, before anything is signed.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,23 @@ use super::{SuiChain, address, missing};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 
-/// What is read of a simulation.
+/// The fields that are read of a simulation.
 const SIMULATION: [&str; 2] = ["transaction.effects", "transaction.balance_changes"];
-/// Most balance changes that are read: an order makes a handful.
+/// The maximum number of balance changes. An order causes a handful.
 const MAX_CHANGES: usize = 64;
 
-/// The contract's codes for an order that is not in the registry, and for one that has ended. It looks at the secret after that.
+/// The contract's abort codes for an order that is not in the registry, and for one that has ended. It checks these before the secret.
 const NO_OPEN_ORDER: [u64; 2] = [5, 14];
 
-/// What a node expects of a transaction.
+/// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preflight {
-    /// What the account that pays for gas has of SUI, MIST.
+    /// The SUI balance of the account that pays for gas, in MIST.
     pub balance: u64,
-    /// The most of it that the transaction can spend, MIST: the gas budget, and the amount where SUI is locked.
+    /// The maximum that the transaction can spend of it, in MIST: the gas budget, and the amount if SUI is locked.
     pub cost: u64,
-    /// What the simulation spent on gas before rebates, MIST: the budget must cover it. `None` where nothing was simulated.
+    /// The gas cost of the simulation before rebates, in MIST. The budget must cover it. `None` if nothing was simulated.
     pub gas_used: Option<u64>,
 }
 
@@ -43,9 +43,9 @@ struct Plan {
     deposit: Option<Expected>,
 }
 
-/// The movement that was verified.
+/// The payment that was verified.
 struct Expected {
-    /// Who pays: the owner of the gas coins, where the amount is split from them.
+    /// The account that pays. It is the owner of the gas coins if the amount is split from them.
     payer: Address,
     coin_type: TypeTag,
     amount: u64,
@@ -63,7 +63,7 @@ impl Plan {
         Self { role: payload.role, bytes: payload.bytes.clone(), gas_owner, budget: payload.gas_payment.budget, deposit }
     }
 
-    /// Returns what the coins that pay for gas must cover, MIST.
+    /// Returns what the coins that pay for gas must cover, in MIST.
     fn cost(&self) -> u64 {
         let split = self.deposit.as_ref().filter(|expected| expected.coin_type == htlc::sui()).map_or(0, |expected| expected.amount);
         self.budget.saturating_add(split)
@@ -71,28 +71,34 @@ impl Plan {
 }
 
 impl<'n, T: Transport> SuiChain<'n, T> {
-    /// Says before anything is signed whether there is enough of SUI and of the coin, and simulates the transaction.
+    /// Checks that there is enough SUI and enough of the coin, and simulates the transaction. Call it before signing.
     ///
-    /// The simulation must take exactly the verified amount and the gas from the accounts that pay them, and change nobody
-    /// else's balance; a refund may pay out. A redemption is not simulated, because that would show the secret to the node.
+    /// The simulation must take exactly the verified amount and the gas from the accounts that pay them. No other balance may change,
+    /// except that a refund may pay out. A redemption is not simulated, because that would show the secret to the node.
     ///
-    /// The endpoints are asked one after another until one answers: a simulation protects from mistakes, not from the node.
+    /// The first endpoint that answers decides. A preflight protects from mistakes, not from a dishonest node.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::InsufficientFunds`], [`Code::SimulationReverted`] or [`Code::SimulationDiffers`]; any
-    /// other [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError::Refused`] with
+    ///
+    /// - [`Code::InsufficientFunds`] if an account has too little,
+    /// - [`Code::SimulationReverted`] if the transaction fails,
+    /// - [`Code::SimulationDiffers`] if the transaction would do something else than what was verified,
+    ///
+    /// and another [`NodeError`] if no endpoint answers.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order);
         self.connection.first(|caller| self.check(caller, &plan)).await
     }
 
-    /// Simulates a redemption with a secret that the contract refuses: a redemption that failed on chain would have shown the real one.
+    /// Simulates a redemption with a wrong secret, which the contract must refuse. This detects a redemption that would fail for another
+    /// reason, and would reveal the real secret for nothing.
     ///
     /// # Errors
     ///
-    /// [`Code::SimulationReverted`] if it fails before the contract has looked at the secret, or because there is no such open order;
-    /// [`Code::SimulationDiffers`] if it succeeds.
+    /// Returns [`Code::SimulationReverted`] if the call fails before the contract checks the secret, or because there is no such open
+    /// order. Returns [`Code::SimulationDiffers`] if the call succeeds.
     pub(super) async fn rehearse(&self, rehearsal: &UnsignedOrder) -> Result<(), NodeError> {
         let plan = Plan::new(rehearsal);
         let ask = async |caller: Caller<'n, T>| {
@@ -107,12 +113,12 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         let (sui, cost) = (htlc::sui(), plan.cost());
         let has = balance(caller, plan.gas_owner, &sui).await?;
         if has < cost {
-            return Err(short("/balance", "SUI", cost, has).into());
+            return Err(insufficient("/balance", "SUI", cost, has).into());
         }
         if let Some(Expected { payer, coin_type, amount }) = plan.deposit.as_ref().filter(|expected| expected.coin_type != sui) {
             let has = balance(caller, *payer, coin_type).await?;
             if has < *amount {
-                return Err(short("/token", "of the coin", *amount, has).into());
+                return Err(insufficient("/token", "of the coin", *amount, has).into());
             }
         }
         let gas_used = match plan.role {
@@ -123,18 +129,18 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     }
 }
 
-fn short(at: &'static str, what: &str, needed: u64, has: u64) -> Refusal {
+fn insufficient(at: &'static str, what: &str, needed: u64, has: u64) -> Refusal {
     let reason = format!("the account has too little {what}");
     Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(has).with_reason(reason)
 }
 
-/// Runs the transaction on top of the newest state.
+/// Simulates the transaction on top of the newest state.
 async fn run<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<ExecutedTransaction, NodeError> {
     let transaction = Some(Transaction { bcs: Bcs::new(plan.bytes.clone()) });
     let request = SimulateTransactionRequest { transaction, read_mask: FieldMask::new(&SIMULATION) };
     match caller.grpc(&request).await {
         Ok(answer) => answer.transaction.ok_or_else(|| missing(caller, "/transaction")),
-        // What the chain refuses before it executes anything: coins that are spent already, or a price below the reference price.
+        // The chain refuses the transaction before it executes anything. Examples are spent coins and a price below the reference price.
         Err(NodeError::Rpc { code: INVALID_ARGUMENT | FAILED_PRECONDITION, message, .. }) => Err(reverted(plan, &message).into()),
         Err(error) => Err(error),
     }
@@ -144,7 +150,7 @@ async fn rehearse<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<()
     let executed = run(caller, plan).await?;
     let Some(reason) = failure(caller, &executed)? else {
         let refusal = Refusal::new(Code::SimulationDiffers, format!("/{}", plan.role));
-        return Err(refusal.with_reason("the contract takes a secret that is not the right one").into());
+        return Err(refusal.with_reason("the contract accepts a wrong secret").into());
     };
     let error = executed.effects.and_then(|effects| effects.status).and_then(|status| status.error);
     let abort = error.and_then(|error| error.abort).unwrap_or_default();
@@ -156,7 +162,7 @@ async fn rehearse<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<()
     Ok(())
 }
 
-/// Simulates the transaction. Returns what it spends on gas, before rebates.
+/// Simulates the transaction, and requires that it does what was verified. Returns its gas cost before rebates, in MIST.
 async fn simulate<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<u64, NodeError> {
     let executed = run(caller, plan).await?;
     if let Some(reason) = failure(caller, &executed)? {
@@ -174,7 +180,7 @@ fn reverted(plan: &Plan, reason: &str) -> Refusal {
     Refusal::new(Code::SimulationReverted, format!("/{}", plan.role)).with_reason(reason.to_owned())
 }
 
-/// Returns why a transaction failed, in the node's words; `None` if it succeeded.
+/// Returns the node's reason why a transaction failed; `None` if it succeeded.
 pub(super) fn failure<T: Transport>(caller: Caller<'_, T>, executed: &ExecutedTransaction) -> Result<Option<String>, NodeError> {
     let status = executed.effects.as_ref().and_then(|effects| effects.status.as_ref());
     let status = status.ok_or_else(|| missing(caller, "/transaction/effects/status"))?;
@@ -202,8 +208,7 @@ fn changes<T: Transport>(caller: Caller<'_, T>, all: &[BalanceChange]) -> Result
     Ok(changes)
 }
 
-/// Requires that the balances change by the gas and by what was verified, and by nothing else. Of a refund only the payout is left,
-/// which nobody pays for.
+/// Requires that the balances change only by the gas and by what was verified. For a refund, the payout remains, which increases a balance.
 fn compare(plan: &Plan, gas: i128, mut changes: Changes) -> Result<(), Refusal> {
     let mut expect = |owner: Address, coin_type: TypeTag, paid: i128| {
         let sum = changes.entry((owner, coin_type)).or_default();
@@ -216,7 +221,7 @@ fn compare(plan: &Plan, gas: i128, mut changes: Changes) -> Result<(), Refusal> 
     let is_other = |rest: i128| rest < 0 || rest > 0 && plan.deposit.is_some();
     match changes.into_iter().find(|(_, rest)| is_other(*rest)) {
         Some(((owner, coin_type), rest)) => {
-            let text = format!("the balance of {owner} changes by {rest} of {coin_type} besides");
+            let text = format!("an additional change of the balance of {owner} by {rest} of {coin_type}");
             Err(Refusal::new(Code::SimulationDiffers, "/balance_changes").with_actual(text))
         }
         None => Ok(()),

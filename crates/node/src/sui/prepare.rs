@@ -1,21 +1,21 @@
-//! Preparing an order, a redemption or a refund with what the chain says.
+//! Prepares orders, redemptions and refunds with the gas price and the coins that the chain reports.
 
 use countersign::sui::recover::Recovery;
 use countersign::sui::{Gas, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
 use countersign_client::Transport;
 
-use super::wallet::Purse;
+use super::wallet::GasCoins;
 use super::{SuiChain, own_address};
 use crate::error::NodeError;
 use crate::nodes::Speed;
 
-/// Units of gas that a budget can pay for at the least: no transaction costs less.
+/// The minimum budget, in units of gas. No transaction costs less.
 const MIN_UNITS: u64 = 2_000;
-/// Units of gas that a budget has on top of what the simulation spent.
+/// The margin of a budget above what the simulation spent, in units of gas. It comes on top of a fifth.
 const SPARE_UNITS: u64 = 1_000;
-/// The budget of a redemption, which cannot be simulated without showing the secret: units of gas, and MIST for storage. Both are
-/// several times what one spends.
+/// The fixed budget of a redemption, which cannot be simulated without showing the secret: units of gas, and MIST for storage. Both are
+/// several times what a redemption spends.
 const REDEEM_UNITS: u64 = 5_000;
 const REDEEM_STORAGE: u64 = 25_000_000;
 
@@ -25,12 +25,12 @@ impl<T: Transport> SuiChain<'_, T> {
         let registry = &deposit.terms.registry;
         let version = self.initial_shared_version(registry.object_id()).await?;
         if registry.version() != version {
-            let refusal = Refusal::new(Code::UnknownRegistry, "/registry").with_reason("the object is shared since another version");
+            let refusal = Refusal::new(Code::UnknownRegistry, "/registry").with_reason("the object was shared at another version");
             return Err(refusal.with_expected(version).with_actual(registry.version()).into());
         }
         let split = if deposit.layout.coins.is_none() { deposit.terms.amount } else { 0 };
-        let purse = self.purse(deposit.sender, speed).await?;
-        self.simulated(&purse, split, policy, |gas| order.prepare(gas)).await
+        let gas_coins = self.gas_coins(deposit.sender, speed).await?;
+        self.simulated(&gas_coins, split, policy, |gas| order.prepare(gas)).await
     }
 
     pub(crate) async fn prepare_recovery(
@@ -41,41 +41,41 @@ impl<T: Transport> SuiChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder, NodeError> {
         let sender = own_address(account, "/sender")?;
-        let purse = self.purse(sender, speed).await?;
+        let gas_coins = self.gas_coins(sender, speed).await?;
         if recovery.role == Role::Redeem {
-            let budget = purse.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
+            let budget = gas_coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
             check(budget, policy)?;
-            let gas = purse.gas(0, budget)?;
+            let gas = gas_coins.gas(0, budget)?;
             self.rehearse(&recovery.clone().rehearsal().prepare(sender, &gas)?).await?;
             return Ok(recovery.prepare(sender, &gas)?);
         }
-        self.simulated(&purse, 0, policy, |gas| recovery.prepare(sender, &gas)).await
+        self.simulated(&gas_coins, 0, policy, |gas| recovery.prepare(sender, &gas)).await
     }
 
-    /// Simulates a transaction with as much gas as the policy and the coins allow, and prepares it again with a budget of what that
-    /// spent, a fifth more, and some units to spare.
+    /// Simulates a transaction with as much gas as the policy and the coins allow. Then prepares it again with a budget of what that spent
+    /// plus a fifth and [`SPARE_UNITS`].
     async fn simulated(
         &self,
-        purse: &Purse,
+        gas_coins: &GasCoins,
         split: u64,
         policy: &Policy,
         prepare: impl Fn(Gas) -> Result<UnsignedOrder, Refusal>,
     ) -> Result<UnsignedOrder, NodeError> {
-        let least = purse.price.saturating_mul(MIN_UNITS);
-        check(least, policy)?;
-        let most = policy.sui_gas_budget.min(purse.total().saturating_sub(split)).max(least);
-        let trial = prepare(purse.gas(split, most)?)?;
+        let min = gas_coins.price.saturating_mul(MIN_UNITS);
+        check(min, policy)?;
+        let max = policy.sui_gas_budget.min(gas_coins.total().saturating_sub(split)).max(min);
+        let trial = prepare(gas_coins.gas(split, max)?)?;
         let spent = self.preflight(&trial).await?.gas_used.unwrap_or_default();
-        let spare = (spent / 5).saturating_add(purse.price.saturating_mul(SPARE_UNITS));
-        let budget = spent.saturating_add(spare).max(least);
+        let spare = (spent / 5).saturating_add(gas_coins.price.saturating_mul(SPARE_UNITS));
+        let budget = spent.saturating_add(spare).max(min);
         check(budget, policy)?;
-        let unsigned = prepare(purse.gas(split, budget)?)?;
+        let unsigned = prepare(gas_coins.gas(split, budget)?)?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }
 }
 
-/// Requires a budget within the policy's.
+/// Requires that a budget is within the policy.
 fn check(budget: u64, policy: &Policy) -> Result<(), Refusal> {
     if budget <= policy.sui_gas_budget {
         return Ok(());

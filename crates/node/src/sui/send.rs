@@ -1,4 +1,4 @@
-//! Sending transactions, and finding out what became of them.
+//! Broadcasts transactions, and reads their receipts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,22 +19,22 @@ use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::{agree, any_accepts};
 
-/// What is read of a transaction that was sent.
+/// The fields that are read of a transaction that was sent.
 const EXECUTED: [&str; 3] = ["digest", "effects", "checkpoint"];
-/// Most signatures of a transaction: the sender's and the sponsor's.
+/// The maximum number of signatures of a transaction: the sender's and the sponsor's.
 const MAX_SIGNATURES: usize = 2;
 
-/// What became of a transaction that is in a checkpoint.
+/// The outcome of a transaction in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Height of its checkpoint.
+    /// The sequence number of its checkpoint.
     pub checkpoint: u64,
-    /// Whether it did what it says. One that failed has paid for its gas, and can never be executed again.
+    /// Whether it succeeded. A transaction that failed has paid for its gas, and can never be executed again.
     pub success: bool,
 }
 
-/// A kept transaction, as nodes take it.
+/// A stored transaction, decoded for broadcasting.
 struct Kept {
     id: Digest,
     bytes: Vec<u8>,
@@ -42,7 +42,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Reads a kept transaction, and requires that it is the one with the id that was kept.
+    /// Decodes a stored transaction, and requires that it has the stored id.
     fn read(transaction: &KeptTransaction) -> Result<Self, Refusal> {
         let value = json::parse(transaction.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
         let members = Node::root(&value, "/payload");
@@ -65,13 +65,14 @@ impl Kept {
 }
 
 impl<'n, T: Transport> SuiChain<'n, T> {
-    /// Broadcasts a signed transaction through every endpoint. One that the chain has executed already counts as accepted.
+    /// Broadcasts a signed transaction through every endpoint. Succeeds if one of them executes it, or reports that it was executed
+    /// already, and it did not fail.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Rejected`] if every endpoint refuses it and none knows it, or if it was executed and failed: either way it
-    /// will never do what it says. [`NodeError::Refused`] if it is not a transaction with the id that was kept. Any other
-    /// [`NodeError`] does not tell whether it arrived.
+    /// Returns [`NodeError::Refused`] if the payload is not a transaction with the stored id. Returns [`NodeError::Rejected`] if every
+    /// endpoint rejects the transaction, or reports that it was executed and failed. Either way it will never take effect. After any other
+    /// [`NodeError`] it is unknown whether the transaction arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let kept = Kept::read(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &kept)).await;
@@ -94,18 +95,18 @@ impl<'n, T: Transport> SuiChain<'n, T> {
             }
             Err(error) => error,
         };
-        // It may be executed already. The coins that it spends are gone then, which nodes complain about first.
+        // The transaction may have been executed already. Nodes then report first that the coins that it spends are gone.
         match transaction(caller, kept.id, &EXECUTED).await? {
             Some(executed) => accepted(caller, &executed),
             None => Err(if is_refusal(&error) { error.rejected() } else { error }),
         }
     }
 
-    /// Returns what became of a transaction; `None` while it is in no checkpoint. The endpoints must agree.
+    /// Reads the receipt of a transaction; `None` while it is not in a checkpoint. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn receipt(&self, id: Digest) -> Result<Option<Receipt>, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;
@@ -128,7 +129,7 @@ fn accepted<T: Transport>(caller: Caller<'_, T>, executed: &ExecutedTransaction)
     }
 }
 
-/// Returns whether an error is about the transaction itself. Other codes are about the node: its limits, its faults.
+/// Returns whether an error concerns the transaction itself. Other errors concern the node: its limits and its faults.
 const fn is_refusal(error: &NodeError) -> bool {
     matches!(error, NodeError::Rpc { code: INVALID_ARGUMENT | FAILED_PRECONDITION, .. })
 }

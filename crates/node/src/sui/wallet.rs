@@ -1,4 +1,4 @@
-//! What a wallet needs to sign: the price of gas, coins that pay it, balances, and the version since which an object is shared.
+//! The wallet context for signing: the gas price, coins that pay for gas, balances, and the initial shared version of an object.
 
 use countersign::sui::sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
 use countersign::sui::{Coin, Gas, MAX_GAS_COINS, choose_gas, htlc};
@@ -12,43 +12,45 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 use crate::quorum::agree;
 
-/// What is read of a coin.
+/// The fields that are read of a coin.
 const COIN: [&str; 5] = ["object_id", "version", "digest", "object_type", "balance"];
-/// Coins of one page.
+/// The number of coins in a page.
 const PAGE: u32 = 500;
-/// Most pages that are read. A transaction takes 256 coins; an account with more than this merges them as it pays.
+/// The maximum number of pages that are read. A transaction can use 256 coins, and merges those that it uses.
 const MAX_PAGES: usize = 4;
 /// `Owner.kind` of a shared object.
 const SHARED: i32 = 3;
 
-/// What pays for the gas.
-pub(super) struct Purse {
-    /// MIST per unit of gas.
+/// The gas price, and the coins that can pay for gas.
+pub(super) struct GasCoins {
+    /// The price of one unit of gas, in MIST.
     pub(super) price: u64,
     coins: Vec<Coin>,
 }
 
-impl Purse {
-    /// Returns what the coins of one transaction can hold, MIST.
+impl GasCoins {
+    /// Returns the maximum that the coins of one transaction can hold, in MIST.
     pub(super) fn total(&self) -> u64 {
         let mut balances: Vec<_> = self.coins.iter().map(|coin| coin.balance).collect();
         balances.sort_unstable_by(|one, other| other.cmp(one));
         balances.into_iter().take(MAX_GAS_COINS).fold(0, u64::saturating_add)
     }
 
-    /// Chooses coins for a budget, and for what the transaction takes from them besides.
+    /// Selects coins that cover `budget` and `split`, the amount that the transaction splits off from them. Both are in MIST.
     pub(super) fn gas(&self, split: u64, budget: u64) -> Result<Gas, Refusal> {
         Ok(Gas::new(self.price, budget, choose_gas(&self.coins, split, budget)?))
     }
 }
 
 impl<'n, T: Transport> SuiChain<'n, T> {
-    /// Returns the price of gas, MIST per unit: the reference price of the present epoch (1, 1.1 or 2 times). More than the reference
-    /// price counts where many transactions change one object, and at the turn of an epoch.
+    /// Reads the price of one unit of gas, in MIST: the reference price of the current epoch, times 1 (slow), 1.1 (normal) or 2 (fast).
+    ///
+    /// A price above the reference price helps if many transactions change the same object, and at the change of an epoch. The first
+    /// endpoint that answers decides.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers.
     pub async fn gas_price(&self, speed: Speed) -> Result<u64, NodeError> {
         self.connection.first(|caller| self.price(caller, speed)).await
     }
@@ -66,14 +68,13 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         Ok(price.saturating_mul(tenths).div_ceil(10))
     }
 
-    /// Returns the SUI coins of an account, at their newest versions: at most 2,000 of them.
+    /// Reads the SUI coins of an account at their newest versions: at most 2,000 of them.
     ///
-    /// The endpoints are asked one after another until one answers: a coin that does not exist makes the transaction fail, and
-    /// nothing else.
+    /// The first endpoint that answers decides. A coin that does not exist can only make the transaction fail.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers.
     pub async fn coins(&self, owner: Address) -> Result<Vec<Coin>, NodeError> {
         self.connection.first(|caller| self.owned(caller, owner)).await
     }
@@ -102,18 +103,18 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         Ok(coins)
     }
 
-    /// Reads the price of gas and the coins that pay it, from one endpoint.
-    pub(super) async fn purse(&self, owner: Address, speed: Speed) -> Result<Purse, NodeError> {
+    /// Reads the gas price and the coins that can pay for gas, from one endpoint.
+    pub(super) async fn gas_coins(&self, owner: Address, speed: Speed) -> Result<GasCoins, NodeError> {
         let ask =
-            async |caller: Caller<'n, T>| Ok(Purse { price: self.price(caller, speed).await?, coins: self.owned(caller, owner).await? });
+            async |caller: Caller<'n, T>| Ok(GasCoins { price: self.price(caller, speed).await?, coins: self.owned(caller, owner).await? });
         self.connection.first(ask).await
     }
 
-    /// Returns what an account has of a coin, in base units.
+    /// Reads the balance of an account in base units of a coin. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Address, coin_type: &TypeTag) -> Result<u64, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;
@@ -132,12 +133,12 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         self.balance(own_address(owner, "/owner")?, &coin_type).await.map(U256::from)
     }
 
-    /// Returns the version since which an object is shared, as a call that uses it names it. The endpoints must agree.
+    /// Reads the version at which an object was shared. A call that uses the object must contain this version. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::UnknownRegistry`] if there is no such object, or it is not shared; any other
-    /// [`NodeError`] if the chain does not answer.
+    /// Returns [`NodeError::Refused`] with [`Code::UnknownRegistry`] if the object does not exist or is not shared, and another
+    /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn initial_shared_version(&self, object: Address) -> Result<u64, NodeError> {
         let ask = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;
@@ -163,7 +164,7 @@ fn coin<T: Transport>(caller: Caller<'_, T>, object: Object, coin_type: &StructT
     Ok(Coin::new(ObjectReference::new(id, version, digest), balance))
 }
 
-/// Asks one endpoint what an account has of a coin. A node leaves out what is zero.
+/// Reads the balance of an account from one endpoint. Nodes omit a balance of 0.
 pub(super) async fn balance<T: Transport>(caller: Caller<'_, T>, owner: Address, coin_type: &TypeTag) -> Result<u64, NodeError> {
     let request = GetBalanceRequest { owner: Some(owner.to_string()), coin_type: Some(coin_type.to_string()) };
     let balance = caller.grpc(&request).await?.balance.ok_or_else(|| missing(caller, "/balance"))?;

@@ -1,4 +1,4 @@
-//! Blocks, by the header that nodes show.
+//! Blocks, read from the headers that nodes return.
 
 use countersign::Refusal;
 use countersign::json::Node;
@@ -13,7 +13,7 @@ use crate::error::NodeError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) number: u64,
-    /// The number in its first 8 bytes, then bytes 8 to 31 of the header's SHA-256.
+    /// The block's number in 8 bytes (big-endian), followed by bytes 8 to 31 of the header's SHA-256.
     pub(super) id: [u8; 32],
     /// Unix milliseconds.
     pub(super) millis: u64,
@@ -27,7 +27,7 @@ impl Block {
         let header = header.object()?;
         let raw = header.need("raw_data")?;
         let raw = raw.object()?;
-        // The genesis block has the number and the time 0, which nodes leave out.
+        // The genesis block has the number 0 and the time 0, which nodes omit.
         let (number, millis) = (count(raw.get("number"))?, count(raw.get("timestamp"))?);
         match id.first_chunk::<8>() {
             Some(first) if *first == number.to_be_bytes() => Ok(Self { number, id, millis }),
@@ -36,7 +36,7 @@ impl Block {
     }
 }
 
-/// Reads the newest block of a view of the chain.
+/// Reads the newest block, or the newest irreversible one. `view` is [`NEWEST`] or [`SOLID`](super::SOLID).
 pub(super) async fn newest<T: Transport>(caller: Caller<'_, T>, view: &str) -> Result<Block, NodeError> {
     ask(caller, &format!("{view}/getnowblock"), json!({}), Block::read).await
 }
@@ -45,7 +45,11 @@ pub(super) async fn newest<T: Transport>(caller: Caller<'_, T>, view: &str) -> R
 pub(super) async fn by_number<T: Transport>(caller: Caller<'_, T>, number: u64) -> Result<Block, NodeError> {
     let read = |node: &Node<'_, '_>| {
         let block = Block::read(node)?;
-        if block.number == number { Ok(block) } else { Err(contradiction("/block_header/raw_data/number", "another block was asked for")) }
+        if block.number == number {
+            Ok(block)
+        } else {
+            Err(contradiction("/block_header/raw_data/number", "the node returned another block than the requested one"))
+        }
     };
     ask(caller, &format!("{NEWEST}/getblockbynum"), json!({"num": number}), read).await
 }

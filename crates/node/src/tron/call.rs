@@ -1,4 +1,4 @@
-//! Calls of contracts that change nothing, and the logs of those that did.
+//! Read-only calls of contracts, and the logs of transactions.
 
 use countersign::json::Node;
 use countersign::tron::Address;
@@ -13,26 +13,26 @@ use super::{ask, bytes, count, hash, words, written};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 
-/// Most bytes of the answer of a call: every one that is read has a few words.
+/// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
 const MAX_ANSWER: usize = 4 * 1024;
-/// Most logs of one transaction that are read.
+/// The maximum number of logs that are read of one transaction.
 const MAX_LOGS: usize = 256;
-/// Most topics of a log.
+/// The maximum number of topics of a log.
 const MAX_TOPICS: usize = 4;
-/// Most bytes of a log's data.
+/// The maximum length in bytes of a log's data.
 const MAX_LOG_DATA: usize = 256 * 1024;
 
 /// A call of a contract.
 pub(super) struct Call<'c> {
     pub(super) sender: Address,
     pub(super) to: Address,
-    /// Sun that go with it.
+    /// The TRX that the call sends, in sun.
     pub(super) value: i64,
     pub(super) data: &'c [u8],
 }
 
 impl<'c> Call<'c> {
-    /// A call that reads: who sends it does not matter.
+    /// Creates a read-only call. Its sender does not matter.
     pub(super) fn view(to: Address, data: &'c [u8]) -> Self {
         Self { sender: Address::from([0; 20]), to, value: 0, data }
     }
@@ -43,19 +43,19 @@ impl<'c> Call<'c> {
 pub(super) enum Outcome {
     Returned {
         data: Vec<u8>,
-        /// Energy, the penalty of a busy contract included.
+        /// The energy used, including the penalty for a busy contract.
         energy: u64,
-        /// The movements of tokens that its logs show; newer nodes show logs.
+        /// The token transfers in the call's logs. Older nodes do not return logs.
         transfers: Vec<(AbiAddress, Transfer)>,
     },
-    /// The contract refuses, or is none.
+    /// The contract reverted, or there is no contract at the address.
     Reverted(String),
-    /// The node cannot say.
+    /// The node could not run the call.
     Failed(String),
 }
 
 impl Outcome {
-    /// Returns what a contract returned; `None` if it reverted.
+    /// Returns the data that the contract returned; `None` if the call did not succeed.
     pub(super) fn returned(self) -> Option<Vec<u8>> {
         match self {
             Self::Returned { data, .. } => Some(data),
@@ -64,22 +64,22 @@ impl Outcome {
     }
 }
 
-/// Runs a call on top of the newest block of a view of the chain. Nothing is sent.
+/// Runs a call on top of the newest block, or of the newest irreversible one. Sends no transaction.
 pub(super) async fn run<T: Transport>(caller: Caller<'_, T>, view: &str, call: &Call<'_>) -> Result<Outcome, NodeError> {
-    let question = json!({
+    let query = json!({
         "owner_address": written(call.sender),
         "contract_address": written(call.to),
         "data": hex::encode(call.data),
         "call_value": call.value,
         "visible": false,
     });
-    match ask(caller, &format!("{view}/triggerconstantcontract"), question, Outcome::read).await? {
+    match ask(caller, &format!("{view}/triggerconstantcontract"), query, Outcome::read).await? {
         Outcome::Failed(why) => Err(NodeError::rpc(caller.endpoint.host(), 0, &why, None)),
         outcome => Ok(outcome),
     }
 }
 
-/// Reads a call's answer as one number or address: a contract that answers something else cannot be used.
+/// Runs a call, and decodes what it returned as one number or address. A contract that returns anything else cannot be used.
 pub(super) async fn value<T: Transport, R>(
     caller: Caller<'_, T>,
     to: Address,
@@ -117,7 +117,7 @@ impl Outcome {
     }
 }
 
-/// Whether a transaction of an answer says that it failed.
+/// Returns whether the transaction in an answer is marked as failed.
 fn has_failed(transaction: &Option<Node<'_, '_>>) -> Result<bool, Refusal> {
     let Some(transaction) = transaction else { return Ok(false) };
     let Some(results) = transaction.object()?.get("ret") else { return Ok(false) };
@@ -135,7 +135,8 @@ pub(super) struct Log {
     pub(super) data: Vec<u8>,
 }
 
-/// Reads the logs that a contract wrote. Those of others are skipped unread: a block holds whatever strangers put there.
+/// Reads the logs of the contracts that `contract` accepts. Other logs are skipped without parsing, because anybody can put anything into
+/// a block.
 pub(super) fn read_logs_of(contract: impl Fn(AbiAddress) -> bool, logs: &Node<'_, '_>) -> Result<Vec<Log>, Refusal> {
     let mut own = Vec::new();
     for log in logs.array()? {
@@ -157,7 +158,7 @@ pub(super) fn read_logs_of(contract: impl Fn(AbiAddress) -> bool, logs: &Node<'_
     Ok(own)
 }
 
-/// Logs name a contract by its 20 bytes, elsewhere nodes write the prefix too.
+/// Reads the address of a contract in a log: its 20 bytes, or 21 bytes with the prefix `41`.
 fn read_contract(node: &Node<'_, '_>) -> Result<AbiAddress, Refusal> {
     let all = bytes(node, 21)?;
     let address = match all.as_slice() {

@@ -1,4 +1,4 @@
-//! What a contract says about itself, for pinning.
+//! Describes a deployed contract, for pinning.
 
 use countersign::Asset;
 use countersign::json::Node;
@@ -15,18 +15,20 @@ use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::agree;
 
-/// Most bytes of a contract's code.
+/// The maximum length in bytes of a contract's code.
 const MAX_CODE: usize = 512 * 1024;
 
-/// What a contract says about itself. Two deployments of one source differ in their code, so a description belongs to an address.
+/// The code hash of a contract, and what its getters return.
+///
+/// Two deployments of the same source can differ in their code, so a description belongs to one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContractDescription {
-    /// Keccak-256 of the code that runs; `None` if there is none at the address.
+    /// The Keccak-256 hash of the runtime code; `None` if there is no code at the address.
     pub code_hash: Option<B256>,
-    /// What `version()` returns, if the contract has it.
+    /// What `version()` returns; `None` if the contract does not have it.
     pub version: Option<String>,
-    /// What `token()` returns, if the contract has it.
+    /// What `token()` returns; `None` if the contract does not have it.
     pub token: Option<Address>,
 }
 
@@ -37,11 +39,11 @@ impl<'n, T: Transport> TronChain<'n, T> {
         Ok(Description::default().with("code_hash", described.code_hash).with("version", described.version).with("token", described.token))
     }
 
-    /// Asks a contract what it is. The endpoints must agree.
+    /// Reads the description of a contract. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
         let describe = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;

@@ -1,4 +1,4 @@
-//! The state of one HTLC, as every endpoint tells it.
+//! Reads the state of one HTLC from every endpoint.
 
 use countersign::chains::Account;
 use countersign::json::Node;
@@ -18,8 +18,8 @@ use crate::error::NodeError;
 use crate::nodes::Head;
 use crate::quorum::{Sighting, agree, combine};
 
-/// Where an order is, and what it must be.
-struct Question {
+/// Where an order is stored, and the terms that it must have.
+struct OrderQuery {
     htlc: Address,
     token: Option<Address>,
     token_text: Option<String>,
@@ -27,11 +27,11 @@ struct Question {
     secret_hash: SecretHash,
 }
 
-/// What one endpoint says.
+/// What one endpoint reports.
 struct View {
-    /// With 0 in place of what has passed of the timelock, which differs from endpoint to endpoint.
+    /// The state with an elapsed time of 0. The elapsed time differs between endpoints, so it is kept apart.
     state: HtlcState,
-    /// The id of the block that made the state; `None` where there is none.
+    /// The id of the block with the transaction that led to the state; `None` if there is none.
     origin: Option<[u8; 32]>,
     /// The newest block before the contract was read.
     seen: Block,
@@ -40,18 +40,18 @@ struct View {
     is_solid: bool,
 }
 
-/// What the contract says at the newest block.
+/// What the contract stores at the newest block.
 enum Reading {
-    /// An order, and the irreversible block at which it is the same already.
+    /// An order, and the irreversible block if the order is already the same there.
     Order { order: StoredOrder, covered: bool, solid: Option<Block> },
-    /// No order, or none that is clear.
+    /// No order, or an unclear one.
     Other(HtlcState),
 }
 
-/// The event that made an order what it is, with the id of its transaction.
+/// An event of an order, with the id of its transaction.
 type Event = (HtlcEvent, [u8; 32]);
 
-impl Question {
+impl OrderQuery {
     fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
         let malformed = || Refusal::new(countersign::Code::AddressMalformed, "/htlc");
         let htlc = terms.htlc.as_ref().and_then(Address::from_account).ok_or_else(malformed)?;
@@ -63,31 +63,32 @@ impl Question {
 }
 
 impl<'n, T: Transport> TronChain<'n, T> {
-    /// Reads the state of one HTLC from every endpoint, at its newest block.
+    /// Reads the state of one HTLC from every endpoint, at the endpoint's newest block. The endpoints must agree.
     ///
-    /// The formula of Tron's swap ids is not certain, and the contract does not store the secret hash. So the hash comes from the
-    /// event with which the order was funded, found in the block that the order itself names; the other terms are those that the
-    /// contract stores. The event of the block in which it ended says how. Where the node has no such event the state is
-    /// [`HtlcState::Unclear`], or without a secret hash. An answer in another layout than that of version 3 is unclear as well.
+    /// The contract does not store the secret hash, and it is not certain that the swap id commits to it. So the hash comes from the
+    /// order's funding event, in the block that the stored order names. The other terms are those that the contract stores. How an order
+    /// ended comes from the event in the block of its end. If the node does not have these events, an ended order is
+    /// [`HtlcState::Unclear`], and a locked one has no secret hash. An order in another layout than that of version 3 is unclear too.
     ///
-    /// [`SeenAt::is_finalized`] is set if the order is the same at the newest irreversible block (solidified).
+    /// [`SeenAt::is_finalized`] is set if the order is the same at the newest irreversible (solidified) block.
     ///
     /// # Errors
     ///
-    /// [`NodeError`]; a failed read tells nothing.
+    /// Returns [`NodeError::Refused`] if the terms contain an invalid address or swap id. Returns another [`NodeError`] if no endpoint
+    /// answers or too few of them agree. The state is then unknown.
     pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        let question = Question::new(terms)?;
-        let views = self.connection.each(|caller| self.view(caller, &question)).await;
+        let query = OrderQuery::new(terms)?;
+        let views = self.connection.each(|caller| self.view(caller, &query)).await;
         let needed = self.connection.needed();
         let views = agree(views, needed, |view| (view.state.clone(), view.origin))?;
         let sightings = views.into_iter().map(View::sighting).collect();
         combine(sightings, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
-    async fn view(&self, caller: Caller<'n, T>, question: &Question) -> Result<View, NodeError> {
+    async fn view(&self, caller: Caller<'n, T>, query: &OrderQuery) -> Result<View, NodeError> {
         self.identify(caller).await?;
         let (before, solid) = try_join(self.newest(caller), block::newest(caller, SOLID)).await?;
-        let (order, covered, solid) = match read_order(caller, question, solid).await? {
+        let (order, covered, solid) = match read_order(caller, query, solid).await? {
             Reading::Order { order, covered, solid } => (order, covered, solid),
             Reading::Other(state) => return Ok(View::new(state, before)),
         };
@@ -96,16 +97,15 @@ impl<'n, T: Transport> TronChain<'n, T> {
             Progress::Ended { at } => at.unwrap_or_default(),
             _ => return Ok(View::unclear(before, "the order is in an unknown state")),
         };
-        let (after, origin, events) =
-            try_join3(self.newest(caller), block::by_number(caller, made), events(caller, question, made)).await?;
+        let (after, origin, events) = try_join3(self.newest(caller), block::by_number(caller, made), events(caller, query, made)).await?;
         if made > after.number || origin.millis > after.millis {
-            return Err(caller.malformed(contradiction("/constant_result", "the order was made after the newest block")));
+            return Err(caller.malformed(contradiction("/constant_result", "the order was changed after the newest block")));
         }
         let state = match order.progress {
-            Progress::Open => locked(question, &order, covered, &events).map_err(|refusal| caller.malformed(refusal))?,
-            _ => ended(question, &events).map_err(|refusal| caller.malformed(refusal))?,
+            Progress::Open => locked(query, &order, covered, &events).map_err(|refusal| caller.malformed(refusal))?,
+            _ => ended(query, &events).map_err(|refusal| caller.malformed(refusal))?,
         };
-        // Of the two newest blocks the one that leaves less counts.
+        // Of the two newest blocks, the one that gives the smaller depth and the longer elapsed time counts.
         let depth = before.number.saturating_add(1).saturating_sub(made);
         let elapsed = after.number.saturating_sub(order.initiated_at);
         let is_solid = solid.is_some_and(|solid| solid.number >= made);
@@ -129,64 +129,64 @@ impl View {
     }
 }
 
-/// Reads the order, the contract's token and what the contract holds at the newest block, and the order at the irreversible one.
-async fn read_order<T: Transport>(caller: Caller<'_, T>, question: &Question, solid: Block) -> Result<Reading, NodeError> {
-    let (orders, token) = (read::orders_call(question.id), read::token_call());
+/// Reads the order, the contract's token and the contract's balance at the newest block, and the order at the irreversible one.
+async fn read_order<T: Transport>(caller: Caller<'_, T>, query: &OrderQuery, solid: Block) -> Result<Reading, NodeError> {
+    let (orders, token) = (read::orders_call(query.id), read::token_call());
     let (stored, token, holds, final_order) = try_join4(
-        call::run(caller, NEWEST, &Call::view(question.htlc, &orders)),
-        call::run(caller, NEWEST, &Call::view(question.htlc, &token)),
-        holds(caller, question),
-        call::run(caller, SOLID, &Call::view(question.htlc, &orders)),
+        call::run(caller, NEWEST, &Call::view(query.htlc, &orders)),
+        call::run(caller, NEWEST, &Call::view(query.htlc, &token)),
+        holds(caller, query),
+        call::run(caller, SOLID, &Call::view(query.htlc, &orders)),
     )
     .await?;
-    Ok(judge(question, solid, stored, token, holds, final_order))
+    Ok(judge(query, solid, stored, token, holds, final_order))
 }
 
-async fn holds<T: Transport>(caller: Caller<'_, T>, question: &Question) -> Result<U256, NodeError> {
-    match question.token {
-        // A token that does not say what the HTLC holds is judged after the contract itself.
-        Some(token) => match call::run(caller, NEWEST, &Call::view(token, &read::balance_call(question.htlc.bytes()))).await? {
+async fn holds<T: Transport>(caller: Caller<'_, T>, query: &OrderQuery) -> Result<U256, NodeError> {
+    match query.token {
+        // A token without a balance counts as 0 here. The contract itself is checked first.
+        Some(token) => match call::run(caller, NEWEST, &Call::view(token, &read::balance_call(query.htlc.bytes()))).await? {
             Outcome::Returned { data, .. } => Ok(read::number(&data).unwrap_or_default()),
             _ => Ok(U256::ZERO),
         },
-        None => wallet::coins(caller, question.htlc).await,
+        None => wallet::coins(caller, query.htlc).await,
     }
 }
 
-fn judge(question: &Question, solid: Block, stored: Outcome, token: Outcome, holds: U256, final_order: Outcome) -> Reading {
+fn judge(query: &OrderQuery, solid: Block, stored: Outcome, token: Outcome, holds: U256, final_order: Outcome) -> Reading {
     let unclear = |why: &str| Reading::Other(HtlcState::Unclear(why.to_owned()));
-    let Some(stored) = stored.returned() else { return unclear("the contract does not know `orders(bytes32)`") };
+    let Some(stored) = stored.returned() else { return unclear("the contract does not have `orders(bytes32)`") };
     let order = match read::order(&stored) {
         Ok(order) => order,
         Err(why) => return unclear(&why.to_string()),
     };
     let token = token.returned().and_then(|answer| read::address(&answer).ok());
-    if token != Some(question.token.map_or(NATIVE, Address::bytes)) {
+    if token != Some(query.token.map_or(NATIVE, Address::bytes)) {
         return unclear("the contract's token is not the pinned one");
     }
     let Some(order) = order else { return Reading::Other(HtlcState::Absent) };
     if order.layout != Layout::V3 {
-        return unclear("the contract stores orders as an older generation does, which is not known on Tron");
+        return unclear("the contract stores orders in the layout of an older generation, which is not supported on Tron");
     }
-    // A node without the irreversible state gives no mark.
+    // If the node does not have the irreversible state, the order is not marked as final.
     let is_final = final_order.returned().and_then(|answer| read::order(&answer).ok().flatten()).as_ref() == Some(&order);
     Reading::Order { covered: holds >= order.amount, order, solid: Some(solid).filter(|_| is_final) }
 }
 
 /// Reads the events of an order in one block.
-async fn events<T: Transport>(caller: Caller<'_, T>, question: &Question, number: u64) -> Result<Vec<Event>, NodeError> {
+async fn events<T: Transport>(caller: Caller<'_, T>, query: &OrderQuery, number: u64) -> Result<Vec<Event>, NodeError> {
     let read = |node: &Node<'_, '_>| {
-        // A node without the block's history answers with an empty object.
+        // A node without the block's history returns an empty object.
         let Ok(all) = node.array() else { return node.object().map(|_| Vec::new()) };
         let mut events = Vec::new();
         for info in all {
             let members = info.object()?;
             let Some(logs) = members.get("log") else { continue };
             if count(members.get("blockNumber"))? != number {
-                return Err(contradiction("/blockNumber", "a transaction of another block"));
+                return Err(contradiction("/blockNumber", "the node returned a transaction of another block"));
             }
-            let is_htlc = |address: AbiAddress| address == question.htlc.bytes();
-            let own = |log: &Log| log.topics.get(1) == Some(&B256::from(question.id));
+            let is_htlc = |address: AbiAddress| address == query.htlc.bytes();
+            let own = |log: &Log| log.topics.get(1) == Some(&B256::from(query.id));
             for log in read_logs_of(is_htlc, &logs)?.iter().filter(|log| own(log)) {
                 let event = read::event(&log.topics, &log.data).map_err(|_| contradiction("/log", "an event of the HTLC is malformed"))?;
                 if let Some(event) = event {
@@ -203,30 +203,30 @@ fn account(address: AbiAddress) -> Account {
     Address::from(address).to_account()
 }
 
-/// An open order, with the secret hash of the one event that funded it.
-fn locked(question: &Question, order: &StoredOrder, covered: bool, events: &[Event]) -> Result<HtlcState, Refusal> {
+/// Returns the state of an open order, with the secret hash of its funding event.
+fn locked(query: &OrderQuery, order: &StoredOrder, covered: bool, events: &[Event]) -> Result<HtlcState, Refusal> {
     let (initiator, redeemer) = (account(order.initiator), account(order.redeemer));
-    let mut state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(question.token_text.clone());
+    let mut state = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, 0).with_token(query.token_text.clone());
     if let [(event, _)] = events {
         match event {
             HtlcEvent::Initiated { secret_hash, amount, .. } if *amount == order.amount => state = state.with_secret_hash(*secret_hash),
-            _ => return Err(contradiction("/log", "the event of the funding contradicts the order")),
+            _ => return Err(contradiction("/log", "the funding event contradicts the order")),
         }
     }
     Ok(HtlcState::Locked(state.with_covered(covered)))
 }
 
-/// How an order ended. One that was funded in the same block has the event of its funding too.
-fn ended(question: &Question, events: &[Event]) -> Result<HtlcState, Refusal> {
+/// Returns how an order ended. If it was funded in the same block, its funding event is there too.
+fn ended(query: &OrderQuery, events: &[Event]) -> Result<HtlcState, Refusal> {
     let mut ends = events.iter().filter(|(event, _)| !matches!(event, HtlcEvent::Initiated { .. }));
     let (end, more) = (ends.next(), ends.next().is_some());
     Ok(match end {
         _ if more => HtlcState::Unclear("the order has ended more than once".to_owned()),
-        Some((HtlcEvent::Redeemed { secret, .. }, id)) if SecretHash::of(secret) == question.secret_hash => {
+        Some((HtlcEvent::Redeemed { secret, .. }, id)) if SecretHash::of(secret) == query.secret_hash => {
             HtlcState::Redeemed { secret: Some(*secret), transaction: Some(hex::encode(id)) }
         }
-        Some((HtlcEvent::Redeemed { .. }, _)) => return Err(contradiction("/log", "the secret is that of another order")),
+        Some((HtlcEvent::Redeemed { .. }, _)) => return Err(contradiction("/log", "the secret belongs to another order")),
         Some((HtlcEvent::Refunded { .. }, id)) => HtlcState::Refunded { transaction: Some(hex::encode(id)) },
-        _ => HtlcState::Unclear("the order has ended, and no event says how".to_owned()),
+        _ => HtlcState::Unclear("the order has ended, and no event shows how".to_owned()),
     })
 }

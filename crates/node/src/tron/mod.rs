@@ -1,12 +1,13 @@
-//! Tron, by the HTTP interface of its nodes: JSON posted to `/wallet/..`, which knows the newest block, and `/walletsolidity/..`,
-//! which knows the irreversible ones. An endpoint must serve both.
+//! Tron, read over the HTTP interface of its nodes: JSON is posted to `/wallet/..`, which serves the newest block, and to
+//! `/walletsolidity/..`, which serves the newest irreversible (solidified) block. An endpoint must serve both.
 //!
-//! An endpoint is asked for the genesis block before anything else. Its id ends with the bytes that name the chain.
+//! The first request to an endpoint reads its genesis block, whose id must end with the bytes that identify the pinned chain.
 //!
-//! The interface cannot read a contract at a block of the caller's choice. So the newest block is read before and after the
-//! contract: what was read is the state of a block between the two. Of both, the one counts that leaves less time and less depth.
+//! The interface cannot read a contract at a chosen block. So the newest block is read before and after the contract, and the result
+//! is the state of a block between the two. The depth is counted up to the first of them, and the elapsed time up to the second, so that
+//! both are on the cautious side.
 //!
-//! Nothing that a node builds is signed, and no method is called that takes a private key.
+//! A transaction that a node has built is never signed, and no method that takes a private key is called.
 //!
 //! Specification: `docs/spec/tron.md#reading-an-order`, `docs/spec/chains.md`.
 
@@ -36,14 +37,14 @@ use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
 use block::Block;
 
-/// How many blocks an endpoint's newest block may go back: a reorganisation, or a neighbour behind the same address.
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
 const MAX_STEP_BACK: u64 = 20;
-/// Bits of a chain id that the genesis block's id ends with.
+/// The bits of the chain id with which the id of the genesis block ends.
 const GENESIS_BITS: u64 = 0xffff_ffff;
 
-/// The newest block.
+/// The path of methods that read at the newest block.
 const NEWEST: &str = "/wallet";
-/// The newest irreversible block.
+/// The path of methods that read at the newest irreversible block.
 const SOLID: &str = "/walletsolidity";
 
 /// A connected Tron chain.
@@ -69,7 +70,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
         }
     }
 
-    /// Requires that an endpoint serves the pinned chain.
+    /// Requires that the endpoint serves the pinned chain.
     async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
         let ask = async || {
             let genesis = block::by_number(caller, 0).await?;
@@ -85,7 +86,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
         Ok(Head::new(block.number, hex::encode(block.id), block.millis / 1_000))
     }
 
-    /// Reads the newest block, and requires that it did not go back.
+    /// Reads the newest block, and requires that it has not gone back.
     async fn newest(&self, caller: Caller<'n, T>) -> Result<Block, NodeError> {
         let block = block::newest(caller, NEWEST).await?;
         caller.check_height(block.number, MAX_STEP_BACK)?;
@@ -93,17 +94,17 @@ impl<'n, T: Transport> TronChain<'n, T> {
     }
 }
 
-/// Posts a question, and reads the answer.
+/// Posts a request to a method, and reads the answer.
 async fn ask<T: Transport, R>(
     caller: Caller<'_, T>,
     path: &str,
-    question: Value,
+    query: Value,
     read: impl FnOnce(&Node<'_, '_>) -> Result<R, Refusal>,
 ) -> Result<R, NodeError> {
-    let answer = caller.post(path, question.to_string().into_bytes()).await?;
+    let answer = caller.post(path, query.to_string().into_bytes()).await?;
     let value = json::parse(&answer).map_err(|refusal| caller.malformed(refusal))?;
     let node = Node::root(&value, "");
-    // A node that fails says so with a status of 200.
+    // A node reports its failures with HTTP status 200.
     if let Ok(members) = node.object()
         && let Some(error) = members.get("Error")
     {
@@ -112,17 +113,17 @@ async fn ask<T: Transport, R>(
     read(&node).map_err(|refusal| caller.malformed(refusal))
 }
 
-/// Writes an address as nodes take it: `41` and the 20 bytes in hex.
+/// Returns an address as nodes accept it: `41` and the 20 bytes in hex.
 fn written(address: Address) -> String {
     hex::encode(address.prefixed())
 }
 
-/// Asks for an account.
+/// Returns the request body for an account.
 fn account(address: Address) -> Value {
     json!({"address": written(address), "visible": false})
 }
 
-/// Reads bytes in hex without a prefix.
+/// Reads bytes in hex without `0x`.
 fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     let digits = node.text()?;
     if digits.is_empty() {
@@ -131,29 +132,29 @@ fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     number::hex_bytes(&format!("0x{digits}"), max).map_err(|error| node.refuse(error))
 }
 
-/// Reads a hash in hex without a prefix.
+/// Reads a hash in hex without `0x`.
 fn hash(node: &Node<'_, '_>) -> Result<[u8; 32], Refusal> {
     number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
 }
 
-/// Reads a number. Nodes leave zeros out.
+/// Reads a number. Nodes omit numbers that are 0.
 fn count(node: Option<Node<'_, '_>>) -> Result<u64, Refusal> {
     node.map_or(Ok(0), |node| node.integer())
 }
 
-/// Returns a node's words, which most methods write in hex.
+/// Returns a node's message, which most methods encode in hex.
 fn words(node: &Node<'_, '_>) -> String {
     let plain = node.text().unwrap_or_default();
     let decoded = hex::decode(plain).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     text::escape_untrusted(decoded.as_deref().unwrap_or(plain))
 }
 
-/// Parses an address that is not the service's.
+/// Parses an address that comes from the caller, not from the service.
 fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
     Address::parse(text).map_err(|error| Refusal::new(error, at).with_actual(text))
 }
 
-/// The answer does not belong to the question, or contradicts another one.
+/// Creates a refusal of an answer that does not match the request, or contradicts another answer.
 fn contradiction(at: &'static str, reason: &'static str) -> Refusal {
     Refusal::new(Code::WrongType, at).with_reason(reason)
 }

@@ -1,4 +1,4 @@
-//! What would happen: money, allowance and fees are counted, and the first call is run, before anything is signed.
+//! The preflight: checks funds, allowance and fees, and runs the first call, before anything is signed.
 
 use countersign::tron::alloy_primitives::{Address as AbiAddress, U256};
 use countersign::tron::read::{self, Transfer};
@@ -13,23 +13,23 @@ use super::{NEWEST, TronChain};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 
-/// Bytes of a transaction beside what is signed: the signature with its tag, and what nodes reserve for the result.
+/// The bytes of a transaction that are not signed: the signature with its tag, and the bytes that nodes reserve for the result.
 const REST_OF_TRANSACTION: u64 = 67 + 64 + 5;
 
-/// Energy that a redemption is counted with, because running it would show the secret: what a token transfer to an address that has
-/// none of the token takes, with room for the HTLC's own work. A redemption that runs out of energy shows the secret for nothing.
+/// The energy that a redemption is assumed to use, because running it would show the secret. It covers a token transfer to an address
+/// without a balance of the token, and the work of the HTLC. A redemption that runs out of energy reveals the secret for nothing.
 const REDEMPTION_ENERGY: u64 = 160_000;
 
-/// What a node expects of an order's calls.
+/// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preflight {
-    /// What the sender has of TRX, in sun.
+    /// The sender's TRX balance, in sun.
     pub balance: U256,
-    /// What the calls are expected to take of it, in sun: what they send, bandwidth, and energy as far as it is known. A redemption
-    /// is counted with 160,000 units of energy. What the sender has staked, and free bandwidth, are taken into account.
+    /// The amount that the calls are expected to spend, in sun: the value that they send, their bandwidth, and the energy of the first
+    /// call. A redemption is assumed to use 160,000 units of energy. Staked energy and bandwidth and free bandwidth are subtracted.
     pub cost: U256,
-    /// Energy that the first call used; `None` where nothing was run.
+    /// The energy that the first call used; `None` if nothing was run.
     pub energy_used: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ struct Plan {
     sender: Address,
     steps: Vec<Step>,
     deposit: Option<Expected>,
-    /// The calls are not shown to anybody before they are signed and sent: one has the secret.
+    /// Whether a call contains the secret, so that no node may see it before it is signed and sent.
     is_secret: bool,
 }
 
@@ -47,20 +47,20 @@ struct Step {
     to: Address,
     value: i64,
     data: Vec<u8>,
-    /// Sun.
+    /// The fee limit, in sun.
     fee_limit: u64,
-    /// Of the whole transaction.
+    /// The size of the whole transaction in bytes.
     bytes: u64,
 }
 
-/// The movement that was verified.
+/// The transfer that was verified.
 struct Expected {
     htlc: Address,
     amount: U256,
     is_native: bool,
-    /// The token, where an approval names it.
+    /// The token that an approval names.
     approved: Option<Address>,
-    /// Whether the calls approve what they need.
+    /// Whether the calls include the approval.
     approves: bool,
 }
 
@@ -93,7 +93,8 @@ impl Plan {
         Ok(Self { sender: Address::from(payloads.sender), steps, deposit, is_secret })
     }
 
-    /// Returns what the calls take of TRX, in sun. Energy is known of the first call alone, and no call burns more than its fee limit.
+    /// Returns the amount that the calls spend, in sun. Only the energy of the first call is known. No call burns more than its fee
+    /// limit.
     fn cost(&self, resources: Resources, energy_used: Option<u64>) -> U256 {
         let energy = energy_used.unwrap_or(if self.is_secret { REDEMPTION_ENERGY } else { 0 });
         let burnt = U256::from(energy.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
@@ -111,18 +112,24 @@ impl Plan {
 }
 
 impl<'n, T: Transport> TronChain<'n, T> {
-    /// Says before anything is signed whether the sender has enough of TRX, token and allowance, and runs the first call: those after
-    /// it may need its effects. A redemption is not run at all, because that would show the secret to the node.
+    /// Checks that the sender has enough TRX, tokens and allowance, and runs the first call. Call it before signing.
     ///
-    /// Where the node shows the movements of tokens, they must be exactly the verified amount of the token, from the sender to the
-    /// HTLC. The energy that the call uses must be within its fee limit.
+    /// Only the first call is run, because the later ones may depend on its effects. A redemption is never run, because that would show
+    /// the secret to the node. If the node returns logs, the token transfers in them must be exactly the verified amount, from the sender
+    /// to the HTLC. The energy that the call uses must be within its fee limit.
     ///
-    /// The endpoints are asked one after another until one answers: this protects from mistakes, not from the node.
+    /// The first endpoint that answers decides. A preflight protects from mistakes, not from a dishonest node.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Refused`] with [`Code::InsufficientFunds`], [`Code::AllowanceTooLow`], [`Code::SimulationReverted`],
-    /// [`Code::SimulationDiffers`] or [`Code::GasLimitTooLow`]; any other [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError::Refused`] with
+    ///
+    /// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
+    /// - [`Code::SimulationReverted`] if the call fails,
+    /// - [`Code::SimulationDiffers`] if the call would do something else than what was verified,
+    /// - [`Code::GasLimitTooLow`] if the call needs more energy than its fee limit allows,
+    ///
+    /// and another [`NodeError`] if no endpoint answers.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order)?;
         self.connection.first(|caller| self.check(caller, &plan)).await
@@ -141,13 +148,13 @@ impl<'n, T: Transport> TronChain<'n, T> {
         }
         let cost = plan.cost(resources, energy_used);
         if balance < cost {
-            return Err(short("/balance", "TRX", cost, balance).into());
+            return Err(insufficient("/balance", "TRX", cost, balance).into());
         }
         Ok(Preflight { balance, cost, energy_used })
     }
 }
 
-fn short(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
+fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
     let reason = format!("the sender has too little {what}");
     Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
 }
@@ -167,7 +174,7 @@ async fn tokens<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<Opti
     let (has, allowance) =
         try_join(call::value(caller, token, &balance, read::number), call::value(caller, token, &allowance, read::number)).await?;
     if has < expected.amount {
-        return Err(short("/token", "of the token", expected.amount, has).into());
+        return Err(insufficient("/token", "of the token", expected.amount, has).into());
     }
     if !expected.approves && allowance < expected.amount {
         let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(expected.amount));
@@ -176,7 +183,7 @@ async fn tokens<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<Opti
     Ok(Some(token))
 }
 
-/// Requires that a call succeeds within its fee limit and moves nothing but what was verified. Returns the energy that it uses.
+/// Requires that a call succeeds within its fee limit, and transfers nothing but what was verified. Returns the energy that it uses.
 fn judge(plan: &Plan, step: &Step, token: Option<Address>, outcome: Outcome, resources: Resources) -> Result<u64, Refusal> {
     let (energy, transfers) = match outcome {
         Outcome::Returned { energy, transfers, .. } => (energy, transfers),
@@ -184,7 +191,7 @@ fn judge(plan: &Plan, step: &Step, token: Option<Address>, outcome: Outcome, res
             return Err(Refusal::new(Code::SimulationReverted, format!("/{}", step.role)).with_reason(why));
         }
     };
-    // The limit holds for staked energy too.
+    // The limit also applies to staked energy.
     let fee = U256::from(energy).saturating_mul(U256::from(resources.energy_price));
     if fee > U256::from(step.fee_limit) {
         let refusal = Refusal::new(Code::GasLimitTooLow, "/fee_limit").with_expected(TypedValue::AtLeast(fee));

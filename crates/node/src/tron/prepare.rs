@@ -1,4 +1,4 @@
-//! Preparing an order, a redemption or a refund with what the chain says.
+//! Prepares orders, redemptions and refunds with the reference block and the allowance that the chain reports.
 
 use countersign::tron::recover::Recovery;
 use countersign::tron::{Address, ApprovalPlan, ApprovalStep, FundingPath, Tron};

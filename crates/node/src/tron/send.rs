@@ -1,4 +1,4 @@
-//! Sending transactions, and finding out what became of them.
+//! Broadcasts transactions, and reads their receipts.
 
 use countersign::json::Node;
 use countersign::tron::SignedTronTransaction;
@@ -13,35 +13,35 @@ use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::{agree, any_accepts};
 
-/// What became of a transaction that is in a block.
+/// The outcome of a transaction in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Height of its block.
+    /// The height of its block.
     pub block: u64,
-    /// Whether it did what it says; a transaction that reverted or ran out of energy is in a block too.
+    /// Whether it succeeded. A transaction that reverted or ran out of energy is in a block too.
     pub success: bool,
     /// Whether the block is irreversible (solidified).
     pub is_final: bool,
 }
 
-/// What a node says to a transaction that it was sent.
+/// A node's answer to a broadcast.
 enum Answer {
-    /// It takes the transaction, or has it already.
-    Taken,
-    /// The transaction itself is wrong.
+    /// The node accepted the transaction, or already had it.
+    Accepted,
+    /// The transaction itself is invalid.
     Refused(String),
-    /// The node has no time, no peers, or another trouble of its own.
+    /// The node is busy, has no peers, or has another problem.
     Failed(String),
 }
 
 impl<'n, T: Transport> TronChain<'n, T> {
-    /// Broadcasts a signed transaction through every endpoint. One that the chain knows already counts as accepted.
+    /// Broadcasts a signed transaction through every endpoint. Succeeds if one of them accepts it or already knows it.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Rejected`] if every endpoint refuses it and none knows it, [`NodeError::Refused`] if it is not a transaction
-    /// with the id that was kept. Any other [`NodeError`] does not tell whether it arrived.
+    /// Returns [`NodeError::Refused`] if the payload is not a transaction with the stored id. Returns [`NodeError::Rejected`] if every
+    /// endpoint rejects the transaction and none knows it. After any other [`NodeError`] it is unknown whether the transaction arrived.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
         let id = check(transaction)?;
         let outcomes = self.connection.each(|caller| self.send(caller, &transaction.payload, id)).await;
@@ -53,11 +53,11 @@ impl<'n, T: Transport> TronChain<'n, T> {
         let sent = ask(caller, &format!("{NEWEST}/broadcasthex"), json!({"transaction": payload}), |node| read_answer(node, id)).await?;
         let error = |why: &str| NodeError::rpc(caller.endpoint.host(), 0, why, None);
         let (error, is_refusal) = match sent {
-            Answer::Taken => return Ok(()),
+            Answer::Accepted => return Ok(()),
             Answer::Refused(why) => (error(&why), true),
             Answer::Failed(why) => (error(&why), false),
         };
-        // It may be in a block already, and have expired since.
+        // The transaction may be in a block already, and have expired since.
         let read = |node: &Node<'_, '_>| match node.object()?.get("txID") {
             Some(found) => Ok(hash(&found)? == id.0),
             None => Ok(false),
@@ -69,18 +69,18 @@ impl<'n, T: Transport> TronChain<'n, T> {
         }
     }
 
-    /// Returns what became of a transaction; `None` while it is in no block. The endpoints must agree.
+    /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn receipt(&self, id: B256) -> Result<Option<Receipt>, NodeError> {
         let look = async |caller: Caller<'n, T>| {
             self.identify(caller).await?;
-            let question = json!({"value": hex::encode(id)});
+            let query = json!({"value": hex::encode(id)});
             for (view, is_final) in [(SOLID, true), (NEWEST, false)] {
                 let path = format!("{view}/gettransactioninfobyid");
-                let found = ask(caller, &path, question.clone(), |node| read_receipt(node, id, is_final)).await?;
+                let found = ask(caller, &path, query.clone(), |node| read_receipt(node, id, is_final)).await?;
                 if found.is_some() {
                     return Ok(found);
                 }
@@ -95,7 +95,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
     }
 }
 
-/// Computes the id of a kept transaction, and requires that it is the one that was kept.
+/// Computes the id of a stored transaction, and requires that it is the stored id.
 fn check(transaction: &KeptTransaction) -> Result<B256, Refusal> {
     let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
     let bytes = hex::decode(&transaction.payload).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
@@ -115,12 +115,12 @@ fn read_answer(node: &Node<'_, '_>, id: B256) -> Result<Answer, Refusal> {
     {
         return Err(named.refuse(Code::TransactionMismatch).with_expected(hex::encode(id)));
     }
-    let is_taken = members.get("result").is_some_and(|result| result.bool() == Ok(true));
+    let is_accepted = members.get("result").is_some_and(|result| result.bool() == Ok(true));
     let message = members.get("message").map(|message| words(&message)).unwrap_or_default();
     let code = members.get("code").map(|code| code.text()).transpose()?;
     Ok(match code {
-        None | Some("SUCCESS") if is_taken => Answer::Taken,
-        Some("DUP_TRANSACTION_ERROR") => Answer::Taken,
+        None | Some("SUCCESS") if is_accepted => Answer::Accepted,
+        Some("DUP_TRANSACTION_ERROR") => Answer::Accepted,
         Some(
             code @ ("SIGERROR"
             | "CONTRACT_VALIDATE_ERROR"
@@ -142,9 +142,9 @@ fn read_receipt(node: &Node<'_, '_>, id: B256, is_final: bool) -> Result<Option<
     }
     let block = count(members.get("blockNumber"))?;
     if block == 0 {
-        return Err(contradiction("/blockNumber", "a transaction without a block"));
+        return Err(contradiction("/blockNumber", "the receipt does not name a block"));
     }
-    // Failed transactions say so in one of two places; a call of a contract always says how it went.
+    // A failure is marked in one of two places. The result of a contract call is always present.
     let receipt = members.need("receipt")?;
     let result = receipt.object()?.get("result").map(|result| result.text()).transpose()?;
     let failed = members.get("result").map(|result| result.text()).transpose()? == Some("FAILED");

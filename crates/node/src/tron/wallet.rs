@@ -1,4 +1,4 @@
-//! What a wallet needs to sign: a reference block and a lifetime, balances, allowances, resources and prices.
+//! The wallet context for signing: a reference block, a lifetime, balances, allowances, resources and prices.
 
 use countersign::json::Node;
 use countersign::tron::alloy_primitives::U256;
@@ -14,42 +14,42 @@ use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::quorum::agree;
 
-/// How long a transaction can be sent, in milliseconds: time for a person with a hardware wallet. Nodes take a day at most.
+/// The lifetime of a transaction in milliseconds: enough for a user with a hardware wallet. Nodes accept at most one day.
 const LIFETIME: u64 = 3_600_000;
-/// Most parameters of the chain that are read.
+/// The maximum number of chain parameters that are read.
 const MAX_PARAMETERS: usize = 1_024;
 
-/// What an account can use without paying for it, and what the rest costs.
+/// The resources that an account can use for free, and the prices of what exceeds them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Resources {
-    /// Energy left.
+    /// The remaining energy.
     pub(super) energy: u64,
-    /// Bytes left, of staked coins or free ones: a transaction takes all of its bytes from one of the two.
+    /// The remaining bytes of bandwidth: those from staked coins or the free ones, whichever are more. A transaction takes all of its
+    /// bytes from one of the two.
     pub(super) bandwidth: u64,
-    /// Sun for one unit of energy.
+    /// The price of one unit of energy, in sun.
     pub(super) energy_price: u64,
-    /// Sun for one byte.
+    /// The price of one byte, in sun.
     pub(super) bandwidth_price: u64,
 }
 
 /// An amount that the endpoints must agree on.
 enum Amount {
-    /// What an account has of TRX.
+    /// The TRX balance of an account.
     Coins(Address),
-    /// What a contract answers to a call.
+    /// The number that a call of a contract returns.
     Answer(Address, Vec<u8>),
 }
 
 impl<'n, T: Transport> TronChain<'n, T> {
-    /// Returns the context in which the next calls are signed: a reference block, and a lifetime of one hour from the newest block
-    /// on, by the chain's own time.
+    /// Reads the context for signing the next calls: a reference block, and a lifetime of one hour after the time of the newest block.
     ///
-    /// The reference is the newest irreversible block, so that no reorganisation makes the transactions invalid. One endpoint is
-    /// enough: a false reference makes a transaction that no node takes.
+    /// The reference is the newest irreversible block, so that no reorganization makes the transactions invalid. The first endpoint that
+    /// answers decides, because no node accepts a transaction with a false reference.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers.
     pub async fn calls(&self) -> Result<Calls, NodeError> {
         let chain_id = self.chain_id;
         self.connection
@@ -68,11 +68,11 @@ impl<'n, T: Transport> TronChain<'n, T> {
             .await
     }
 
-    /// Returns what an account has of a token, or of TRX in sun, in base units.
+    /// Reads the balance of an account in base units of a token, or in sun of TRX if `token` is `None`. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Address, token: Option<Address>) -> Result<U256, NodeError> {
         self.number(token.map_or(Amount::Coins(owner), |token| Amount::Answer(token, read::balance_call(owner.bytes())))).await
     }
@@ -82,11 +82,11 @@ impl<'n, T: Transport> TronChain<'n, T> {
         self.balance(parse(owner, "/owner")?, token).await
     }
 
-    /// Returns how many base units of a token `spender` may take from `owner`.
+    /// Reads the number of base units of a token that `spender` may take from `owner`. The endpoints must agree.
     ///
     /// # Errors
     ///
-    /// [`NodeError`].
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, NodeError> {
         self.number(Amount::Answer(token, read::allowance_call(owner.bytes(), spender.bytes()))).await
     }
@@ -105,13 +105,13 @@ impl<'n, T: Transport> TronChain<'n, T> {
     }
 }
 
-/// Reads what an account has of TRX, in sun. An account that does not exist has nothing.
+/// Reads the TRX balance of an account, in sun. The balance of an account that does not exist is 0.
 pub(super) async fn coins<T: Transport>(caller: Caller<'_, T>, owner: Address) -> Result<U256, NodeError> {
     let read = |node: &Node<'_, '_>| count(node.object()?.get("balance")).map(U256::from);
     ask(caller, &format!("{NEWEST}/getaccount"), account(owner), read).await
 }
 
-/// Reads what an account can use, and the chain's prices.
+/// Reads the resources that an account can use, and the chain's prices.
 pub(super) async fn resources<T: Transport>(caller: Caller<'_, T>, owner: Address) -> Result<Resources, NodeError> {
     let read_own = |node: &Node<'_, '_>| {
         let members = node.object()?;

@@ -1,4 +1,4 @@
-//! Esplora servers over a chain that is mined here, on no network and no clock: honest, or with some answers replaced.
+//! In-memory Esplora servers for a chain that is mined here, without network and clock: honest, or with some answers replaced.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ pub(crate) const TIMELOCK: u16 = 20;
 pub(crate) const NOW: u64 = 1_800_000_000;
 const INTERNAL_KEY: &str = "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290c0410cf388f0";
 
-/// X coordinates of G and 2G: any two keys do, because nothing here checks a signature.
+/// The x coordinates of G and 2G. Any two keys would do, because nothing here checks a signature.
 const INITIATOR: &str = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 const REDEEMER: &str = "c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
 
@@ -70,7 +70,7 @@ pub(crate) fn terms_on(coin: &str) -> VerifiedTerms {
     terms
 }
 
-/// A transaction that spends an output nobody knows, or the given one, and pays these outputs.
+/// A transaction that spends an unknown output, or the given one, and pays these outputs.
 pub(crate) fn pay(from: OutPoint, witness: &[Vec<u8>], outputs: &[(u64, ScriptBuf)]) -> Transaction {
     let outputs = outputs.iter().map(|(value, script)| TxOut { value: Amount::from_sat(*value), script_pubkey: script.clone() });
     Transaction {
@@ -104,12 +104,12 @@ pub(crate) fn spend(funding: &Transaction, leaf: Leaf, secret: &[u8]) -> Transac
         _ => {}
     }
     items.extend([tree.script(leaf).into_bytes(), tree.control_block(leaf)]);
-    // A transaction's id does not cover the witness: without another output a refund would have that of the redemption.
+    // A transaction's id does not cover the witness. With the same output, a refund would have the id of the redemption.
     let to = ScriptBuf::new_op_return([u8::try_from(items.len()).unwrap()]);
     pay(OutPoint { txid: funding.compute_txid(), vout: 1 }, &items, &[(1_000, to)])
 }
 
-/// Blocks with real headers and real, if easy, proof of work.
+/// Blocks with real headers and real proof of work at a low difficulty.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     pub(crate) blocks: Vec<(block::Header, Vec<Transaction>)>,
@@ -124,7 +124,7 @@ impl Ledger {
         ledger
     }
 
-    /// Mines the mempool, then empty blocks. The last one is of this minute.
+    /// Mines the mempool, then empty blocks. The last block is less than a minute old.
     pub(crate) fn mine(&mut self, count: usize) {
         for _ in 0..count {
             let height = self.blocks.len();
@@ -249,7 +249,7 @@ impl Ledger {
     }
 }
 
-/// Replaces what a server answers: the path, the honest answer, and the transport's own failure.
+/// Replaces a server's answer. It gets the path and the honest answer, and may return a failure of the transport.
 pub(crate) type Lie = Arc<dyn Fn(&str, (u16, Vec<u8>)) -> Result<(u16, Vec<u8>), TransportErrorKind> + Send + Sync>;
 
 /// Servers by their host.
@@ -275,7 +275,7 @@ impl Servers {
         self
     }
 
-    /// Connects to every server, the key of an account in each URL.
+    /// Connects to every server, with an API key in each URL.
     pub(crate) fn connect(&self, quorum: u32) -> Nodes<Self> {
         self.connect_to("bitcoin", quorum)
     }

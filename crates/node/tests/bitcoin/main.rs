@@ -1,4 +1,4 @@
-//! Bitcoin through Esplora servers that lie, fail or disagree: an unknown or a hold, never the proof of a funding.
+//! Bitcoin through Esplora servers that lie, fail or disagree: the result is "unknown" or a hold, never a proof of funding.
 #![cfg(feature = "bitcoin")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -31,7 +31,7 @@ type Answer = (u16, Vec<u8>);
 
 const RULE: FinalityRule = FinalityRule::new(Finality::Depth(2), 2, 6);
 
-/// A chain with a funding that is so deep.
+/// A chain with a funding of this depth.
 fn funded(depth: usize) -> (Shared, Transaction) {
     let (mut ledger, transaction) = (Ledger::new(), funding(1, AMOUNT));
     ledger.mempool.push(transaction.clone());
@@ -39,7 +39,7 @@ fn funded(depth: usize) -> (Shared, Transaction) {
     (Arc::new(Mutex::new(ledger)), transaction)
 }
 
-/// What the driver would decide: the code of a failure or of a hold.
+/// The driver's decision: the code of a failure or of a hold.
 async fn judge(servers: &Servers, quorum: u32) -> Result<Funded, &'static str> {
     let (nodes, terms) = (servers.connect(quorum), terms());
     let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| error.code())?;
@@ -103,7 +103,7 @@ async fn every_way_to_end_is_read_from_the_spending_transaction() {
 #[tokio::test]
 async fn the_output_that_covers_the_amount_is_judged() {
     let (ledger, _) = funded(3);
-    // Dust of a stranger, before and after, and another payment that covers it.
+    // A stranger sends dust before and after the funding, and another payment that covers the amount.
     ledger.lock().unwrap().mempool.extend([funding(2, 330), funding(3, AMOUNT + 1)]);
     ledger.lock().unwrap().mine(1);
     let servers = Servers::default().with("a.example", &ledger);
@@ -124,7 +124,7 @@ async fn the_output_that_covers_the_amount_is_judged() {
     assert_eq!(judge(&servers, 1).await.unwrap_err(), "destination_not_funded");
 }
 
-/// Each lie of the only server, and what comes of it.
+/// Each lie of the only server, with its result.
 #[tokio::test]
 async fn no_lie_of_a_server_proves_a_funding() {
     type Lie = fn(&str, Answer) -> Result<Answer, TransportErrorKind>;
@@ -276,7 +276,7 @@ async fn a_minority_changes_nothing_and_half_is_not_enough() {
     assert_eq!(judge(&all(&empty), 3).await.unwrap_err(), "node_disagree");
     let two = Servers::default().with(a, &ledger).with(b, &empty);
     assert_eq!(judge(&two, 2).await.unwrap_err(), "node_disagree");
-    // A forged depth that is consistent: the block is said to be at a lower height, everywhere.
+    // A consistently forged depth: every answer reports a lower height for the block.
     let hash = ledger.lock().unwrap().hash(6).to_string();
     let forged = move |path: &str, answer| {
         Ok(match path.rsplit('/').next() {
@@ -286,10 +286,10 @@ async fn a_minority_changes_nothing_and_half_is_not_enough() {
         })
     };
     assert_eq!(judge(&Servers::default().with(a, &ledger).with(b, &ledger).lying(a, forged), 2).await.unwrap_err(), "node_disagree");
-    // The lie is the majority's: nobody can tell.
+    // If the majority lies, the lie cannot be detected.
     let two = Servers::default().with(a, &ledger).with(b, &empty).with(c, &empty);
     assert_eq!(judge(&two, 2).await.unwrap_err(), "destination_not_funded");
-    // One says that it is spent.
+    // One server reports that the output is spent.
     let (spent, transaction) = funded(3);
     spent.lock().unwrap().mempool.push(spend(&transaction, Leaf::Refund, &[]));
     assert_eq!(judge(&Servers::default().with(a, &ledger).with(b, &spent), 2).await.unwrap_err(), "node_disagree");
@@ -411,7 +411,7 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
     let mut renamed = kept(&redeem);
     renamed.id = "00".repeat(32);
     assert_eq!(bitcoin.broadcast(&renamed).await.unwrap_err().code(), Code::TransactionMalformed.name());
-    // A server that is busy says nothing about the transaction; one that gives another id lies.
+    // A busy server says nothing about the transaction. One that returns another id lies.
     let next = pay(OutPoint { txid: redeem.compute_txid(), vout: 0 }, &[vec![1]], &[(600, ScriptBuf::new())]);
     for (answer, code) in [((503, Vec::new()), "node_http_status"), ((200, "11".repeat(32).into_bytes()), "node_malformed")] {
         let answer: Answer = answer;

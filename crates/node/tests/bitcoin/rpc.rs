@@ -19,7 +19,7 @@ type Lie = fn(&str, Value) -> Value;
 struct Rpc {
     ledger: Arc<Mutex<Ledger>>,
     lie: Lie,
-    /// For how many scans the node is busy with another one.
+    /// The number of scans that fail because the node is busy with another one.
     busy: AtomicU32,
 }
 
@@ -169,7 +169,7 @@ async fn a_node_estimates_in_coins_per_thousand_bytes() {
     assert_eq!((estimate.rate.to_string().as_str(), estimate.is_floor), ("2.5", false));
 }
 
-/// A node makes one scan at a time, for whoever asks.
+/// A node runs only one scan at a time.
 #[tokio::test]
 async fn a_node_that_scans_for_somebody_else_is_asked_again() {
     assert!(judge_when(|_, honest| honest, 3).await.is_ok());

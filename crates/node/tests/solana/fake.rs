@@ -1,4 +1,4 @@
-//! Endpoints of a Solana cluster that exist in memory: honest, or lying on request. No time passes.
+//! In-memory endpoints of a Solana cluster, honest or lying on request. No time passes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -36,7 +36,7 @@ pub const SPONSOR: [u8; 32] = [8; 32];
 const MAINNET: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 const DEVNET: &str = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
 
-/// A record for each form of the programs: native and SPL, of the client and of the audited generation.
+/// A record for each kind of program: native and SPL, of the client and of the audited generation.
 pub const FORMS: [&str; 4] =
     ["solana-record-testnet", "solana-record-token", "solana-audited-native-record", "solana-audited-token-record"];
 
@@ -55,12 +55,12 @@ pub struct Account {
 pub struct Mined {
     pub slot: u64,
     pub transaction: VersionedTransaction,
-    /// Instructions that the first one called.
+    /// The inner instructions of the first one.
     pub called: Vec<Instruction>,
     pub failed: bool,
 }
 
-/// A cluster with one swap, and endpoints that tell of it.
+/// A cluster with one swap, and its endpoints.
 pub struct Chain {
     pub genesis: &'static str,
     pub finalized: u64,
@@ -69,7 +69,7 @@ pub struct Chain {
     pub accounts: BTreeMap<Address, Account>,
     /// Oldest first.
     pub mined: Vec<Mined>,
-    /// What a simulation leaves of the accounts that it is asked for; an error otherwise.
+    /// The accounts after a simulation, or its error.
     pub simulated: Result<BTreeMap<Address, Account>, Value>,
     pub fees: Vec<u64>,
     pub lie: Lie,
@@ -93,7 +93,7 @@ pub fn case(form: &str) -> Case {
     fixture::<Solana>(form)
 }
 
-/// The terms of a record whose source is on Solana, turned round: the destination is what the secret of these tests redeems.
+/// The terms of a record whose source is on Solana, with source and destination swapped. The secret of these tests redeems the destination.
 pub fn terms(form: &str) -> VerifiedTerms {
     let case = case(form);
     let value = json::parse(case.input.as_bytes()).unwrap();
@@ -210,13 +210,13 @@ impl Chain {
         }
     }
 
-    /// The destination's swap, funded as its terms say.
+    /// Creates a cluster with the destination's swap, funded according to its terms.
     pub fn funded(terms: &HtlcTerms) -> Self {
         let (_, swap) = swap_of(terms);
         Self::with_swap(terms, &swap, INITIATED + swap.timelock)
     }
 
-    /// A swap with these contents at the account of the terms.
+    /// Creates a cluster with a swap with these contents at the account of the terms.
     pub fn with_swap(terms: &HtlcTerms, swap: &HtlcAccount, expiry: u64) -> Self {
         let (htlc, of_terms) = swap_of(terms);
         let mut chain = Self::empty(terms);
@@ -230,7 +230,7 @@ impl Chain {
         chain
     }
 
-    /// The swap has ended with this instruction.
+    /// Ends the swap with this instruction.
     pub fn ended(terms: &HtlcTerms, instruction: &Instruction) -> Self {
         let (htlc, swap) = swap_of(terms);
         let mut chain = Self::funded(terms);

@@ -1,5 +1,5 @@
-//! What the transactions that name a swap account tell: how a swap was initiated and how it ended, whoever makes the account again, names
-//! it in many other transactions, or leaves some out.
+//! The transactions that name a swap account show how a swap was initiated and how it ended, even if the account is created again, if many
+//! other transactions name it, or if some are left out.
 
 use countersign::solana::htlc::Htlc;
 use countersign::solana::solana_instruction::Instruction;
@@ -15,7 +15,7 @@ fn parts(form: &str) -> (Htlc, HtlcAccount, Address) {
     (htlc, swap, htlc.swap_account(&swap).unwrap())
 }
 
-/// A chain where these instructions made and ended swaps, ten slots apart. The account is gone.
+/// A chain on which these instructions created and ended swaps, ten slots apart. The account is gone.
 fn past(form: &str, instructions: &[&Instruction]) -> Chain {
     let slots = (INITIATED..).step_by(10);
     let mined = slots.zip(instructions).map(|(slot, instruction)| mined(slot, instruction)).collect();
@@ -42,13 +42,13 @@ const fn is_unclear(state: &HtlcState) -> bool {
     matches!(state, HtlcState::Unclear(_))
 }
 
-/// An endpoint that answers the question for one transaction in another way.
+/// An endpoint with another answer for one transaction.
 fn lying_about(chain: Chain, mined: usize, answer: Value) -> Chain {
     let lied_about = name(&chain.mined[mined]);
     chain.lying(move |_, method, params| (method == "getTransaction" && params[0] == lied_about).then(|| answer.clone()))
 }
 
-/// The client's SPL program stores neither timelock nor mint: the transaction that initiated the swap says them.
+/// The client's SPL program stores neither timelock nor mint. The transaction that initiated the swap contains them.
 #[tokio::test]
 async fn the_client_generation_needs_the_transaction_that_initiated_the_swap() {
     let form = FORMS[1];
@@ -65,7 +65,7 @@ async fn the_client_generation_needs_the_transaction_that_initiated_the_swap() {
     inside.mined = vec![mined_inside(INITIATED, initiate(&htlc, &swap))];
     assert!(judge(inside, 1, form).await.is_ok(), "{form}: another program called initiate");
 
-    // The slot and the timelock must give the slot of expiry that the account has.
+    // The slot and the timelock must add up to the account's slot of expiry.
     let mut other_slot = chain(form);
     other_slot.mined[0] = mined(INITIATED - 1, &initiate(&htlc, &swap));
     assert_eq!(judge(other_slot, 1, form).await.unwrap_err(), "destination_unclear", "{form}");
@@ -101,14 +101,14 @@ async fn a_redemption_shows_the_secret() {
         *inside.mined.last_mut().unwrap() = mined_inside(INITIATED + 41, redeem.clone());
         assert!(matches!(state(inside, form).await, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}");
 
-        // Lamports that somebody sends to the closed account do not hide it, nor do transactions that follow.
+        // Lamports sent to the closed account do not hide the end, nor do later transactions.
         let mut revived = Chain::ended(&terms.destination, &redeem);
         let address = htlc.swap_account(&swap).unwrap();
         revived.accounts.insert(address, system_account(1));
         revived.mined.extend((50..60).map(|slot| dust(INITIATED + slot, address)));
         assert!(matches!(state(revived, form).await, HtlcState::Redeemed { .. }), "{form}");
 
-        // Nor do many of them.
+        // Many of them do not hide it either.
         let mut buried = Chain::ended(&terms.destination, &redeem);
         buried.mined.extend((50..90).map(|slot| dust(INITIATED + slot, address)));
         assert!(matches!(state(buried, form).await, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}");
@@ -157,7 +157,7 @@ async fn a_closed_account_is_never_taken_for_one_that_was_not_funded() {
     }
 }
 
-/// The account can be made again. What happens there after the swap of the terms has ended is about another swap.
+/// The account can be created again. Anything that happens there after the end of the swap of the terms concerns another swap.
 #[tokio::test]
 async fn the_first_end_of_the_swap_decides() {
     for form in FORMS {
@@ -186,14 +186,14 @@ async fn the_first_end_of_the_swap_decides() {
         assert!(matches!(seen_state, HtlcState::Redeemed { secret: Some(SECRET), .. }) && seen.is_finalized, "{form}: {seen_state:?}");
         // The swap of the terms was never funded.
         assert_eq!(state(past(form, &[&less, &refund]), form).await, HtlcState::Absent, "{form}");
-        // The secret is public, but the owner was not paid what the terms say.
+        // The secret is public, but the owner was not paid the amount of the terms.
         let (state, seen) = read_with(past(form, &[&less, &redeem]), 1, form, &terms).await.unwrap();
         assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}: {state:?}");
         assert!(!seen.is_safe && !seen.is_finalized, "{form}");
     }
 }
 
-/// An account that was made again with less hides nothing, and without a past it differs.
+/// An account that was created again with a smaller amount does not hide the end. Without a history, it differs from the terms.
 #[tokio::test]
 async fn an_account_that_was_made_again_with_less_does_not_hide_the_end() {
     for form in &FORMS[..2] {
@@ -215,7 +215,7 @@ async fn an_account_that_was_made_again_with_less_does_not_hide_the_end() {
     }
 }
 
-/// Whoever names the account in many transactions hides neither how the swap was initiated nor how it ended.
+/// Many transactions that name the account hide neither how the swap was initiated nor how it ended.
 #[tokio::test]
 async fn a_crowd_of_transactions_hides_nothing() {
     for form in [FORMS[1], FORMS[2]] {
@@ -232,21 +232,21 @@ async fn a_crowd_of_transactions_hides_nothing() {
             chain.mined.extend(crowd(INITIATED + 30, address, after));
             chain
         };
-        // The transactions are listed by 1,000, and read by 16.
+        // The transactions are listed in pages of 1,000, and read in batches of 16.
         for (before, between, after, trips) in [(0, 0, 0, 2), (0, 0, 40, 2), (0, 0, 3_900, 5), (100, 100, 0, 14), (0, 0, 998, 3)] {
             let nodes = nodes(ended(&refund, before, between, after), 1, form);
             let (state, _) = nodes.solana(&terms(form).destination.chain).unwrap().htlc(&terms(form).destination).await.unwrap();
             assert!(matches!(state, HtlcState::Refunded { .. }), "{form} {before} {between} {after}: {state:?}");
             assert_eq!(nodes.transport().requests.lock().unwrap()["a.example"], 1 + trips, "{form} {before} {between} {after}");
         }
-        // Beyond the bounds nothing is clear, and nobody asks for ever.
+        // Beyond the limits the state is unclear, and reading stops.
         for (before, after) in [(300, 0), (0, 4_000)] {
             let nodes = nodes(ended(&refund, before, 0, after), 1, form);
             let (state, _) = nodes.solana(&terms(form).destination.chain).unwrap().htlc(&terms(form).destination).await.unwrap();
             assert!(is_unclear(&state), "{form} {before} {after}: {state:?}");
             assert!(nodes.transport().requests.lock().unwrap()["a.example"] <= 1 + 4 + 16);
         }
-        // But a secret that one of the newest transactions shows is public.
+        // But a secret in one of the newest transactions is public.
         let (state, seen) = read_with(ended(&redeem, 300, 0, 0), 1, form, &terms(form)).await.unwrap();
         assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}: {state:?}");
         assert!(!seen.is_finalized);
@@ -263,7 +263,7 @@ async fn a_crowd_of_transactions_hides_nothing() {
     }
 }
 
-/// What a native swap needs is in its account.
+/// A native swap is read from its account alone.
 #[tokio::test]
 async fn a_native_swap_that_is_open_needs_no_transaction() {
     for form in [FORMS[0], FORMS[2]] {
@@ -273,7 +273,7 @@ async fn a_native_swap_that_is_open_needs_no_transaction() {
         });
         assert!(judge(failing, 1, form).await.is_ok(), "{form}");
     }
-    // The time left follows from the slot of expiry, whatever the timelock was.
+    // The remaining time follows from the slot of expiry, whatever the timelock was.
     let form = FORMS[0];
     let (_, swap, _) = parts(form);
     let short = with_swap(form, |swap| swap.timelock = NEWEST - INITIATED + 1_500);
@@ -284,7 +284,7 @@ async fn a_native_swap_that_is_open_needs_no_transaction() {
     assert!(is_unclear(&state(on_a_young_chain, form).await));
 }
 
-/// One transaction that cannot be read is no harm where others decide. Before the first end it may have been that end.
+/// One transaction that cannot be read does no harm if others decide. Before the first known end, it may have been the end.
 #[tokio::test]
 async fn one_transaction_that_cannot_be_read_fails_only_what_it_decides() {
     let unavailable = || json!({"error": {"code": -32015, "message": "Transaction version (1) is not supported"}});
@@ -314,14 +314,14 @@ async fn one_transaction_that_cannot_be_read_fails_only_what_it_decides() {
                 }
             }
         }
-        // Of an open swap only the transaction that initiated it is needed.
+        // For an open swap, only the transaction that initiated it is needed.
         let mut open = chain(form);
         open.mined.insert(0, crowd(INITIATED, address, 1).next().unwrap());
         assert!(judge(lying_about(open, 0, unavailable()), 1, form).await.is_ok(), "{form}");
     }
 }
 
-/// A list that goes on with newer transactions is not the rest of the list.
+/// A second page with newer transactions is refused.
 #[tokio::test]
 async fn a_list_that_does_not_go_back_is_refused() {
     let form = FORMS[3];

@@ -1,5 +1,5 @@
-//! What endpoints of a Solana cluster say: honest answers become evidence; a lie becomes "unknown" or a hold, never a proof of
-//! funding. Nothing is signed that the signer cannot pay, or that would do something else.
+//! Reading a swap from honest and lying endpoints of a Solana cluster: honest answers become evidence. A lie becomes "unknown" or a hold,
+//! never a proof of funding.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -114,12 +114,12 @@ async fn every_changed_term_holds_the_secret() {
         for (index, change) in changes.into_iter().enumerate() {
             let judged = judge(with_swap(form, |swap| change(swap, other)), 1, form).await;
             let (htlc, swap) = swap_of(&terms(form).destination);
-            // Of a native swap of the client generation only the slot of expiry is known.
+            // For a native swap of the client generation, only the slot of expiry is known.
             if htlc.token.is_none() && !is_audited(&htlc) && index == 4 {
                 assert_eq!(judged.unwrap().left(), swap.timelock - 100 - (NEWEST - INITIATED));
                 continue;
             }
-            // Initiator and secret hash decide the account in the client generation: the transaction would have made another one.
+            // The initiator and the secret hash determine this account. With others, the transaction creates another one.
             let is_seed = htlc.token.is_some() && !is_audited(&htlc) && [0, 2].contains(&index);
             let expected = if is_seed { "destination_unclear" } else { "destination_differs" };
             assert_eq!(judged.unwrap_err(), expected, "{form} {index}");
@@ -149,7 +149,7 @@ async fn an_account_of_another_kind_is_unclear() {
             change(chain.account_mut(address));
             assert!(matches!(state(chain, form).await, HtlcState::Unclear(_)), "{form}");
         }
-        // The contents of each other form, at the account of this one.
+        // The contents of each other kind of account, at this account.
         for other in FORMS.iter().filter(|other| **other != form) {
             let (other_htlc, _) = swap_of(&terms(other).destination);
             let mut chain = chain(form);
@@ -242,7 +242,7 @@ async fn each_malformed_answer_is_unknown() {
         for answer in no_list {
             let chain = whole("getSignaturesForAddress", answer.clone());
             if form != FORMS[1] {
-                // The account of an open swap says everything that the terms need.
+                // The account of an open swap contains everything that the terms need.
                 assert!(judge(chain, 1, form).await.is_ok(), "{form}");
                 let gone = Chain::empty(&terms(form).destination);
                 chains.push(gone.lying(move |_, called, _| (called == "getSignaturesForAddress").then(|| answer.clone())));
@@ -298,7 +298,7 @@ async fn another_cluster_is_refused_before_it_is_asked_anything_else() {
 async fn an_endpoint_may_not_go_back() {
     let form = FORMS[3];
     let calls = std::sync::atomic::AtomicU64::new(0);
-    // It ignores which slot is asked for at least.
+    // The endpoint ignores the minimum slot in the request.
     let chain = chain(form).lying(move |host, method, params| {
         let back = 151 * u64::from(method == "getMultipleAccounts" && calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0);
         let stale = Chain::funded(&terms(form).destination).at(FINALIZED - back, NOW - 20);
@@ -330,16 +330,16 @@ async fn the_quorum_speaks_and_not_one_liar() {
     };
     assert!(judge(absent(&["b.example"]), 3, form).await.is_ok());
     assert_eq!(judge(absent(&["a.example"]), 2, form).await.unwrap_err(), "node_disagree");
-    // Two of three say that the account is gone, although a transaction made it and none ended it.
+    // Two of three report that the account is gone, although a transaction created it and none ended the swap.
     assert_eq!(judge(absent(&["a.example", "b.example"]), 3, form).await.unwrap_err(), "destination_unclear");
-    // One that does not answer counts for nobody.
+    // An endpoint that does not answer counts for neither side.
     let silent = chain(form).answering(|host| (host == "a.example").then_some(Err(TransportErrorKind::Timeout)));
     assert!(judge(silent, 3, form).await.is_ok());
     let silent = chain(form).answering(|host| (host != "a.example").then_some(Err(TransportErrorKind::Timeout)));
     assert_eq!(judge(silent, 3, form).await.unwrap_err(), "node_disagree");
 }
 
-/// The clock's own slot counts, where an endpoint names one that is a little ahead of its accounts.
+/// The clock's slot counts if an endpoint reports a slot that is slightly ahead of its accounts.
 #[tokio::test]
 async fn the_clock_says_which_slot_the_accounts_are_of() {
     let form = FORMS[3];
@@ -355,7 +355,7 @@ async fn the_clock_says_which_slot_the_accounts_are_of() {
     assert_eq!(seen.height, FINALIZED);
 }
 
-/// Endpoints are never at the same slot. The least depth and the longest elapsed time count.
+/// Endpoints are at different slots. The smallest depth and the longest elapsed time count.
 #[tokio::test]
 async fn endpoints_at_different_slots_agree() {
     let form = FORMS[3];
@@ -376,7 +376,7 @@ async fn a_swap_from_the_future_is_refused() {
         chain.mined = vec![mined(FINALIZED + 1, &initiate(&htlc, &swap))];
         let read = read_with(chain, 1, form, &terms).await;
         if form == FORMS[0] {
-            // It may also have a longer timelock than its terms.
+            // The swap may also have a longer timelock than its terms.
             assert!(matches!(read.unwrap().0, HtlcState::Unclear(_)));
             continue;
         }

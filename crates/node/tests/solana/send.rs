@@ -1,4 +1,4 @@
-//! Sending transactions, and what accounts and programs say about themselves.
+//! Sending transactions, and describing accounts and programs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::fake::{Account, Chain, FINALIZED, FORMS, RENT, account, blockhash, case, nodes, swap_of, system_account, terms, token_account};
 use crate::wallet::{prepare, scene};
 
-/// A signed transaction, as it is kept.
+/// A signed transaction, as it is stored.
 async fn kept(form: &str) -> KeptTransaction {
     let (unsigned, _) = prepare(scene(form).chain, form).await.unwrap();
     let Unsigned::Solana(mut unsigned) = unsigned else { panic!("an order of Solana") };
@@ -58,14 +58,14 @@ async fn rejected_and_unknown_are_told_apart() {
     let refuses = |code: i64| empty().lying(move |_, method, _| (method == "sendTransaction").then(|| error(code)));
     assert_eq!(send(refuses(-32_003), 2, &transaction).await.unwrap_err().code(), "transaction_rejected");
     assert_eq!(send(refuses(-32_005), 2, &transaction).await.unwrap_err().code(), "node_error");
-    // A node that complains about a transaction that is on chain already does not refuse it.
+    // An error about a transaction that is on chain already is not a rejection.
     let known = empty().lying(move |_, method, _| match method {
         "sendTransaction" => Some(error(-32_002)),
         "getSignatureStatuses" => Some(landed(Value::Null)),
         _ => None,
     });
     assert!(send(known, 1, &transaction).await.is_ok());
-    // One endpoint refuses it and one does not answer: it may have arrived.
+    // One endpoint rejects the transaction and one does not answer, so it may have arrived.
     let half = refuses(-32_003).answering(|host| (host == "b.example").then_some(Err(TransportErrorKind::Timeout)));
     assert_eq!(send(half, 2, &transaction).await.unwrap_err().code(), "transport_timeout");
     let one = empty().lying(move |host, method, _| (host == "a.example" && method == "sendTransaction").then(|| error(-32_003)));
@@ -149,7 +149,7 @@ async fn a_program_is_described_for_pinning() {
     assert_ne!(one.code_hash, other.code_hash);
     assert_eq!(described(vec![3, 0, 0, 0]).await.unwrap_err().code(), "node_disagree");
 
-    // What is kept beside the registry.
+    // The description that is stored next to the registry.
     let mut chain = Chain::funded(&destination);
     chain.accounts.insert(htlc.program, Account { lamports: RENT, owner: loader, data: [&[2, 0, 0, 0], code.as_ref()].concat() });
     let data = [&[3, 0, 0, 0], slot.as_slice(), &[1], authority.as_ref(), b"code"].concat();

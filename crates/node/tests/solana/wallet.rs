@@ -1,4 +1,4 @@
-//! What a wallet needs to sign, and what a transaction would do.
+//! The wallet context for signing, and the preflight of a transaction.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use crate::fake::{
     system_account, terms, token_account,
 };
 
-/// What the network takes for one signature.
+/// The fee for one signature, in lamports.
 const FEE: u64 = 5_000;
 
-/// The rent of an account with so many bytes of data.
+/// The rent of an account with this many bytes of data.
 const fn rent(bytes: u64) -> u64 {
     (128 + bytes) * 6_960
 }
 
-/// The order of a form, verified against its response.
+/// The order for a kind of program, verified against its response.
 fn order(form: &str) -> Verified {
     let case = case(form);
     let mut line = case.json();
@@ -41,7 +41,7 @@ fn verified(form: &str, line: &Value) -> Verified {
     countersign::verify(proposal, case(form).registry, &Policy::default()).unwrap()
 }
 
-/// The swap that the response of a form makes.
+/// The swap that the response creates.
 pub(crate) struct Scene {
     htlc: countersign::solana::htlc::Htlc,
     swap: countersign::solana::htlc::HtlcAccount,
@@ -49,7 +49,7 @@ pub(crate) struct Scene {
     swap_account: Address,
     pub(crate) chain: Chain,
     after: BTreeMap<Address, Account>,
-    /// What the transaction costs the owner.
+    /// The cost of the transaction for the owner.
     cost: u64,
 }
 
@@ -168,7 +168,7 @@ async fn too_little_sol_is_said_before_signing() {
         let (code, text) = refused(has(0), form).await;
         assert_eq!(code, "insufficient_funds", "{form}: {text}");
         assert!(text.contains("/balance"), "{text}");
-        // What is left must be nothing or the rent of an account.
+        // The remaining balance must be 0, or at least the rent of an account.
         assert_eq!(refused(has(11), form).await.0, "insufficient_funds", "{form}");
         assert!(prepare(has(10), form).await.is_ok(), "{form}: to the last lamport");
         assert!(prepare(has(10 + rent(0)), form).await.is_ok(), "{form}");
@@ -196,7 +196,7 @@ async fn too_little_of_the_token_is_said_before_signing() {
         let (code, text) = refused(with(|account| account.data[108] = 2), form).await;
         assert_eq!(code, "simulation_reverted");
         assert!(text.contains("frozen"), "{text}");
-        // The first swap of a token makes the vault too, and its maker pays for it.
+        // The first swap of a token also creates the vault, and its sender pays for it.
         let mut first = scene(form);
         first.chain.accounts.remove(&first.htlc.vault().unwrap());
         assert_eq!(refused(first.chain, form).await.0, "insufficient_funds");
@@ -279,7 +279,7 @@ async fn a_gasless_order_costs_the_owner_no_sol() {
     }
 }
 
-/// The record of a form with the secret of these tests, and its recovery.
+/// The record for a kind of program with the secret of these tests, and its recovery.
 fn recovery(form: &str, redeems: bool) -> Recovery {
     let case = case(form);
     let mut order = case.json()["order"].take();
@@ -428,7 +428,7 @@ async fn a_refund_waits_for_the_slot_and_is_simulated() {
     }
 }
 
-/// A blockhash is valid for a minute or so: what was not mined is signed again, with a new one and a higher price.
+/// A blockhash is valid for about a minute. A transaction that was not mined is signed again, with a new one and a higher price.
 #[tokio::test]
 async fn a_recovery_that_is_not_mined_is_replaced() {
     let form = FORMS[2];

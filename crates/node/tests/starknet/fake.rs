@@ -1,4 +1,4 @@
-//! Endpoints of Starknet that exist in memory: honest, or lying on request. No time passes.
+//! In-memory Starknet endpoints, honest or lying on request. No time passes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ pub const CLASS: u64 = 0xc1a55;
 type Lie = Box<dyn Fn(&str, &str, &Value) -> Option<Value> + Send + Sync>;
 type Body = Box<dyn Fn(&str, &[u8]) -> Option<Result<(u16, Vec<u8>), TransportErrorKind>> + Send + Sync>;
 
-/// A chain with one order, and endpoints that tell of it.
+/// A chain with one order, and its endpoints.
 pub struct Chain {
     pub chain_id: &'static str,
     pub version: &'static str,
@@ -41,15 +41,15 @@ pub struct Chain {
     pub id: Felt,
     pub htlc: Felt,
     pub token: Felt,
-    /// What the HTLC has of the token.
+    /// The HTLC's balance of the token.
     pub holds: U256,
-    /// What anybody else has of any token.
+    /// The balance of every other account in every token.
     pub balance: U256,
     pub allowance: U256,
     pub events: Vec<Value>,
-    /// Events are listed one on a page, after so many empty pages; on one page otherwise.
+    /// If set, events are listed one per page after this many empty pages. Otherwise all are on one page.
     pub empty_pages: Option<usize>,
-    /// What a simulation shows.
+    /// The result of a simulation.
     pub trace: Value,
     /// Hashes of transactions that the chain knows, with their status.
     pub statuses: BTreeMap<String, Value>,
@@ -74,7 +74,7 @@ pub fn halves(number: U256) -> Value {
 }
 
 impl Chain {
-    /// The order of these terms, funded as they say.
+    /// Creates a chain with the order of these terms, funded according to them.
     pub fn funded(terms: &HtlcTerms) -> Self {
         let generation = StarknetGeneration::expected(terms.generation);
         let account = |account| address::from_account(account).unwrap();
@@ -121,7 +121,7 @@ impl Chain {
         self
     }
 
-    /// The order has ended in this block, as its events say.
+    /// Ends the order in this block, with these events.
     pub fn ended(mut self, block: u64, events: Vec<Value>) -> Self {
         let is_stored = read::access(self.generation) == Ok(Access::Storage);
         self.order.as_mut().unwrap()[0] = Felt::from(if is_stored { 1 } else { block });
@@ -141,7 +141,7 @@ impl Chain {
         self.ended(block, vec![event])
     }
 
-    /// The event of the funding.
+    /// The funding event.
     pub fn initiated(&self, hash: SecretHash, amount: U256) -> Value {
         let data = [hash_words(self.generation, &hash.0), felt::halves(amount).to_vec()].concat();
         self.event(&[read::INITIATED, self.id], &data, INITIATED)
@@ -300,7 +300,7 @@ pub fn hash_words(generation: StarknetGeneration, hash: &[u8; 32]) -> Vec<Felt> 
     hash.chunks(size).map(Felt::from_bytes_be_slice).collect()
 }
 
-/// The data of the event of a redemption.
+/// The data of a redemption event.
 pub fn redeemed_data(generation: StarknetGeneration, secret: &[u8; 32]) -> Vec<Felt> {
     let mut data = hash_words(generation, &SecretHash::of(secret).0);
     if generation != StarknetGeneration::Client313 {

@@ -1,5 +1,5 @@
-//! What endpoints of Starknet say of an order: honest answers become evidence; a lie becomes "unknown" or a hold, never a proof of
-//! funding.
+//! Reading an order from honest and lying Starknet endpoints: honest answers become evidence. A lie becomes "unknown" or a hold, never a
+//! proof of funding.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,7 +26,7 @@ use fake::{CLASS, Chain, INITIATED, LATEST, NOW, SECRET, halves, hash_of, hex, n
 use serde_json::{Value, json};
 
 const RULE: FinalityRule = FinalityRule::new(Finality::Safe, 64, 50);
-/// Orders whose destination is of a generation that can be read.
+/// Orders whose destination contract has a generation that can be read.
 const READABLE: [&str; 3] = ["starknet-to-2025-02", "starknet-to-2025-11", "starknet-to-client-3-1-3"];
 const USUAL: &str = "starknet-to-2025-11";
 
@@ -53,7 +53,7 @@ async fn judge(chain: Chain, count: usize) -> Result<Funded, String> {
 fn chain_of(id: &str) -> Chain {
     let terms = terms(id).destination;
     let mut chain = Chain::funded(&terms);
-    // Only where the id does not prove the hash is the event of the funding asked for.
+    // The funding event is requested only if the id does not prove the hash.
     chain.events = if terms.swap_id_recomputed { Vec::new() } else { vec![chain.initiated(terms.secret_hash, terms.amount)] };
     chain
 }
@@ -81,7 +81,7 @@ async fn a_funded_order_is_evidence() {
     }
 }
 
-/// It is not known how the contract of July 2025 stores its orders, which is the one that is expected without a pin.
+/// Without a pinned generation, the contract of July 2025 is expected. It is not known how that contract stores its orders.
 #[tokio::test]
 async fn an_order_that_cannot_be_read_is_unclear_and_never_locked() {
     for id in ["starknet-to-captured-2025-07", USUAL] {
@@ -125,14 +125,14 @@ async fn a_young_payment_is_not_final() {
     assert_eq!(judge(young(), 1).await.unwrap_err(), "destination_not_final");
     assert!(judge(Chain { latest: INITIATED + 64, ..young() }, 1).await.is_ok());
     assert!(judge(Chain { on_l1: Some(INITIATED), ..young() }, 1).await.is_ok(), "L1 has accepted it");
-    // One endpoint that sees no mark is enough.
+    // One endpoint without a mark is enough to remove it.
     let one = chain().lying(|host, method, params| {
         let is_mark = method == "starknet_getBlockWithTxHashes" && params["block_id"] == "l1_accepted";
         (host == "b.example" && is_mark).then(|| json!({"error": {"code": 24, "message": "Block not found"}}))
     });
     let (_, seen) = read_with(one, 2, &terms(USUAL)).await.unwrap();
     assert_eq!((seen.agreed, seen.is_finalized), (2, false));
-    // The order was another one, or not there, when L1 accepted the block.
+    // The order was different or did not exist in the block that L1 accepted.
     let on_l1 = hash_of(INITIATED + 10);
     for answer in [json!(vec!["0x0"; 7]), json!(vec!["0x1"; 7]), json!([]), json!({"error": {"code": -32000, "message": "pruned"}})] {
         let on_l1 = on_l1.clone();
@@ -168,7 +168,7 @@ async fn every_changed_term_holds_the_secret() {
     }
 }
 
-/// The id of the newest contract proves nothing, so the event of the funding must say which hash locks the payment.
+/// The id of the newest contract proves nothing, so the funding event must contain the hash that locks the payment.
 #[tokio::test]
 async fn a_hash_that_the_id_does_not_prove_is_shown_by_the_event() {
     let id = "starknet-to-client-3-1-3";
@@ -205,7 +205,7 @@ async fn a_contract_of_another_kind_is_unclear() {
     ] {
         assert_eq!(judge(orders(result.clone()), 1).await.unwrap_err(), "destination_unclear", "{result}");
     }
-    // Felts that are none, and more than any order has.
+    // Invalid felts, and more felts than any order has.
     for result in [json!(vec!["0x1"; 65]), json!(["x"]), json!([1]), json!("0x1"), json!([format!("0x{}", "f".repeat(64))])] {
         assert_eq!(judge(orders(result.clone()), 1).await.unwrap_err(), "node_malformed", "{result}");
     }
@@ -241,7 +241,7 @@ async fn the_class_is_that_of_the_pinned_generation_and_stays() {
     assert!(matches!(starknet.htlc(&terms.destination).await.unwrap().0, HtlcState::Locked(_)));
     let (state, _) = starknet.htlc(&terms.destination).await.unwrap();
     assert!(matches!(&state, HtlcState::Unclear(why) if why.contains("changed")), "{state:?}");
-    // Endpoints that show different classes do not agree.
+    // Endpoints that report different classes do not agree.
     let two = chain().lying(|host, method, _| (host == "b.example" && method == "starknet_getClassHashAt").then(|| json!("0x7")));
     assert_eq!(judge(two, 2).await.unwrap_err(), "node_disagree");
 }
@@ -268,7 +268,7 @@ async fn the_event_says_how_an_order_ended() {
     }
 }
 
-/// A node that looks through many blocks gives empty pages first.
+/// A node that searches many blocks may return empty pages first.
 #[tokio::test]
 async fn events_are_followed_over_a_bounded_number_of_pages() {
     for id in READABLE {
@@ -280,7 +280,7 @@ async fn events_are_followed_over_a_bounded_number_of_pages() {
             assert_eq!(matches!(state, HtlcState::Unclear(_)), !is_found, "{id} {empty}: {state:?}");
             assert_eq!(nodes.transport().count("starknet_getEvents"), (empty + 1).min(16));
         }
-        // What contradicts on a later page counts.
+        // A contradiction on a later page counts.
         let mut both = Chain { empty_pages: Some(2), ..chain_of(id).redeemed(&SECRET) };
         both.events.push(both.event(&[read::REFUNDED, both.id], &[], LATEST - 95));
         assert_eq!(judge_of(id, both, 1).await.unwrap_err(), "destination_unclear");
@@ -446,7 +446,7 @@ async fn enough_endpoints_must_agree() {
     assert!(judge(chain().lying(lie(&["a.example"])), 3).await.is_ok());
     assert_eq!(judge(chain().lying(lie(&["a.example"])), 2).await.unwrap_err(), "node_disagree");
 
-    // One that says "funded" does not make it so.
+    // One endpoint that reports "funded" is not enough.
     let felts = json!(chain().order.unwrap().map(hex));
     let one = Chain { order: None, ..chain() }.lying(move |host, method, params| {
         let is_order = method == "starknet_call" && params["request"]["entry_point_selector"] == hex(read::GET_ORDER);

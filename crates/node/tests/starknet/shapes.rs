@@ -1,4 +1,4 @@
-//! What is asked and what the endpoints of these tests answer has the shapes of the reference SDK (starknet-core, interface 0.9).
+//! The requests, and the answers of the endpoints in these tests, have the format of the reference SDK (starknet-core, interface 0.9).
 
 use countersign::Policy;
 use countersign_client::driver::Chains as _;
@@ -56,7 +56,7 @@ fn check_answer(method: &str, answer: &Value) -> Result<(), String> {
     }
 }
 
-/// Requires that every request so far, and the answer to it, has the SDK's shape. Returns the methods.
+/// Requires that every request so far, and its answer, has the SDK's format. Returns the methods.
 fn check(chain: &Chain) -> Vec<String> {
     let seen = chain.seen.lock().unwrap().clone();
     for (_, method, params) in &seen {

@@ -1,4 +1,4 @@
-//! What a wallet is told before it signs, and what becomes of what it sends.
+//! The wallet context for signing, the preflight, and sending transactions.
 
 use countersign::recover::{self, Leg};
 use countersign::starknet::{Felt, ResourceBound, Starknet, read};
@@ -18,7 +18,7 @@ fn order() -> VerifiedOrder<Starknet> {
     verified::<Starknet>(&case(ID))
 }
 
-/// The chain on which the order is paid, with what an honest simulation of it shows.
+/// The chain on which the order is paid, with the result of an honest simulation.
 pub fn chain() -> Chain {
     let mut chain = Chain { order: None, ..Chain::funded(&crate::fake::terms(ID).source) };
     let order = order();
@@ -46,7 +46,7 @@ fn invocation(contract: Felt, events: Vec<Value>, calls: Vec<Value>) -> Value {
     })
 }
 
-/// A call of a token that moves some of it.
+/// A call of a token that transfers some of it.
 fn transfer(token: Felt, from: Felt, to: Felt, amount: U256) -> Value {
     let event = json!({"order": 0, "keys": [hex(read::TRANSFER), hex(from), hex(to)], "data": halves(amount)});
     invocation(token, vec![event], Vec::new())
@@ -80,7 +80,7 @@ async fn an_order_that_needs_an_approval_is_one_transaction() {
     assert!(payloads.message.is_none(), "the approval would be missing");
     let invoke = &payloads.invoke.as_ref().unwrap().invoke;
     assert_eq!((invoke.calls.len(), invoke.transaction.nonce), (2, Felt::from(0x2a)));
-    // One and a half times what is estimated, at one and a half times the price.
+    // 1.5 times the estimate, at 1.5 times the price.
     let bounds = invoke.transaction.resource_bounds;
     assert_eq!(bounds.l1_gas, ResourceBound::new(0, 1_500));
     assert_eq!(bounds.l2_gas, ResourceBound::new(1_500_000, 4_500));
@@ -121,7 +121,7 @@ async fn fees_are_bounded_by_the_policy() {
     assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooHigh, "/resource_bounds"));
     let enough = Policy::from_json(json!({"starknet_fee": in_policy_units + 1}).to_string().as_bytes()).unwrap();
     assert!(prepare(chain(), &enough).await.is_ok());
-    // Endless numbers of a node.
+    // The largest numbers that a node can return.
     let greedy = chain().lying(|_, method, _| {
         let most = json!("0xffffffffffffffff");
         let estimate = json!([{"l1_gas_consumed": most, "l2_gas_consumed": most, "l1_data_gas_consumed": most}]);
@@ -139,7 +139,7 @@ async fn money_and_allowance_are_counted() {
     assert_eq!(prepare(without_fee, &Policy::default()).await.unwrap_err().code(), "insufficient_funds");
     let other_token = Chain { token: Felt::from(9), ..chain() };
     assert_eq!(prepare(other_token, &Policy::default()).await.unwrap_err().code(), "simulation_differs");
-    // Without an approval the allowance must be there.
+    // Without an approval, the allowance must exist already.
     let case = case("starknet-2025-11-testnet");
     let verified = verified::<Starknet>(&case);
     let fees = countersign::starknet::Execution::new(Felt::ONE, Default::default());
@@ -171,7 +171,7 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
         let error = prepare(Chain { trace: trace(calls), ..chain() }, &Policy::default()).await.unwrap_err();
         assert_eq!(error.code(), "simulation_differs", "{why}");
     }
-    // A call that failed did nothing, whether it would have paid or stolen.
+    // A call that failed has no effect, whether it would have paid or stolen.
     let reverted = |mut call: Value| {
         call["is_reverted"] = json!(true);
         call
@@ -180,7 +180,7 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
     assert!(prepare(Chain { trace: trace(vec![good(), reverted(stolen())]), ..chain() }, &Policy::default()).await.is_ok());
     let unpaid = prepare(Chain { trace: trace(vec![reverted(good())]), ..chain() }, &Policy::default()).await.unwrap_err();
     assert_eq!(unpaid.code(), "simulation_differs");
-    // What others pay each other is none of the sender's business.
+    // Transfers between other accounts do not matter.
     let others = vec![good(), transfer(base.token, stranger, sender, amount)];
     assert!(prepare(Chain { trace: trace(others), ..chain() }, &Policy::default()).await.is_ok());
     let reverted = json!({"type": "INVOKE", "execute_invocation": {"revert_reason": "HTLC: duplicate order\u{202e}"}});
@@ -189,7 +189,7 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
     };
     assert_eq!(refusal.code(), Code::SimulationReverted);
     assert!(refusal.message().contains("duplicate order") && !refusal.message().contains('\u{202e}'), "{refusal}");
-    // Endless calls and events.
+    // Too many calls and events.
     let many = trace(vec![good(); 300]);
     assert_eq!(prepare(Chain { trace: many, ..chain() }, &Policy::default()).await.unwrap_err().code(), "node_malformed");
     let inner = json!({"contract_address": "0x1", "error": {"contract_address": "0x2", "error": "HTLC: duplicate order"}});
@@ -260,7 +260,7 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
         assert!(prepare(fee).await.is_ok());
         assert_eq!(prepare(fee - U256::from(1)).await.unwrap_err().code(), "insufficient_funds");
     }
-    // A refund that the simulation refuses is not signed either.
+    // A refund that fails in the simulation is not signed either.
     let reverting = chain().lying(|_, method, _| {
         (method == "starknet_simulateTransactions").then(|| json!({"error": {"code": 41, "message": "HTLC: order not expired"}}))
     });
@@ -268,7 +268,7 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
     assert_eq!(error.unwrap_err().code(), "simulation_reverted");
 }
 
-/// A signed transaction as it is kept.
+/// A signed transaction, as it is stored.
 pub fn kept() -> KeptTransaction {
     let case = case("starknet-public-key");
     let execution = countersign::starknet::Execution::new(Felt::ONE, Default::default());
@@ -329,7 +329,7 @@ async fn a_refusal_is_told_from_a_failure() {
         let error = nodes.starknet("starknet").unwrap().broadcast(&kept).await.unwrap_err();
         assert_eq!(error.code(), expected, "{code}");
     }
-    // One that is known already was accepted, whatever the node says about sending it again.
+    // A known transaction counts as accepted, whatever error the node returns for sending it again.
     for status in ["RECEIVED", "CANDIDATE", "PRE_CONFIRMED", "ACCEPTED_ON_L2", "ACCEPTED_ON_L1"] {
         let mut chain = failing(52);
         chain.statuses.insert(kept.id.clone(), json!({"finality_status": status, "execution_status": "SUCCEEDED"}));
@@ -338,10 +338,10 @@ async fn a_refusal_is_told_from_a_failure() {
     let mut chain_ = failing(52);
     chain_.statuses.insert(kept.id.clone(), json!({"finality_status": "REJECTED"}));
     assert!(nodes(chain_, 1).broadcast(&kept).await.is_err());
-    // A node that answers with another hash has not accepted the transaction.
+    // A node that returns another hash has not accepted the transaction.
     let lying = chain().lying(|_, method, _| (method == "starknet_addInvokeTransaction").then(|| json!({"transaction_hash": "0x1"})));
     assert_eq!(nodes(lying, 1).starknet("starknet").unwrap().broadcast(&kept).await.unwrap_err().code(), "node_malformed");
-    // An endpoint that failed may have passed it on.
+    // An endpoint that failed may have relayed the transaction.
     let mixed = chain().lying(|host, method, _| {
         let code = if host == "a.example" { 52 } else { -32_603 };
         (method == "starknet_addInvokeTransaction").then(|| json!({"error": {"code": code, "message": "no"}}))
@@ -388,7 +388,7 @@ async fn contracts_describe_themselves() {
     });
     let described = nodes(nothing, 1).starknet("starknet").unwrap().describe_contract(htlc).await.unwrap();
     assert_eq!((described.class_hash, described.generation, described.token), (None, None, None));
-    // A class of Cairo 0 has its interface as a list.
+    // In a Cairo 0 class, the interface is a list.
     let older = chain().lying(|_, method, _| (method == "starknet_getClassAt").then(|| json!({"program": "", "abi": []})));
     assert_eq!(nodes(older, 1).starknet("starknet").unwrap().describe_contract(htlc).await.unwrap().generation, None);
     let failing =

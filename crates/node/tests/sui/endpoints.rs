@@ -1,4 +1,4 @@
-//! Endpoints of other chains, that lag, disagree or answer something else; and what a package says about itself.
+//! Endpoints that serve another chain, lag, disagree or return something else, and the description of a package.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::fake::{
 use crate::proto::{Message, answer, error, frame};
 use crate::{RULE, funded, judge, one, read, read_with};
 
-/// What a reading of an order asks.
+/// The methods that a read of an order calls.
 const METHODS: [&str; 4] = ["GetServiceInfo", "BatchGetObjects", "GetTransaction", "GetCheckpoint"];
 
-/// A node whose every answer is honest but those of one method.
+/// A node whose answers are honest, except those of one method.
 fn lying(method: &'static str, body: impl Fn() -> Result<Response, TransportErrorKind> + Send + Sync + 'static) -> Network {
     funded().answering(move |_, asked, _| (asked == method).then(&body))
 }
@@ -93,7 +93,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     sui.htlc(&terms().destination).await.unwrap();
     height(HEAD + 200);
     sui.htlc(&terms().destination).await.unwrap();
-    // Neighbours behind one address are some checkpoints apart.
+    // Nodes behind the same address are some checkpoints apart.
     height(HEAD + 72);
     sui.htlc(&terms().destination).await.unwrap();
     height(HEAD + 71);
@@ -140,7 +140,7 @@ async fn answers_to_another_question_are_unknown() {
         let body = answer(&Message::default().all(1, results));
         assert_eq!(judge(lying("BatchGetObjects", move || Ok(Response::new(200, body.clone())))).await.unwrap_err(), code);
     }
-    // Another transaction than the one that was asked for.
+    // Another transaction than the requested one.
     let other = answer(&Message::default().message(1, &Executed::new(digest_of(7)).message()));
     assert_eq!(judge(lying("GetTransaction", move || Ok(Response::new(200, other.clone())))).await.unwrap_err(), "node_malformed");
 }
@@ -153,16 +153,16 @@ async fn bodies_that_are_no_answer_are_unknown() {
         (Vec::new(), "node_malformed"),
         (b"<html>busy</html>".to_vec(), "node_malformed"),
         (br#"{"error":"busy"}"#.to_vec(), "node_malformed"),
-        // Cut anywhere.
+        // An answer that is cut off at any place.
         (good[..3].to_vec(), "node_malformed"),
         (good[..7].to_vec(), "node_malformed"),
         (good[..8].to_vec(), "node_malformed"),
         (good[..good.len() - 1].to_vec(), "node_malformed"),
-        // More than one answer, or something behind it.
+        // More than one answer, or something after it.
         ([&good[..], b"\n"].concat(), "node_malformed"),
         ([&good[..], &good].concat(), "node_malformed"),
         ([frame(0, &message.0), good.clone()].concat(), "node_malformed"),
-        // Compressed, a message of another form, trailers that are none.
+        // A compressed message, a message of another kind, invalid trailers.
         ([frame(1, &message.0), frame(0x80, b"grpc-status:0\r\n")].concat(), "node_malformed"),
         ([frame(0, &[0xff; 9]), frame(0x80, b"grpc-status:0\r\n")].concat(), "node_malformed"),
         ([frame(0, &message.0), frame(0x80, b"\xff\r\n")].concat(), "node_malformed"),
@@ -231,7 +231,7 @@ async fn a_status_can_be_a_header_of_an_empty_response() {
     assert_eq!(judge(with("14", Vec::new())).await.unwrap_err(), "node_error");
     assert_eq!(judge(with("0", Vec::new())).await.unwrap_err(), "node_malformed");
     assert_eq!(judge(with("ok", Vec::new())).await.unwrap_err(), "node_malformed");
-    // A message without trailers was cut off, whatever the header says.
+    // A message without trailers was cut off, whatever the header contains.
     assert_eq!(judge(with("0", frame(0, b""))).await.unwrap_err(), "node_malformed");
     assert_eq!(judge(with("5", answer(&Message::default()))).await.unwrap_err(), "node_malformed", "header and trailers differ");
 }
@@ -267,7 +267,7 @@ async fn terms_without_a_registry_or_with_a_malformed_id_are_refused() {
     assert_eq!(at(|terms| terms.htlc = None).await, "/htlc");
     assert_eq!(at(|terms| terms.swap_id.push('0')).await, "/swap_id");
     assert_eq!(at(|terms| terms.token = Some("a coin".to_owned())).await, "/token");
-    // An amount that no order on Sui can have: the record's own id is all that is left to ask for.
+    // No order on Sui can have this amount, so only the record's own id is requested.
     let mut terms = terms();
     terms.destination.amount = U256::MAX;
     let (state, seen) = read_with(funded(), &terms).await.unwrap();
@@ -300,13 +300,13 @@ async fn a_package_says_who_can_upgrade_it() {
     let UpgradeAuthority { capability: actual, owner: by, policy, .. } = description.upgrade_authority.unwrap();
     assert_eq!((actual, by, policy), (capability, Some(owner), 128));
 
-    // Destroyed, or wrapped into another object.
+    // The capability was destroyed, or wrapped into another object.
     let gone = described(one(|ledger| {
         published(ledger);
         ledger.objects.pop();
     }));
     assert_eq!(gone.await.unwrap().upgrade_authority, None);
-    // The node no longer has the publication.
+    // The node no longer has the transaction that published the package.
     assert_eq!(described(funded()).await.unwrap().upgrade_authority, None);
     let none = described(one(|ledger| drop(ledger.objects.remove(1)))).await.unwrap_err();
     assert_eq!(none.code(), "unknown_contract");

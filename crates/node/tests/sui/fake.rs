@@ -1,4 +1,4 @@
-//! Sui nodes that exist in memory, each with a ledger of its own: honest, or lying where a test changes it. No time passes.
+//! In-memory Sui nodes, each with its own ledger: honest, or lying where a test changes the ledger. No time passes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ pub(crate) const FUNDED: u64 = HEAD - 61;
 pub(crate) const SUI: &str = "0x0000000000000000000000000000000000000000000000000000000000000002::sui::SUI";
 const HOSTS: [&str; 4] = ["a.example", "b.example", "c.example", "d.example"];
 
-/// What @mysten/sui makes of an order: `fixtures/generate/lib/sui-chain.mjs`.
+/// An order as @mysten/sui encodes it: `fixtures/generate/lib/sui-chain.mjs`.
 pub(crate) fn made() -> Value {
     serde_json::from_slice(&std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/chain/sui.json")).unwrap()).unwrap()
 }
@@ -42,7 +42,7 @@ pub(crate) fn address(value: &Value) -> Address {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// The digest of something that only these tests know.
+/// A digest that exists only in these tests.
 pub(crate) fn digest_of(what: u8) -> String {
     Digest::new([what; 32]).to_base58()
 }
@@ -73,7 +73,7 @@ impl Object {
         let contents = Message::default().text(1, &self.kind).bytes(2, &self.contents);
         let message = if self.contents.is_empty() { message } else { message.message(8, &contents) };
         let message = text(message.optional(9, self.package.as_ref()), 10, self.transaction.as_deref());
-        // Something that this version of the messages does not know.
+        // A field that this version of the messages does not have.
         message.maybe(101, self.balance).text(7_000, "later")
     }
 }
@@ -84,7 +84,7 @@ pub(crate) struct Executed {
     pub(crate) digest: String,
     pub(crate) success: bool,
     pub(crate) reason: Option<&'static str>,
-    /// The module that gave up, and its code.
+    /// The module that aborted, and its abort code.
     pub(crate) abort: Option<(&'static str, u64)>,
     pub(crate) checkpoint: Option<u64>,
     /// Type and contents.
@@ -122,7 +122,7 @@ impl Executed {
     }
 }
 
-/// What one node knows.
+/// The data of one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     pub(crate) chain_id: String,
@@ -135,10 +135,10 @@ pub(crate) struct Ledger {
     pub(crate) gas_price: u64,
     /// Pages of coins.
     pub(crate) coins: Vec<Vec<Object>>,
-    /// By coin.
+    /// Balances by coin type.
     pub(crate) balances: BTreeMap<String, u64>,
     pub(crate) simulated: Result<Executed, (u32, &'static str)>,
-    /// What becomes of a transaction that is sent.
+    /// The outcome of a transaction that is sent.
     pub(crate) sent: Result<Executed, (u32, &'static str)>,
     pub(crate) versions: Vec<u64>,
 }
@@ -171,7 +171,7 @@ pub(crate) fn package(origin: Address) -> Object {
     Object { id: Some(id), version: Some(1), digest, kind: "package".to_owned(), transaction, package: Some(package), ..Object::default() }
 }
 
-/// The registry object, shared since a version.
+/// The registry object, shared at a version.
 pub(crate) fn shared_registry(version: u64) -> Object {
     let owner = Some(Message::default().number(1, 3).number(3, version));
     let id = Some(address(&made()["order"]["registry"]));
@@ -183,7 +183,7 @@ pub(crate) fn event(name: &str) -> (String, Vec<u8>) {
 }
 
 impl Ledger {
-    /// The order is funded.
+    /// Creates a node with the funded order.
     pub(crate) fn funded() -> Self {
         let funding =
             Executed { events: vec![("0x7::other::Event".to_owned(), vec![1]), event("Initiated")], ..Executed::new(digest_of(2)) };
@@ -203,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// The order has ended, with an event.
+    /// Ends the order with an event.
     pub(crate) fn ended(name: &str) -> Self {
         let mut ledger = Self::funded();
         ledger.objects[0] = order(true);
@@ -296,7 +296,7 @@ impl Network {
         Nodes::new(self, NodeConfig::new().with(chain, Endpoints::new(all).unwrap()), registry())
     }
 
-    /// The methods that a host was asked, in order.
+    /// The methods that were called on a host, in order.
     pub(crate) fn methods(&self, host: &str) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
         let of_host = seen.iter().filter(|(of, _, _)| of == host);
@@ -334,7 +334,7 @@ pub(crate) fn case(family: Family, id: &str) -> Case {
     countersign_testkit::fixtures_of(family).unwrap().into_iter().find(|case| case.id == id).expect(id)
 }
 
-/// Verified terms whose destination is the order that @mysten/sui has made.
+/// Verified terms whose destination is the order that @mysten/sui encoded.
 pub(crate) fn terms() -> VerifiedTerms {
     let case = case(Family::Evm, "evm-record-sui-testnet");
     let value = json::parse(case.input.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Sui through nodes that lie, fail or disagree: an unknown or a hold, never the proof of a funding.
+//! Sui through nodes that lie, fail or disagree: the result is "unknown" or a hold, never a proof of funding.
 #![cfg(feature = "sui")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -90,7 +90,7 @@ async fn three_requests_per_endpoint_and_one_for_its_identity() {
 
 // ---- the reference SDK's own messages
 
-/// A node whose answers @mysten/sui has encoded, of an order that was last changed as the event says.
+/// A node whose answers @mysten/sui has encoded, with an order that the event's transaction changed last.
 fn recorded(state: &'static str) -> Network {
     let answers = made()["answers"].clone();
     Network::new(&[Ledger::funded()]).answering(move |_, method, _| {
@@ -147,7 +147,7 @@ async fn every_changed_term_holds_the_secret() {
         (0, "destination_unclear"),
     ] {
         let network = one(|ledger| {
-            // Of the amount, of the balance and of the timelock the lowest bit was set: one less.
+            // The lowest bit of the amount, the balance and the timelock was set, so the value is one less.
             ledger.objects[0].contents[at] ^= 1;
             ledger.transactions[0].events.clear();
         });
@@ -163,7 +163,7 @@ async fn an_order_of_another_kind_is_unclear() {
     for (kind, why) in [
         (other("::Order<", "::Offer<"), "the object is not an order of the contract"),
         (other("::sui::SUI", "::usdc::USDC"), "the order holds another coin than the pinned one"),
-        (other(&pinned, &Address::new([8; 32]).to_string()), "the order is of another package than the pinned one"),
+        (other(&pinned, &Address::new([8; 32]).to_string()), "the order belongs to another package than the pinned one"),
         (String::new(), "the object is not an order of the contract"),
     ] {
         assert_eq!(unclear(one(|ledger| ledger.objects[0].kind = kind)).await, why);
@@ -189,9 +189,9 @@ async fn an_upgraded_package_keeps_the_types_of_the_first() {
 async fn an_order_that_is_not_there_is_absent_and_not_under_another_id() {
     let (state, seen) = read(one(|ledger| drop(ledger.objects.remove(0)))).await.unwrap();
     assert_eq!((state, seen.height, seen.depth, seen.is_finalized), (HtlcState::Absent, HEAD, 0, false));
-    // The id that the terms have with the other chain word.
+    // The id that follows from the terms with the other chain word.
     let elsewhere = |ledger: &mut Ledger| ledger.objects[0].id = Some(address(&made()["order"]["fields"][1]));
-    assert_eq!(unclear(one(elsewhere)).await, "the order has another id than the record says");
+    assert_eq!(unclear(one(elsewhere)).await, "the order has another id than the record");
     let twice = |ledger: &mut Ledger| {
         let second = Object { id: Some(address(&made()["order"]["fields"][1])), ..order(false) };
         ledger.objects.push(second);
@@ -199,7 +199,7 @@ async fn an_order_that_is_not_there_is_absent_and_not_under_another_id() {
     assert_eq!(unclear(one(twice)).await, "there are two orders with these terms");
 }
 
-/// Another id than the terms give with either chain word, as a main network's contract may have.
+/// An id that follows from the terms with neither chain word, as a contract on the main network may use.
 fn other_id(ledger: &mut Ledger, terms: &mut VerifiedTerms) {
     let id = [0x5a; 32];
     terms.destination.swap_id = hex::encode(id);
@@ -250,7 +250,7 @@ async fn a_transaction_in_no_checkpoint_is_not_final() {
     let (_, seen) = read(one(early)).await.unwrap();
     assert_eq!((seen.depth, seen.is_safe, seen.is_finalized), (0, false, false));
     assert_eq!(judge(one(early)).await.unwrap_err(), "destination_not_final");
-    // One endpoint that has not seen the checkpoint is enough.
+    // One endpoint that has not seen the checkpoint is enough to remove the mark.
     let (mut other, ledger) = (Ledger::funded(), Ledger::funded());
     early(&mut other);
     let (_, seen) = read(Network::new(&[ledger, other])).await.unwrap();
@@ -277,9 +277,9 @@ async fn a_forged_event_says_nothing() {
         change(&mut ledger.transactions[0]);
         Network::new(&[ledger])
     };
-    let silent = "the order has ended, and no event says how";
+    let silent = "the order has ended, and no event shows how";
     assert_eq!(unclear(ended(&|transaction| transaction.events.clear())).await, silent);
-    // Another package's event, another order's, and one of another name.
+    // An event of another package, one of another order, and one with another name.
     assert_eq!(unclear(ended(&|transaction| transaction.events[0].0 = "0x7::AtomicSwap::Redeemed".to_owned())).await, silent);
     assert_eq!(unclear(ended(&|transaction| transaction.events[0].1[5] ^= 1)).await, silent);
     assert_eq!(unclear(ended(&|transaction| transaction.events[0].0.push('2'))).await, silent);
@@ -293,7 +293,7 @@ async fn a_forged_event_says_nothing() {
         contents[34..66].copy_from_slice(&SecretHash::of(&[7; 32]).0);
     });
     assert_eq!(unclear(other).await, "the order was redeemed with another secret");
-    // An order that is open, whose last event says that it is not.
+    // An open order whose last event contradicts that.
     let mut open = Ledger::funded();
     open.transactions[0].events = vec![event("Refunded")];
     assert_eq!(unclear(Network::new(&[open])).await, "the events contradict the order");

@@ -1,4 +1,4 @@
-//! Protobuf and gRPC-web by their own rules, without the message types that are tested.
+//! Protobuf and gRPC-web, encoded independently of the message types under test.
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>
 
@@ -52,7 +52,7 @@ impl Message {
     }
 }
 
-/// The members of a message that have a length: strings, bytes and messages.
+/// The length-delimited fields of a message: strings, bytes and messages.
 pub(crate) fn members(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut members = Vec::new();
     while !message.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) fn members(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
     members
 }
 
-/// The first text with a tag.
+/// The first string with a tag.
 pub(crate) fn text(message: &[u8], field: u64) -> String {
     let member = members(message).into_iter().find(|(tag, _)| *tag == field);
     member.map(|(_, value)| String::from_utf8(value).unwrap()).unwrap_or_default()

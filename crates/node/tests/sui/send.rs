@@ -1,4 +1,4 @@
-//! What is sent to Sui's nodes and what they say of it, and balances.
+//! Sending transactions to Sui nodes, their receipts, and balances.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ use crate::fake::{Executed, HEAD, Ledger, Network, SUI, case, digest_of};
 use crate::proto::{Message, members};
 use crate::wallet::{order, prepared, refused, rich};
 
-/// The case's order, signed and kept.
+/// The case's order, signed and stored.
 async fn kept() -> (KeptTransaction, UnsignedOrder) {
     let case = case(Family::Sui, "sui-native");
     let mut unsigned = prepared(rich()).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
     let (has, busy) = (Ledger { sent: Ok(success(&kept)), ..rich() }, Ledger { sent: Err((14, "busy")), ..rich() });
     let refuses = Ledger { sent: Err((3, "coins are gone")), ..rich() };
     assert!(sent(Network::new(&[busy.clone(), refuses.clone(), has]), &kept).await.is_ok());
-    // It was executed before: the node complains about its coins, and knows it.
+    // The transaction was executed before: the node reports an error about its coins, but knows the transaction.
     let mut again = refuses.clone();
     again.transactions.push(success(&kept));
     assert!(sent(Network::new(&[again.clone()]), &kept).await.is_ok());
@@ -82,7 +82,7 @@ async fn only_a_refusal_that_everybody_gives_is_one() {
         let error = outcome(&[node((3, "coins are gone")), node((code, "busy"))]).await;
         assert_eq!((error.code(), error.is_transient()), ("node_error", true), "{code}");
     }
-    // Nothing is known where even that question fails.
+    // If even the lookup fails, the outcome is unknown.
     let silent = Network::new(&[node((3, "gone"))])
         .answering(|_, method, _| (method == "GetTransaction").then_some(Err(TransportErrorKind::Timeout)));
     assert_eq!(sent(silent, &kept).await.err().unwrap().code(), "transport_timeout");
@@ -102,7 +102,7 @@ async fn a_transaction_that_was_executed_and_failed_is_rejected() {
     let mut before = Ledger { sent: Err((3, "coins are gone")), ..rich() };
     before.transactions.push(failed);
     assert_eq!(sent(Network::new(&[before]), &kept).await.err().unwrap().code(), "transaction_rejected");
-    // Another transaction's success is none.
+    // The success of another transaction does not count.
     let other = Ledger { sent: Ok(Executed::new(digest_of(7))), ..rich() };
     assert_eq!(sent(Network::new(&[other]), &kept).await.err().unwrap().code(), "node_malformed");
 }

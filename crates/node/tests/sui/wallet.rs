@@ -14,11 +14,11 @@ use countersign_testkit::{registry, verified};
 use crate::fake::{Executed, Ledger, Network, Object, SUI, case, digest_of, shared_registry, word};
 use crate::proto::{Message, members};
 
-/// Of the case's order.
+/// The amount of the case's order.
 const AMOUNT: i64 = 3_000_000_000;
-/// What a simulation spends, after rebates.
+/// The gas cost of a simulation, after rebates.
 const NET: i64 = 4_000_000;
-/// What the budget of the order is: six million spent, a fifth more, and 1,000 units at 602.
+/// The budget of the order: six million spent, a fifth more, and 1,000 units at 602 MIST.
 const BUDGET: u64 = 6_000_000 + 1_200_000 + 602_000;
 const REGISTRY_VERSION: u64 = 117_440_512;
 
@@ -31,7 +31,7 @@ fn coin(what: u8, balance: u64) -> Object {
     Object { id, version: Some(u64::from(what)), digest, kind, balance: Some(balance), ..Object::default() }
 }
 
-/// The case's owner has some coins, and a simulation of the order moves what it should.
+/// A node where the case's owner has some coins, and a simulation of the order transfers what it should.
 pub(crate) fn rich() -> Ledger {
     let owner = order().deposit().sender.to_string();
     let change = (owner, SUI.to_owned(), (-(AMOUNT + NET)).to_string());
@@ -105,12 +105,12 @@ async fn a_budget_above_the_policy_is_refused_and_never_lowered() {
     assert!(prepare(&nodes, Speed::Normal, &policy(BUDGET)).await.is_ok());
     let error = prepare(&nodes, Speed::Normal, &policy(BUDGET - 1)).await.unwrap_err();
     assert_eq!(refused(&error), (Code::GasLimitTooHigh, "/gas_budget"));
-    // A node that names a price beyond reason: nothing is simulated.
+    // A node returns an excessive price: nothing is simulated.
     let nodes = Network::new(&[Ledger { gas_price: u64::MAX, ..rich() }]).connect();
     let error = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap_err();
     assert_eq!(refused(&error), (Code::GasLimitTooHigh, "/gas_budget"));
     assert!(simulated(&nodes).is_empty());
-    // And one that says that the simulation was expensive.
+    // A node reports that the simulation was too expensive.
     let mut ledger = rich();
     ledger.simulated.as_mut().unwrap().gas = [u64::MAX, u64::MAX, u64::MAX];
     let owner = order().deposit().sender.to_string();
@@ -130,11 +130,11 @@ async fn what_is_missing_is_said_before_anything_is_signed() {
         assert_eq!(refused(&error), (Code::InsufficientFunds, "/gas_payment"), "{balances:?}");
         assert!(simulated(&nodes).is_empty());
     }
-    // Enough to simulate with, not for the budget.
+    // Enough for the simulation, but not for the budget.
     let error = prepared(ledger(&[3_000_000_000 + BUDGET - 1])).await.unwrap_err();
     assert_eq!(refused(&error), (Code::InsufficientFunds, "/gas_payment"));
     assert!(prepared(ledger(&[3_000_000_000 + BUDGET])).await.is_ok());
-    // The coins are listed, and the node says that the account has less.
+    // The node lists the coins, but reports a smaller balance.
     let spent = Ledger { balances: [(SUI.to_owned(), 3_000_000_000)].into(), ..rich() };
     assert_eq!(refused(&prepared(spent).await.unwrap_err()), (Code::InsufficientFunds, "/balance"));
 }
@@ -206,7 +206,7 @@ async fn a_simulation_that_moves_something_else_is_refused() {
         let error = prepared(ledger).await.unwrap_err();
         assert_eq!(refused(&error), (Code::SimulationDiffers, "/balance_changes"), "{changes:?}");
     }
-    // The same in two parts, and a change of nothing.
+    // The same change in two parts, and a change of 0.
     let mut ledger = rich();
     let parts = vec![change(&owner, "0x2::sui::SUI", -AMOUNT), change(&owner, SUI, -NET), change("0x7", SUI, 0)];
     ledger.simulated.as_mut().unwrap().changes = parts;
@@ -239,7 +239,7 @@ async fn a_transaction_that_would_fail_is_refused_with_its_reason() {
 
 // ---- redemptions and refunds
 
-/// A redemption or a refund of an order whose secret is known, and the secret.
+/// A redemption or refund of an order whose secret is known, and the secret.
 fn recovery(role: Role) -> (recover::Recovery, [u8; 32]) {
     let outside: serde_json::Value =
         serde_json::from_slice(&std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../sui/tests/outside.json")).unwrap()).unwrap();
@@ -262,7 +262,7 @@ async fn recovered(nodes: &Nodes<Network>, role: Role, policy: &Policy) -> Resul
     }
 }
 
-/// A node on which a redemption with a wrong secret ends like this.
+/// A node on which a redemption with a wrong secret ends in this way.
 fn rehearsing(abort: Option<(&'static str, u64)>, reason: Option<&'static str>) -> Nodes<Network> {
     let simulated = Ok(Executed { success: reason.is_none(), reason, abort, ..Executed::new(digest_of(7)) });
     Network::new(&[Ledger { simulated, ..rich() }]).connect()
@@ -278,7 +278,7 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     assert_eq!((preflight.gas_used, preflight.cost), (None, payload.gas_payment.budget));
     let asked = ["GetServiceInfo", "GetEpoch", "ListOwnedObjects", "ListOwnedObjects", "SimulateTransaction", "GetBalance"];
     assert_eq!(nodes.transport().methods("a.example"), asked);
-    // What was simulated is the redemption but for the secret.
+    // The simulated transaction is the redemption, except for the secret.
     let (_, secret) = recovery(Role::Redeem);
     let at = payload.bytes.windows(32).position(|window| window == secret).unwrap();
     let mut rehearsal = payload.bytes.clone();

@@ -1,4 +1,4 @@
-//! Endpoints of an EVM chain that exist in memory: honest, or lying on request. No time passes.
+//! In-memory endpoints of an EVM chain, honest or lying on request. No time passes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -35,11 +35,11 @@ pub const INITIATED: u64 = 21_000_000;
 /// The newest block.
 pub const LATEST: u64 = INITIATED + 99;
 
-/// What an endpoint says instead of the truth: the whole body of a response and its status, or `None` to be honest.
+/// Overrides what an endpoint returns: the whole body of a response and its status, or `None` to be honest.
 type Lie = Box<dyn Fn(&str, &str, &Value) -> Option<Value> + Send + Sync>;
 type Body = Box<dyn Fn(&str, &[u8]) -> Option<Result<(u16, Vec<u8>), TransportErrorKind>> + Send + Sync>;
 
-/// A chain with one order, and endpoints that tell of it.
+/// A chain with one order, and its endpoints.
 pub struct Chain {
     pub chain_id: u64,
     pub latest: u64,
@@ -61,7 +61,7 @@ pub struct Chain {
     pub requests: Mutex<BTreeMap<String, usize>>,
     /// Seconds that have passed.
     pub clock: AtomicU64,
-    /// Requests that are under way, now and at most.
+    /// The number of concurrent requests: the current one and the maximum so far.
     pub under_way: Mutex<(usize, usize)>,
 }
 
@@ -74,7 +74,7 @@ fn word(address: Address) -> U256 {
 }
 
 impl Chain {
-    /// The destination's order, funded as its terms say.
+    /// Creates a chain with the destination's order, funded according to its terms.
     pub fn funded(terms: &HtlcTerms) -> Self {
         let account = |account| word(address::from_account(account).unwrap());
         let order = [
@@ -120,7 +120,7 @@ impl Chain {
         self
     }
 
-    /// The order has ended, as its event says.
+    /// Ends the order, with an event.
     pub fn redeemed(mut self, terms: &HtlcTerms, secret: [u8; 32]) -> Self {
         let block = self.latest - 70;
         self.order.as_mut().unwrap()[5] = U256::from(block);
@@ -272,7 +272,7 @@ pub fn case(id: &str) -> Case {
     countersign_testkit::fixtures_of(countersign::Family::Evm).unwrap().into_iter().find(|case| case.id == id).expect(id)
 }
 
-/// The terms of an order whose both sides are on the same EVM chain, with the secret of these tests.
+/// The terms of an order with both legs on the same EVM chain, with the secret of these tests.
 pub fn terms() -> VerifiedTerms {
     let case = case("evm-record-same-chain");
     let value = json::parse(case.input.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes of Tron that exist in memory: honest, or lying on request. No time passes.
+//! In-memory Tron nodes, honest or lying on request. No time passes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -23,11 +23,11 @@ pub(crate) const LATEST: u64 = INITIATED + 99;
 /// The newest irreversible block.
 pub(crate) const SOLID: u64 = LATEST - 19;
 
-/// What an endpoint says to a question at a path, instead of the truth.
+/// Overrides an endpoint's answer to a request at a path.
 type Lie = Box<dyn Fn(&str, &str, &Value) -> Option<Value> + Send + Sync>;
 type Body = Box<dyn Fn(&str, &str) -> Option<Result<(u16, Vec<u8>), TransportErrorKind>> + Send + Sync>;
 
-/// A chain with one order, and endpoints that tell of it.
+/// A chain with one order, and its endpoints.
 pub(crate) struct Tron {
     pub(crate) genesis: u32,
     pub(crate) latest: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Tron {
     pub(crate) coins: u64,
     /// The transactions of a block.
     pub(crate) infos: BTreeMap<u64, Vec<Value>>,
-    /// How a call that changes something ends.
+    /// The outcome of a call that is not read-only.
     pub(crate) simulated: Value,
     pub(crate) energy_limit: u64,
     pub(crate) lie: Lie,
@@ -67,7 +67,7 @@ pub(crate) fn bare(bytes: impl AsRef<[u8]>) -> String {
 }
 
 impl Tron {
-    /// The order, funded as its terms say.
+    /// Creates a chain with the order, funded according to its terms.
     pub(crate) fn funded(terms: &HtlcTerms) -> Self {
         let account = |account| word(Address::from_account(account).unwrap().bytes());
         let order = [
@@ -115,7 +115,7 @@ impl Tron {
         self
     }
 
-    /// The order has ended, with this log, so many blocks before the newest one.
+    /// Ends the order with this log, this many blocks before the newest one.
     pub(crate) fn ended(mut self, before: u64, log: &Value) -> Self {
         let block = self.latest - before;
         self.order.as_mut().unwrap()[5] = U256::from(block);
@@ -143,7 +143,7 @@ impl Tron {
         json!({"blockID": bare(id_of(number)), "block_header": {"raw_data": {"number": number, "timestamp": millis, "version": 32}}})
     }
 
-    /// The order at a block: what was made later is not there.
+    /// The order at a block, without later changes.
     fn words(&self, at: u64) -> Vec<u8> {
         let mut order = self.order.filter(|order| U256::from(at) >= order[2]).unwrap_or_default();
         if order[5] > U256::from(at) {
@@ -234,7 +234,7 @@ pub(crate) fn redeemed(htlc: Address, terms: &HtlcTerms, secret: [u8; 32]) -> Va
     log(htlc, &[read::REDEEMED, id(terms), SecretHash::of(&secret).0.into()], &data)
 }
 
-/// What a node says of a transaction.
+/// A node's information about a transaction.
 pub(crate) fn info(block: u64, logs: &[Value]) -> Value {
     json!({
         "id": bare(id_of(block + 1_000_000_000)),

@@ -1,4 +1,5 @@
-//! What nodes of Tron say of an order: honest answers become evidence; a lie becomes "unknown" or a hold, never a proof of funding.
+//! Reading an order from honest and lying Tron nodes: honest answers become evidence. A lie becomes "unknown" or a hold, never a proof of
+//! funding.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -56,7 +57,7 @@ async fn a_funded_order_is_evidence() {
         let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
         assert_eq!((&locked.initiator, &locked.redeemer), (&terms.destination.initiator, &terms.destination.redeemer));
         assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, terms.destination.timelock, 99));
-        // No formula of the id is certain: the hash is the one of the event.
+        // No formula of the id is certain, so the hash comes from the event.
         assert!(!terms.destination.swap_id_recomputed);
         assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&terms.destination.token, Some(SecretHash::of(&SECRET)), true));
         assert_eq!((seen.height, &seen.hash, seen.depth), (LATEST, &bare(id_of(LATEST)), 100));
@@ -77,7 +78,7 @@ async fn an_order_of_the_chains_own_coin_is_evidence_too() {
     assert_eq!(judge_terms(tron(), 1, &terms).await.unwrap_err(), "destination_unclear");
 }
 
-/// Identity once, then the newest blocks, the contract, and the block of the order with the newest block again.
+/// The identity is read once. A read then requests the newest blocks, the contract, and the order's block with the newest block again.
 #[tokio::test]
 async fn three_round_trips_per_endpoint_and_one_for_its_identity() {
     let nodes = nodes(tron(), 1);
@@ -99,7 +100,7 @@ async fn three_round_trips_per_endpoint_and_one_for_its_identity() {
         "/wallet/gettransactioninfobyblocknum",
     ];
     assert_eq!(paths, [&["/wallet/getblockbynum"][..], &reading, &reading].concat());
-    // A call is given by its data alone, and addresses have their prefix.
+    // The data alone defines a call, and addresses have their prefix.
     let call = seen.iter().find(|(_, path, _)| path.ends_with("constantcontract")).unwrap().2.clone();
     assert!(call.get("function_selector").is_none());
     assert_eq!(call["owner_address"], format!("41{}", "0".repeat(40)));
@@ -113,14 +114,14 @@ async fn what_is_not_irreversible_is_not_final() {
     assert_eq!(judge(young(INITIATED - 1), 1).await.unwrap_err(), "destination_not_final");
     let (_, seen) = read_with(young(INITIATED - 1), 1, &terms()).await.unwrap();
     assert_eq!((seen.is_safe, seen.is_finalized), (false, false));
-    // One endpoint that has not seen it is enough.
+    // One endpoint that has not seen it is enough to remove the mark.
     let one = tron().lying(|host, path, question| {
         let is_solid = host == "b.example" && path == "/walletsolidity/triggerconstantcontract";
         (is_solid && question["data"].as_str().unwrap().starts_with(ORDERS)).then(|| returned(&[0; 192]))
     });
     let (_, seen) = read_with(one, 2, &terms()).await.unwrap();
     assert_eq!((seen.agreed, seen.is_finalized), (2, false));
-    // An irreversible state without its block is none.
+    // An irreversible state without its block does not count.
     let other = tron().lying(|_, path, _| (path == "/walletsolidity/getnowblock").then(|| tron().block(INITIATED - 5)));
     assert_eq!(judge(other, 1).await.unwrap_err(), "destination_not_final");
 }
@@ -133,7 +134,7 @@ async fn every_changed_term_holds_the_secret() {
         let hold = judge(Tron { order: Some(order), ..tron() }, 1).await.unwrap_err();
         assert!(["destination_differs", "destination_no_time"].contains(&hold.as_str()), "{field}: {hold}");
     }
-    // Less than was verified, and the event says so too.
+    // Less than was verified, with a matching event.
     let mut terms = terms();
     terms.destination.amount -= U256::ONE;
     let less = Tron::funded(&terms.destination);
@@ -146,7 +147,7 @@ async fn every_changed_term_holds_the_secret() {
     assert_eq!(judge(late, 1).await.unwrap_err(), "destination_no_time");
 }
 
-/// The contract stores no hash, and no formula of its ids is certain: without the event nothing shows the hash.
+/// The contract does not store the hash, and no formula of its ids is certain. Without the event, nothing shows the hash.
 #[tokio::test]
 async fn the_event_of_the_funding_shows_the_secret_hash() {
     let terms = terms();
@@ -361,7 +362,7 @@ async fn blocks_that_contradict_each_other_are_unknown() {
     let another = tron()
         .lying(|_, path, question| (path == "/wallet/getblockbynum" && question["num"] == INITIATED).then(|| tron().block(INITIATED + 1)));
     assert_eq!(judge(another, 1).await.unwrap_err(), "node_malformed");
-    // An order of a block that is not there yet.
+    // An order of a block that does not exist yet.
     let mut future = tron();
     future.order.as_mut().unwrap()[2] = U256::from(LATEST + 1);
     let words: Vec<_> = future.order.unwrap().iter().flat_map(U256::to_be_bytes::<32>).collect();
@@ -370,7 +371,7 @@ async fn blocks_that_contradict_each_other_are_unknown() {
     assert_eq!(judge(future, 1).await.unwrap_err(), "node_malformed");
 }
 
-/// The contract is read at some block between two readings of the newest one.
+/// The contract is read at some block between two reads of the newest one.
 #[tokio::test]
 async fn of_the_blocks_before_and_after_the_one_that_leaves_less_counts() {
     let asked = AtomicU64::new(0);
@@ -416,7 +417,7 @@ async fn enough_endpoints_must_agree() {
     };
     assert!(judge(tron().lying(lie(&["a.example"])), 3).await.is_ok());
     assert_eq!(judge(tron().lying(lie(&["a.example"])), 2).await.unwrap_err(), "node_disagree");
-    // One that says "funded" does not make it so.
+    // One endpoint that reports "funded" is not enough.
     let words: Vec<_> = tron().order.unwrap().iter().flat_map(U256::to_be_bytes::<32>).collect();
     let one = Tron { order: None, ..tron() }.lying(move |host, _, question| {
         let is_orders = question["data"].as_str().is_some_and(|data| data.starts_with(ORDERS));

@@ -24,7 +24,7 @@ fn order(id: &str) -> countersign::tron::VerifiedOrder {
     verified::<Family>(&case(countersign::Family::Tron, id))
 }
 
-/// The chain with what an order needs: TRX, token, and an allowance.
+/// The chain with everything that an order needs: TRX, tokens, and an allowance.
 fn tron(id: &str) -> Tron {
     let order = order(id);
     let deposit = order.deposit();
@@ -58,13 +58,13 @@ async fn the_reference_is_the_newest_irreversible_block() {
     let id = id_of(SOLID);
     assert_eq!(calls.ref_block_bytes, SOLID.to_be_bytes()[6..]);
     assert_eq!(calls.ref_block_hash, id[8..16]);
-    // One hour from the newest block on, by its own time.
+    // One hour after the time of the newest block.
     let made = i64::try_from((NOW - 3) * 1_000).unwrap();
     assert_eq!((calls.timestamp, calls.expiration), (made, made + 3_600_000));
     assert_eq!(calls.chain_id, Some(728_126_428));
     let later = Tron { latest: LATEST + 1, ..tron(NATIVE) };
     assert_ne!(nodes(later, 1).head("tron", 0).await.unwrap().height, LATEST);
-    // The next endpoint is asked if one fails.
+    // If an endpoint fails, the next one is used.
     let one = tron(NATIVE).answering(|host, _| (host == "a.example").then(|| Ok((503, Vec::new()))));
     assert!(nodes(one, 2).tron("tron").unwrap().calls().await.is_ok());
     let endless = tron(NATIVE).lying(|_, path, _| {
@@ -90,7 +90,7 @@ async fn balances_and_allowances_are_agreed_upon() {
     assert_eq!(nodes.balance(asset, &sender.to_string()).await.unwrap(), U256::from(100_000_000));
     let error = nodes.balance(asset, "0x00").await.unwrap_err();
     assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::AddressMalformed), "{error}");
-    // An account that does not exist has nothing.
+    // The balance of an account that does not exist is 0.
     let empty = of(tron(NATIVE).lying(|_, path, _| (path == "/wallet/getaccount").then(|| json!({}))), 1);
     assert_eq!(empty.tron("tron").unwrap().balance(sender, None).await.unwrap(), U256::ZERO);
     let one = tron(NATIVE).lying(|host, path, _| (host == "a.example" && path == "/wallet/getaccount").then(|| json!({"balance": 7})));
@@ -121,7 +121,7 @@ async fn what_was_verified_passes() {
         let staked = preflight(id, Tron { energy_limit: 50_000, ..tron(id) }).await.unwrap();
         assert_eq!(found.cost - staked.cost, U256::from(5_000_000));
     }
-    // The approval is among the calls: the allowance may still be zero.
+    // The calls include the approval, so the allowance may still be zero.
     preflight(WITH_APPROVAL, Tron { allowance: U256::ZERO, ..tron(WITH_APPROVAL) }).await.unwrap();
 }
 
@@ -227,7 +227,7 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     assert!(seen.iter().all(|(_, _, question)| !question.to_string().contains(&bare(SECRET))), "{seen:?}");
 }
 
-/// A redemption that runs out of energy would show the secret for nothing.
+/// A redemption that runs out of energy would reveal the secret for nothing.
 #[tokio::test]
 async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
     let hash = SecretHash::of(&SECRET).to_string();
@@ -244,7 +244,7 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
     };
     let short = "insufficient_funds".to_owned();
     for (recovery, energy, role) in [(&redemption, 160_000, Role::Redeem), (&refund, 60_000, Role::Refund)] {
-        // Energy costs 100 sun a unit.
+        // One unit of energy costs 100 sun.
         let fee = energy * 100;
         let with = |coins: u64, staked: u64| Tron { coins, energy_limit: staked, ..tron(NATIVE) };
         assert_eq!(prepare(recovery, with(fee, 0)).await, Ok(vec![role]));
@@ -271,7 +271,7 @@ async fn an_order_is_prepared_with_the_approval_that_it_needs() {
     assert_eq!(roles(&prepare(WITH_APPROVAL, U256::ONE).await), [Role::ApprovalReset, Role::Approval, Role::Initiate]);
     assert_eq!(roles(&prepare(WITH_APPROVAL, amount).await), [Role::Initiate]);
     assert_eq!(roles(&prepare(NATIVE, U256::ZERO).await), [Role::Initiate]);
-    // Without a fee where the order offers it.
+    // Gasless, because the order offers it.
     let amount = order(GASLESS).deposit().terms.amount;
     let gasless = prepare(GASLESS, amount).await;
     assert_eq!(roles(&gasless), []);
@@ -292,7 +292,7 @@ async fn a_refund_is_prepared_for_whoever_sends_it() {
     let transaction = &unsigned.payloads().calls[0].transaction;
     assert_eq!((transaction.raw.fee_limit, transaction.trigger.owner_address.clone()), (recover::FEE_LIMIT, sender.prefixed().to_vec()));
     assert_eq!(transaction.raw.ref_block_bytes, SOLID.to_be_bytes()[6..]);
-    // The policy bounds what it may burn.
+    // The policy limits the fee.
     let low = Policy::from_json(br#"{"tron_fee_limit":99999999}"#).unwrap();
     let error = prepare(&sender.to_string(), &low).await.unwrap_err();
     assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::GasLimitTooHigh), "{error}");
@@ -363,7 +363,7 @@ async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
         assert_eq!((error.code(), error.is_transient()), ("transaction_rejected", false), "{code}");
         assert!(error.to_string().contains(code) && error.to_string().contains("why"), "{error}");
     }
-    // What an endpoint did with it is not known: it may be on its way.
+    // It is unknown what one endpoint did with the transaction: it may have relayed it.
     let other = json!({"result": true, "txid": bare([7; 32])});
     for unknown in
         [says("SERVER_BUSY"), says("NO_CONNECTION"), says("OTHER_ERROR"), says("NEW_ERROR"), json!({}), json!({"Error": "x"}), other]
@@ -426,7 +426,7 @@ async fn a_contract_is_described_by_what_it_is() {
     let described = describe(tron(WITHOUT_APPROVAL)).await;
     assert_eq!(described.code_hash, Some(countersign::tron::alloy_primitives::keccak256([0x60, 1])));
     assert_eq!((described.version, described.token), (None, Some(Address::from([0x77; 20]))));
-    // Beside the registry it is kept as text.
+    // The description is stored as text next to the registry.
     let nodes = nodes(tron(WITHOUT_APPROVAL), 1);
     let kept = nodes.describe(registry().asset("tron:usdt").unwrap()).await.unwrap();
     let names: Vec<_> = kept.facts().map(|(name, _)| name).collect();
