@@ -68,12 +68,11 @@ pub fn tree(terms: &HtlcTerms, chain: Chain) -> Result<Tree, Refusal> {
     Ok(tree)
 }
 
-/// Returns the script hash of the Electrum protocol: the SHA-256 of the script in hex, with the bytes in reverse order.
+/// Returns the script hash of Esplora's interface: the SHA-256 of the script in hex. The Electrum protocol has the same bytes in
+/// reverse order.
 #[must_use]
 pub fn script_hash(script: &Script) -> String {
-    let mut hash = sha256::Hash::hash(script.as_bytes()).to_byte_array();
-    hash.reverse();
-    hex::encode(hash)
+    sha256::Hash::hash(script.as_bytes()).to_string()
 }
 
 /// Returns whether raw bytes are a Litecoin transaction with MimbleWimble data. The last transaction of each block is such a

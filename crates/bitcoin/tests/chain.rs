@@ -158,10 +158,11 @@ fn a_merkle_proof_leads_to_its_own_block() -> TestResult {
 }
 
 #[test]
-fn script_hashes_are_those_of_electrum() {
-    // The example of the Electrum protocol's documentation: the p2pkh script of the first coinbase's address.
+fn script_hashes_are_those_of_esplora() {
+    // The example of the Electrum protocol's documentation, the p2pkh script of the first coinbase's address: its SHA-256, which Esplora
+    // takes as it is. Electrum reverses it to 8b01df4e..c39161.
     let script = ScriptBuf::from_bytes(hex::decode("76a91462e907b15cbf27d5425399ebf6f0fb50ebb88f1888ac").expect("hex"));
-    assert_eq!(script_hash(&script), "8b01df4e368ea28f8dc0423bcf7a4923e3a12d307c875e47a0cfbf90b5c39161");
+    assert_eq!(script_hash(&script), "6191c3b590bfcfa0475e877c302da1e323497acf3b42c08d8fa28e364edf018b");
 }
 
 proptest! {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{OutPoint, Transaction, TxOut};
-use countersign_bitcoin::chain::script_hash;
 use serde_json::{Value, json};
 
 use super::litecoind::{Cli, Done};
@@ -128,7 +128,7 @@ impl Esplora {
             }
             ["scripthash", hash, what] => {
                 let all = self.all()?;
-                let pays = |output: &TxOut| script_hash(&output.script_pubkey) == *hash;
+                let pays = |output: &TxOut| sha256::Hash::hash(output.script_pubkey.as_bytes()).to_string() == *hash;
                 let mut list = Vec::new();
                 for known in all.iter().filter(|known| known.transaction.output.iter().any(pays)) {
                     let outputs = &known.transaction.output;
