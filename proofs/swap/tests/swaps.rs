@@ -140,7 +140,7 @@ fn refunds_alone(name: &str, from: &'static str, to: &'static str) {
     assert!(stage.holds() + amount(from) <= before);
     let refund = || stage.start(&["refund", order.id()]);
     let said = refund().ends_with(1);
-    assert!(said.contains("the timelock of your payment has not passed"), "{said}");
+    assert!(said.contains("the timelock of your payment has not expired"), "{said}");
     stage.outlast_source();
     refund().ends_with(0);
     poll("the refund", || (stage.holds() + stage.fees() >= before).then_some(()));
