@@ -12,7 +12,7 @@
 //! | 4 | amount, base units | timelock, blocks |
 //! | 5 | block in which it ended; 0 while it is open | amount, base units |
 //!
-//! Six zero words mean that there is no order. Everything else is [`Unclear`], because a contract of another generation must not be
+//! Six zero words mean that the order does not exist. Everything else is [`Unclear`], because a contract of another generation must not be
 //! read by the wrong table. Neither layout tells how an order ended; the events do.
 //!
 //! ABI: <https://docs.soliditylang.org/en/v0.8.28/abi-spec.html>, storage:

@@ -70,7 +70,7 @@ impl JsonFamily for Bitcoin {
         if unsigned.payment.is_some() {
             return Ok(());
         }
-        let reason = "without unspent outputs there is no transaction to sign: pay the address with any wallet";
+        let reason = "without unspent outputs nothing can be signed here: pay the address with any wallet";
         Err(Refusal::new(Code::NothingToSign, "/utxos").with_reason(reason))
     }
 

@@ -182,6 +182,29 @@ fn an_evm_order_is_judged_from_its_words() {
 }
 
 #[test]
+fn a_tron_order_is_judged_from_its_words() {
+    let (htlc, record) = open("evm-record-tron");
+    let hex = |text: &str| text.parse::<countersign::tron::Address>().unwrap().bytes().to_string();
+    let parties = ["initiator", "redeemer"].map(|party| hex(htlc[party].as_str().unwrap()));
+    let parties = [parties[0].as_str(), parties[1].as_str()];
+    let token = format!("0x{}", word(&hex(record.verified.terms.destination.token.as_deref().unwrap())));
+    let honest = json!({"orders": orders(&htlc, parties, 900, 0), "token": token, "holds": htlc["amount"], "head": 1000});
+    let state = |evidence: &Value| objects::read_htlc(&record, "destination", evidence.to_string().as_bytes()).unwrap();
+    let locked = state(&honest);
+    assert_eq!((locked.state.as_str(), locked.elapsed, locked.covered), ("locked", Some(100), Some(true)));
+    // The formula of Tron's swap ids is not certain, so the id does not prove the secret hash, and only an event would.
+    assert_eq!(judge(&record, &honest), Err("destination_unclear".to_owned()));
+    let mut other = honest.clone();
+    other["token"] = json!(format!("0x{}", word("01")));
+    assert_eq!(state(&other).state, "unclear");
+    // The older layout begins with whether the order has ended.
+    let mut older = honest.clone();
+    let words = orders(&htlc, parties, 900, 0);
+    older["orders"] = json!(format!("0x{}{}", word("0"), &words[2..words.len() - 64]));
+    assert!(state(&older).reason.unwrap().contains("older generation"));
+}
+
+#[test]
 fn a_starknet_order_is_judged_from_its_felts() {
     let (htlc, record) = open("starknet-to-2025-11");
     let token = record.verified.terms.destination.token.clone().unwrap();

@@ -63,7 +63,7 @@ pub fn read_htlc(record: &Record, leg: &str, evidence: &[u8]) -> Result<Htlc, Fa
 /// | | `head` | number of the newest block, as the contract counts blocks; JSON integer |
 /// | Starknet | `order` | array of the order's felts, `0x` hex: from `get_order`, or from storage |
 /// | | `token`, `holds`, `head` | the felt that `token()` returns, and as above |
-/// | Solana | `owner`, `data` | the program that owns the swap account, and the account's data in base64; both `null` if there is no account |
+/// | Solana | `owner`, `data` | the program that owns the swap account, and the account's data in base64; both `null` if the account does not exist |
 /// | | `holds`, `slot` | lamports of the account, or tokens of the vault, as a decimal string; the slot as a JSON integer |
 /// | Sui | `type`, `contents` | type and base64 BCS contents of the order's dynamic field; both `null` if there is none |
 /// | | `time` | time of the newest checkpoint, Unix milliseconds |
@@ -161,43 +161,29 @@ fn holds(members: &Members<'_, '_>) -> Result<U256, Refusal> {
     members.need("holds")?.decimal()
 }
 
+/// Decodes the order of a contract that EVM and Tron share. `pinned` is the token that the contract must have, `check` requires the
+/// expected generation of the order's layout, and `account` converts the parties.
 #[cfg(any(feature = "evm", feature = "tron"))]
-fn read_order(members: &Members<'_, '_>) -> Result<Result<Option<countersign_abi::read::StoredOrder>, HtlcState>, Refusal> {
+fn contract(
+    terms: &HtlcTerms,
+    members: &Members<'_, '_>,
+    pinned: countersign_abi::alloy_primitives::Address,
+    check: impl FnOnce(&countersign_abi::read::StoredOrder) -> Result<(), String>,
+    account: impl Fn(countersign_abi::alloy_primitives::Address) -> countersign::Account,
+) -> Result<HtlcState, Refusal> {
+    use countersign_abi::read::{self, Layout, NATIVE, Progress};
+
     members.only(&["orders", "token", "holds", "head"])?;
-    let data = members.need("orders")?.hex_bytes(MAX_ANSWER)?;
-    Ok(countersign_abi::read::order(&data).map_err(unclear))
-}
-
-/// Returns the address that `token()` returned; `None` if the member is missing or does not hold an address.
-#[cfg(any(feature = "evm", feature = "tron"))]
-fn read_token(members: &Members<'_, '_>) -> Result<Option<countersign_abi::alloy_primitives::Address>, Refusal> {
-    let answer = members.get("token").map(|node| node.hex_bytes(MAX_ANSWER)).transpose()?;
-    Ok(answer.and_then(|answer| countersign_abi::read::address(&answer).ok()))
-}
-
-#[cfg(feature = "evm")]
-fn evm(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Refusal> {
-    use countersign::Generation;
-    use countersign::evm::address::to_account;
-    use countersign::evm::read::{Layout, NATIVE, Progress};
-
-    let order = match read_order(members)? {
+    let order = match read::order(&members.need("orders")?.hex_bytes(MAX_ANSWER)?) {
         Ok(Some(order)) => order,
         Ok(None) => return Ok(HtlcState::Absent),
-        Err(state) => return Ok(state),
+        Err(why) => return Ok(unclear(why)),
     };
-    let generation = match terms.generation {
-        Some(Generation::Evm(generation)) => Some(generation),
-        _ => None,
-    };
-    if let Err(why) = order.check_generation(generation) {
+    if let Err(why) = check(&order) {
         return Ok(unclear(why));
     }
-    let pinned = match &terms.token {
-        Some(text) => text.parse().map_err(|_| Refusal::new(Code::AddressMalformed, "/token"))?,
-        None => NATIVE,
-    };
-    let token = read_token(members)?;
+    let token = members.get("token").map(|node| node.hex_bytes(MAX_ANSWER)).transpose()?;
+    let token = token.and_then(|answer| read::address(&answer).ok());
     // The older contract for the chain's own coin has no `token()`.
     let has_none = token.is_none() && pinned == NATIVE && order.layout == Layout::Older;
     if token != Some(pinned) && !has_none {
@@ -206,37 +192,39 @@ fn evm(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Refusa
     if order.progress != Progress::Open {
         return Ok(unclear(ENDED));
     }
-    let (initiator, redeemer) = (to_account(order.initiator), to_account(order.redeemer));
+    let (initiator, redeemer) = (account(order.initiator), account(order.redeemer));
     let open = Open { initiator, redeemer, amount: order.amount, timelock: order.timelock, initiated_at: order.initiated_at };
     Ok(locked(terms, open, members.need("head")?.integer()?, holds(members)? >= order.amount))
+}
+
+#[cfg(feature = "evm")]
+fn evm(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Refusal> {
+    let generation = match terms.generation {
+        Some(countersign::Generation::Evm(generation)) => Some(generation),
+        _ => None,
+    };
+    let pinned = match &terms.token {
+        Some(text) => text.parse().map_err(|_| Refusal::new(Code::AddressMalformed, "/token"))?,
+        None => countersign::evm::read::NATIVE,
+    };
+    let check = |order: &countersign_abi::read::StoredOrder| order.check_generation(generation).map_err(|why| why.to_string());
+    contract(terms, members, pinned, check, countersign::evm::address::to_account)
 }
 
 #[cfg(feature = "tron")]
 fn tron(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Refusal> {
     use countersign::tron::Address;
-    use countersign::tron::read::{Layout, NATIVE, Progress};
+    use countersign::tron::read::{Layout, NATIVE};
 
-    let order = match read_order(members)? {
-        Ok(Some(order)) => order,
-        Ok(None) => return Ok(HtlcState::Absent),
-        Err(state) => return Ok(state),
-    };
-    if order.layout != Layout::V3 {
-        return Ok(unclear("the contract stores orders as an older generation does, which is not known on Tron"));
-    }
     let pinned = match &terms.token {
         Some(text) => text.parse::<Address>().map_err(|error| Refusal::new(error, "/token"))?.bytes(),
         None => NATIVE,
     };
-    if read_token(members)? != Some(pinned) {
-        return Ok(unclear(OTHER_TOKEN));
-    }
-    if order.progress != Progress::Open {
-        return Ok(unclear(ENDED));
-    }
-    let [initiator, redeemer] = [order.initiator, order.redeemer].map(|address| Address::from(address).to_account());
-    let open = Open { initiator, redeemer, amount: order.amount, timelock: order.timelock, initiated_at: order.initiated_at };
-    Ok(locked(terms, open, members.need("head")?.integer()?, holds(members)? >= order.amount))
+    let check = |order: &countersign_abi::read::StoredOrder| match order.layout {
+        Layout::V3 => Ok(()),
+        _ => Err("the contract stores orders as an older generation does, which is not known on Tron".to_owned()),
+    };
+    contract(terms, members, pinned, check, |address| Address::from(address).to_account())
 }
 
 #[cfg(feature = "starknet")]
@@ -279,7 +267,9 @@ fn solana(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Ref
 
     members.only(&["owner", "data", "holds", "slot"])?;
     let (Some(owner), Some(data)) = (members.get("owner"), members.get("data")) else {
-        return Ok(unclear("there is no swap account: the swap was never funded, or it has ended, and only the chain's history shows how"));
+        return Ok(unclear(
+            "the swap account does not exist: the swap was never funded, or it has ended, and only the chain's history shows how",
+        ));
     };
     let location = SwapLocation::new(terms)?;
     if owner.text()? != location.htlc.program.to_string() {

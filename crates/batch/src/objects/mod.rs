@@ -161,7 +161,7 @@ pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// [`Failure`] at the signature, or with the code `nothing_to_sign` if there is no request of this name.
+/// [`Failure`] at the signature, or with the code `nothing_to_sign` if no request has this name.
 pub fn attach(order: &mut Unsigned, name: &str, signature: &str) -> Result<(), Failure> {
     let name = serde_json::Value::from(name);
     let signatures = if signature.trim_start().starts_with('{') {
