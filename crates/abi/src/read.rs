@@ -22,8 +22,9 @@ use std::fmt;
 
 use alloy_primitives::{Address, B256, U256, hex, keccak256};
 use alloy_sol_types::{SolCall, SolEvent, SolValue, sol};
+use countersign_core::json::Node;
 use countersign_core::text::escape_untrusted;
-use countersign_core::{EvmGeneration, SecretHash};
+use countersign_core::{Code, EvmGeneration, Refusal, SecretHash};
 
 sol! {
     #[allow(missing_docs, reason = "the ABI itself is the documentation")]
@@ -57,6 +58,10 @@ pub const TRANSFER: B256 = Views::Transfer::SIGNATURE_HASH;
 
 /// Number of words of an order.
 const WORDS: usize = 6;
+/// Maximum number of topics of a log.
+const MAX_TOPICS: usize = 4;
+/// Maximum length in bytes of a log's data. That of a redemption has 96.
+const MAX_LOG_DATA: usize = 1024;
 
 /// Why an answer of the chain cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,31 +197,7 @@ fn account(word: U256) -> Result<Address, Unclear> {
 }
 
 /// An event of the HTLC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HtlcEvent {
-    /// An order was funded.
-    Initiated {
-        /// Its id.
-        order_id: B256,
-        /// SHA-256 of its secret.
-        secret_hash: SecretHash,
-        /// The amount in base units.
-        amount: U256,
-    },
-    /// An order was redeemed.
-    Redeemed {
-        /// Its id.
-        order_id: B256,
-        /// The secret. Its hash was compared with the one in the event.
-        secret: [u8; 32],
-    },
-    /// An order was refunded.
-    Refunded {
-        /// Its id.
-        order_id: B256,
-    },
-}
+pub type HtlcEvent = countersign_core::HtlcEvent<B256>;
 
 /// Decodes a log of the HTLC. Returns `None` for an event that is not about the progress of an order.
 ///
@@ -251,6 +232,34 @@ pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear>
         _ => return Ok(None),
     };
     Ok(Some(event))
+}
+
+/// Decodes a log of the HTLC in the JSON form of `eth_getLogs`. Reads `address`, `topics`, `data` and, if present, `removed`. Returns
+/// `None` for an event that is not about the progress of an order.
+///
+/// # Errors
+///
+/// [`Refusal`] at the member that is missing or malformed, that belongs to another contract, or that says that the log's block was
+/// replaced.
+pub fn log(log: &Node<'_, '_>, htlc: Address) -> Result<Option<HtlcEvent>, Refusal> {
+    let members = log.object()?;
+    let address = members.need("address")?;
+    if address.hex_array()? != htlc.0.0 {
+        return Err(address.refuse(Code::WrongType).with_reason("the log is of another contract"));
+    }
+    if let Some(removed) = members.get("removed")
+        && removed.bool()?
+    {
+        return Err(removed.refuse(Code::WrongType).with_reason("the log's block was replaced"));
+    }
+    let topics = members.need("topics")?;
+    let list = topics.array()?;
+    if list.len() > MAX_TOPICS {
+        return Err(topics.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_TOPICS} topics")).with_actual(list.len()));
+    }
+    let words = list.map(|topic| topic.hex_array().map(B256::from)).collect::<Result<Vec<_>, _>>()?;
+    let data = members.need("data")?.hex_bytes(MAX_LOG_DATA)?;
+    event(&words, &data).map_err(|unclear| topics.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 
 /// One transfer of a token.

@@ -19,7 +19,7 @@ pub mod wire;
 
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
-pub use evidence::{Difference, Funded, Hold, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms};
+pub use evidence::{Difference, Funded, Hold, HtlcEvent, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms};
 pub use funding::{ApprovalStep, FundingPath, Gasless};
 pub use json::number::{self, Hex};
 pub use report::{

@@ -20,11 +20,13 @@
 //! read with the wrong table.
 //!
 //! The account is closed when the swap ends, and can be created again afterwards. So a missing account does not prove that a swap
-//! was never funded. [`TransactionRecord`] tells how a swap ended.
+//! was never funded. [`SwapHistory`] tells how a swap ended.
 //!
 //! Specification: `docs/spec/solana.md#reading-an-order`.
 
+mod history;
 mod program;
+mod record;
 mod token;
 mod transaction;
 
@@ -36,7 +38,9 @@ use sha2::{Digest, Sha256};
 
 use crate::address::{self, Address, TOKEN_PROGRAM};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
+pub use history::SwapHistory;
 pub use program::{ProgramData, program, program_data};
+pub use record::ChainTransaction;
 pub use token::{TokenAccount, token_account};
 pub use transaction::{ChainInstruction, SwapEvent, SwapStep, TransactionRecord, event, instruction_data, transaction, transaction_bytes};
 
@@ -110,6 +114,16 @@ impl SwapLocation {
             None => (None, None),
         };
         Some(Self { htlc, swap, swap_account, vault, identity })
+    }
+
+    /// Returns whether a swap account has the parties, hash and token of the terms, and at least their amount. The mint is passed
+    /// separately, because accounts of the client generation do not store it.
+    #[must_use]
+    pub fn is_of_terms(&self, stored: &StoredSwap, mint: Option<Address>) -> bool {
+        let swap = &self.swap;
+        (stored.initiator, stored.redeemer, stored.secret_hash, mint)
+            == (swap.initiator, swap.redeemer, swap.secret_hash, self.htlc.token.map(|token| token.mint))
+            && stored.amount >= swap.amount
     }
 }
 

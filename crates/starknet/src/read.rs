@@ -24,7 +24,8 @@ mod class;
 
 use std::fmt;
 
-use countersign_core::{SecretHash, StarknetGeneration, U256};
+use countersign_core::json::Node;
+use countersign_core::{Code, Refusal, SecretHash, StarknetGeneration, U256};
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, StarkHash as _};
 
@@ -61,6 +62,10 @@ const ORDERS: Felt = Felt::from_hex_unchecked("0x3201d5f1d179c629595aec4d2977c47
 pub const FELTS: usize = 7;
 /// The most felts of destination data in an event: more than the service accepts.
 const MAX_DESTINATION_DATA: usize = 64;
+/// The maximum number of keys of an event.
+const MAX_KEYS: usize = 4;
+/// The maximum number of felts in an event's data.
+const MAX_EVENT_DATA: usize = 128;
 
 /// Why an answer of the chain cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,31 +208,7 @@ pub fn address(felts: &[Felt]) -> Result<Felt, Unclear> {
 }
 
 /// An event of the HTLC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HtlcEvent {
-    /// An order was funded.
-    Initiated {
-        /// The order's id.
-        order_id: Felt,
-        /// SHA-256 of the secret.
-        secret_hash: SecretHash,
-        /// Amount in base units.
-        amount: U256,
-    },
-    /// An order was redeemed.
-    Redeemed {
-        /// The order's id.
-        order_id: Felt,
-        /// The secret. It was checked against the secret hash of the event.
-        secret: [u8; 32],
-    },
-    /// An order was refunded.
-    Refunded {
-        /// The order's id.
-        order_id: Felt,
-    },
-}
+pub type HtlcEvent = countersign_core::HtlcEvent<Felt>;
 
 /// Decodes an event of the HTLC; `None` for an event that is not about the progress of an order.
 ///
@@ -271,6 +252,29 @@ pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Re
         return Err(MALFORMED);
     }
     Ok(Some(HtlcEvent::Initiated { order_id, secret_hash, amount: number(amount).map_err(|_| MALFORMED)? }))
+}
+
+/// Decodes an event in the JSON form of `starknet_getEvents`. Reads `from_address`, `keys` and `data`. Returns `None` for an event that
+/// is not about the progress of an order.
+///
+/// # Errors
+///
+/// [`Refusal`] at the member that is missing or malformed, or that belongs to another contract.
+pub fn emitted_event(node: &Node<'_, '_>, generation: StarknetGeneration, htlc: Felt) -> Result<Option<HtlcEvent>, Refusal> {
+    let members = node.object()?;
+    if felt::read(members.need("from_address")?)? != htlc {
+        return Err(members.at().key("from_address").refuse(Code::WrongType).with_reason("the event is of another contract"));
+    }
+    let felts = |key, max: usize| {
+        let node = members.need(key)?;
+        let all = node.array()?;
+        if all.len() > max {
+            return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} felts")).with_actual(all.len()));
+        }
+        all.map(felt::read).collect::<Result<Vec<_>, _>>()
+    };
+    let (keys, data) = (felts("keys", MAX_KEYS)?, felts("data", MAX_EVENT_DATA)?);
+    event(generation, &keys, &data).map_err(|unclear| members.at().key("keys").refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 
 /// Joins words of equal width into 32 bytes; `None` if a word is wider.

@@ -196,41 +196,7 @@ impl Bytes<'_> {
 }
 
 /// An event of the HTLC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HtlcEvent {
-    /// An order was funded.
-    Initiated {
-        /// The order's id.
-        order_id: [u8; 32],
-        /// SHA-256 of the secret.
-        secret_hash: SecretHash,
-        /// Amount in base units.
-        amount: u64,
-    },
-    /// An order was redeemed.
-    Redeemed {
-        /// The order's id.
-        order_id: [u8; 32],
-        /// The secret. It was checked against the secret hash of the event.
-        secret: [u8; 32],
-    },
-    /// An order was refunded.
-    Refunded {
-        /// The order's id.
-        order_id: [u8; 32],
-    },
-}
-
-impl HtlcEvent {
-    /// Returns the id of the order that the event is about.
-    #[must_use]
-    pub const fn order_id(&self) -> [u8; 32] {
-        match self {
-            Self::Initiated { order_id, .. } | Self::Redeemed { order_id, .. } | Self::Refunded { order_id } => *order_id,
-        }
-    }
-}
+pub type HtlcEvent = countersign_core::HtlcEvent<[u8; 32]>;
 
 /// Decodes an event from its type and its BCS contents; `None` for an event of another package, or one that is not about the progress
 /// of an order. `package` is the package that first defined the contract: see [`StoredOrder::package`].
@@ -247,7 +213,7 @@ pub fn event(event_type: &str, package: Address, contents: &[u8]) -> Result<Opti
     let event = match tag.name().as_str() {
         "Initiated" => {
             let (order_id, secret_hash) = (bytes.word()?, SecretHash(bytes.word()?));
-            let amount = u64::from_le_bytes(bytes.take()?);
+            let amount = U256::from(u64::from_le_bytes(bytes.take()?));
             // The destination data follows. It is not about the order, but must be well-formed.
             bcs::from_bytes::<&[u8]>(bytes.0).map_err(|_| Unclear("an event of the HTLC is malformed"))?;
             return Ok(Some(HtlcEvent::Initiated { order_id, secret_hash, amount }));

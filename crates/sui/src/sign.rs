@@ -2,13 +2,17 @@
 
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use countersign_core::family::{Signable, Signed};
+use countersign_core::json::{self, Node};
 use countersign_core::{
     Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
 };
 use serde::Serialize;
 use sui_crypto::Verifier as _;
 use sui_crypto::simple::SimpleVerifier;
+use sui_sdk_types::bcs::{FromBcs as _, ToBcs as _};
 use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
 
 use crate::key::{Key, is_high_s};
@@ -16,6 +20,8 @@ use crate::transaction::Unsigned;
 
 /// The longest text of a signature that is parsed, in bytes. Even a multisig of zkLogin signatures is much shorter.
 const MAX_SIGNATURE: usize = 64 * 1024;
+/// The most signatures of a transaction: the sender's and the sponsor's.
+const MAX_SIGNATURES: usize = 2;
 
 /// A signature of an external signer, of any of Sui's schemes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,6 +189,37 @@ pub struct Execution {
     pub tx_bytes: String,
     /// The sender's signature, then the sponsor's if there is one, in base64.
     pub signatures: Vec<String>,
+}
+
+impl Execution {
+    /// Parses these parameters in JSON. Other members are ignored.
+    ///
+    /// # Errors
+    ///
+    /// The codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`]; [`Code::TransactionMismatch`] if the bytes are not
+    /// exactly one transaction or there are more than two signatures; [`Code::SignatureMalformed`] or [`Code::SignatureHighS`].
+    pub fn from_json(text: &[u8]) -> Result<SignedTransaction, Refusal> {
+        let value = json::parse(text)?;
+        let root = Node::root(&value, "");
+        let members = root.object()?;
+        let bytes = members.need("tx_bytes")?;
+        let decoded =
+            STANDARD.decode(bytes.text()?).map_err(|_| bytes.at().refuse(Code::TransactionEncoding).with_expected("canonical base64"))?;
+        let transaction = Transaction::from_bcs(&decoded).ok();
+        let transaction = transaction.filter(|transaction| transaction.to_bcs().is_ok_and(|again| again == decoded));
+        let not_one = || bytes.at().refuse(Code::TransactionMismatch).with_reason("the bytes are not one transaction");
+        let transaction = transaction.ok_or_else(not_one)?;
+        let signatures = members.need("signatures")?;
+        let all = signatures.array()?;
+        if all.len() > MAX_SIGNATURES {
+            let refusal = signatures.at().refuse(Code::TransactionMismatch);
+            return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(all.len()));
+        }
+        let signature = |node: Node<'_, '_>| {
+            node.text()?.parse().map(|ExternalSignature(signature)| signature).map_err(|refusal| refusal.under(&node.at().to_string()))
+        };
+        Ok(SignedTransaction { transaction, signatures: all.map(signature).collect::<Result<_, Refusal>>()? })
+    }
 }
 
 impl SignedPayloads {

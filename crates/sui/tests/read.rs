@@ -143,7 +143,7 @@ fn an_order_of_the_public_source_is_read() {
         event(&format!("{PACKAGE}::AtomicSwap::{name}"), parsed(PACKAGE), &hex::decode(contents).unwrap()).unwrap().unwrap()
     };
     let order_id = id(IDS[0]);
-    let initiated = HtlcEvent::Initiated { order_id, secret_hash, amount: 3_000_000_000 };
+    let initiated = HtlcEvent::Initiated { order_id, secret_hash, amount: U256::from(3_000_000_000_u64) };
     assert_eq!(told("Initiated", INITIATED), initiated);
     assert_eq!(told("Redeemed", REDEEMED), HtlcEvent::Redeemed { order_id, secret });
     assert_eq!(told("Refunded", REFUNDED), HtlcEvent::Refunded { order_id });
@@ -155,7 +155,7 @@ fn events_of_the_reference_sdk_are_read() {
     let package = address(&made["package"]);
     let told = |name: &str, contents: &str| event(&format!("{package}::AtomicSwap::{name}"), package, &bytes(&made["events"][contents]));
     let (order_id, secret_hash) = (word(&made["ids"][0]), SecretHash(word(&made["secret_hash"])));
-    let initiated = HtlcEvent::Initiated { order_id, secret_hash, amount: number(&made["amount"]) };
+    let initiated = HtlcEvent::Initiated { order_id, secret_hash, amount: U256::from(number(&made["amount"])) };
     assert_eq!(told("Initiated", "Initiated"), Ok(Some(initiated)));
     assert_eq!(told("Initiated", "InitiatedWithData"), Ok(Some(initiated)));
     assert_eq!(told("Redeemed", "Redeemed"), Ok(Some(HtlcEvent::Redeemed { order_id, secret: word(&made["secret"]) })));

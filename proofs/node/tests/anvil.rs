@@ -423,7 +423,7 @@ async fn an_answer_that_differs_from_its_proof_is_not_believed() {
 
         let lying = connect(&stage.anvil, more);
         let error = lying.evm("ethereum").unwrap().htlc(source).await.unwrap_err();
-        assert!(error.to_string().contains("the proof shows another order"), "{error}");
+        assert!(error.to_string().contains("the proof contains another order"), "{error}");
         // Without a proof only the quorum and the comparison with the terms protect from this lie.
         let unproven = connect(&stage.anvil, |body| {
             more(body);

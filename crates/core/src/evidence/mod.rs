@@ -4,12 +4,14 @@
 //! a [`Funded`], which only this comparison creates. The caller fetches the state from the chain. The rules are those of
 //! `docs/spec/attacks.md#the-secret`.
 
+mod event;
 mod judge;
 mod state;
 mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use event::HtlcEvent;
 pub use judge::{Difference, Funded, Hold};
 pub use state::{HtlcState, LockedHtlc, SeenAt};
 pub(crate) use terms::collect;

@@ -20,10 +20,6 @@ use crate::quorum::{Sighting, agree, combine};
 
 /// The maximum number of logs that are read for one order, which ends only once.
 const MAX_LOGS: usize = 8;
-/// The maximum length in bytes of a log's data. That of a redemption has 96.
-const MAX_LOG_DATA: usize = 1024;
-/// The maximum number of topics of a log.
-const MAX_TOPICS: usize = 4;
 
 /// Where an order is stored, and the terms that it must have.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -371,12 +367,9 @@ const NOT_ASKED_FOR: &str = "the node returned a log that does not match the req
 fn read_log(log: &Node<'_, '_>, query: &OrderQuery, from: u64, to: u64) -> Result<(HtlcState, u64, B256), Refusal> {
     let (event, number, block) = read_event(log, query, from, to)?;
     let transaction = Some(hash(&log.object()?.need("transactionHash")?)?.to_string());
-    let state = match event {
-        Some(HtlcEvent::Redeemed { order_id, secret }) if order_id.0 == query.id && SecretHash::of(&secret) == query.secret_hash => {
-            HtlcState::Redeemed { secret: Some(secret), transaction }
-        }
-        Some(HtlcEvent::Refunded { order_id }) if order_id.0 == query.id => HtlcState::Refunded { transaction },
-        _ => return Err(log.at().key("topics").refuse(Code::WrongType).with_reason(NOT_ASKED_FOR)),
+    let state = event.filter(|event| event.order_id().0 == query.id).map(|event| event.end(query.secret_hash, transaction));
+    let Some(state @ (HtlcState::Redeemed { .. } | HtlcState::Refunded { .. })) = state else {
+        return Err(log.at().key("topics").refuse(Code::WrongType).with_reason(NOT_ASKED_FOR));
     };
     Ok((state, number, block))
 }
@@ -384,23 +377,10 @@ fn read_log(log: &Node<'_, '_>, query: &OrderQuery, from: u64, to: u64) -> Resul
 /// Reads an event of the HTLC, with the number and hash of its block.
 fn read_event(log: &Node<'_, '_>, query: &OrderQuery, from: u64, to: u64) -> Result<(Option<HtlcEvent>, u64, B256), Refusal> {
     let members = log.object()?;
-    let foreign = |key: &'static str| Err(members.need(key)?.refuse(Code::WrongType).with_reason(NOT_ASKED_FOR));
-    if members.need("address")?.hex_array::<20>()? != query.htlc.0.0 {
-        return foreign("address");
+    let number = members.need("blockNumber")?;
+    let height = quantity(&number)?;
+    if !(from..=to).contains(&height) {
+        return Err(number.refuse(Code::WrongType).with_reason(NOT_ASKED_FOR));
     }
-    let number = quantity(&members.need("blockNumber")?)?;
-    if !(from..=to).contains(&number) {
-        return foreign("blockNumber");
-    }
-    if let Some(removed) = members.get("removed")
-        && removed.bool()?
-    {
-        return foreign("removed");
-    }
-    let topics = members.need("topics")?;
-    let topics = topics.array()?.take(MAX_TOPICS).map(|topic| hash(&topic)).collect::<Result<Vec<_>, _>>()?;
-    let data = members.need("data")?.hex_bytes(MAX_LOG_DATA)?;
-    let event = read::event(&topics, &data)
-        .map_err(|unclear| members.at().key("topics").refuse(Code::WrongType).with_reason(unclear.to_string()))?;
-    Ok((event, number, hash(&members.need("blockHash")?)?))
+    Ok((read::log(log, query.htlc)?, height, hash(&members.need("blockHash")?)?))
 }

@@ -1,8 +1,8 @@
 //! Broadcasts transactions, and reads their receipts.
 
 use countersign::evm::alloy_consensus::{Transaction as _, TxEnvelope};
-use countersign::evm::alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
 use countersign::evm::alloy_primitives::{B256, hex};
+use countersign::evm::received;
 use countersign::{Code, Refusal};
 use countersign_client::Transport;
 use countersign_client::driver::KeptTransaction;
@@ -43,10 +43,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     pub(super) fn decode(&self, transaction: &KeptTransaction) -> Result<(TxEnvelope, B256), Refusal> {
         let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
         let bytes = hex::decode(&transaction.payload).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
-        let envelope = TxEnvelope::decode_2718_exact(&bytes).map_err(|_| refuse("/payload", "the bytes are not one transaction"))?;
-        if envelope.encoded_2718() != bytes {
-            return Err(refuse("/payload", "the bytes are not one transaction"));
-        }
+        let envelope = received::from_bytes(&bytes).map_err(|refusal| refusal.under("/payload"))?;
         if envelope.chain_id() != Some(self.chain_id) {
             return Err(refuse("/payload", "the transaction belongs to another chain"));
         }

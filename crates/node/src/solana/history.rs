@@ -2,13 +2,12 @@
 
 use countersign::json::Node;
 use countersign::solana::Address;
-use countersign::solana::htlc::{Initiate, SolanaGeneration};
-use countersign::solana::read::{self, ChainInstruction, StoredSwap, SwapLocation, SwapStep, TransactionRecord};
-use countersign::{Code, HtlcState, Refusal, SecretHash};
+use countersign::solana::read::{ChainTransaction, StoredSwap, SwapHistory, SwapLocation};
+use countersign::{Code, HtlcState, Refusal};
 use countersign_client::Transport;
 use serde_json::json;
 
-use super::{FINALIZED, account, base58, key, nth};
+use super::{FINALIZED, base58, nth};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
@@ -22,12 +21,6 @@ const MAX_READ: usize = 16;
 const MAX_READS: usize = 16;
 /// The maximum number of transactions of one account that are read.
 const MAX_READ_IN_ALL: usize = MAX_READ * MAX_READS;
-/// The maximum length of a transaction in bytes, which is the size of a packet.
-const MAX_TRANSACTION: usize = 1_232;
-/// The maximum number of instructions in one transaction, inner ones included.
-const MAX_INSTRUCTIONS: usize = 512;
-/// The maximum number of accounts in one transaction.
-const MAX_KEYS: usize = 256;
 
 /// A transaction that names the swap account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,20 +115,35 @@ impl Signatures {
     }
 }
 
-/// What a transaction did to the swap; `None` if the endpoint no longer has the transaction.
-type Steps = Result<Option<Vec<SwapStep>>, NodeError>;
+/// A transaction; `None` if the endpoint no longer has it.
+type Found = Result<Option<ChainTransaction>, NodeError>;
 
 /// Reads transactions in one request. If one of them cannot be read, the others still are.
-async fn read<T: Transport>(caller: Caller<'_, T>, signatures: &[Signature], location: &SwapLocation) -> Result<Vec<Steps>, NodeError> {
+async fn read<T: Transport>(caller: Caller<'_, T>, signatures: &[Signature]) -> Result<Vec<Found>, NodeError> {
     let options = json!({"encoding": "base64", "commitment": FINALIZED, "maxSupportedTransactionVersion": 0});
     let calls: Vec<_> = signatures.iter().map(|signature| Call::new("getTransaction", json!([signature.text, options]))).collect();
-    let steps = |outcome: Result<Node<'_, '_>, NodeError>, signature| {
-        let record = record(&outcome?, signature).map_err(|refusal| caller.malformed(refusal))?;
-        Ok(record.map(|record| record.steps(location)))
+    let found = |outcome: Result<Node<'_, '_>, NodeError>, signature| {
+        transaction(&outcome?, signature).map_err(|refusal| caller.malformed(refusal))
     };
     caller
-        .rpc_each(&calls, |outcomes| outcomes.into_iter().zip(signatures).map(|(outcome, signature)| steps(outcome, signature)).collect())
+        .rpc_each(&calls, |outcomes| outcomes.into_iter().zip(signatures).map(|(outcome, signature)| found(outcome, signature)).collect())
         .await
+}
+
+/// Reads a transaction, which must be the requested one.
+fn transaction(node: &Node<'_, '_>, signature: &Signature) -> Result<Option<ChainTransaction>, Refusal> {
+    if node.is_null() {
+        return Ok(None);
+    }
+    let transaction = ChainTransaction::read(node)?;
+    let refuse = |member: &'static str| node.at().key(member).refuse(Code::TransactionMismatch);
+    if transaction.slot != signature.slot {
+        return Err(refuse("slot").with_expected(signature.slot));
+    }
+    if transaction.signature != signature.text {
+        return Err(refuse("transaction").with_expected(&signature.text));
+    }
+    Ok(Some(transaction))
 }
 
 /// Reads the timelock and mint from the transaction that initiated a swap. Its arguments must match the contents of the swap account.
@@ -150,20 +158,11 @@ pub(super) async fn initiation<T: Transport>(
     signatures.extend(caller, location.swap_account, slot.unwrap_or(u64::MAX)).await?;
     let mut failure = None;
     for batch in signatures.of_slot(slot).chunks(MAX_READ) {
-        for (steps, signature) in read(caller, batch, location).await?.into_iter().zip(batch) {
-            let made = |step: &SwapStep| match step {
-                SwapStep::Initiated { call, mint }
-                    if (call.amount, call.redeemer, call.secret_hash) == (stored.amount, stored.redeemer, stored.secret_hash)
-                        && signature.slot.checked_add(call.timelock) == Some(stored.expiry) =>
-                {
-                    Some((call.timelock, *mint))
-                }
-                _ => None,
-            };
-            match steps {
-                Ok(steps) => {
-                    if let Some(made) = steps.iter().flatten().rev().find_map(made) {
-                        return Ok(Some(made));
+        for found in read(caller, batch).await? {
+            match found {
+                Ok(found) => {
+                    if let Some(initiation) = found.and_then(|transaction| transaction.initiation(location, stored)) {
+                        return Ok(Some(initiation));
                     }
                 }
                 Err(error) => failure = failure.or(Some(error)),
@@ -173,24 +172,16 @@ pub(super) async fn initiation<T: Transport>(
     failure.map_or(Ok(None), Err)
 }
 
-/// The course of the swap of the terms, according to the transactions that name its account.
+/// The course of the swap of the terms, according to the transactions of one endpoint.
 #[derive(Default)]
 pub(super) struct History {
-    /// Whether the swap of the terms was initiated.
-    pub(super) is_initiated: bool,
-    /// Whether earlier transactions may be missing. One of them may have ended the swap.
-    pub(super) is_incomplete: bool,
-    /// How the swap ended, and in which slot.
-    end: Option<(HtlcState, u64)>,
-    /// A redemption that revealed the secret, but may have ended another swap at the same account.
-    shown: Option<HtlcState>,
+    pub(super) swap: SwapHistory,
     /// Why a transaction could not be read.
     failure: Option<NodeError>,
 }
 
 impl History {
-    /// Reads the transactions of a swap's account, beginning with the oldest. The first end after the initiation of the swap of the terms
-    /// decides. Anything later at the same account concerns another swap.
+    /// Reads the transactions of a swap's account, beginning with the oldest, until one of them has ended the swap of the terms.
     pub(super) async fn walk<T: Transport>(
         caller: Caller<'_, T>,
         location: &SwapLocation,
@@ -198,20 +189,29 @@ impl History {
     ) -> Result<Self, NodeError> {
         signatures.extend(caller, location.swap_account, 0).await?;
         let (all, is_gap_before_last) = signatures.oldest_first();
-        let mut history = Self { is_incomplete: signatures.is_cut, ..Self::default() };
+        let mut history = Self { swap: SwapHistory::new(signatures.is_cut), failure: None };
         let mut batches = all.chunks(MAX_READ).peekable();
         while let Some(batch) = batches.next() {
-            history.is_incomplete |= is_gap_before_last && batches.peek().is_none();
-            let seen = match read(caller, batch, location).await {
-                Ok(seen) => seen,
+            history.swap.is_incomplete |= is_gap_before_last && batches.peek().is_none();
+            let found = match read(caller, batch).await {
+                Ok(found) => found,
                 Err(error) => {
                     history.fail(error);
                     break;
                 }
             };
-            for (steps, signature) in seen.into_iter().zip(batch) {
-                history.follow(caller, location, signature, steps);
-                if history.end.is_some() {
+            for transaction in found {
+                match transaction {
+                    Ok(Some(transaction)) => {
+                        let followed = history.swap.follow(location, &transaction);
+                        if let Err(refusal) = followed {
+                            history.fail(caller.malformed(refusal.under("/result")));
+                        }
+                    }
+                    Ok(None) => history.swap.is_incomplete = true,
+                    Err(error) => history.fail(error),
+                }
+                if history.swap.has_ended() {
                     return Ok(history);
                 }
             }
@@ -219,141 +219,20 @@ impl History {
         Ok(history)
     }
 
-    /// Processes the next transaction.
-    fn follow<T: Transport>(&mut self, caller: Caller<'_, T>, location: &SwapLocation, signature: &Signature, steps: Steps) {
-        let steps = match steps {
-            Ok(Some(steps)) => steps,
-            Ok(None) => {
-                self.is_incomplete = true;
-                return;
-            }
-            Err(error) => return self.fail(error),
-        };
-        // In the audited generation, the account's address is derived from all terms, so every swap there has the terms.
-        let is_bound = location.htlc.generation == SolanaGeneration::November2025;
-        for step in steps {
-            let decides = self.end.is_none() && !self.is_incomplete && (self.is_initiated || is_bound);
-            let transaction = Some(signature.text.clone());
-            let ended = match step {
-                SwapStep::Initiated { call, mint } => {
-                    // An open account cannot be created again, so the transaction that closed it is missing.
-                    self.is_incomplete |= self.is_initiated;
-                    self.is_initiated |= is_of_terms(location, &call, mint);
-                    continue;
-                }
-                SwapStep::Refunded => HtlcState::Refunded { transaction },
-                SwapStep::Redeemed { secret } if SecretHash::of(&secret).0 == location.swap.secret_hash => {
-                    HtlcState::Redeemed { secret: Some(secret), transaction }
-                }
-                _ => {
-                    let refusal = Refusal::new(Code::SecretWrong, "/result")
-                        .with_reason("the swap was redeemed with a secret that does not match its hash");
-                    return self.fail(caller.malformed(refusal));
-                }
-            };
-            if decides {
-                self.end = Some((ended, signature.slot));
-            } else if self.end.is_none() && matches!(ended, HtlcState::Redeemed { .. }) {
-                self.shown.get_or_insert(ended);
-            }
-        }
-    }
-
     fn fail(&mut self, error: NodeError) {
-        self.is_incomplete = true;
+        self.swap.is_incomplete = true;
         self.failure.get_or_insert(error);
     }
 
-    /// Returns how the swap ended and in which slot; `None` if the transactions do not show it. A redemption that may belong to another
-    /// swap has no slot, so that it does not count as final. Its secret is public nevertheless.
+    /// Returns how the swap ended: see [`SwapHistory::ended`].
     ///
     /// # Errors
     ///
     /// Returns the error of a transaction that could not be read, if no other transaction decides.
-    pub(super) fn ended(&mut self) -> Result<Option<(HtlcState, Option<u64>)>, NodeError> {
-        match (self.end.take(), self.shown.take(), self.failure.take()) {
-            (Some((state, slot)), _, _) => Ok(Some((state, Some(slot)))),
-            (None, Some(state), _) => Ok(Some((state, None))),
-            (None, None, Some(failure)) => Err(failure),
-            (None, None, None) => Ok(None),
+    pub(super) fn ended(self) -> Result<Option<(HtlcState, Option<u64>)>, NodeError> {
+        match (self.swap.ended(), self.failure) {
+            (None, Some(failure)) => Err(failure),
+            (ended, _) => Ok(ended),
         }
     }
-}
-
-/// Returns whether a call initiated a swap with the recipient, hash and token of the terms, and at least their amount. The timelock is not
-/// compared. It has no effect on a swap that has ended, and an open account of the client's native program does not contain it either.
-fn is_of_terms(location: &SwapLocation, call: &Initiate, mint: Option<Address>) -> bool {
-    let swap = &location.swap;
-    (call.redeemer, call.secret_hash, mint) == (swap.redeemer, swap.secret_hash, location.htlc.token.map(|token| token.mint))
-        && call.amount >= swap.amount
-}
-
-/// Reads a transaction; `None` if the endpoint does not have it.
-fn record(node: &Node<'_, '_>, signature: &Signature) -> Result<Option<TransactionRecord>, Refusal> {
-    if node.is_null() {
-        return Ok(None);
-    }
-    let members = node.object()?;
-    let slot = members.need("slot")?;
-    if slot.integer()? != signature.slot {
-        return Err(slot.refuse(Code::TransactionMismatch).with_expected(signature.slot));
-    }
-    let (payload, meta) = (members.need("transaction")?, members.need("meta")?);
-    let payload_parts = payload.array()?.next().ok_or_else(|| payload.refuse(Code::MissingField))?;
-    let bytes = account::bytes(&payload_parts, MAX_TRANSACTION)?;
-    let transaction = read::transaction(&bytes).ok_or_else(|| payload.at().refuse(Code::TransactionMalformed))?;
-    if transaction.signatures.first().map(ToString::to_string).as_ref() != Some(&signature.text) {
-        return Err(payload.at().refuse(Code::TransactionMismatch).with_expected(&signature.text));
-    }
-    let meta = meta.object()?;
-    if meta.get("err").is_some() {
-        return Err(members.need("meta")?.at().refuse(Code::TransactionMismatch).with_reason("the transaction failed"));
-    }
-    let message = &transaction.message;
-    let mut keys = message.static_account_keys().to_vec();
-    if let Some(loaded) = meta.get("loadedAddresses") {
-        let loaded = loaded.object()?;
-        for list in ["writable", "readonly"] {
-            keys.extend(loaded.need(list)?.array()?.take(MAX_KEYS).map(|node| key(&node)).collect::<Result<Vec<_>, _>>()?);
-        }
-    }
-    let mut called = inner(&meta.get("innerInstructions"), &keys)?;
-    let mut instructions = Vec::new();
-    for (index, outer) in message.instructions().iter().enumerate() {
-        let resolved = ChainInstruction::resolve(&keys, outer.program_id_index, &outer.accounts, outer.data.clone());
-        instructions.push(resolved.ok_or_else(|| payload.at().refuse(Code::TransactionMalformed))?);
-        instructions.extend(called.iter_mut().filter(|(of, _)| *of == index).flat_map(|(_, all)| std::mem::take(all)));
-    }
-    Ok(Some(TransactionRecord::new(instructions)))
-}
-
-type Called = Vec<(usize, Vec<ChainInstruction>)>;
-
-/// Reads the inner instructions, each group with the index of its outer instruction.
-fn inner(node: &Option<Node<'_, '_>>, keys: &[Address]) -> Result<Called, Refusal> {
-    let Some(node) = node else { return Ok(Vec::new()) };
-    let mut count = 0_usize;
-    let mut read_one = |node: &Node<'_, '_>| {
-        count = count.saturating_add(1);
-        if count > MAX_INSTRUCTIONS {
-            return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_INSTRUCTIONS} instructions")));
-        }
-        let members = node.object()?;
-        let index = |node: &Node<'_, '_>| u8::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
-        let accounts = members.need("accounts")?;
-        let accounts = accounts.array()?.take(MAX_KEYS).map(|node| index(&node)).collect::<Result<Vec<_>, _>>()?;
-        let data = members.need("data")?;
-        // Data that is too long for an instruction of the HTLC is read as empty data, which is not an instruction of the HTLC either.
-        let data = read::instruction_data(data.text()?).unwrap_or_default();
-        ChainInstruction::resolve(keys, index(&members.need("programIdIndex")?)?, &accounts, data)
-            .ok_or_else(|| node.at().refuse(Code::TransactionMalformed))
-    };
-    let mut called = Vec::new();
-    for group in node.array()?.take(MAX_KEYS) {
-        let members = group.object()?;
-        let index = usize::try_from(members.need("index")?.integer()?).unwrap_or(usize::MAX);
-        let list = members.need("instructions")?;
-        called.push((index, list.array()?.map(|node| read_one(&node)).collect::<Result<Vec<_>, _>>()?));
-    }
-    Ok(called)
 }

@@ -1,6 +1,5 @@
 //! Reads the state of one swap from every endpoint.
 
-use countersign::solana::Address;
 use countersign::solana::address::to_account;
 use countersign::solana::read::{self, CLOCK, Clock, StoredSwap, SwapLocation};
 use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, U256};
@@ -164,7 +163,7 @@ async fn open<T: Transport>(
         },
     };
     // An account that was created again may hide how the swap of the terms ended.
-    if !is_of_terms(location, &stored, mint)
+    if !location.is_of_terms(&stored, mint)
         && let Some(ended) = History::walk(caller, location, reading.signatures()?).await?.ended()?
     {
         return Ok(ended);
@@ -196,24 +195,17 @@ fn is_covered(location: &SwapLocation, stored: &StoredSwap, account: &Account, v
     })
 }
 
-/// Returns whether a swap account has the parties, hash and token of the terms, and at least their amount.
-fn is_of_terms(location: &SwapLocation, stored: &StoredSwap, mint: Option<Address>) -> bool {
-    let swap = &location.swap;
-    (stored.initiator, stored.redeemer, stored.secret_hash, mint)
-        == (swap.initiator, swap.redeemer, swap.secret_hash, location.htlc.token.map(|token| token.mint))
-        && stored.amount >= swap.amount
-}
-
 /// Returns the state of a swap whose account does not exist.
 async fn closed<T: Transport>(caller: Caller<'_, T>, location: &SwapLocation, signatures: &mut Signatures) -> Result<State, NodeError> {
     if signatures.is_unused() {
         return Ok((HtlcState::Absent, None));
     }
-    let mut history = History::walk(caller, location, signatures).await?;
+    let history = History::walk(caller, location, signatures).await?;
+    let (is_initiated, is_incomplete) = (history.swap.is_initiated, history.swap.is_incomplete);
     Ok(match history.ended()? {
         Some(ended) => ended,
-        None if history.is_initiated => unclear("the swap was initiated and its account is gone, and no transaction shows how it ended"),
-        None if history.is_incomplete => unclear("transactions that name the swap account could not be read"),
+        None if is_initiated => unclear("the swap was initiated and its account is gone, and no transaction shows how it ended"),
+        None if is_incomplete => unclear("transactions that name the swap account could not be read"),
         // Transactions name the account, but none of them funded the swap of the terms.
         None => (HtlcState::Absent, None),
     })

@@ -10,7 +10,7 @@ use countersign_client::Transport;
 use serde_json::json;
 
 use super::htlc::OrderQuery;
-use super::{felts, first, hex};
+use super::{first, hex};
 use crate::endpoint::{Call, Caller};
 use crate::error::NodeError;
 
@@ -20,10 +20,6 @@ const MAX_EVENTS: usize = 8;
 const MAX_PAGES: usize = 16;
 /// The maximum length in bytes of a continuation token.
 const MAX_TOKEN: usize = 1_024;
-/// The maximum number of keys of an event.
-const MAX_KEYS: usize = 4;
-/// The maximum number of felts in an event's data.
-const MAX_EVENT_DATA: usize = 128;
 
 /// The events of an order that are requested.
 pub(super) struct EventFilter<'q> {
@@ -116,21 +112,19 @@ fn read_event(node: &Node<'_, '_>, query: &OrderQuery, blocks: &RangeInclusive<u
     let foreign = |key: &'static str| {
         members.at().key(key).refuse(Code::WrongType).with_reason("the node returned an event that does not match the request")
     };
-    if felt::read(members.need("from_address")?)? != query.htlc {
-        return Err(foreign("from_address"));
-    }
     let number = members.need("block_number")?.integer()?;
     if !blocks.contains(&number) {
         return Err(foreign("block_number"));
     }
-    let (keys, data) = (felts(&members.need("keys")?, MAX_KEYS)?, felts(&members.need("data")?, MAX_EVENT_DATA)?);
-    let event = read::event(query.generation, &keys, &data).map_err(|unclear| foreign("keys").with_reason(unclear.to_string()))?;
-    let is_of_order = match event {
-        Some(HtlcEvent::Redeemed { order_id, secret }) => order_id == query.id && SecretHash::of(&secret) == query.secret_hash,
-        Some(HtlcEvent::Initiated { order_id, .. } | HtlcEvent::Refunded { order_id }) => order_id == query.id,
-        _ => false,
+    let event = read::emitted_event(node, query.generation, query.htlc)?;
+    // The hash in the event is that of its secret, but may not be that of the terms.
+    let is_other = |secret: &[u8; 32]| SecretHash::of(secret) != query.secret_hash;
+    let event = match event {
+        Some(event) if *event.order_id() != query.id => return Err(foreign("keys")),
+        Some(HtlcEvent::Redeemed { secret, .. }) if is_other(&secret) => return Err(foreign("keys")),
+        Some(event) => event,
+        None => return Err(foreign("keys")),
     };
-    let Some(event) = event.filter(|_| is_of_order) else { return Err(foreign("keys")) };
     let (hash, transaction) = (felt::read(members.need("block_hash")?)?, felt::read(members.need("transaction_hash")?)?);
     Ok(Event { event, number, hash, transaction })
 }

@@ -361,12 +361,7 @@ async fn ended<T: Transport>(
         };
         return Ok(Origin::unclear(why));
     };
-    let transaction = Some(hex(*transaction));
-    let state = match event {
-        HtlcEvent::Redeemed { secret, .. } => HtlcState::Redeemed { secret: Some(*secret), transaction },
-        HtlcEvent::Refunded { .. } => HtlcState::Refunded { transaction },
-        _ => return Ok(Origin::unclear("the event does not show how the order ended")),
-    };
+    let state = event.end(query.secret_hash, Some(hex(*transaction)));
     // Whether the end is final follows from the order at the newest block that L1 has accepted.
     Ok(Origin { state, number: Some(*number), hash: Some(*hash), is_on_l1: true })
 }

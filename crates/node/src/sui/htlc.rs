@@ -213,18 +213,14 @@ fn state(query: &OrderQuery, order: &StoredOrder, events: &[Event], transaction:
     for event in events.iter().take(MAX_EVENTS) {
         let contents = event.contents.as_ref().and_then(|contents| contents.value.as_deref()).unwrap_or_default();
         match read::event(event.event_type.as_deref().unwrap_or_default(), order.package, contents) {
-            Ok(Some(event)) if event.order_id() == query.id => own_events.push(event),
+            Ok(Some(event)) if *event.order_id() == query.id => own_events.push(event),
             Ok(_) => {}
             Err(why) => return unclear(&why.to_string()),
         }
     }
     let transaction = Some(transaction.to_base58());
     match (order.has_ended, own_events.as_slice()) {
-        (true, [HtlcEvent::Redeemed { secret, .. }]) if SecretHash::of(secret) == query.secret_hash => {
-            HtlcState::Redeemed { secret: Some(*secret), transaction }
-        }
-        (true, [HtlcEvent::Redeemed { .. }]) => unclear("the order was redeemed with another secret"),
-        (true, [HtlcEvent::Refunded { .. }]) => HtlcState::Refunded { transaction },
+        (true, [event]) => event.end(query.secret_hash, transaction),
         (true, []) => unclear("the order has ended, and no event shows how"),
         (true, _) => unclear("the order has ended more than once"),
         (false, events) => match locked(query, order, events) {
@@ -238,7 +234,7 @@ fn state(query: &OrderQuery, order: &StoredOrder, events: &[Event], transaction:
 fn locked(query: &OrderQuery, order: &StoredOrder, events: &[HtlcEvent]) -> Result<LockedHtlc, &'static str> {
     let announced = match events {
         [] => None,
-        [HtlcEvent::Initiated { secret_hash, amount, .. }] if *amount == order.amount => Some(*secret_hash),
+        [HtlcEvent::Initiated { secret_hash, amount, .. }] if *amount == U256::from(order.amount) => Some(*secret_hash),
         _ => return Err("the events contradict the order"),
     };
     let proven = query.is_id_proven.then_some(query.secret_hash);

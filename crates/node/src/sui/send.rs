@@ -1,10 +1,8 @@
 //! Broadcasts transactions, and reads their receipts.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use countersign::json::{self, Node};
-use countersign::sui::sui_sdk_types::bcs::{FromBcs as _, ToBcs as _};
-use countersign::sui::sui_sdk_types::{self, Digest};
+use countersign::sui::Execution;
+use countersign::sui::sui_sdk_types::bcs::ToBcs as _;
+use countersign::sui::sui_sdk_types::{Digest, UserSignature};
 use countersign::{Code, Refusal};
 use countersign_client::Transport;
 use countersign_client::driver::KeptTransaction;
@@ -12,7 +10,7 @@ use countersign_client::driver::KeptTransaction;
 use super::SuiChain;
 use super::grpc::{FAILED_PRECONDITION, INVALID_ARGUMENT};
 use super::htlc::{check_digest, transaction};
-use super::messages::{Bcs, ExecuteTransactionRequest, ExecutedTransaction, FieldMask, Transaction, UserSignature};
+use super::messages::{Bcs, ExecuteTransactionRequest, ExecutedTransaction, FieldMask, Transaction, UserSignature as SentSignature};
 use super::missing;
 use super::preflight::failure;
 use crate::endpoint::Caller;
@@ -21,8 +19,6 @@ use crate::quorum::{agree, any_accepts};
 
 /// The fields that are read of a transaction that was sent.
 const EXECUTED: [&str; 3] = ["digest", "effects", "checkpoint"];
-/// The maximum number of signatures of a transaction: the sender's and the sponsor's.
-const MAX_SIGNATURES: usize = 2;
 
 /// The outcome of a transaction in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,23 +40,14 @@ struct Kept {
 impl Kept {
     /// Decodes a stored transaction, and requires that it has the stored id.
     fn read(transaction: &KeptTransaction) -> Result<Self, Refusal> {
-        let value = json::parse(transaction.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
-        let members = Node::root(&value, "/payload");
-        let members = members.object()?;
-        let base64 = |node: &Node<'_, '_>| {
-            STANDARD.decode(node.text()?).map_err(|_| node.refuse(Code::TransactionEncoding).with_expected("canonical base64"))
-        };
-        let bytes = base64(&members.need("tx_bytes")?)?;
-        let signatures = members.need("signatures")?;
-        let signatures = signatures.array()?.take(MAX_SIGNATURES).map(|node| base64(&node)).collect::<Result<_, _>>()?;
-        let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
-        let decoded = sui_sdk_types::Transaction::from_bcs(&bytes).ok();
-        let decoded = decoded.filter(|decoded| decoded.to_bcs().is_ok_and(|again| again == bytes));
-        let id = decoded.ok_or_else(|| refuse("/payload/tx_bytes", "the bytes are not one transaction"))?.digest();
+        let signed = Execution::from_json(transaction.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
+        let id = signed.transaction.digest();
         if transaction.id != id.to_base58() {
-            return Err(refuse("/id", "the transaction has another id").with_expected(id.to_base58()).with_actual(&transaction.id));
+            let refusal = Refusal::new(Code::TransactionMismatch, "/id").with_reason("the transaction has another id");
+            return Err(refusal.with_expected(id.to_base58()).with_actual(&transaction.id));
         }
-        Ok(Self { id, bytes, signatures })
+        let bytes = signed.transaction.to_bcs().map_err(|_| Refusal::new(Code::Internal, "/payload/tx_bytes"))?;
+        Ok(Self { id, bytes, signatures: signed.signatures.iter().map(UserSignature::to_bytes).collect() })
     }
 }
 
@@ -84,7 +71,7 @@ impl<'n, T: Transport> SuiChain<'n, T> {
         let bcs = |bytes: &Vec<u8>| Bcs::new(bytes.clone());
         let request = ExecuteTransactionRequest {
             transaction: Some(Transaction { bcs: bcs(&kept.bytes) }),
-            signatures: kept.signatures.iter().map(|signature| UserSignature { bcs: bcs(signature) }).collect(),
+            signatures: kept.signatures.iter().map(|signature| SentSignature { bcs: bcs(signature) }).collect(),
             read_mask: FieldMask::new(&EXECUTED),
         };
         let error = match caller.grpc(&request).await {

@@ -222,11 +222,10 @@ fn ended(query: &OrderQuery, events: &[Event]) -> Result<HtlcState, Refusal> {
     let (end, more) = (ends.next(), ends.next().is_some());
     Ok(match end {
         _ if more => HtlcState::Unclear("the order has ended more than once".to_owned()),
-        Some((HtlcEvent::Redeemed { secret, .. }, id)) if SecretHash::of(secret) == query.secret_hash => {
-            HtlcState::Redeemed { secret: Some(*secret), transaction: Some(hex::encode(id)) }
-        }
-        Some((HtlcEvent::Redeemed { .. }, _)) => return Err(contradiction("/log", "the secret belongs to another order")),
-        Some((HtlcEvent::Refunded { .. }, id)) => HtlcState::Refunded { transaction: Some(hex::encode(id)) },
-        _ => HtlcState::Unclear("the order has ended, and no event shows how".to_owned()),
+        Some((event, id)) => match event.end(query.secret_hash, Some(hex::encode(id))) {
+            HtlcState::Unclear(_) => return Err(contradiction("/log", "the secret belongs to another order")),
+            state => state,
+        },
+        None => HtlcState::Unclear("the order has ended, and no event shows how".to_owned()),
     })
 }

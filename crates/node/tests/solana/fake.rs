@@ -350,7 +350,7 @@ fn shown(account: Option<&Account>) -> Value {
     })
 }
 
-fn transaction(mined: &Mined) -> Value {
+pub fn transaction(mined: &Mined) -> Value {
     let keys = mined.transaction.message.static_account_keys();
     let index = |key: &Address| keys.iter().position(|other| other == key).unwrap();
     let called = |instruction: &Instruction| {

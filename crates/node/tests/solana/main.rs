@@ -12,6 +12,7 @@
     reason = "a test ends by panicking"
 )]
 
+mod evidence;
 mod fake;
 mod history;
 mod send;
