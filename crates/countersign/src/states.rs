@@ -6,8 +6,8 @@ use std::fmt;
 
 use countersign_core::family::{ChainFamily, PayloadOf, TransactionOf};
 use countersign_core::{
-    ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId, SignedOrder,
-    SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings, verify_context,
+    ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId, Role,
+    SignedOrder, SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings, verify_context,
 };
 
 #[cfg(feature = "bitcoin")]
@@ -251,6 +251,32 @@ impl Verified {
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
         each_family!(self, Self => |order| order.warnings())
+    }
+
+    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast: see [`VerifiedOrder::matches`].
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if the transaction is not part of the order, or is of another family.
+    pub fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
+        match (self, transaction) {
+            #[cfg(feature = "evm")]
+            (Self::Evm(order), Transaction::Evm(transaction)) => order.matches(transaction),
+            #[cfg(feature = "tron")]
+            (Self::Tron(order), Transaction::Tron(transaction)) => order.matches(transaction),
+            #[cfg(feature = "starknet")]
+            (Self::Starknet(order), Transaction::Starknet(transaction)) => order.matches(transaction),
+            #[cfg(feature = "solana")]
+            (Self::Solana(order), Transaction::Solana(transaction)) => order.matches(transaction),
+            #[cfg(feature = "sui")]
+            (Self::Sui(order), Transaction::Sui(transaction)) => order.matches(transaction),
+            #[cfg(feature = "bitcoin")]
+            (Self::Bitcoin(order), Transaction::Bitcoin(transaction)) => order.matches(transaction),
+            #[allow(unreachable_patterns, reason = "a build with one family has no other transactions")]
+            _ => Err(Refusal::new(Code::TransactionMismatch, "")
+                .with_reason("the transaction is of another chain family")
+                .with_expected(self.family())),
+        }
     }
 
     /// Checks that there is still time to pay at `now`, in Unix seconds: call it again right before submitting.

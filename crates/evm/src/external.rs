@@ -1,7 +1,7 @@
 //! JSON-RPC parameters for external wallets, which choose nonce, fees and gas themselves.
 //!
-//! [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that such a wallet broadcast, as a node returns it,
-//! with the order.
+//! [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that such a wallet broadcast with the order;
+//! [`received`](crate::received) reads it.
 //!
 //! Specification: `docs/spec/evm.md#signing`.
 

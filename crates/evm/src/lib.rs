@@ -8,6 +8,7 @@ pub mod external;
 mod generation;
 pub mod htlc;
 pub mod message;
+pub mod received;
 pub mod recover;
 mod summary;
 pub mod transaction;

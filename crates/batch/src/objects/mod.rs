@@ -22,6 +22,7 @@
 //! ```
 
 mod evidence;
+mod external;
 mod native;
 mod shapes;
 
@@ -32,10 +33,11 @@ use countersign_core::json::{self, Node};
 use crate::dispatch::{self, Artefacts};
 use crate::outcome::Outcome;
 
-pub use evidence::{Proof, Record, judge, read_htlc};
+pub use evidence::{Proof, Record, htlc_terms, judge, read_htlc};
+pub use external::matches;
 pub use native::wallet_calls;
 pub use shapes::{
-    Coverage, Failure, Htlc, Line, Native, Notice, Request, Terms, Transaction, Value, coverage, htlc, summary, terms, warnings,
+    Coverage, Failure, Htlc, HtlcTerms, Line, Native, Notice, Request, Terms, Transaction, Value, coverage, htlc, summary, terms, warnings,
 };
 
 /// The documents of one order, as bytes of JSON.

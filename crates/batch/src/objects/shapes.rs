@@ -312,6 +312,70 @@ impl From<Broadcast> for Transaction {
     }
 }
 
+/// What one HTLC of a swap must hold, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct HtlcTerms {
+    /// The chain's name in asset ids.
+    pub chain: String,
+    /// The chain's family.
+    pub family: String,
+    /// The asset's id.
+    pub asset: String,
+    /// The pinned contract, program or package; on Bitcoin-like chains the internal key.
+    pub htlc: Option<String>,
+    /// The registry object of the pinned package, on Sui.
+    pub htlc_registry: Option<String>,
+    /// The pinned token, as the registry writes it; `None` for the chain's own coin.
+    pub token: Option<String>,
+    /// The pinned generation of the contract, as the registry writes it.
+    pub generation: Option<String>,
+    /// The swap's id in the record; on Bitcoin-like chains the HTLC's address.
+    pub swap_id: String,
+    /// What stores the swap: the swap account on Solana, the order's dynamic field on Sui. `None` where it is read by its id.
+    pub account: Option<String>,
+    /// The account that holds the tokens of all swaps, for tokens on Solana.
+    pub vault: Option<String>,
+    /// Who pays and gets a refund; on Bitcoin-like chains the x-only key.
+    pub initiator: String,
+    /// Who redeems with the secret; on Bitcoin-like chains the x-only key.
+    pub redeemer: String,
+    /// The amount in base units, decimal.
+    pub amount: String,
+    /// The timelock, in `unit`.
+    pub timelock: u64,
+    /// `blocks`, `slots` or `ms`.
+    pub unit: String,
+    /// Nominal milliseconds of one unit.
+    pub unit_millis: u64,
+    /// SHA-256 of the secret, 64 hex digits without `0x`.
+    pub secret_hash: String,
+}
+
+/// Describes the terms of an HTLC. What stores the swap is not in the terms.
+pub(super) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
+    let address = chains::address::to_display_string;
+    HtlcTerms {
+        chain: terms.chain.clone(),
+        family: terms.family.name().to_owned(),
+        asset: terms.asset.to_string(),
+        htlc: terms.htlc.as_ref().map(address),
+        htlc_registry: terms.htlc_registry.as_ref().map(address),
+        token: terms.token.clone(),
+        generation: terms.generation.map(|generation| generation.name().to_owned()),
+        swap_id: terms.swap_id.clone(),
+        account: None,
+        vault: None,
+        initiator: address(&terms.initiator),
+        redeemer: address(&terms.redeemer),
+        amount: terms.amount.to_string(),
+        timelock: terms.timelock,
+        unit: terms.family.timelock_unit().to_owned(),
+        unit_millis: terms.unit_millis,
+        secret_hash: terms.secret_hash.to_string(),
+    }
+}
+
 /// The state of one HTLC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
