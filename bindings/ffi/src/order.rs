@@ -79,6 +79,15 @@ impl Order {
     pub fn wallet_calls(&self) -> Result<Vec<String>> {
         Ok(objects::wallet_calls(&self.0)?)
     }
+
+    /// Returns what a transaction does in this order, such as `approval` or `initiate`. Use it with wallets that choose nonce and fees
+    /// themselves: everything that they may not choose must be as it was verified.
+    ///
+    /// The forms of the transaction are listed in `docs/spec/batch.md#external-transactions`: on EVM chains the JSON that
+    /// `eth_getTransactionByHash` returns, or the raw bytes in hex.
+    pub fn matches(&self, transaction: Vec<u8>) -> Result<String> {
+        Ok(objects::matches(&self.0, &transaction)?)
+    }
 }
 
 /// Payloads for any signer, and the signatures that have been attached so far.

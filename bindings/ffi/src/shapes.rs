@@ -1,6 +1,5 @@
 //! The records of the interface: the structs of `countersign_batch::objects`, as UniFFI needs them declared.
 
-use countersign::chains::address::to_display_string;
 use countersign_batch::objects;
 
 /// Converts a list of the library's structs.
@@ -200,49 +199,42 @@ record! {
     }
 }
 
-/// What one HTLC of a swap must hold, and where it is.
-#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
-pub struct HtlcTerms {
-    /// Chain name, as asset ids have it.
-    pub chain: String,
-    /// The chain's family.
-    pub family: String,
-    /// The asset.
-    pub asset: String,
-    /// The pinned contract, program or package; on Bitcoin-like chains the internal key.
-    pub htlc: Option<String>,
-    /// The pinned token as the registry has it; none for the chain's own coin.
-    pub token: Option<String>,
-    /// The id that the HTLC gives the swap; on Bitcoin-like chains its address.
-    pub swap_id: String,
-    /// Who funds, and gets a refund; on Bitcoin-like chains the x-only key.
-    pub initiator: String,
-    /// Who redeems; on Bitcoin-like chains the x-only key.
-    pub redeemer: String,
-    /// Base units, decimal.
-    pub amount: String,
-    /// In the chain's own unit.
-    pub timelock: u64,
-    /// `blocks`, `slots` or `ms`.
-    pub unit: String,
-    /// SHA-256 of the secret, in hex.
-    pub secret_hash: String,
-}
-
-/// Describes the terms of one leg.
-pub(crate) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
-    HtlcTerms {
-        chain: terms.chain.clone(),
-        family: terms.family.name().to_owned(),
-        asset: terms.asset.to_string(),
-        htlc: terms.htlc.as_ref().map(to_display_string),
-        token: terms.token.clone(),
-        swap_id: terms.swap_id.clone(),
-        initiator: to_display_string(&terms.initiator),
-        redeemer: to_display_string(&terms.redeemer),
-        amount: terms.amount.to_string(),
-        timelock: terms.timelock,
-        unit: terms.family.timelock_unit().to_owned(),
-        secret_hash: terms.secret_hash.to_string(),
+record! {
+    /// What one HTLC of a swap must hold, and where it is.
+    HtlcTerms = objects::HtlcTerms {
+        /// The chain's name in asset ids.
+        chain: String,
+        /// The chain's family.
+        family: String,
+        /// The asset's id.
+        asset: String,
+        /// The pinned contract, program or package; on Bitcoin-like chains the internal key.
+        htlc: Option<String>,
+        /// Sui: the registry object of the pinned package.
+        htlc_registry: Option<String>,
+        /// The pinned token, as the registry writes it; none for the chain's own coin.
+        token: Option<String>,
+        /// The pinned generation of the contract.
+        generation: Option<String>,
+        /// The swap's id in the record; on Bitcoin-like chains the HTLC's address.
+        swap_id: String,
+        /// What stores the swap: the swap account on Solana, the order's dynamic field on Sui. None where it is read by its id.
+        account: Option<String>,
+        /// Tokens on Solana: the account that holds the tokens of all swaps.
+        vault: Option<String>,
+        /// Who pays and gets a refund; on Bitcoin-like chains the x-only key.
+        initiator: String,
+        /// Who redeems with the secret; on Bitcoin-like chains the x-only key.
+        redeemer: String,
+        /// Base units, decimal.
+        amount: String,
+        /// The timelock, in `unit`.
+        timelock: u64,
+        /// `blocks`, `slots` or `ms`.
+        unit: String,
+        /// Nominal milliseconds of one unit.
+        unit_millis: u64,
+        /// SHA-256 of the secret, in hex.
+        secret_hash: String,
     }
 }

@@ -44,11 +44,8 @@ impl Record {
     }
 
     /// Returns what the HTLC of a leg must hold, and where it is.
-    pub fn terms(&self, leg: Leg) -> HtlcTerms {
-        shapes::htlc_terms(match leg {
-            Leg::Source => &self.0.verified.terms.source,
-            Leg::Destination => &self.0.verified.terms.destination,
-        })
+    pub fn terms(&self, leg: Leg) -> Result<HtlcTerms> {
+        Ok(objects::htlc_terms(&self.0, leg.name())?.into())
     }
 
     /// Returns what the owner should know.
@@ -56,8 +53,8 @@ impl Record {
         shapes::list(objects::warnings(&self.0.verified.warnings))
     }
 
-    /// Decodes what a chain returned about the HTLC of a leg. The evidence is JSON, with the members of the chain's family:
-    /// see the README.
+    /// Decodes what a chain returned about the HTLC of a leg. The evidence is JSON with the members of the chain's family, which
+    /// `docs/spec/batch.md#evidence` lists.
     pub fn read_htlc(&self, leg: Leg, evidence: Vec<u8>) -> Result<Htlc> {
         Ok(objects::read_htlc(&self.0, leg.name(), &evidence)?.into())
     }

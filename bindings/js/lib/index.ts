@@ -18,6 +18,7 @@ export type {
   Family,
   Funded,
   Htlc,
+  HtlcTerms,
   Leg,
   Line,
   NativePayload,

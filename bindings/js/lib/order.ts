@@ -102,6 +102,19 @@ export class Order extends Freeable {
   }
 
   /**
+   * Returns what a transaction does in this order, such as `approval` or `initiate`. Use it with wallets that choose nonce and fees
+   * themselves: everything that they may not choose must be as it was verified.
+   *
+   * @param transaction - The transaction that the wallet signed or sent, in the form that `docs/spec/batch.md#external-transactions`
+   *   lists: on EVM chains the JSON that `eth_getTransactionByHash` returns, or the raw bytes in hex.
+   * @throws {@link CountersignError} `transaction_mismatch` with the first difference if it is not part of the order.
+   */
+  matches(transaction: Document): string {
+    const bytes = documentBytes(transaction, "transaction");
+    return call(() => this.#handle.matches(bytes));
+  }
+
+  /**
    * Prepares the order with the wallet context of its family: nonce, fees, coins. It can be prepared again, as often as those
    * change.
    *

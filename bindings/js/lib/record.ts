@@ -6,7 +6,7 @@ import { call } from "./module.js";
 import { type Documents, openDocuments } from "./order.js";
 import { read } from "./output.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
-import type { Funded, Htlc, Leg } from "./types.js";
+import type { Funded, Htlc, HtlcTerms, Leg, Warning } from "./types.js";
 
 const CREATE = Symbol("create");
 
@@ -30,10 +30,26 @@ export class Record extends Freeable {
     return new Record(CREATE, call(() => glue.Record.verify(request, response, record, pinned, limits)));
   }
 
+  /** The order's id. */
+  get orderId(): string {
+    return call(() => this.#handle.orderId());
+  }
+
+  /** What the owner should know. */
+  get warnings(): readonly Warning[] {
+    return read(call(() => this.#handle.warnings()));
+  }
+
+  /** Returns what the HTLC of a leg must hold, and where it is. */
+  terms(leg: Leg): HtlcTerms {
+    const side = text(leg, "leg");
+    return read(call(() => this.#handle.terms(side)));
+  }
+
   /**
    * Decodes what a chain returned about the HTLC of a leg.
    *
-   * @param evidence - JSON with what the chain returned, see the package's README for the members of each family.
+   * @param evidence - JSON with what the chain returned. `docs/spec/batch.md#evidence` lists the members of each family.
    */
   readHtlc(leg: Leg, evidence: Document): Htlc {
     const [side, bytes] = [text(leg, "leg"), documentBytes(evidence, "evidence")];

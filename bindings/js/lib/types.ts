@@ -124,6 +124,42 @@ export interface Transaction {
   readonly spends: readonly string[];
 }
 
+/** What one HTLC of a swap must hold, and where it is. */
+export interface HtlcTerms {
+  /** The chain's name in asset ids. */
+  readonly chain: string;
+  readonly family: Family;
+  /** The asset's id. */
+  readonly asset: string;
+  /** The pinned contract, program or package; on Bitcoin-like chains the internal key. */
+  readonly htlc: string | null;
+  /** Sui: the registry object of the pinned package. */
+  readonly htlcRegistry: string | null;
+  /** The pinned token, as the registry writes it; null for the chain's own coin. */
+  readonly token: string | null;
+  /** The pinned generation of the contract. */
+  readonly generation: string | null;
+  /** The swap's id in the record; on Bitcoin-like chains the HTLC's address. */
+  readonly swapId: string;
+  /** What stores the swap: the swap account on Solana, the order's dynamic field on Sui. Null where it is read by its id. */
+  readonly account: string | null;
+  /** Tokens on Solana: the account that holds the tokens of all swaps. */
+  readonly vault: string | null;
+  /** Who pays and gets a refund; on Bitcoin-like chains the x-only key. */
+  readonly initiator: string;
+  /** Who redeems with the secret; on Bitcoin-like chains the x-only key. */
+  readonly redeemer: string;
+  /** Base units. */
+  readonly amount: bigint;
+  /** The timelock, in `unit`. */
+  readonly timelock: number;
+  readonly unit: "blocks" | "slots" | "ms";
+  /** Nominal milliseconds of one unit. */
+  readonly unitMillis: number;
+  /** SHA-256 of the secret, in hex. */
+  readonly secretHash: string;
+}
+
 /** What a chain says about one HTLC. Members that a state does not have are null. */
 export interface Htlc {
   readonly state: "absent" | "locked" | "redeemed" | "refunded" | "unclear";

@@ -115,6 +115,11 @@ impl Order {
         objects::wallet_calls(&self.0).map(|calls| json(&calls)).map_err(thrown)
     }
 
+    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
+    pub fn matches(&self, transaction: &[u8]) -> Text {
+        objects::matches(&self.0, transaction).map_err(thrown)
+    }
+
     /// Prepares the order with a wallet context.
     pub fn prepare(&self, wallet: &[u8]) -> Result<UnsignedOrder, String> {
         objects::prepare(&self.0, wallet).map(UnsignedOrder::new).map_err(thrown)
@@ -293,6 +298,22 @@ impl Record {
     pub fn verify(request: &[u8], response: &[u8], record: &[u8], registry: &Registry, policy: &Policy) -> Result<Self, String> {
         let documents = documents(request, response, Some(record));
         objects::verify_record(&documents, &registry.0, &policy.0).map(Self).map_err(thrown)
+    }
+
+    /// Returns the order's id.
+    #[wasm_bindgen(js_name = orderId)]
+    pub fn order_id(&self) -> String {
+        self.0.verified.terms.order_id.clone()
+    }
+
+    /// Returns what the HTLC of a leg must hold, and where it is.
+    pub fn terms(&self, leg: &str) -> Text {
+        objects::htlc_terms(&self.0, leg).map(|terms| json(&terms)).map_err(thrown)
+    }
+
+    /// Returns the warnings.
+    pub fn warnings(&self) -> String {
+        json(&objects::warnings(&self.0.verified.warnings))
     }
 
     /// Decodes what a chain returned about the HTLC of a leg.

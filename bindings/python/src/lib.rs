@@ -27,7 +27,7 @@ mod _native {
     #[pymodule_export]
     use crate::trust::{Policy, Registry};
     #[pymodule_export]
-    use crate::values::{Coverage, Htlc, Line, Native, Notice, Proof, Request, Terms, Transaction, Value};
+    use crate::values::{Coverage, Htlc, HtlcTerms, Line, Native, Notice, Proof, Request, Terms, Transaction, Value};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]

@@ -103,6 +103,20 @@ impl Order {
         objects::wallet_calls(&self.0).map_err(raise)
     }
 
+    /// Returns what a transaction does in this order, such as `approval` or `initiate`.
+    ///
+    /// Use it with wallets that choose nonce and fees themselves: everything that they may not choose must be as it was verified.
+    ///
+    /// Args:
+    ///     transaction: The transaction that the wallet signed or sent, in the form that docs/spec/batch.md of the project lists: on
+    ///         EVM chains the JSON that `eth_getTransactionByHash` returns, or the raw bytes in hex.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order.
+    fn matches(&self, transaction: Text) -> PyResult<String> {
+        objects::matches(&self.0, transaction.as_bytes()).map_err(raise)
+    }
+
     /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
     ///
     /// Args:

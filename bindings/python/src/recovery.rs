@@ -7,7 +7,7 @@ use crate::input::{Secret, Text};
 use crate::order::UnsignedOrder;
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
-use crate::values::{Htlc, Proof};
+use crate::values::{Htlc, HtlcTerms, Notice, Proof, all};
 
 /// A refund or a redemption from an order record alone.
 ///
@@ -101,11 +101,34 @@ impl Record {
         .map_err(raise)
     }
 
+    /// The order's id.
+    #[getter]
+    fn order_id(&self) -> &str {
+        &self.0.verified.terms.order_id
+    }
+
+    /// Returns what the HTLC of a leg must hold, and where it is.
+    ///
+    /// Args:
+    ///     leg: `source` or `destination`.
+    ///
+    /// Raises:
+    ///     ValueError: If the leg is another word.
+    fn terms(&self, leg: Text) -> PyResult<HtlcTerms> {
+        objects::htlc_terms(&self.0, leg.as_str()?).map(HtlcTerms::from).map_err(raise)
+    }
+
+    /// Returns what the owner should know.
+    fn warnings(&self) -> Vec<Notice> {
+        all(objects::warnings(&self.0.verified.warnings))
+    }
+
     /// Decodes what a chain returned about the HTLC of a leg.
     ///
     /// Args:
     ///     leg: `source` or `destination`.
-    ///     evidence: JSON with the members of the chain's family. Fetch it with any client.
+    ///     evidence: JSON with the members of the chain's family, as docs/spec/batch.md of the project lists them. Fetch it with
+    ///         any client.
     ///
     /// Raises:
     ///     Refusal: At the member of `/evidence` that is missing or malformed.

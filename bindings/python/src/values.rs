@@ -164,6 +164,46 @@ value! {
 }
 
 value! {
+    /// What one HTLC of a swap must hold, and where it is.
+    HtlcTerms {
+        /// The chain's name in asset ids.
+        chain: String,
+        /// The chain's family.
+        family: String,
+        /// The asset's id.
+        asset: String,
+        /// The pinned contract, program or package; on Bitcoin-like chains the internal key.
+        htlc: Option<String>,
+        /// Sui: the registry object of the pinned package.
+        htlc_registry: Option<String>,
+        /// The pinned token, as the registry writes it. None for the chain's own coin.
+        token: Option<String>,
+        /// The pinned generation of the contract.
+        generation: Option<String>,
+        /// The swap's id in the record; on Bitcoin-like chains the HTLC's address.
+        swap_id: String,
+        /// What stores the swap: the swap account on Solana, the order's dynamic field on Sui. None where it is read by its id.
+        account: Option<String>,
+        /// Tokens on Solana: the account that holds the tokens of all swaps.
+        vault: Option<String>,
+        /// Who pays and gets a refund; on Bitcoin-like chains the x-only key.
+        initiator: String,
+        /// Who redeems with the secret; on Bitcoin-like chains the x-only key.
+        redeemer: String,
+        /// Decimal digits of the base units.
+        amount: String,
+        /// The timelock, in `unit`.
+        timelock: u64,
+        /// `blocks`, `slots` or `ms`.
+        unit: String,
+        /// Nominal milliseconds of one unit.
+        unit_millis: u64,
+        /// SHA-256 of the secret, in hex.
+        secret_hash: String,
+    }
+}
+
+value! {
     /// The state of one HTLC.
     Htlc {
         /// `absent`, `locked`, `redeemed`, `refunded` or `unclear`.

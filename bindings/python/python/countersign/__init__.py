@@ -7,6 +7,7 @@ as JSON. Everything that is refused raises `Refusal`.
 from countersign._native import (
     Coverage,
     Htlc,
+    HtlcTerms,
     Line,
     Native,
     Notice,
@@ -31,6 +32,7 @@ from countersign._native import (
 __all__ = [
     "Coverage",
     "Htlc",
+    "HtlcTerms",
     "Line",
     "Native",
     "Notice",
