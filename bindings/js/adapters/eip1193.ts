@@ -25,7 +25,7 @@ export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Pr
 /**
  * Has the wallet send the calls of an order one after another, each when the one before is in a block: `eth_sendTransaction`.
  *
- * The wallet may change fees, and a malicious one more than that: what it sent can only be seen on the chain.
+ * The wallet may change fees, and a malicious one more than that: {@link checkSent} compares what it sent.
  *
  * @returns The transaction hashes.
  */
@@ -38,6 +38,21 @@ export async function sendTransactions(order: Order, provider: Eip1193Provider, 
     hashes.push(asText(await provider.request({ method: "eth_sendTransaction", params: [call] })));
   }
   return hashes;
+}
+
+/**
+ * Reads a transaction that the wallet sent (`eth_getTransactionByHash`) and compares it with the order. Wallets let people edit an
+ * approval, and a malicious one changes more.
+ *
+ * @param provider - Reads the chain. A node of your own is better than the wallet that sent the transaction.
+ * @returns What the transaction does: `approval_reset`, `approval` or `initiate`.
+ * @throws CountersignError `transaction_mismatch` with the first difference if it is not part of the order.
+ */
+export async function checkSent(order: Order, provider: Eip1193Provider, hash: string): Promise<string> {
+  const found = await provider.request({ method: "eth_getTransactionByHash", params: [hash] });
+  if (typeof found !== "object" || found === null) throw new TypeError(`the provider does not know ${hash} yet`);
+  // With the hash that was asked for: the transaction must have it.
+  return order.matches(JSON.stringify({ ...found, hash }));
 }
 
 /**

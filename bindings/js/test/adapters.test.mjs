@@ -8,10 +8,11 @@ import { Transaction as ScureTransaction } from "@scure/btc-signer";
 import { Keypair, VersionedTransaction } from "@solana/web3.js";
 import * as bitcoin from "bitcoinjs-lib";
 import { Account, RpcProvider, shortString } from "starknet";
-import { createWalletClient, custom, keccak256 } from "viem";
+import { createWalletClient, custom, keccak256, parseTransaction } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { base58 } from "@scure/base";
 import { Order, Registry } from "countersign";
+import { checkSent } from "countersign/eip1193";
 import { signWithViem } from "countersign/viem";
 import * as bitcoinExample from "../examples/bitcoin.mjs";
 import * as browserExample from "../examples/evm-browser.mjs";
@@ -44,6 +45,38 @@ test("viem: a local account signs transactions and messages", async () => {
   }
 });
 
+/** A signed transaction as `eth_getTransactionByHash` returns it: quantities in hex, without leading zeros. */
+function asNodesWrite(raw) {
+  const { type, data: input, ...parsed } = parseTransaction(raw);
+  const quantity = (part) => `0x${BigInt(part).toString(16)}`;
+  const parts = Object.entries(parsed).map(([name, part]) => [name, ["bigint", "number"].includes(typeof part) || ["r", "s"].includes(name) ? quantity(part) : part]);
+  return { value: "0x0", nonce: "0x0", ...Object.fromEntries(parts), input, type: type === "legacy" ? "0x0" : "0x2", hash: keccak256(raw), blockNumber: "0x1" };
+}
+
+test("viem: what a wallet sent with its own nonce and fees is compared with the order", async () => {
+  for (const { id, docs, registry, key } of keyed("evm")) {
+    const account = privateKeyToAccount(`0x${key.replace("0x", "")}`);
+    const order = Order.verify(docs, new Registry(registry));
+    for (const { to, data, value, chainId } of order.walletCalls()) {
+      const call = { to, data, value: BigInt(value), chainId: Number(chainId), nonce: 77, gas: 999_999n };
+      const signed = [
+        await account.signTransaction({ ...call, type: "eip1559", maxFeePerGas: 9n, maxPriorityFeePerGas: 1n }),
+        await account.signTransaction({ ...call, type: "legacy", gasPrice: 9n }),
+      ];
+      for (const raw of signed) {
+        const role = order.matches(raw);
+        assert.ok(["approval", "initiate"].includes(role), `${id}: ${role}`);
+        assert.equal(order.matches(JSON.stringify(asNodesWrite(raw))), role, id);
+      }
+      const other = await account.signTransaction({ ...call, data: `${data.slice(0, -1)}${data.endsWith("0") ? "1" : "0"}`, type: "legacy", gasPrice: 9n });
+      assert.throws(() => order.matches(other), { code: "transaction_mismatch", blame: "caller" }, id);
+    }
+  }
+  const [{ docs, registry }] = keyed("evm");
+  const order = Order.verify(docs, new Registry(registry));
+  for (const malformed of ["", "0x", "{}", "{", new Uint8Array([0xff])]) assert.throws(() => order.matches(malformed), { name: "CountersignError" });
+});
+
 test("viem: a wallet client signs a message", async () => {
   const { docs, registry, key, artefacts } = keyed("evm").find(({ id }) => id === "evm-token-approval-exact");
   const account = privateKeyToAccount(key);
@@ -61,6 +94,10 @@ function browserWallet(account, wallet, gas) {
     if (method === "eth_signTypedData_v4") {
       assert.equal(params[0].toLowerCase(), account.address.toLowerCase());
       return account.signTypedData(JSON.parse(params[1]));
+    }
+    if (method === "eth_getTransactionByHash") {
+      const found = sent.find((raw) => keccak256(raw) === params[0]);
+      return found ? asNodesWrite(found) : null;
     }
     const calls = method === "wallet_sendCalls" ? params[0].calls : params;
     assert.ok(method === "wallet_sendCalls" || method === "eth_sendTransaction");
@@ -104,6 +141,13 @@ test("EIP-1193: a browser wallet signs, sends, and batches", async () => {
     const hashes = await browserExample.pay(docs, registry, single.provider, approve, { waitForReceipt: async (hash) => waited.push(hash) });
     assert.deepEqual(hashes, expected.map(({ tx_hash }) => tx_hash), id);
     assert.deepEqual(waited, hashes.slice(0, -1), id);
+    const order = Order.verify(docs, new Registry(registry));
+    const roles = await Promise.all(hashes.map((hash) => checkSent(order, single.provider, hash)));
+    assert.deepEqual(roles, hashes.length === 2 ? ["approval", "initiate"] : ["initiate"], id);
+    // Another transaction than the one that was asked for is noticed, and so is one that is not there yet.
+    const lying = { request: async () => asNodesWrite(single.sent.at(-1)) };
+    await assert.rejects(checkSent(order, lying, `0x${"00".repeat(32)}`), { code: "transaction_mismatch", at: "/transaction/hash" });
+    await assert.rejects(checkSent(order, { request: async () => null }, hashes[0]), TypeError);
 
     const batched = browserWallet(account, wallet, gas);
     assert.equal(await browserExample.pay(docs, registry, batched.provider, approve, { batch: true }), "0x1d", id);

@@ -44,6 +44,7 @@ test("arguments of another type", () => {
     refused(() => Record.verify({ ...docs, record: wrong }, registry), "usage");
     const order = Order.verify(docs, registry);
     refused(() => order.prepare(wrong), "usage");
+    refused(() => order.matches(wrong), "usage");
     if (wrong !== 1) refused(() => order.checkDeadline(wrong), "usage");
     const unsigned = order.prepare(wallet);
     refused(() => unsigned.attach(wrong, "0x"), "usage");

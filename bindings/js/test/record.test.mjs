@@ -1,6 +1,7 @@
 // Whether the solver has paid: a record, what its chain returned, and the verdict.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { encodeEventTopics, parseAbi } from "viem";
 import { Record, Registry } from "countersign";
 import { REGISTRY, documents, fixture } from "./fixtures.mjs";
 
@@ -19,6 +20,12 @@ test("an HTLC of an EVM chain is read and judged", () => {
   // The words of `orders(bytes32)`: initiator, redeemer, block, timelock, amount, block of the end.
   const orders = (redeemer, block, end) => `0x${[htlc.initiator, redeemer, block, htlc.timelock, htlc.amount, end].map(word).join("")}`;
   const honest = { orders: orders(htlc.redeemer, 900, 0), token: `0x${word(token.address)}`, holds: htlc.amount, head: 1000 };
+
+  const terms = record.terms("destination");
+  assert.deepEqual([terms.chain, terms.family, terms.amount, terms.timelock, terms.unit], ["base", "evm", BigInt(htlc.amount), htlc.timelock, "blocks"]);
+  assert.deepEqual([terms.swapId, terms.secretHash, terms.token, terms.account], [htlc.swap_id, htlc.secret_hash, token.address, null]);
+  assert.equal(record.terms("source").chain, "ethereum");
+  assert.deepEqual([typeof record.orderId, record.warnings], ["string", []]);
 
   const state = record.readHtlc("destination", JSON.stringify(honest));
   assert.deepEqual([state.state, state.amount, state.timelock, state.elapsed, state.covered], ["locked", BigInt(htlc.amount), htlc.timelock, 100, true]);
@@ -42,7 +49,15 @@ test("an HTLC of an EVM chain is read and judged", () => {
       return true;
     });
   }
+  // viem encodes the log of the refund.
+  const abi = parseAbi(["event Refunded(bytes32 indexed orderId)"]);
+  const topics = encodeEventTopics({ abi, eventName: "Refunded", args: { orderId: `0x${terms.swapId}` } });
+  const event = { address: terms.htlc, topics, data: "0x", transactionHash: `0x${"31".repeat(32)}`, removed: false, logIndex: "0x1" };
+  const ended = record.readHtlc("destination", JSON.stringify({ ...honest, orders: orders(htlc.redeemer, 900, 950), event }));
+  assert.deepEqual([ended.state, ended.transaction], ["refunded", event.transactionHash]);
+
   assert.throws(() => record.readHtlc("nowhere", "{}"), { code: "usage" });
+  assert.throws(() => record.terms("nowhere"), { code: "usage" });
   assert.throws(() => record.judge(JSON.stringify(honest), "{}", 5000), { code: "missing_field", at: "/seen/height" });
 });
 

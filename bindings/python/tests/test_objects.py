@@ -195,6 +195,12 @@ def test_evidence_is_decoded_and_judged(registry: countersign.Registry) -> None:
     stored = words(htlc["initiator"], htlc["redeemer"], 900, htlc["timelock"], htlc["amount"], 0)
     evidence = {"orders": stored, "token": words(asset["token"]["address"]), "holds": htlc["amount"], "head": 1000}
     seen = {"height": 1000, "hash": "aa", "head_time": 5000, "depth": 100, "is_safe": True, "is_finalized": True}
+    terms = record.terms("destination")
+    assert (terms.chain, terms.amount, terms.timelock, terms.unit) == ("base", htlc["amount"], htlc["timelock"], "blocks")
+    assert (terms.swap_id, terms.secret_hash, terms.account) == (htlc["swap_id"], htlc["secret_hash"], None)
+    assert (record.order_id, record.warnings()) == (order.get("result", order)["order_id"], [])
+    with pytest.raises(ValueError, match="source or destination"):
+        record.terms("nowhere")  # type: ignore[arg-type]
     state = record.read_htlc("destination", json.dumps(evidence))
     assert (state.state, state.elapsed, state.covered) == ("locked", 100, True)
     proof = record.judge(json.dumps(evidence), json.dumps(seen), 5000)
@@ -202,6 +208,18 @@ def test_evidence_is_decoded_and_judged(registry: countersign.Registry) -> None:
     with pytest.raises(countersign.Refusal) as held:
         record.judge(json.dumps({**evidence, "orders": words(0, 0, 0, 0, 0, 0)}), json.dumps(seen), 5000)
     assert (held.value.code, held.value.blame) == ("destination_not_funded", "chain")
+
+
+def test_what_a_wallet_sent_is_compared_with_the_order(registry: countersign.Registry) -> None:
+    case = case_of(EXACT)
+    order = verify(case, registry)
+    unsigned = order.prepare(case.documents["wallet"])
+    unsigned.sign(case.key)
+    for transaction in unsigned.finish().transactions():
+        assert order.matches(transaction.payload) == transaction.role
+        with pytest.raises(countersign.Refusal) as refused:
+            order.matches(transaction.payload[:-2])
+        assert (refused.value.code, refused.value.at) == ("transaction_mismatch", "/transaction")
 
 
 def test_objects_of_the_wrong_type_are_type_errors(registry: countersign.Registry) -> None:
@@ -220,6 +238,7 @@ def test_objects_of_the_wrong_type_are_type_errors(registry: countersign.Registr
             lambda: countersign.Recovery.refund(value, "source", registry),
             lambda: countersign.Record.verify(value, value, value, registry),
             lambda: order.prepare(value),
+            lambda: order.matches(value),
             lambda: order.check_deadline(value if not isinstance(value, int) else 1.0),  # type: ignore[arg-type]
             lambda: unsigned.sign(value),
             lambda: unsigned.attach("initiate", value),

@@ -85,6 +85,13 @@ fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
             check(covered.any { it.at.endsWith("/data") && it.start != null }) { covered }
             check(order.walletCalls().size == 2)
             order.prepare(case.wallet).use { check(it.summary().last().topic == "to sign") }
+            order.prepare(case.wallet).use { unsigned ->
+                unsigned.sign(case.key!!)
+                unsigned.finish().use { signed ->
+                    for (sent in signed.transactions()) equal(order.matches(sent.payload.toByteArray()), sent.role, "role")
+                }
+            }
+            refused("transaction_mismatch", "no transaction") { order.matches("0x00".toByteArray()) }
         }
     },
     "an order is prepared as often as fees change" to {
@@ -133,7 +140,7 @@ fun recoveryTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
         Record.verify(case.request, case.response, case.record!!, fixtures.registry).use { record ->
             equal(record.orderId(), case.expect["order_id"].asString, "order id")
             val terms = record.terms(Leg.DESTINATION)
-            equal(terms.unit, "blocks", "unit")
+            equal(listOf(terms.unit, terms.chain, record.terms(Leg.SOURCE).chain), listOf("blocks", "base", "ethereum"), "terms")
             val words = listOf(terms.initiator, terms.redeemer).map { it.removePrefix("0x").lowercase() } +
                 listOf("900", terms.timelock.toString(), terms.amount, "0").map { it.toBigInteger().toString(16) }
             val orders = "0x" + words.joinToString("") { it.padStart(64, '0') }

@@ -1,6 +1,6 @@
 //! Decides what to do next, as a pure function of the stored order and the observation: no I/O, no clock, no key.
 //!
-//! Each rule prevents a swap from being lost; `tests/decide.rs` has a test for each.
+//! Each rule prevents a swap from being lost; `tests/decide` has a test for each.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use countersign_abi::read::{self, Layout, NATIVE, Progress, StoredOrder};
 use countersign_core::json::{Members, Node};
 use countersign_core::number;
 
-use super::{MAX_ANSWER, OTHER_TOKEN, Shown, Stored, holds, unclear};
+use super::{MAX_ANSWER, OTHER_TOKEN, OrderEvent, Stored, holds, unclear};
 
 /// What a chain's contract must be, and how the chain writes its accounts.
 struct Contract {
@@ -39,7 +39,7 @@ impl Contract {
         if token != Some(self.token) && !has_none {
             return Ok(unclear(OTHER_TOKEN));
         }
-        let shown = members.get("event").map(|event| self.shown(&event, terms)).transpose()?;
+        let event = members.get("event").map(|event| self.read_event(&event, terms)).transpose()?;
         let covered = holds(members)? >= order.amount;
         let stored = Stored {
             initiator: (self.to_account)(order.initiator),
@@ -49,15 +49,15 @@ impl Contract {
             initiated_at: order.initiated_at,
             has_ended: order.progress != Progress::Open,
         };
-        Ok(stored.state(terms, members.need("head")?.integer()?, covered, shown))
+        Ok(stored.state(terms, members.need("head")?.integer()?, covered, event))
     }
 
     /// Reads a log of the contract.
-    fn shown(&self, node: &Node<'_, '_>, terms: &HtlcTerms) -> Result<Shown<B256>, Refusal> {
+    fn read_event(&self, node: &Node<'_, '_>, terms: &HtlcTerms) -> Result<OrderEvent<B256>, Refusal> {
         let id = number::bare_hex_array(terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id));
         let id = B256::new(id.map_err(|error| Refusal::new(error, "/swap_id"))?);
         let transaction = node.object()?.need("transactionHash")?.hex_array::<32>()?;
-        Shown::of(node, &id, read::log(node, self.htlc)?, &hex::encode(transaction))
+        OrderEvent::new(node, &id, read::log(node, self.htlc)?, &hex::encode(transaction))
     }
 }
 

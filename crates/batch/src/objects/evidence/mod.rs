@@ -149,14 +149,14 @@ const OTHER_TOKEN: &str = "the contract's token is not the pinned one";
 const AHEAD: &str = "the order was initiated after the newest block";
 
 /// An event about the order, and its transaction.
-struct Shown<Id> {
+struct OrderEvent<Id> {
     event: HtlcEvent<Id>,
     transaction: String,
 }
 
-impl<Id: PartialEq> Shown<Id> {
+impl<Id: PartialEq> OrderEvent<Id> {
     /// Requires that an event is about the order with this id.
-    fn of(node: &Node<'_, '_>, id: &Id, event: Option<HtlcEvent<Id>>, transaction: &str) -> Result<Self, Refusal> {
+    fn new(node: &Node<'_, '_>, id: &Id, event: Option<HtlcEvent<Id>>, transaction: &str) -> Result<Self, Refusal> {
         let event = event.filter(|event| *event.order_id() == *id);
         let event = event.ok_or_else(|| node.at().refuse(Code::WrongType).with_reason("the event is not about this order"))?;
         Ok(Self { event, transaction: transaction.to_owned() })
@@ -175,14 +175,15 @@ struct Stored {
 
 impl Stored {
     /// Returns the state of the order at `head`, in the unit of its timelock.
-    fn state<Id>(self, terms: &HtlcTerms, head: u64, covered: bool, shown: Option<Shown<Id>>) -> HtlcState {
+    fn state<Id>(self, terms: &HtlcTerms, head: u64, covered: bool, event: Option<OrderEvent<Id>>) -> HtlcState {
         if self.has_ended {
-            return shown.map_or_else(|| unclear(ENDED), |Shown { event, transaction }| event.end(terms.secret_hash, Some(transaction)));
+            return event
+                .map_or_else(|| unclear(ENDED), |OrderEvent { event, transaction }| event.end(terms.secret_hash, Some(transaction)));
         }
         let Some(elapsed) = head.checked_sub(self.initiated_at) else { return unclear(AHEAD) };
         let locked = LockedHtlc::new(self.initiator, self.redeemer, self.amount, self.timelock, elapsed);
         let locked = locked.with_token(terms.token.clone()).with_covered(covered);
-        HtlcState::Locked(match shown.map(|shown| shown.event) {
+        HtlcState::Locked(match event.map(|event| event.event) {
             Some(HtlcEvent::Initiated { secret_hash, amount, .. }) if amount == self.amount => locked.with_secret_hash(secret_hash),
             Some(_) => return unclear("the event contradicts the stored order"),
             None => locked,

@@ -6,7 +6,7 @@ use countersign::starknet::{Felt, felt};
 use countersign::{Code, HtlcState, HtlcTerms, Refusal, StarknetGeneration};
 use countersign_core::json::{Members, Node};
 
-use super::{OTHER_TOKEN, Shown, Stored, holds, unclear};
+use super::{OTHER_TOKEN, OrderEvent, Stored, holds, unclear};
 
 pub(super) fn state(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcState, Refusal> {
     members.only(&["order", "token", "holds", "head", "event"])?;
@@ -21,7 +21,7 @@ pub(super) fn state(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<Htlc
     if pinned != Some(felt::read(members.need("token")?)?) {
         return Ok(unclear(OTHER_TOKEN));
     }
-    let shown = members.get("event").map(|event| shown(&event, terms, generation)).transpose()?;
+    let event = members.get("event").map(|event| read_event(&event, terms, generation)).transpose()?;
     let covered = holds(members)? >= order.amount;
     let stored = Stored {
         initiator: to_account(order.initiator),
@@ -31,14 +31,14 @@ pub(super) fn state(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<Htlc
         initiated_at: order.initiated_at,
         has_ended: order.progress != Progress::Open,
     };
-    Ok(stored.state(terms, members.need("head")?.integer()?, covered, shown))
+    Ok(stored.state(terms, members.need("head")?.integer()?, covered, event))
 }
 
 /// Reads an event of the contract.
-fn shown(node: &Node<'_, '_>, terms: &HtlcTerms, generation: StarknetGeneration) -> Result<Shown<Felt>, Refusal> {
+fn read_event(node: &Node<'_, '_>, terms: &HtlcTerms, generation: StarknetGeneration) -> Result<OrderEvent<Felt>, Refusal> {
     let htlc = terms.htlc.as_ref().and_then(from_account).ok_or_else(|| Refusal::new(Code::AddressMalformed, "/htlc"))?;
     let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
     let id = felt::parse(&format!("0x{id}")).map_err(|error| Refusal::new(error, "/swap_id"))?;
     let transaction = felt::read(node.object()?.need("transaction_hash")?)?;
-    Shown::of(node, &id, read::emitted_event(node, generation, htlc)?, &format!("{transaction:#x}"))
+    OrderEvent::new(node, &id, read::emitted_event(node, generation, htlc)?, &format!("{transaction:#x}"))
 }

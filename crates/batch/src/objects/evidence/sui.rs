@@ -7,7 +7,7 @@ use countersign::{Account, Code, HtlcState, HtlcTerms, Refusal, U256};
 use countersign_core::json::{Members, Node};
 use countersign_core::number;
 
-use super::{Shown, Stored, base64, unclear};
+use super::{OrderEvent, Stored, base64, unclear};
 
 fn pinned(account: Option<&Account>, at: &'static str) -> Result<Address, Refusal> {
     account.and_then(from_account).ok_or_else(|| Refusal::new(Code::AddressMalformed, at))
@@ -42,7 +42,7 @@ pub(super) fn state(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<Htlc
     if !read::order_ids(terms, registry).any(|id| id == order.order_id && read::field_id(registry, &id) == order.field) {
         return Ok(unclear("the object holds another order"));
     }
-    let shown = members.get("event").map(|event| shown(&event, &order)).transpose()?;
+    let event = members.get("event").map(|event| read_event(&event, &order)).transpose()?;
     let covered = order.balance >= order.amount;
     let stored = Stored {
         initiator: to_account(order.initiator),
@@ -52,18 +52,18 @@ pub(super) fn state(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<Htlc
         initiated_at: order.initiated_at,
         has_ended: order.has_ended,
     };
-    Ok(match stored.state(terms, members.need("time")?.integer()?, covered, shown) {
+    Ok(match stored.state(terms, members.need("time")?.integer()?, covered, event) {
         HtlcState::Locked(locked) => HtlcState::Locked(locked.with_secret_hash(terms.secret_hash)),
         other => other,
     })
 }
 
 /// Reads an event of the package that defined the order.
-fn shown(node: &Node<'_, '_>, order: &read::StoredOrder) -> Result<Shown<[u8; 32]>, Refusal> {
+fn read_event(node: &Node<'_, '_>, order: &read::StoredOrder) -> Result<OrderEvent<[u8; 32]>, Refusal> {
     let members = node.object()?;
     members.only(&["type", "contents", "transaction"])?;
     let contents = base64(&members.need("contents")?)?;
     let event = read::event(members.need("type")?.text()?, order.package, &contents);
     let event = event.map_err(|why| node.at().refuse(Code::WrongType).with_reason(why.to_string()))?;
-    Shown::of(node, &order.order_id, event, members.need("transaction")?.text()?)
+    OrderEvent::new(node, &order.order_id, event, members.need("transaction")?.text()?)
 }

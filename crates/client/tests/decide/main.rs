@@ -8,6 +8,8 @@
     reason = "a test ends by panicking"
 )]
 
+mod pay;
+#[path = "../support/mod.rs"]
 mod support;
 
 use countersign_client::countersign::{
@@ -340,88 +342,6 @@ fn what_was_only_written_down_is_not_out() {
 }
 
 #[test]
-fn without_its_secret_an_order_is_not_paid() {
-    for is_signed in [false, true] {
-        let mut world = World::new();
-        if is_signed {
-            world.wrote([signed(Purpose::Funding)]);
-        }
-        world.kept.secret = None;
-        assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Secret }, None));
-        world.means.secret_is_elsewhere = true;
-        assert!(world.action().is_some());
-    }
-}
-
-#[test]
-fn an_order_without_a_deadline_is_not_paid() {
-    let mut world = World::new();
-    world.wrote([signed(Purpose::Funding)]);
-    world.observed.deadline = None;
-    assert_ne!(world.action(), Some(Action::Pay));
-}
-
-#[test]
-fn an_approval_is_no_payment() {
-    let mut world = World::new();
-    let Event::Signed { purpose, transactions, .. } = signed(Purpose::Funding) else { unreachable!() };
-    world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }, Event::OnChain { what: Sendable::Funding }]);
-    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay)));
-    world.observed.now = DEADLINE - 1;
-    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)), "nothing was paid, and it is too late");
-}
-
-#[test]
-fn an_order_past_its_deadline_is_not_paid() {
-    for (left, action) in [(0, Action::End(Outcome::Expired)), (60, Action::End(Outcome::Expired)), (61, Action::Sign)] {
-        let mut world = World::new();
-        world.observed.now = DEADLINE - left;
-        assert_eq!(world.action(), Some(action), "{left} s left");
-    }
-    // A payment that was signed in time is not sent too late either.
-    let mut world = World::new();
-    world.wrote([signed(Purpose::Funding)]);
-    world.observed.now = DEADLINE - 30;
-    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
-    // What the owner was handed to broadcast may be on its way, whatever is connected later.
-    world.wrote([Event::Sending { what: Sendable::Funding }]);
-    assert_eq!(world.decide(), (Status::Paying, None));
-    // That the service has received nothing does not prove that nothing was paid.
-    let mut world = World::new();
-    world.observed.source = LegView::Stated(HtlcState::Absent);
-    world.observed.now = DEADLINE;
-    assert_eq!(world.decide(), (Status::Expired, None));
-    world.observed.now = DEADLINE + 24 * 3_600 + 1;
-    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
-}
-
-#[test]
-fn nothing_is_signed_or_paid_on_an_old_or_refused_record() {
-    for is_signed in [false, true] {
-        let mut world = World::new();
-        if is_signed {
-            world.wrote([signed(Purpose::Funding)]);
-        }
-        world.observed.record = RecordView::Unknown("502".to_owned());
-        assert_eq!(world.action(), None);
-        world.observed.record = RecordView::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/timelock"));
-        assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
-    }
-}
-
-#[test]
-fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
-    let mut world = World::new();
-    world.wrote([signed(Purpose::Funding), Event::Sending { what: Sendable::Funding }]);
-    assert_eq!(world.action(), Some(Action::Pay), "the outcome is unknown: the same transaction goes again");
-    // This holds whatever the service says it has received.
-    world.observed.source = LegView::Stated(HtlcState::Absent);
-    assert_eq!(world.action(), Some(Action::Pay));
-    world.observed.now = DEADLINE + 1;
-    assert_eq!(world.action(), None, "too late: it would lock the funds for nothing");
-}
-
-#[test]
 fn a_record_that_changes_keeps_the_secret_in() {
     let mut world = World::funded();
     world.observed.record = RecordView::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/amount"));
@@ -488,32 +408,4 @@ fn a_solver_that_takes_its_payment_back_is_no_reason_to_release() {
     world.observed.release = Err(Hold::Refunded);
     assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)));
     assert_eq!(world.status(), Status::AwaitingRefund { reason: "the solver has taken the payment back".to_owned() });
-}
-
-#[test]
-fn a_payment_from_elsewhere_is_looked_for_and_given_up_at_last() {
-    let mut world = World::new();
-    world.wrote([Event::Sending { what: Sendable::Funding }]);
-    assert_eq!(world.decide(), (Status::Paying, None));
-    world.observed.now = DEADLINE + 24 * 3_600 + 1;
-    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
-    // Without reading the chain, never.
-    world.observed.source = LegView::Stated(HtlcState::Absent);
-    assert_eq!(world.decide(), (Status::Paying, None));
-}
-
-#[test]
-fn what_the_driver_cannot_broadcast_is_handed_to_the_owner() {
-    let mut world = World::new();
-    world.wrote([signed(Purpose::Funding)]);
-    world.means.source_connected = false;
-    let handed = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
-    assert_eq!(world.decide(), (handed.clone(), Some(Action::HandOut(Sendable::Funding))), "written down before it is handed out");
-    world.wrote([Event::Sending { what: Sendable::Funding }]);
-    assert_eq!(world.decide(), (handed, None));
-    let mut world = World::funded();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
-    world.means.destination_connected = false;
-    assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::BroadcastRedemption }, None));
-    assert_eq!(json!(world.status()), json!({"status": "needs_owner", "what": "broadcast_redemption"}));
 }
