@@ -6,10 +6,11 @@ use countersign_core::family::{Signable, Signed};
 use countersign_core::{
     Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
 };
+use ed25519_dalek::VerifyingKey;
 use serde::Serialize;
 use sui_crypto::Verifier as _;
 use sui_crypto::simple::SimpleVerifier;
-use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
+use sui_sdk_types::{Address, SignedTransaction, SimpleSignature, Transaction, UserSignature};
 
 use crate::key::{Key, is_high_s};
 use crate::transaction::Unsigned;
@@ -64,6 +65,10 @@ fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
 /// Returns whether a simple signature of this digest is valid. Returns `true` for any other scheme, which only the network can verify.
 pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
     match signature {
+        UserSignature::Simple(SimpleSignature::Ed25519 { signature, public_key }) => {
+            let signature = ed25519_dalek::Signature::from_bytes(signature.inner());
+            VerifyingKey::from_bytes(public_key.inner()).is_ok_and(|key| key.verify_strict(digest, &signature).is_ok())
+        }
         UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).is_ok(),
         _ => true,
     }
