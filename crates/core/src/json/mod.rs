@@ -207,7 +207,11 @@ impl<'v> Reader<'v> {
             let is_duplicate = if members.len() < 32 {
                 members.iter().any(|(known, _)| *known == key)
             } else {
-                !seen.get_or_insert_with(|| members.iter().map(|(known, _)| known.clone()).collect()).insert(key.clone())
+                let seen = seen.get_or_insert_default();
+                if seen.is_empty() {
+                    seen.extend(members.iter().map(|(known, _)| known.clone()));
+                }
+                !seen.insert(key.clone())
             };
             if is_duplicate {
                 return Err(self.refuse(Code::JsonDuplicateKey).with_actual(key.as_ref()));
