@@ -127,15 +127,15 @@ impl Message {
         };
         let Initiate { redeemer, timelock, amount, secret_hash, .. } = &self.terms;
         let data = self.terms.destination_data.as_ref().filter(|_| self.hashed_data);
-        let mut message: serde_json::Map<String, serde_json::Value> = [
+        let mut message = serde_json::Map::new();
+        for (name, value) in [
             ("redeemer", redeemer.to_string()),
             ("timelock", timelock.to_string()),
             ("amount", amount.to_string()),
             ("secretHash", secret_hash.to_string()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .into_iter()
-        .collect();
+        ] {
+            message.insert(name.to_owned(), value.into());
+        }
         if let Some(data) = data {
             message.insert("destinationData".to_owned(), data.to_string().into());
         }

@@ -4,7 +4,9 @@
 
 use countersign_core::chains::address::parse_solana;
 use countersign_core::{Account, Code, Family, ParseError};
+use ed25519_dalek::VerifyingKey;
 pub use solana_address::Address;
+use solana_address::MAX_SEED_LEN;
 
 /// The system program, which creates accounts and transfers lamports.
 pub const SYSTEM_PROGRAM: Address = Address::from_str_const("11111111111111111111111111111111");
@@ -70,10 +72,17 @@ pub fn associated_token_account(owner: Address, mint: Address, token_program: Ad
     derive(&[owner.as_ref(), token_program.as_ref(), mint.as_ref()], &ASSOCIATED_TOKEN_PROGRAM)
 }
 
-/// Returns the program-derived address of these seeds, each of at most 32 bytes. `Address::find_program_address` finds the
-/// same address, but it allocates for every bump that it tries, and panics if there is none.
+/// Returns the program-derived address of these seeds, each of at most 32 bytes: the first one off the curve, from the highest bump
+/// on.
+///
+/// `Address::derive_program_address` and `Address::find_program_address` find the same address. They need a feature that brings the
+/// curve's tables into every WebAssembly module.
 pub(crate) fn derive<const N: usize>(seeds: &[&[u8]; N], program: &Address) -> Option<Address> {
-    Address::derive_program_address(seeds, program).map(|(address, _)| address)
+    if seeds.iter().any(|seed| seed.len() > MAX_SEED_LEN) {
+        return None;
+    }
+    let address = |bump| Address::derive_address(seeds, Some(bump), program);
+    (1..=u8::MAX).rev().map(address).find(|address| VerifyingKey::from_bytes(address.as_array()).is_err())
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use bech32::Bech32;
 use bech32::primitives::decode::CheckedHrpstring;
 use countersign_core::chains::digits;
 use countersign_core::{Code, ParseError, Refusal, U256};
+use ed25519_dalek::SigningKey;
 use sui_crypto::Signer as _;
-use sui_crypto::ed25519::Ed25519PrivateKey;
 use sui_crypto::secp256k1::Secp256k1PrivateKey;
 use sui_crypto::secp256r1::Secp256r1PrivateKey;
-use sui_sdk_types::{Address, Secp256r1Signature, SimpleSignature};
+use sui_sdk_types::{Address, Ed25519PublicKey, Ed25519Signature, Secp256r1Signature, SimpleSignature};
 use zeroize::Zeroizing;
 
 /// The order of secp256k1.
@@ -34,7 +34,7 @@ pub struct Key {
 }
 
 enum Scheme {
-    Ed25519(Ed25519PrivateKey),
+    Ed25519(SigningKey),
     Secp256k1(Secp256k1PrivateKey),
     Secp256r1(Secp256r1PrivateKey),
 }
@@ -77,8 +77,8 @@ impl Key {
     /// Creates a key from the 32 bytes of an Ed25519 seed. The caller must wipe its own copy.
     #[must_use]
     pub fn from_ed25519_seed(seed: &[u8; 32]) -> Self {
-        let key = Ed25519PrivateKey::new(*seed);
-        let address = key.public_key().derive_address();
+        let key = SigningKey::from_bytes(seed);
+        let address = public_key(&key).derive_address();
         Self { key: Scheme::Ed25519(key), address }
     }
 
@@ -118,7 +118,10 @@ impl Key {
     /// Signs a digest, with s in the lower half of the curve order.
     pub(crate) fn sign(&self, digest: &[u8; 32]) -> Result<SimpleSignature, Refusal> {
         let signature: Result<SimpleSignature, _> = match &self.key {
-            Scheme::Ed25519(key) => key.try_sign(digest),
+            Scheme::Ed25519(key) => key
+                .try_sign(digest)
+                .map(|signature| Ed25519Signature::new(signature.to_bytes()))
+                .map(|signature| SimpleSignature::Ed25519 { signature, public_key: public_key(key) }),
             Scheme::Secp256k1(key) => key.try_sign(digest),
             Scheme::Secp256r1(key) => key.try_sign(digest),
         };
@@ -133,6 +136,10 @@ impl FromStr for Key {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         Self::parse(text)
     }
+}
+
+fn public_key(key: &SigningKey) -> Ed25519PublicKey {
+    Ed25519PublicKey::new(key.verifying_key().to_bytes())
 }
 
 /// Returns the curve order and s of an ECDSA signature.

@@ -4,6 +4,7 @@ pub mod address;
 mod gas;
 pub mod htlc;
 mod key;
+mod kind;
 pub mod read;
 pub mod recover;
 mod sign;

@@ -17,6 +17,7 @@ use sui_sdk_types::{
 
 use crate::gas::Gas;
 use crate::htlc::{self, byte_vector};
+use crate::kind::Kind;
 use crate::transaction::Unsigned;
 use crate::{UnsignedOrder, address};
 
@@ -107,11 +108,14 @@ impl Recovery {
     ///
     /// # Errors
     ///
-    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] if `kind` was
-    /// changed to a value that cannot be encoded.
+    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] or
+    /// [`Code::KindNotProgrammable`] if `kind` was changed to a value that cannot be encoded, or to another kind.
     pub fn prepare(&self, sender: Address, gas: &Gas) -> Result<UnsignedOrder, Refusal> {
-        let bytes =
-            bcs::to_bytes(self.kind.as_ref()).map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
+        let TransactionKind::ProgrammableTransaction(transaction) = self.kind.as_ref() else {
+            return Err(Refusal::new(Code::KindNotProgrammable, ""));
+        };
+        let bytes = bcs::to_bytes(&Kind::ProgrammableTransaction(transaction))
+            .map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
         let unsigned = Unsigned::new(self.role, Arc::clone(&self.kind), &bytes, sender, gas)?;
         let mut summary = Summary::default();
         let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);

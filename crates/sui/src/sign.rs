@@ -9,13 +9,14 @@ use countersign_core::json::{self, Node};
 use countersign_core::{
     Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
 };
+use ed25519_dalek::VerifyingKey;
 use serde::Serialize;
 use sui_crypto::Verifier as _;
 use sui_crypto::simple::SimpleVerifier;
-use sui_sdk_types::bcs::{FromBcs as _, ToBcs as _};
-use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
+use sui_sdk_types::{Address, SignedTransaction, SimpleSignature, Transaction, UserSignature};
 
 use crate::key::{Key, is_high_s};
+use crate::kind;
 use crate::transaction::Unsigned;
 
 /// The longest text of a signature that is parsed, in bytes. Even a multisig of zkLogin signatures is much shorter.
@@ -70,6 +71,10 @@ fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
 /// Returns whether a simple signature of this digest is valid. Returns `true` for any other scheme, which only the network can verify.
 pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
     match signature {
+        UserSignature::Simple(SimpleSignature::Ed25519 { signature, public_key }) => {
+            let signature = ed25519_dalek::Signature::from_bytes(signature.inner());
+            VerifyingKey::from_bytes(public_key.inner()).is_ok_and(|key| key.verify_strict(digest, &signature).is_ok())
+        }
         UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).is_ok(),
         _ => true,
     }
@@ -205,10 +210,8 @@ impl Execution {
         let bytes = members.need("tx_bytes")?;
         let decoded =
             STANDARD.decode(bytes.text()?).map_err(|_| bytes.at().refuse(Code::TransactionEncoding).with_expected("canonical base64"))?;
-        let transaction = Transaction::from_bcs(&decoded).ok();
-        let transaction = transaction.filter(|transaction| transaction.to_bcs().is_ok_and(|again| again == decoded));
-        let not_one = || bytes.at().refuse(Code::TransactionMismatch).with_reason("the bytes are not one transaction");
-        let transaction = transaction.ok_or_else(not_one)?;
+        let not_one = |_| bytes.at().refuse(Code::TransactionMismatch).with_reason("the bytes are not one transaction");
+        let transaction = kind::decode_transaction(&decoded).map_err(not_one)?;
         let signatures = members.need("signatures")?;
         let all = signatures.array()?;
         if all.len() > MAX_SIGNATURES {

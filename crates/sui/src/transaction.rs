@@ -14,6 +14,7 @@ use sui_sdk_types::{
 
 use crate::gas::Gas;
 use crate::htlc::{byte_vector, push_length};
+use crate::kind;
 use crate::sign;
 use crate::verify::Deposit;
 
@@ -159,7 +160,8 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<R
     let Some((index, signature)) = signed.signatures.iter().enumerate().find(|(_, signature)| by_sender(signature)) else {
         return Err(differs("/signatures".to_owned()).with_expected(format!("a signature of {}", deposit.sender)));
     };
-    if !sign::is_sound(signature, &transaction.signing_digest()) {
+    let bytes = kind::encode_transaction(transaction).ok_or_else(|| differs("/kind".to_owned()))?;
+    if !sign::is_sound(signature, &blake2b(&INTENT, &bytes).into_inner()) {
         return Err(differs(format!("/signatures/{index}")).with_reason("the sender's signature is not over this transaction"));
     }
     Ok(Role::Initiate)

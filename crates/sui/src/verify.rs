@@ -14,6 +14,7 @@ use sui_sdk_types::{Address, Mutability, ProgrammableTransaction, SharedInput, S
 use crate::address::{self, to_account};
 use crate::gas::Gas;
 use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
+use crate::kind::{self, Kind};
 use crate::transaction::{self, Unsigned};
 
 /// The field of a result that contains this family's payload.
@@ -139,29 +140,21 @@ fn decode(bytes: &[u8], at: &At<'_>) -> Result<ProgrammableTransaction, Refusal>
         Some(_) => return Err(named((0, 1), "another kind")),
         None => return Err(at.refuse_bytes(Code::KindMalformed, 0, 0).with_reason("the payload is empty")),
     }
-    match bcs::from_bytes(bytes) {
-        Ok(TransactionKind::ProgrammableTransaction(transaction)) => Ok(transaction),
-        Ok(_) => Err(named((0, 1), "another kind")),
-        Err(error) => Err(malformed(bytes, &error, at)),
-    }
+    kind::decode(bytes).map_err(|error| malformed(bytes, &error, at))
 }
 
-/// Returns the refusal of malformed bytes. Decodes them again to find where decoding stopped, which a BCS error does not contain.
+/// Returns the refusal of malformed bytes, from where decoding stopped.
 fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
-    let mut rest = bytes;
-    let _ = bcs::from_reader::<TransactionKind>(&mut rest);
-    // The decoder has read one byte of the remaining input to detect it.
-    let behind = usize::from(matches!(error, bcs::Error::RemainingInput));
-    let start = bytes.len().saturating_sub(rest.len()).saturating_sub(behind);
+    let start = kind::stop(bytes);
     at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason(format!("not a canonical transaction kind: {error}"))
 }
 
 /// Rebuilds the kind from the terms in the layout of the response, and requires that its bytes are exactly those of the response.
 fn rebuild(terms: &Initiate, layout: &PtbLayout, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
-    let kind = TransactionKind::ProgrammableTransaction(terms.encode(layout));
+    let transaction = terms.encode(layout);
     let mut same = Same { rest: bytes };
-    match bcs::serialize_into(&mut same, &kind) {
-        Ok(()) if same.rest.is_empty() => Ok(kind),
+    match bcs::serialize_into(&mut same, &Kind::ProgrammableTransaction(&transaction)) {
+        Ok(()) if same.rest.is_empty() => Ok(TransactionKind::ProgrammableTransaction(transaction)),
         _ => {
             let start = bytes.len().saturating_sub(same.rest.len());
             Err(at.refuse_bytes(Code::KindMalformed, start, bytes.len()).with_reason("encoding the terms gives other bytes"))

@@ -126,7 +126,9 @@ pub(crate) struct Origins<'o>(BTreeMap<ScriptBuf, &'o KeyOrigin>);
 
 impl<'o> Origins<'o> {
     pub(crate) fn new(origins: &'o [KeyOrigin]) -> Self {
-        Self(origins.iter().flat_map(|origin| origin.scripts().map(|script| (script, origin))).collect())
+        let mut scripts = BTreeMap::new();
+        scripts.extend(origins.iter().flat_map(|origin| origin.scripts().map(|script| (script, origin))));
+        Self(scripts)
     }
 
     /// Returns the origin of the key that can spend a script; `None` if there is none.

@@ -155,7 +155,8 @@ impl<'v> Reader<'v> {
         self.count(1)?;
         match peek {
             Peek::Null => self.step(Jiter::known_null).map(|()| Value::Null),
-            Peek::True | Peek::False => self.step(|jiter| jiter.known_bool(peek)).map(Value::Bool),
+            // Skipped, because what reads these values can parse numbers as floats, which is a large part of a WebAssembly module.
+            Peek::True | Peek::False => self.step(|jiter| jiter.known_skip(peek)).map(|()| Value::Bool(peek == Peek::True)),
             Peek::String => {
                 let len = self.step(|jiter| jiter.known_str().map(str::len))?;
                 let quote = self.index().saturating_sub(1);
@@ -169,7 +170,7 @@ impl<'v> Reader<'v> {
             }
             _ if peek.is_num() => {
                 let from = self.index();
-                self.step(|jiter| jiter.known_number_bytes(peek).map(|_| ()))?;
+                self.step(|jiter| jiter.known_skip(peek))?;
                 Ok(Value::Number(self.text.get(from..self.index()).unwrap_or_default()))
             }
             _ => Err(self.refuse(Code::JsonSyntax)),
@@ -206,7 +207,11 @@ impl<'v> Reader<'v> {
             let is_duplicate = if members.len() < 32 {
                 members.iter().any(|(known, _)| *known == key)
             } else {
-                !seen.get_or_insert_with(|| members.iter().map(|(known, _)| known.clone()).collect()).insert(key.clone())
+                let seen = seen.get_or_insert_default();
+                if seen.is_empty() {
+                    seen.extend(members.iter().map(|(known, _)| known.clone()));
+                }
+                !seen.insert(key.clone())
             };
             if is_duplicate {
                 return Err(self.refuse(Code::JsonDuplicateKey).with_actual(key.as_ref()));
@@ -242,7 +247,11 @@ fn string_before(text: &str, end: usize, len: usize) -> Option<Cow<'_, str>> {
 fn escaped_string_before(text: &str, end: usize) -> Option<Cow<'_, str>> {
     let quote = (0..end).rev().find(|at| is_opening_quote(text.as_bytes(), *at))?;
     let string = text.get(quote..=end)?;
-    Jiter::new(string.as_bytes()).next_str().ok().map(|decoded| Cow::Owned(decoded.to_owned()))
+    let mut jiter = Jiter::new(string.as_bytes());
+    if jiter.peek().ok()? != Peek::String {
+        return None;
+    }
+    jiter.known_str().ok().map(|decoded| Cow::Owned(decoded.to_owned()))
 }
 
 /// Returns whether a byte inside a string, or right before it, is the opening quote of the string: a quote inside has a backslash

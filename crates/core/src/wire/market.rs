@@ -184,7 +184,11 @@ impl Read for ContractRecord {
         let members = node.object()?;
         let domain = members.get("domain").map(|node| {
             let members = node.object()?;
-            members.keys().zip(members.iter()).map(|(key, value)| Ok((key.to_owned(), spelled(value)?))).collect::<Result<_, Refusal>>()
+            let mut domain = BTreeMap::new();
+            for (key, value) in members.keys().zip(members.iter()) {
+                domain.insert(key.to_owned(), spelled(value)?);
+            }
+            Ok::<_, Refusal>(domain)
         });
         Ok(Self {
             address: members.need("address")?.text()?.to_owned(),

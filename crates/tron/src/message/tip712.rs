@@ -275,7 +275,8 @@ impl<'t> Types<'t> {
 
     /// Returns every struct that `name` contains, directly or not, including itself.
     fn contained(&self, name: &'t str) -> BTreeSet<&'t str> {
-        let mut found = BTreeSet::from([name]);
+        let mut found = BTreeSet::new();
+        found.insert(name);
         let mut rest = vec![name];
         while let Some(name) = rest.pop() {
             let fields = self.structs.get(name).into_iter().flatten();
@@ -300,7 +301,9 @@ impl<'t> Types<'t> {
 
     /// Returns the type hash of every struct that `primary` contains, including itself.
     fn hashes(&self, primary: &'t str) -> BTreeMap<&'t str, B256> {
-        self.contained(primary).into_iter().map(|name| (name, keccak256(self.encode(name)))).collect()
+        let mut hashes = BTreeMap::new();
+        hashes.extend(self.contained(primary).into_iter().map(|name| (name, keccak256(self.encode(name)))));
+        hashes
     }
 }
 
