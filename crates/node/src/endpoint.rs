@@ -259,6 +259,8 @@ impl<T: Transport> Caller<'_, T> {
         };
         let data = member(error, "data");
         let message = match data.and_then(reason) {
+            // Some reasons are the message in more detail.
+            Some(reason) if reason.starts_with(message) => reason.to_owned(),
             Some(reason) => format!("{message}: {reason}"),
             None => message.to_owned(),
         };
@@ -353,17 +355,29 @@ fn is_too_much(answer: &Result<Vec<u8>, NodeError>, calls: usize) -> bool {
     }
 }
 
-/// Returns why a call failed, from the innermost level of an error of nested calls:
-/// `{"execution_error": {.., "error": {.., "error": ".."}}}`.
+/// Returns why a call failed: a text, or the innermost level of an error of nested calls,
+/// `{"execution_error": {.., "error": {.., "error": ".."}}}`. Hex is revert data, which does not say it in words.
 fn reason<'v>(data: &'v Value<'v>) -> Option<&'v str> {
+    if let Value::String(text) = data {
+        return (!text.is_empty() && !text.starts_with("0x")).then(|| end_of_trace(text));
+    }
     let mut inner = ["execution_error", "revert_error"].into_iter().find_map(|name| member(data, name))?;
     while let Some(error) = member(inner, "error") {
         inner = error;
     }
     match inner {
-        Value::String(text) => Some(text),
+        Value::String(text) => Some(end_of_trace(text)),
         _ => None,
     }
+}
+
+/// Returns the last line of a stack trace that says why the call failed. Each line before it names a call, and together they are longer
+/// than what is shown of a node's text.
+pub(crate) fn end_of_trace(text: &str) -> &str {
+    let (trace, _) = text.split_once("Cairo traceback").unwrap_or((text, ""));
+    // Some nodes add the panic data once more, as a list of felts.
+    let mut lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('['));
+    lines.next_back().unwrap_or(text).trim_end_matches('.')
 }
 
 #[cfg(feature = "solana")]

@@ -3,7 +3,7 @@
 use countersign::json::Node;
 use countersign::starknet::htlc::APPROVE;
 use countersign::starknet::read::{self, Transfer};
-use countersign::starknet::{Felt, Invoke, UnsignedOrder, felt};
+use countersign::starknet::{Felt, Invoke, UnsignedOrder, VerifiedOrder, felt};
 use countersign::{Code, Refusal, Role, TypedValue, U256};
 use countersign_client::Transport;
 use serde_json::json;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::block::{LATEST, PENDING};
 use super::wallet::STRK;
 use super::{StarknetChain, answer, balance_of, call, felts, first, hex, nth};
-use crate::endpoint::{Call, Caller};
+use crate::endpoint::{Call, Caller, end_of_trace};
 use crate::error::NodeError;
 
 /// The maximum number of calls in a simulated transaction, on all levels together.
@@ -43,6 +43,14 @@ struct Expected {
     approves: bool,
 }
 
+impl Expected {
+    fn new(order: &VerifiedOrder, approves: bool) -> Self {
+        let deposit = order.deposit();
+        let approved = deposit.approval.as_ref().map(|approval| approval.call.to);
+        Self { htlc: deposit.initiate.to, amount: deposit.terms.amount, approved, approves }
+    }
+}
+
 impl<'n, T: Transport> StarknetChain<'n, T> {
     /// Checks that the sender has enough STRK, tokens and allowance, and simulates the transaction. Call it before signing.
     ///
@@ -70,13 +78,19 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
             let refusal = Refusal::new(Code::WalletChainMismatch, "/chain_id").with_expected(super::name(self.chain_id));
             return Err(refusal.with_actual(super::name(invoke.chain_id)).into());
         }
-        let expected = order.verified().map(|order| {
-            let deposit = order.deposit();
-            let approved = deposit.approval.as_ref().map(|approval| approval.call.to);
-            let approves = invoke.is_some_and(|(_, invoke)| invoke.calls.iter().any(|call| call.selector == APPROVE));
-            Expected { htlc: deposit.initiate.to, amount: deposit.terms.amount, approved, approves }
-        });
+        let approves = invoke.is_some_and(|(_, invoke)| invoke.calls.iter().any(|call| call.selector == APPROVE));
+        let expected = order.verified().map(|order| Expected::new(order, approves));
         self.connection.first(|caller| self.check(caller, payloads.sender, invoke, expected.as_ref())).await
+    }
+
+    /// Checks that the sender has enough tokens and allowance. `approves` is whether the transaction will include the approval.
+    pub(super) async fn check_token(&self, order: &VerifiedOrder, approves: bool) -> Result<(), NodeError> {
+        let (sender, expected) = (order.deposit().sender, Expected::new(order, approves));
+        let ask = async |caller: Caller<'n, T>| {
+            self.identify(caller).await?;
+            money(caller, sender, Some(&expected)).await.map(drop)
+        };
+        self.connection.first(ask).await
     }
 
     async fn check(
@@ -144,7 +158,7 @@ async fn simulate<T: Transport>(caller: Caller<'_, T>, role: Role, invoke: &Invo
     let params =
         json!({"block_id": PENDING, "transactions": [invoke.transaction], "simulation_flags": ["SKIP_VALIDATE", "SKIP_FEE_CHARGE"]});
     let reverted = |reason: &str| {
-        let reason = countersign::text::escape_untrusted(reason);
+        let reason = countersign::text::escape_untrusted(end_of_trace(reason));
         Refusal::new(Code::SimulationReverted, format!("/{role}")).with_reason(reason)
     };
     let read = |results: &[Node<'_, '_>]| {

@@ -31,6 +31,8 @@ impl<T: Transport> StarknetChain<'_, T> {
         let path: FundingPath = if deposit.typed_data.is_some() && is_approved {
             Gasless.into()
         } else {
+            // The estimate of an order that cannot be paid fails as well, but does not say what is missing.
+            self.check_token(order, !is_approved).await?;
             let execution = self.execution(deposit.sender, &deposit.calls(step), speed, policy).await?;
             execution.with_approval(step).into()
         };

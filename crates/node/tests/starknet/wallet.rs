@@ -137,6 +137,15 @@ async fn money_and_allowance_are_counted() {
     assert_eq!(prepare(poor, &Policy::default()).await.unwrap_err().code(), "insufficient_funds");
     let without_fee = Chain { balance: amount, ..chain() };
     assert_eq!(prepare(without_fee, &Policy::default()).await.unwrap_err().code(), "insufficient_funds");
+    // A node cannot estimate what cannot be paid. The reason is said all the same.
+    let failing = |balance| {
+        let estimate = |_: &str, method: &str, _: &Value| {
+            (method == "starknet_estimateFee").then(|| json!({"error": {"code": 41, "message": "ERC20: insufficient balance"}}))
+        };
+        Chain { balance, ..chain().lying(estimate) }
+    };
+    assert_eq!(prepare(failing(amount - U256::ONE), &Policy::default()).await.unwrap_err().code(), "insufficient_funds");
+    assert_eq!(prepare(failing(amount), &Policy::default()).await.unwrap_err().code(), "simulation_reverted");
     let other_token = Chain { token: Felt::from(9), ..chain() };
     assert_eq!(prepare(other_token, &Policy::default()).await.unwrap_err().code(), "simulation_differs");
     // Without an approval, the allowance must exist already.
@@ -203,6 +212,60 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
         let failing = chain()
             .lying(move |_, asked, _| (asked == method).then(|| json!({"error": {"code": 41, "message": "Transaction execution error"}})));
         assert_eq!(prepare(failing, &Policy::default()).await.unwrap_err().code(), "simulation_reverted", "{method}");
+    }
+}
+
+/// What starknet-devnet 0.10.1 says of calls that fail: each line names a call, and the last one says why.
+const TRACE: &str = "Transaction execution has failed:\n0: Error in the called contract (contract address: \
+    0x0722301fe0f3fff911031e4b30ed32215aa98fe553b2c6e8dd68405b47be0e87, class hash: \
+    0x05b4b537eaa2399e3aa99c4e2e0208ebd6c71bc1467938cd52c798c601e43564, selector: \
+    0x015d40a3d6ca2ac30f4031e42be28da9b056fef9bb7357ac5e85627ee876e5ad):\nExecution failed. Failure reason:\nError in contract (contract \
+    address: 0x03ea8b47303135c213b309247613f168b53ea4023b5db12213336c1e2867221e, class hash: \
+    0x05e20dcfacd356c6ba4fe1d2ce5e55dc54fd5cccda2af24a3e47e4efd5d0f71e, selector: \
+    0x02aed25fcd0101fcece997d93f9d0643dfa3fbd4118cae16bf7d6cd533577c28):\n\"HTLC: duplicate order\".\n";
+
+#[tokio::test]
+async fn the_reason_of_a_failure_is_the_end_of_its_trace() {
+    let estimate = chain().lying(|_, method, _| {
+        // The panic data follows once more.
+        let error =
+            json!({"contract_address": "0x1", "error": {"contract_address": "0x2", "error": format!("{TRACE} [\"0x0\",\"0x15\"]")}});
+        let error =
+            json!({"code": 41, "message": "Transaction execution error", "data": {"transaction_index": 0, "execution_error": error}});
+        (method == "starknet_estimateFee").then(|| json!({ "error": error }))
+    });
+    let simulation = Chain { trace: json!({"type": "INVOKE", "execute_invocation": {"revert_reason": TRACE}}), ..chain() };
+    for (chain, expected) in
+        [(estimate, "Transaction execution error: \"HTLC: duplicate order\""), (simulation, "\"HTLC: duplicate order\"")]
+    {
+        let NodeError::Refused(refusal) = prepare(chain, &Policy::default()).await.unwrap_err() else { panic!("not refused") };
+        assert_eq!(refusal.code(), Code::SimulationReverted);
+        assert!(refusal.message().starts_with(expected), "{refusal}");
+    }
+    // The trace of the program itself comes last, and says nothing to a user.
+    let crashed =
+        "Error at pc=0:7:\nAn ASSERT_EQ instruction failed: 1 != 0.\nCairo traceback (most recent call last):\nUnknown location (pc=0:9)\n";
+    let crashed = Chain { trace: json!({"type": "INVOKE", "execute_invocation": {"revert_reason": crashed}}), ..chain() };
+    let error = prepare(crashed, &Policy::default()).await.unwrap_err().to_string();
+    assert!(error.contains(": An ASSERT_EQ instruction failed: 1 != 0;"), "{error}");
+}
+
+#[tokio::test]
+async fn a_rejection_says_why() {
+    let validate =
+        "The `validate` entry point panicked with:\nError in contract (contract address: 0x1):\n0x41 ('Account: invalid signature').\n";
+    let nonce = "Invalid transaction nonce of contract at address 0x1. Account nonce: 1; got: 0.";
+    for (code, message, data, expected) in [
+        (55, "Account validation failed", json!(validate), "Account validation failed: 0x41 ('Account: invalid signature')"),
+        (52, "Invalid transaction nonce", json!(nonce), nonce.trim_end_matches('.')),
+        (54, "Too little", json!(""), "Too little"),
+        (54, "Too little", json!("0x1234"), "Too little"),
+        (54, "Too little", Value::Null, "Too little"),
+    ] {
+        let reply = json!({"error": {"code": code, "message": message, "data": data}});
+        let rejecting = chain().lying(move |_, method, _| (method == "starknet_addInvokeTransaction").then(|| reply.clone()));
+        let error = nodes(rejecting, 1).starknet("starknet").unwrap().broadcast(&kept()).await.unwrap_err();
+        assert!(matches!(&error, NodeError::Rejected { message, .. } if message == expected), "{error:?}");
     }
 }
 

@@ -1,0 +1,18 @@
+//! `countersign-node` against starknet-devnet: a node that executes, stores and answers what nobody has recorded.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    missing_debug_implementations,
+    missing_docs,
+    unreachable_pub,
+    reason = "a panic in a test is a failed test, and one that checks nothing says so"
+)]
+
+mod htlc;
+mod stage;
+mod wallet;
