@@ -22,7 +22,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<TxEnvelope, Refusal> {
 
 /// Parses a signed transaction in the JSON form of `eth_getTransactionByHash`: of type 0, 1 or 2, because orders need no other.
 ///
-/// What the node says of itself (`from`, block, index) is ignored; the sender follows from the signature. If `hash` is present, it must be
+/// The fields that a node adds (`from`, block, index) are ignored; the sender follows from the signature. If `hash` is present, it must be
 /// the hash of the transaction.
 ///
 /// ```
