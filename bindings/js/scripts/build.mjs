@@ -65,7 +65,11 @@ async function link(name) {
     // Only used where the module is fetched, which Node's build never does.
     define: { "import.meta.url": "undefined" },
   });
-  await bundle({ ...common, alias, platform: "browser", format: "esm", entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js") });
+  // What a page downloads: without comments and blanks, but with the names.
+  const small = { minifyWhitespace: true, minifySyntax: true };
+  await bundle({
+    ...common, ...small, alias, platform: "browser", format: "esm", entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js"),
+  });
   // One instance for both module systems: an order made in one is an order in the other.
   const list = Object.keys(createRequire(import.meta.url)(file("node.cjs"))).sort();
   writeFileSync(file("node.js"), `import countersign from "./node.cjs";\nexport const { ${list.join(", ")} } = countersign;\n`);

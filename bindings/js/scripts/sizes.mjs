@@ -8,7 +8,7 @@ import { BUILDS, DIST } from "./paths.mjs";
 export const limitOf = (build) => LIMITS[build] ?? 330_000;
 
 /** Builds that are larger than the 330 kB of the others. */
-const LIMITS = { all: 850_000, bitcoin: 440_000, solana: 360_000, sui: 465_000 };
+const LIMITS = { all: 770_000, bitcoin: 425_000, sui: 375_000 };
 
 /** Measures every build: WebAssembly and JavaScript, plain, with gzip, and with brotli, in bytes. */
 export function measure() {

@@ -60,7 +60,7 @@ pub(crate) fn stop(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
+    #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 
     use proptest::prelude::*;
     use sui_sdk_types::{Argument, Command, Digest, Input, MoveCall, ObjectReference, TransferObjects, TypeTag};
