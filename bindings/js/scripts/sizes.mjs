@@ -8,7 +8,7 @@ import { BUILDS, DIST } from "./paths.mjs";
 export const limitOf = (build) => LIMITS[build] ?? 330_000;
 
 /** Builds that are larger than the 330 kB of the others. */
-const LIMITS = { all: 770_000, bitcoin: 425_000, sui: 375_000 };
+const LIMITS = { all: 825_000, bitcoin: 425_000, sui: 385_000 };
 
 /** Measures every build: WebAssembly and JavaScript, plain, with gzip, and with brotli, in bytes. */
 export function measure() {

@@ -1,7 +1,7 @@
 //! Signed transactions as wallets and nodes return them.
 
-use alloy_consensus::{SignableTransaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
-use alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
+use alloy_consensus::transaction::{RlpEcdsaDecodableTx, RlpEcdsaEncodableTx};
+use alloy_consensus::{SignableTransaction as _, Signed, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{B256, Bytes, Signature, TxKind, U256, normalize_v};
 use countersign_core::json::{self, MAX_BYTES, Members, Node};
@@ -10,14 +10,29 @@ use countersign_core::{Code, Refusal, TypedValue};
 /// Maximum number of entries of an access list, and of storage keys of an entry.
 const MAX_ACCESS: usize = 1_000;
 
-/// Decodes a signed transaction from its bytes (EIP-2718), as `eth_getRawTransactionByHash` returns them in hex.
+/// Decodes a signed transaction from its bytes (EIP-2718), as `eth_getRawTransactionByHash` returns them in hex: of type 0, 1 or 2,
+/// because orders need no other.
 ///
 /// # Errors
 ///
-/// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction.
+/// [`Code::TransactionMismatch`] if the bytes are not exactly one such transaction.
 pub fn from_bytes(bytes: &[u8]) -> Result<TxEnvelope, Refusal> {
-    let decoded = TxEnvelope::decode_2718_exact(bytes).ok().filter(|decoded| decoded.encoded_2718() == bytes);
+    // By type: the decoder of the envelope has the other types too, which are a large part of a WebAssembly module.
+    let decoded = match bytes.first() {
+        Some(0x01) => decode::<TxEip2930>(bytes).map(TxEnvelope::Eip2930),
+        Some(0x02) => decode::<TxEip1559>(bytes).map(TxEnvelope::Eip1559),
+        Some(0xc0..) => decode::<TxLegacy>(bytes).map(TxEnvelope::Legacy),
+        _ => None,
+    };
     decoded.ok_or_else(|| Refusal::new(Code::TransactionMismatch, "").with_reason("the bytes are not one signed transaction"))
+}
+
+fn decode<T: RlpEcdsaDecodableTx + RlpEcdsaEncodableTx>(bytes: &[u8]) -> Option<Signed<T>> {
+    let mut rest = bytes;
+    let signed = T::eip2718_decode(&mut rest).ok()?;
+    let mut again = Vec::with_capacity(bytes.len());
+    signed.eip2718_encode(&mut again);
+    (rest.is_empty() && again == bytes).then_some(signed)
 }
 
 /// Parses a signed transaction in the JSON form of `eth_getTransactionByHash`: of type 0, 1 or 2, because orders need no other.

@@ -1,4 +1,4 @@
-//! `countersign-node` against starknet-devnet: a node that executes, stores and answers what nobody has recorded.
+//! `countersign-node` against starknet-devnet: a real node, whose answers are neither recorded nor scripted.
 
 #![allow(
     clippy::arithmetic_side_effects,
