@@ -1,0 +1,7 @@
+//! The command line of uniffi-bindgen-react-native.
+
+use clap::Parser;
+
+fn main() -> ubrn_cli::Result<()> {
+    ubrn_cli::cli::CliArgs::parse().run()
+}
