@@ -50,7 +50,9 @@ function asNodesWrite(raw) {
   const { type, data: input, ...parsed } = parseTransaction(raw);
   const quantity = (part) => `0x${BigInt(part).toString(16)}`;
   const parts = Object.entries(parsed).map(([name, part]) => [name, ["bigint", "number"].includes(typeof part) || ["r", "s"].includes(name) ? quantity(part) : part]);
-  return { value: "0x0", nonce: "0x0", maxPriorityFeePerGas: "0x0", ...Object.fromEntries(parts), input, type: type === "legacy" ? "0x0" : "0x2", hash: keccak256(raw), blockNumber: "0x1" };
+  // viem leaves out what is zero.
+  const zeros = Object.fromEntries(["value", "nonce", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"].map((name) => [name, "0x0"]));
+  return { ...zeros, ...Object.fromEntries(parts), input, type: type === "legacy" ? "0x0" : "0x2", hash: keccak256(raw), blockNumber: "0x1" };
 }
 
 test("viem: what a wallet sent with its own nonce and fees is compared with the order", async () => {
