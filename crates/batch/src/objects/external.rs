@@ -20,11 +20,11 @@ const MAX_BYTES: usize = 4_000_000;
 ///
 /// # Errors
 ///
-/// [`Failure`] with the code `transaction_mismatch` and the first difference if the transaction is not part of the order, or at the
-/// member of `/transaction` that is missing or malformed.
+/// [`Failure`] at the first member of `/transaction` that is missing, malformed or, with the code `transaction_mismatch`, not as in the
+/// order.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> {
-    let transaction = read(order, transaction).map_err(|refusal| refusal.under("/transaction"))?;
-    Ok(order.matches(&transaction)?.to_string())
+    let role = read(order, transaction).and_then(|transaction| order.matches(&transaction));
+    Ok(role.map_err(|refusal| refusal.under("/transaction"))?.to_string())
 }
 
 fn read(order: &Verified, text: &[u8]) -> Result<Transaction, Refusal> {

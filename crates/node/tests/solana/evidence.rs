@@ -52,6 +52,9 @@ async fn evidence_from_bytes_gives_the_state_that_is_read_from_nodes() {
             [htlc.redeem(&swap, Address::from(SPONSOR), &SECRET).unwrap(), htlc.refund(&swap, Address::from(SPONSOR)).unwrap()];
         let mut inside = Chain::ended(&terms, &redeem);
         *inside.mined.last_mut().unwrap() = mined_inside(INITIATED + 41, redeem.clone());
+        // Lamports sent to the closed account do not hide the end.
+        let mut revived = Chain::ended(&terms, &redeem);
+        revived.accounts.insert(htlc.swap_account(&swap).unwrap(), system_account(1));
         let mut without_end = Chain::ended(&terms, &refund);
         without_end.mined.pop();
         let poor = |mut chain: Chain| {
@@ -67,6 +70,7 @@ async fn evidence_from_bytes_gives_the_state_that_is_read_from_nodes() {
             Chain::ended(&terms, &redeem),
             Chain::ended(&terms, &refund),
             inside,
+            revived,
             without_end,
             Chain::empty(&terms),
         ] {

@@ -196,7 +196,7 @@ fn registry(solver: &Account) -> &'static Registry {
 }
 
 impl Stage {
-    /// Starts a chain with all contracts, which makes a block for each transaction. `None` if there is no engine, which is then said.
+    /// Starts a chain with all contracts, which makes a block for each transaction. Prints that the test is skipped and returns `None` if there is no engine.
     pub async fn new() -> Option<Self> {
         Self::open("transaction").await
     }
@@ -254,7 +254,7 @@ impl Stage {
 
     /// Calls a method of the node, apart from the code that is tested.
     pub async fn rpc(&self, method: &str, params: Value) -> Value {
-        let reply = post(&self.http, &self.devnet, method, &params).await.expect("the engine answers");
+        let reply = post(&self.http, &self.devnet, method, &params).await.expect("a response of the engine");
         assert!(reply["error"].is_null(), "{method}: {reply}");
         reply["result"].clone()
     }

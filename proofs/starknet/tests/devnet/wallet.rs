@@ -178,7 +178,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
     assert_eq!(chain.status(id).await.unwrap(), None);
     let receipt = stage.broadcast(&sent).await;
     covers(&bounds, &receipt);
-    // A second broadcast changes nothing, and is no error.
+    // A second broadcast succeeds and changes nothing.
     chain.broadcast(&sent).await.unwrap();
     assert_eq!(stage.nonce(&stage.user).await, Felt::ONE);
     let paid = before - chain.balance(stage.user.address, felt(STRK)).await.unwrap();

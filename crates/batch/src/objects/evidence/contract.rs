@@ -13,6 +13,8 @@ struct Contract {
     htlc: Address,
     token: Address,
     to_account: fn(Address) -> Account,
+    /// What the chain writes before the hex digits of a transaction id.
+    id_prefix: &'static str,
 }
 
 impl Contract {
@@ -57,7 +59,7 @@ impl Contract {
         let id = number::bare_hex_array(terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id));
         let id = B256::new(id.map_err(|error| Refusal::new(error, "/swap_id"))?);
         let transaction = node.object()?.need("transactionHash")?.hex_array::<32>()?;
-        OrderEvent::new(node, &id, read::log(node, self.htlc)?, &hex::encode(transaction))
+        OrderEvent::new(node, &id, read::log(node, self.htlc)?, &format!("{}{}", self.id_prefix, hex::encode(transaction)))
     }
 }
 
@@ -76,17 +78,7 @@ pub(super) fn evm(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcSt
         _ => None,
     };
     let check = |order: &StoredOrder| order.check_generation(generation).map_err(|why| why.to_string());
-    let mut state = Contract { htlc, token, to_account }.state(terms, members, check)?;
-    with_prefix(&mut state);
-    Ok(state)
-}
-
-/// EVM chains write transaction ids with `0x`, Tron without.
-#[cfg(feature = "evm")]
-fn with_prefix(state: &mut HtlcState) {
-    if let HtlcState::Redeemed { transaction: Some(id), .. } | HtlcState::Refunded { transaction: Some(id) } = state {
-        id.insert_str(0, "0x");
-    }
+    Contract { htlc, token, to_account, id_prefix: "0x" }.state(terms, members, check)
 }
 
 #[cfg(feature = "tron")]
@@ -100,7 +92,7 @@ pub(super) fn tron(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<HtlcS
     let htlc = terms.htlc.as_ref().and_then(tron::Address::from_account);
     let htlc = htlc.ok_or_else(|| Refusal::new(Code::AddressMalformed, "/htlc"))?.bytes();
     let to_account = |address| tron::Address::from(address).to_account();
-    Contract { htlc, token, to_account }.state(terms, members, |order| match order.layout {
+    Contract { htlc, token, to_account, id_prefix: "" }.state(terms, members, |order| match order.layout {
         Layout::V3 => Ok(()),
         _ => Err("the contract stores orders as an older generation does, which is not known on Tron".to_owned()),
     })

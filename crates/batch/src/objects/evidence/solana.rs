@@ -1,7 +1,7 @@
 //! Solana: the swap account, and the transactions that name it.
 
 use countersign::solana::Address;
-use countersign::solana::address::to_account;
+use countersign::solana::address::{SYSTEM_PROGRAM, to_account};
 use countersign::solana::read::{self, ChainTransaction, StoredSwap, SwapHistory, SwapLocation};
 use countersign::{Code, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, U256};
 use countersign_core::json::{Members, Node};
@@ -24,10 +24,15 @@ pub(super) fn state(terms: &HtlcTerms, members: &Members<'_, '_>) -> Result<Htlc
     let (Some(owner), Some(data)) = (members.get("owner"), members.get("data")) else {
         return closed(&location, members, transactions.as_ref());
     };
+    let data = base64(&data)?;
+    // Anybody can send lamports to the address of a closed account.
+    if data.is_empty() && owner.text()? == SYSTEM_PROGRAM.to_string() {
+        return closed(&location, members, transactions.as_ref());
+    }
     if owner.text()? != location.htlc.program.to_string() {
         return Ok(unclear("the swap account belongs to another program"));
     }
-    let stored = match read::swap_account(&base64(&data)?) {
+    let stored = match read::swap_account(&data) {
         Ok(stored) => stored,
         Err(why) => return Ok(unclear(why)),
     };
