@@ -58,7 +58,7 @@ impl Chain {
 
     /// Returns an amount of the chain's coin.
     pub(crate) fn amount(self, base_units: u64) -> Amount {
-        Amount::new(U256::from(base_units), 8, self.symbol().to_lowercase())
+        Amount::new(U256::from(base_units), 8, self.symbol().to_ascii_lowercase())
     }
 
     /// Returns the smallest value of an output with this script that nodes relay, in base units.

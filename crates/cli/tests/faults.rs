@@ -55,8 +55,8 @@ fn swaps_of_every_source_complete_at_five_per_cent_faults() {
 /// Signs, pays and follows one order. Until it is paid, the program ends when the service fails, and the test runs it again. A paid
 /// order is followed through every fault.
 fn complete(kind: &str, mut fixture: Fixture, round: usize, faults: &Arc<AtomicUsize>) {
-    fixture.order["created_at"] = json!(jiff::Timestamp::now().to_string());
-    fixture.order["deadline"] = json!(jiff::Timestamp::now().as_second() + 6 * 3_600);
+    fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
+    fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 6 * 3_600);
     let home = Home::new(&format!("faults-{kind}-{round}"));
     let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
     let accepted = "redeem_key_not_yours refund_key_not_yours unlimited_approval approval_above_amount destination_timelock_short \

@@ -26,7 +26,7 @@ fn answer(seen: &Seen, chain_id: &str, balance: &str) -> Reply {
     let result = match call["method"].as_str().unwrap() {
         "eth_chainId" => json!(chain_id),
         "eth_getBlockByNumber" => {
-            json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", jiff::Timestamp::now().as_second() - 7)})
+            json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - 7)})
         }
         "eth_getBalance" => json!(balance),
         other => panic!("{other}"),

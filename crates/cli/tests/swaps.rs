@@ -100,9 +100,9 @@ impl Whole {
         let secret = Secret::generate().unwrap();
         let mut fixture = Fixture::with_secret(&secret);
         // Now: a timelock that began in March would leave no time.
-        let now = jiff::Timestamp::now().to_string();
+        let now = chrono::Utc::now().to_rfc3339();
         fixture.order["created_at"] = json!(now);
-        fixture.order["deadline"] = json!(jiff::Timestamp::now().as_second() + 3_600);
+        fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 3_600);
         let registry = home.file("registry.json", &fixture.registry);
         let mut wallet = fixture.wallet.clone();
         let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap();
@@ -383,8 +383,8 @@ fn a_redemption_that_does_not_come_raises_the_alarm() {
     let swap = &whole.service.fixture.order["destination_swap"];
     let unit = registry.asset(swap["asset"].as_str().unwrap()).unwrap().chain.unit_millis;
     let over = swap["timelock"].as_u64().unwrap() * unit * 3 / 4_000;
-    let created = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(600 + i64::try_from(over).unwrap());
-    whole.service.fixture.order["created_at"] = json!(created.to_string());
+    let created = chrono::Utc::now() - chrono::TimeDelta::seconds(600 + i64::try_from(over).unwrap());
+    whole.service.fixture.order["created_at"] = json!(created.to_rfc3339());
     let id = whole.service.fixture.order_id().to_owned();
     let server = Service { moves: false, ..whole.service.clone() }.start();
     whole.create(&server.base);
@@ -447,8 +447,8 @@ fn a_secret_that_cannot_be_read_is_not_a_missing_secret() {
 fn a_gasless_message_waits_for_the_approval() {
     let home = Home::new("approval");
     let mut fixture = Fixture::load("evm-record-bitcoin-v3");
-    fixture.order["created_at"] = json!(jiff::Timestamp::now().to_string());
-    fixture.order["deadline"] = json!(jiff::Timestamp::now().as_second() + 3_600);
+    fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
+    fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 3_600);
     let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
     let request = home.file("request.json", &fixture.request.to_string());
     let service = Service::new(fixture.clone());

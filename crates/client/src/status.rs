@@ -3,11 +3,11 @@
 //! The state follows from the transactions in the record. Only whether an order is late depends on the clock, because a record does
 //! not contain that.
 
+use chrono::{DateTime, Datelike, SecondsFormat};
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
 pub use countersign::wire::parse_time;
 use countersign::{Leg, Network, OrderRecord, Registry};
-use jiff::Timestamp;
 use serde::Serialize;
 
 /// The state of an order, as the service's record states it.
@@ -194,6 +194,6 @@ fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
 /// Formats a time in Unix seconds for display: ISO 8601 in UTC, or the plain number if it is too large for a date.
 #[must_use]
 pub fn format_time(seconds: u64) -> String {
-    let stamp = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-    stamp.map_or_else(|| seconds.to_string(), |stamp| stamp.to_string())
+    let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0)).filter(|time| time.year() <= 9999);
+    time.map_or_else(|| seconds.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }

@@ -45,7 +45,7 @@ pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough:
             is_segwit: !matches!(utxo.spend(), Spend::P2pkh),
         })
         .collect();
-    let rate = Rough::from_sat_per_vb(target.fee_rate.to_string().parse().ok()?);
+    let rate = Rough::from_sat_per_vb(target.fee_rate.rough()?);
     let outputs = TargetOutputs::fund_outputs([(target.output_weight, target.amount)]);
     let mut selector = CoinSelector::new(&candidates);
     selector.sort_candidates_by_descending_value_pwu();

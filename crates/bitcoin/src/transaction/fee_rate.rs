@@ -96,6 +96,12 @@ impl FeeRate {
         let fee = self.units.checked_mul(U256::from(vsize))?.div_ceil(scale);
         u64::try_from(fee).ok()
     }
+
+    /// Returns the rate as a float, for searches whose result is checked with the exact rate.
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "the float next to the number is near enough")]
+    pub(crate) fn rough(self) -> Option<f32> {
+        Some(self.fee(1_000_000)? as f32 / 1e6)
+    }
 }
 
 impl FromStr for FeeRate {

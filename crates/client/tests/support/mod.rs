@@ -30,6 +30,7 @@ use countersign_client::Secret;
 use countersign_client::countersign::chains::address;
 use countersign_client::countersign::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_client::countersign::{CreateOrder, Leg, OrderRecord, Registry};
+use countersign_client::status::{format_time, parse_time};
 use serde_json::{Value, json};
 
 /// A request as received.
@@ -312,7 +313,7 @@ impl Fixture {
             }
         };
         let id = |leg: &str, byte: u8| transaction_id(self.order[leg]["asset"].as_str().unwrap(), byte);
-        let created = jiff::Timestamp::from_second(self.created() as i64 + 600).unwrap().to_string();
+        let created = format_time(self.created() + 600);
         let funded = |leg: &str| {
             vec![
                 ("initiate_tx_hash", id(leg, 0xaa)),
@@ -339,7 +340,7 @@ impl Fixture {
 
     /// Unix seconds of the record's creation.
     pub fn created(&self) -> u64 {
-        self.order["created_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second() as u64
+        parse_time(self.order["created_at"].as_str().unwrap()).unwrap()
     }
 }
 

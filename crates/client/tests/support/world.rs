@@ -221,7 +221,7 @@ impl World {
             }
         };
         let funded = |leg: &str, at: u64| {
-            let time = jiff::Timestamp::from_second(at as i64).unwrap().to_string();
+            let time = countersign_client::status::format_time(at);
             json!({"initiate_tx_hash": format!("0x{}", "aa".repeat(32)), "initiate_block_number": "1234", "initiate_timestamp": time,
                    "filled_amount": order.fixture.order[leg]["amount"], "current_confirmations": 1})
         };

@@ -36,7 +36,7 @@ impl Amount {
 impl fmt::Display for Amount {
     /// Writes `0.0005 WBTC (50000 base units)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({} base units)", self.whole_units(), self.symbol.to_uppercase(), self.base_units)
+        write!(f, "{} {} ({} base units)", self.whole_units(), self.symbol.to_ascii_uppercase(), self.base_units)
     }
 }
 

@@ -1,19 +1,22 @@
 //! Times, which the service writes in two forms.
 
-use jiff::Timestamp;
+use chrono::DateTime;
 
-/// Parses a time in ISO 8601 or in Unix seconds, and returns Unix seconds (`docs/spec/service.md#times`).
+/// The last second of the year 9999.
+const LATEST: i64 = 253_402_300_799;
+
+/// Parses a time in RFC 3339, which is a form of ISO 8601, or in Unix seconds, and returns Unix seconds (`docs/spec/service.md#times`).
 ///
 /// Returns `None` for anything else, for times before 1970, and for seconds beyond the year 9999, which would be milliseconds or a
 /// mistake.
 #[must_use]
 pub fn parse_time(text: &str) -> Option<u64> {
-    let time = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        Timestamp::from_second(text.parse().ok()?).ok()?
+    let seconds = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().ok().filter(|seconds| *seconds <= LATEST)?
     } else {
-        text.parse().ok()?
+        DateTime::parse_from_rfc3339(text).ok()?.timestamp()
     };
-    u64::try_from(time.as_second()).ok()
+    u64::try_from(seconds).ok()
 }
 
 #[cfg(test)]
@@ -34,6 +37,9 @@ mod tests {
         }
         for text in
             ["", "x", "+1752035898", "-1", "1752035898.5", "1752035898000", "1960-01-01T00:00:00Z", "2025-07-09", "99999999999999999999"]
+                .into_iter()
+                // ISO 8601 and its extensions have more forms than RFC 3339.
+                .chain(["20250709T043818Z", "2025-07-09T04:38Z", "2025-07-09T04:38:18", "2025-07-09T04:38:18Z[UTC]"])
         {
             assert_eq!(parse_time(text), None, "{text}");
         }

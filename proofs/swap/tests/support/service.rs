@@ -95,7 +95,7 @@ impl Order {
     /// States that a side is paid, as agreed.
     pub fn state_payment(&mut self, leg: &str, transaction: &str, block: u64) {
         let (amount, confirmations) = (self.record[leg]["amount"].clone(), self.record[leg]["required_confirmations"].clone());
-        let now = json!(jiff::Timestamp::now().to_string());
+        let now = json!(chrono::Utc::now().to_rfc3339());
         let fields = [
             ("initiate_tx_hash", json!(transaction)),
             ("initiate_block_number", json!(block.to_string())),
@@ -259,7 +259,7 @@ impl Book {
         let (source, destination) = (&request["source"], &request["destination"]);
         let hash = text(&request["secret_hash"]).trim_start_matches("0x").to_owned();
         let order_id = hex::encode(sha256::Hash::hash(hash.as_bytes()).to_byte_array());
-        let now = jiff::Timestamp::now();
+        let now = chrono::Utc::now();
         let is_to_litecoin = destination["asset"] == LITECOIN;
         let evm = if is_to_litecoin { source } else { destination };
         let htlc = if evm["asset"] == ETH { &self.chain.native_htlc } else { &self.chain.htlc };
@@ -290,8 +290,8 @@ impl Book {
             json!({ "order_id": order_id, "to": source_swap["swap_id"], "amount": source["amount"] })
         };
         let record = json!({
-            "created_at": now.to_string(), "source_swap": source_swap, "destination_swap": destination_swap, "nonce": "1", "order_id": order_id,
-            "affiliate_fees": [], "version": "v3", "solver_id": SOLVER_ID, "integrator": "test", "deadline": now.as_second() + 3_600,
+            "created_at": now.to_rfc3339(), "source_swap": source_swap, "destination_swap": destination_swap, "nonce": "1", "order_id": order_id,
+            "affiliate_fees": [], "version": "v3", "solver_id": SOLVER_ID, "integrator": "test", "deadline": now.timestamp() + 3_600,
         });
         *self.order.lock().unwrap() = Some(Order {
             record,
@@ -338,7 +338,7 @@ fn quote(target: &str) -> Value {
 fn swap(asked: &Value, swap_id: &str, timelock: u64, hash: &str) -> Value {
     let asset = text(&asked["asset"]);
     json!({
-        "created_at": jiff::Timestamp::now().to_string(), "swap_id": swap_id, "chain": asset.split(':').next(), "asset": asset,
+        "created_at": chrono::Utc::now().to_rfc3339(), "swap_id": swap_id, "chain": asset.split(':').next(), "asset": asset,
         "timelock": timelock, "filled_amount": "0", "asset_price": 1, "amount": asked["amount"], "secret_hash": hash, "secret": "",
         "initiate_tx_hash": "", "redeem_tx_hash": "", "refund_tx_hash": "", "initiate_block_number": "0", "redeem_block_number": "0",
         "refund_block_number": "0", "required_confirmations": 1, "current_confirmations": 0, "initiate_timestamp": null,
