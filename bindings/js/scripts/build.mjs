@@ -45,7 +45,8 @@ function compile(name) {
   const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
   const registries = existsSync(sources) ? readdirSync(sources).map((registry) => join(sources, registry)) : [];
   const remap = [...registries, ROOT].map((path) => `--remap-path-prefix=${path.replace(/\/$/, "")}=`);
-  const env = { CARGO_TARGET_DIR: targetFolder(), CARGO_ENCODED_RUSTFLAGS: remap.join("\x1f") };
+  const linker = join(HERE, "scripts", "link");
+  const env = { CARGO_TARGET_DIR: targetFolder(), CARGO_ENCODED_RUSTFLAGS: remap.join("\x1f"), CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER: linker };
   step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), ["cargo", ...args], env);
   const made = join(targetFolder(), TARGET, "release", "countersign_js.wasm");
   step(`${name}: wasm-bindgen`, bindgen, [made, "--target", "web", "--out-dir", join(WORK, name), "--out-name", "countersign"]);

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod chain;
+mod curve;
 pub mod htlc;
 pub mod recover;
 pub mod sign;

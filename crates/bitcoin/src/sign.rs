@@ -8,13 +8,11 @@ mod key;
 mod proof;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bitcoin::Transaction;
 use bitcoin::consensus::encode;
-use bitcoin::key::Secp256k1;
 use bitcoin::psbt::Psbt;
-use bitcoin::secp256k1::All;
 use countersign_core::family::{Signable, Signed};
 use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings};
 
@@ -23,9 +21,6 @@ pub use key::Key;
 pub(crate) use proof::{Proof, opens};
 
 use crate::transaction::{Input, Kind, Payment, Spend, Unsigned};
-
-/// The context of the curve library, which is created once.
-pub(crate) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// What a signer receives: the whole PSBT, and the index of the input to sign.
 #[derive(Debug, Clone)]

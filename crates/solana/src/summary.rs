@@ -230,7 +230,7 @@ impl Coverage {
             (Topic::SecretHash, fields.secret_hash, "secret hash"),
         ];
         parts.extend(fields.refundee.map(|refundee| (Topic::Owner, refundee, "refundee")));
-        parts.sort_by_key(|(_, range, _)| range.start);
+        parts.sort_unstable_by_key(|(_, range, _)| range.start);
         for (topic, range, what) in parts {
             self.up_to(topic, place.field(&range).end, what);
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bitcoin::hashes::Hash;
 use bitcoin::psbt;
-use bitcoin::secp256k1::{Message, schnorr};
+use bitcoin::secp256k1::schnorr;
 use bitcoin::sighash::{Prevouts, SighashCache};
 use bitcoin::{ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::chains::digits;
@@ -20,8 +20,9 @@ use serde::Serialize;
 use super::{FeeCoins, Funding, RecordedHtlc};
 use crate::UnsignedOrder;
 use crate::address::Destination;
+use crate::curve;
 use crate::htlc::{Leaf, Tree};
-use crate::sign::{Key, Payload, SECP};
+use crate::sign::{Key, Payload};
 use crate::transaction::{Input, Kind, LeafSpend, NO_CODE_SEPARATOR, new_psbt, new_transaction};
 
 /// The hash type of an instant refund.
@@ -168,7 +169,7 @@ impl InstantRefund {
 
     fn sign_as(&self, key: &Key, signer: &XOnlyPublicKey) -> Result<Body, Refusal> {
         let signatures = self.sighashes.iter().map(|sighash| {
-            let signature = key.sign_as(signer, &Message::from_digest(*sighash));
+            let signature = key.sign_as(signer, sighash);
             signature.map(|signature| hex::encode(with_type(&signature)))
         });
         let signatures = signatures.collect::<Option<_>>();
@@ -196,7 +197,7 @@ impl InstantRefund {
             let bytes = digits::bytes(text).map_err(|_| refuse(Code::SignatureMalformed))?;
             let signature =
                 parse(&bytes).ok_or_else(|| refuse(Code::SignatureMalformed).with_expected("64 bytes, or 65 bytes that end with 83"))?;
-            if verify(&signature, sighash, signer) { Ok(signature) } else { Err(refuse(Code::SignatureMismatch)) }
+            if curve::verify_schnorr(&signature, sighash, signer) { Ok(signature) } else { Err(refuse(Code::SignatureMismatch)) }
         };
         signatures.iter().zip(&self.sighashes).enumerate().map(prove).collect()
     }
@@ -263,10 +264,6 @@ pub(super) fn parse(bytes: &[u8]) -> Option<schnorr::Signature> {
         signature if signature.len() == 64 => schnorr::Signature::from_slice(signature).ok(),
         _ => None,
     }
-}
-
-pub(super) fn verify(signature: &schnorr::Signature, sighash: &[u8; 32], signer: &XOnlyPublicKey) -> bool {
-    SECP.verify_schnorr(signature, &Message::from_digest(*sighash), signer).is_ok()
 }
 
 /// A transaction that spends outputs of one HTLC, for the computation of sighashes.

@@ -5,9 +5,10 @@ use bitcoin::{Transaction, Witness};
 use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal};
 
-use super::instant::{InstantRefund, parse, verify, without_witnesses};
+use super::instant::{InstantRefund, parse, without_witnesses};
 use super::{Funding, RecordedHtlc};
 use crate::address::Destination;
+use crate::curve;
 use crate::htlc::Leaf;
 
 impl InstantRefund {
@@ -62,7 +63,7 @@ impl InstantRefund {
             return Err("the control block is not that of the instant-refund leaf");
         }
         let typed = |bytes: &[u8]| (bytes.len() == 65).then(|| parse(bytes)).flatten();
-        let is_valid = |bytes: &[u8], key| typed(bytes).is_some_and(|signature| verify(&signature, sighash, key));
+        let is_valid = |bytes: &[u8], key| typed(bytes).is_some_and(|signature| curve::verify_schnorr(&signature, sighash, key));
         if !is_valid(initiator, &htlc.initiator) {
             return Err("the initiator's signature is not valid");
         }

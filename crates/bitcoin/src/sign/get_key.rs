@@ -4,8 +4,8 @@ use bitcoin::psbt::GetKey;
 use countersign_core::family::SignWith;
 use countersign_core::{Code, Refusal, Warnings};
 
-use super::SECP;
 use crate::Bitcoin;
+use crate::curve::SECP;
 use crate::transaction::Unsigned;
 
 /// Any [`GetKey`] signs the inputs whose key it has. It looks keys up by the key origins of the wallet's context

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitcoin::key::{Keypair, TapTweak};
-use bitcoin::secp256k1::{Message, SecretKey, schnorr};
+use bitcoin::secp256k1::schnorr;
 use bitcoin::{PublicKey, XOnlyPublicKey, base58};
 use countersign_core::chains::digits;
 use countersign_core::{Code, ParseError};
 use zeroize::Zeroizing;
 
-use super::{Proof, SECP, opens};
+use super::{Proof, opens};
+use crate::curve;
 use crate::transaction::{Input, Kind, Spend};
 
 /// The most keys after the first one. No transaction that nodes relay has more inputs.
@@ -69,35 +69,26 @@ impl Key {
 
     /// Signs an input; `None` if no key can sign it, or if it is presigned.
     pub(super) fn sign(&self, input: &Input) -> Option<Proof> {
-        let message = Message::from_digest(input.digest);
         match &input.kind {
             Kind::Presigned(_) => None,
-            Kind::Htlc(leaf) => self.sign_as(&leaf.signer, &message).map(|signature| Proof::leaf(leaf, signature)),
+            Kind::Htlc(leaf) => self.sign_as(&leaf.signer, &input.digest).map(|signature| Proof::leaf(leaf, signature)),
             Kind::Wallet(Spend::P2tr { output_key }) => {
                 let material = self.find(|material| material.output_key == *output_key)?;
-                let signature = material.with_keypair(|keypair| {
-                    let mut tweaked = keypair.tap_tweak(&SECP, None).to_keypair();
-                    let signature = SECP.sign_schnorr_no_aux_rand(&message, &tweaked);
-                    tweaked.non_secure_erase();
-                    signature
-                })?;
-                Some(Proof::key_path(signature))
+                curve::sign_key_path(&material.secret, &input.digest).map(Proof::key_path)
             }
             Kind::Wallet(spend) => {
                 let script = &input.prevout.script_pubkey;
                 let material = self.find(|material| opens(&material.public_key, spend, script))?;
-                let mut secret = SecretKey::from_slice(material.secret.as_slice()).ok()?;
-                let signature = SECP.sign_ecdsa(&message, &secret);
-                secret.non_secure_erase();
+                let signature = curve::sign_ecdsa(&material.secret, &input.digest)?;
                 Some(Proof::ecdsa(spend, signature, material.public_key))
             }
         }
     }
 
     /// Signs with the key that has this x-only public key, without a taproot tweak; `None` if there is no such key.
-    pub(crate) fn sign_as(&self, signer: &XOnlyPublicKey, message: &Message) -> Option<schnorr::Signature> {
+    pub(crate) fn sign_as(&self, signer: &XOnlyPublicKey, digest: &[u8; 32]) -> Option<schnorr::Signature> {
         let material = self.find(|material| material.x_only() == *signer)?;
-        material.with_keypair(|keypair| SECP.sign_schnorr_no_aux_rand(message, keypair))
+        curve::sign_schnorr(&material.secret, digest)
     }
 }
 
@@ -121,24 +112,13 @@ impl KeyMaterial {
             }
             secret.copy_from_slice(key);
         }
-        let mut parsed = SecretKey::from_slice(secret.as_slice()).map_err(|_| Code::KeyMalformed)?;
-        let mut keypair = Keypair::from_secret_key(&SECP, &parsed);
-        let (x_only, _) = keypair.x_only_public_key();
-        let (output_key, _) = x_only.tap_tweak(&SECP, None);
-        let public_key = PublicKey::new(keypair.public_key());
-        parsed.non_secure_erase();
-        keypair.non_secure_erase();
-        Ok(Self { secret, public_key, output_key: output_key.to_x_only_public_key() })
+        let public_key = curve::public_key(&secret).ok_or(Code::KeyMalformed)?;
+        let (x_only, _) = public_key.x_only_public_key();
+        let output_key = curve::output_key(&x_only).ok_or(Code::KeyMalformed)?.to_x_only_public_key();
+        Ok(Self { secret, public_key: PublicKey::new(public_key), output_key })
     }
 
     fn x_only(&self) -> XOnlyPublicKey {
         self.public_key.inner.x_only_public_key().0
-    }
-
-    fn with_keypair<T>(&self, then: impl FnOnce(&Keypair) -> T) -> Option<T> {
-        let mut keypair = Keypair::from_seckey_slice(&SECP, self.secret.as_slice()).ok()?;
-        let done = then(&keypair);
-        keypair.non_secure_erase();
-        Some(done)
     }
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bitcoin::psbt;
 use bitcoin::script::Builder;
-use bitcoin::secp256k1::{self, Message, schnorr};
+use bitcoin::secp256k1::{self, schnorr};
 use bitcoin::sighash::TapSighashType;
 use bitcoin::{EcdsaSighashType, PublicKey, ScriptBuf, Witness, XOnlyPublicKey, ecdsa, taproot};
 use countersign_core::{Code, Refusal};
 
-use super::{ExternalSignature, SECP};
+use super::ExternalSignature;
 use crate::address::key_hash;
+use crate::curve;
 use crate::transaction::{Input, Kind, LeafSpend, Spend};
 
 /// A proven signature, with everything else that the scripts of its input need.
@@ -109,8 +110,7 @@ fn prove_schnorr(input: &Input, signature: &ExternalSignature, key: &XOnlyPublic
         return Err(Refusal::new(Code::SignatureMalformed, "").with_expected("64 bytes of a BIP-340 signature"));
     };
     let signature = schnorr::Signature::from_slice(bytes).map_err(|_| mismatch(input))?;
-    SECP.verify_schnorr(&signature, &Message::from_digest(input.digest), key).map_err(|_| mismatch(input))?;
-    Ok(signature)
+    if curve::verify_schnorr(&signature, &input.digest, key) { Ok(signature) } else { Err(mismatch(input)) }
 }
 
 fn prove_ecdsa(input: &Input, spend: &Spend, signature: &secp256k1::ecdsa::Signature, public_key: &PublicKey) -> Result<(), Refusal> {
@@ -119,10 +119,9 @@ fn prove_ecdsa(input: &Input, spend: &Spend, signature: &secp256k1::ecdsa::Signa
     if low != *signature {
         return Err(Refusal::new(Code::SignatureHighS, ""));
     }
-    if !opens(public_key, spend, &input.prevout.script_pubkey) {
-        return Err(mismatch(input));
-    }
-    SECP.verify_ecdsa(&Message::from_digest(input.digest), signature, &public_key.inner).map_err(|_| mismatch(input))
+    let is_sound =
+        opens(public_key, spend, &input.prevout.script_pubkey) && curve::verify_ecdsa(signature, &input.digest, &public_key.inner);
+    if is_sound { Ok(()) } else { Err(mismatch(input)) }
 }
 
 /// Returns whether an output pays to the hash of a public key.

@@ -10,7 +10,7 @@ use bitcoin::{CompressedPublicKey, ScriptBuf, TapLeafHash, XOnlyPublicKey};
 use countersign_core::{Code, ParseError};
 
 use super::Spend;
-use crate::sign::SECP;
+use crate::curve;
 
 /// A public key of the wallet and its derivation.
 ///
@@ -50,14 +50,11 @@ impl KeyOrigin {
     }
 
     /// Returns the scripts that this key alone can spend: p2wpkh, p2sh-p2wpkh, p2pkh, and p2tr without a script tree (BIP-86).
-    fn scripts(&self) -> [ScriptBuf; 4] {
+    fn scripts(&self) -> impl Iterator<Item = ScriptBuf> + use<> {
         let p2wpkh = ScriptBuf::new_p2wpkh(&self.public_key.wpubkey_hash());
-        [
-            ScriptBuf::new_p2sh(&p2wpkh.script_hash()),
-            ScriptBuf::new_p2pkh(&self.public_key.pubkey_hash()),
-            ScriptBuf::new_p2tr(&SECP, self.x_only(), None),
-            p2wpkh,
-        ]
+        let p2tr = curve::output_key(&self.x_only()).map(ScriptBuf::new_p2tr_tweaked);
+        let hashes = [ScriptBuf::new_p2sh(&p2wpkh.script_hash()), ScriptBuf::new_p2pkh(&self.public_key.pubkey_hash()), p2wpkh];
+        hashes.into_iter().chain(p2tr)
     }
 
     /// Adds the derivation to an input of the wallet.
@@ -127,7 +124,7 @@ pub(crate) struct Origins<'o>(BTreeMap<ScriptBuf, &'o KeyOrigin>);
 impl<'o> Origins<'o> {
     pub(crate) fn new(origins: &'o [KeyOrigin]) -> Self {
         let mut scripts = BTreeMap::new();
-        scripts.extend(origins.iter().flat_map(|origin| origin.scripts().map(|script| (script, origin))));
+        scripts.extend(origins.iter().flat_map(|origin| origin.scripts().map(move |script| (script, origin))));
         Self(scripts)
     }
 

@@ -77,7 +77,7 @@ impl Registry {
     #[must_use]
     pub fn assets(&self) -> Vec<&Asset> {
         let mut assets: Vec<_> = self.assets.values().map(AsRef::as_ref).collect();
-        assets.sort_by_key(|asset| asset.record.id.as_str());
+        assets.sort_unstable_by_key(|asset| asset.record.id.as_str());
         assets
     }
 
@@ -95,7 +95,7 @@ impl Registry {
     #[must_use]
     pub fn solvers(&self) -> Vec<&Solver> {
         let mut solvers: Vec<_> = self.solvers.values().flatten().map(AsRef::as_ref).collect();
-        solvers.sort_by_key(|solver| (&solver.chain, &solver.solver_id, &solver.address));
+        solvers.sort_unstable_by_key(|solver| (&solver.chain, &solver.solver_id, &solver.address));
         solvers
     }
 

@@ -1,7 +1,7 @@
 //! Transactions in the JSON of node APIs. Hex has no `0x`, addresses have their prefix byte, and default values are left out.
 
 use alloy_primitives::hex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::TronTransaction;
 use super::protocol::{TRIGGER_SMART_CONTRACT_NAME, TRIGGER_SMART_CONTRACT_URL};
@@ -42,6 +42,14 @@ pub(super) fn transaction(transaction: &TronTransaction, signature: Option<&[u8]
     ])
 }
 
+/// Returns an object of the members that have a value.
 fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
-    Value::Object(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+    let mut object = Map::new();
+    for (name, value) in members {
+        // By insertion: collecting would bring a sort for each number of members.
+        if let Some(value) = value {
+            object.insert(name.to_owned(), value);
+        }
+    }
+    Value::Object(object)
 }

@@ -1,7 +1,7 @@
 //! Turns lists of chains, assets and solvers into a registry. A wallet's own file is read strictly: its first fault makes all of it
 //! unreadable. From the service's lists, every entry that can be pinned is pinned, and a notice names each of the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use countersign_chains::{Account, Family, Network, NetworkError, address, network};
@@ -148,8 +148,8 @@ impl Pinning<'_> {
         let records = || read.iter().map(|(_, _, chain)| &chain.record).enumerate();
         let twice = |record: &ChainRecord, _: &ChainRecord| format!("chain {} is listed twice", record.chain);
         let same_id = |record: &ChainRecord, other: &ChainRecord| format!("{} has the id of {}, {}", record.chain, other.chain, other.id);
-        let mut clashes = rules::clashes(records(), |record| record.id.clone(), |_, _| false, same_id);
-        clashes.extend(rules::clashes(records(), |record| record.chain.clone(), |_, _| false, twice));
+        let mut clashes = rules::clashes(&mut records(), &|record| (record.id.clone(), None), &|_, _| false, &same_id);
+        clashes.extend(rules::clashes(&mut records(), &|record| (record.chain.clone(), None), &|_, _| false, &twice));
         // An entry also clashes with one of the same name that could not be pinned.
         for (index, record) in records().filter(|(_, record)| self.left_out.contains(&record.chain)) {
             clashes.insert(index, Clash { reason: twice(record, record), member: "", is_later: true });
@@ -187,18 +187,18 @@ impl Pinning<'_> {
         let shared = |asset: &Asset, other: &Asset| {
             format!("{} shares the HTLC of {}, but has another token or other decimals", asset.record.id, other.record.id)
         };
-        let with_htlc = all().filter(|(_, asset)| asset.htlc.is_some());
+        let mut with_htlc = all().filter(|(_, asset)| asset.htlc.is_some());
         let htlc = |asset: &Asset| (asset.record.chain.clone(), asset.htlc.clone());
         // On every chain a contract has one generation. An asset that names none contradicts nothing.
-        let generations = with_htlc.clone().filter(|(_, asset)| asset.generation.is_some());
+        let mut generations = with_htlc.clone().filter(|(_, asset)| asset.generation.is_some());
         let same_generation = |asset: &Asset, other: &Asset| asset.generation == other.generation;
         let mixed = |asset: &Asset, other: &Asset| {
             format!("{} shares the HTLC of {}, but names another generation", asset.record.id, other.record.id)
         };
-        let mut clashes = rules::clashes(generations, htlc, same_generation, mixed);
+        let mut clashes = rules::clashes(&mut generations, &htlc, &same_generation, &mixed);
         clashes.values_mut().for_each(|clash| clash.member = "/htlc/generation");
-        clashes.extend(rules::clashes(with_htlc, htlc, rules::may_share_htlc, shared));
-        clashes.extend(rules::clashes(all(), |asset| asset.record.id.as_str().to_owned(), |_, _| false, twice));
+        clashes.extend(rules::clashes(&mut with_htlc, &htlc, &rules::may_share_htlc, &shared));
+        clashes.extend(rules::clashes(&mut all(), &|asset| (asset.record.id.to_string(), None), &|_, _| false, &twice));
         for asset in self.without(read, &clashes, |_, _| ())? {
             let asset = Arc::new(asset);
             self.registry.by_chain.entry(asset.record.chain.clone()).or_default().push(Arc::clone(&asset));
@@ -233,12 +233,11 @@ impl Pinning<'_> {
         let contracts = rules::contracts(&self.registry);
         for (at, record) in listed {
             let Some(record) = self.readable(&at, record)? else { continue };
-            let mut chains: Vec<&str> = match &record.chain {
-                Some(chain) => vec![chain],
-                None => record.assets.iter().map(AssetId::chain).collect(),
-            };
-            chains.sort_unstable();
-            chains.dedup();
+            let mut chains = BTreeSet::new();
+            match &record.chain {
+                Some(chain) => chains.extend([chain.as_str()]),
+                None => chains.extend(record.assets.iter().map(AssetId::chain)),
+            }
             let (id, account) = (escape_untrusted(&record.solver_id), escape_untrusted(&record.address));
             if chains.is_empty() {
                 self.skip(format!("solver {id}, {account}"), malformed(&at, "the solver has neither a chain nor assets"))?;

@@ -87,16 +87,19 @@ pub(super) struct Clash {
     pub(super) is_later: bool,
 }
 
+/// What entries must not share unless they agree: a name or id, or an HTLC of a chain.
+pub(super) type SharedKey = (String, Option<Account>);
+
 /// Finds the entries that share a key with others, unless all of them agree with the first. None of them wins: nothing tells
 /// which is right.
-pub(super) fn clashes<'e, T: 'e, K: Ord>(
-    entries: impl Iterator<Item = (usize, &'e T)>,
-    key: impl Fn(&'e T) -> K,
-    agree: impl Fn(&T, &T) -> bool,
-    reason: impl Fn(&T, &T) -> String,
+pub(super) fn clashes<'e, T: 'e>(
+    entries: &mut dyn Iterator<Item = (usize, &'e T)>,
+    key: &dyn Fn(&T) -> SharedKey,
+    agree: &dyn Fn(&T, &T) -> bool,
+    reason: &dyn Fn(&T, &T) -> String,
 ) -> BTreeMap<usize, Clash> {
     let clash = |reason, is_later| Clash { reason, member: "", is_later };
-    let mut groups: BTreeMap<K, Vec<(usize, &T)>> = BTreeMap::new();
+    let mut groups: BTreeMap<SharedKey, Vec<(usize, &T)>> = BTreeMap::new();
     for (index, entry) in entries {
         groups.entry(key(entry)).or_default().push((index, entry));
     }

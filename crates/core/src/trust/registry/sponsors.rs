@@ -54,7 +54,7 @@ impl Registry {
     #[must_use]
     pub fn sponsors(&self) -> Vec<&Sponsor> {
         let mut sponsors: Vec<_> = self.sponsors.values().flatten().collect();
-        sponsors.sort_by_key(|sponsor| (&sponsor.chain, &sponsor.address));
+        sponsors.sort_unstable_by_key(|sponsor| (&sponsor.chain, &sponsor.address));
         sponsors
     }
 
