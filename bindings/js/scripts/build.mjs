@@ -67,8 +67,8 @@ async function link(name) {
     // Only used where the module is fetched, which Node's build never does.
     define: { "import.meta.url": "undefined" },
   });
-  // What a page downloads: without comments and blanks, but with the names.
-  const small = { minifyWhitespace: true, minifySyntax: true };
+  // What a page downloads. Classes and functions keep the names that errors show.
+  const small = { minifyWhitespace: true, minifySyntax: true, minifyIdentifiers: true };
   await bundle({
     ...common, ...small, alias, platform: "browser", format: "esm", entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js"),
   });

@@ -29,17 +29,22 @@ pub struct SecretHash(pub [u8; 32]);
 /// Hashes of the secrets that anybody would try first: nothing, one byte repeated, and numbers 0 to 255 in either byte order.
 /// Sorted.
 static TRIVIAL: LazyLock<Vec<[u8; 32]>> = LazyLock::new(|| {
-    let mut hashes = vec![Sha256::digest([]).into()];
+    let mut hashes: Vec<[u8; 32]> = Vec::new();
+    // In its place at once: a sort would be another kilobyte of a WebAssembly module.
+    let mut add = |secret: &[u8]| {
+        let hash = Sha256::digest(secret).into();
+        hashes.insert(hashes.partition_point(|known| *known < hash), hash);
+    };
+    add(&[]);
     for byte in 0..=u8::MAX {
-        hashes.push(Sha256::digest([byte; 32]).into());
+        add(&[byte; 32]);
         let mut small = [0; 32];
         let [first, ..] = &mut small;
         *first = byte;
-        hashes.push(Sha256::digest(small).into());
+        add(&small);
         small.reverse();
-        hashes.push(Sha256::digest(small).into());
+        add(&small);
     }
-    hashes.sort_unstable();
     hashes
 });
 
