@@ -1,6 +1,6 @@
 //! What is computed on secp256k1, by one of two libraries.
 //!
-//! Elsewhere than on WebAssembly it is libsecp256k1, which `bitcoin` brings. Its smallest table of the generator's multiples is 33 kB of
+//! Everywhere but on WebAssembly it is libsecp256k1, which `bitcoin` brings. Its smallest table of the generator's multiples is 33 kB of
 //! a module that no compression makes smaller, so there it is RustCrypto's `k256` (ADR 11). Both make the same signatures, which the
 //! tests prove. The types of keys and signatures are those of `bitcoin` with either.
 
