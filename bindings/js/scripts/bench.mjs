@@ -55,7 +55,7 @@ function natively(program, line) {
 export function speedTable() {
   const native = process.env.COUNTERSIGN;
   const registry = new Registry(REGISTRY);
-  // The engine optimizes the module in the background, which counts as time of this process: all of it once, without a measurement.
+  // Warm up every family first. V8 optimizes the module in background threads, and their time counts as this process's.
   for (const id of Object.values(IDS)) microseconds(() => verifyLine(fixture(id).input, registry));
   const rows = Object.entries(IDS).map(([family, id]) => {
     const { input } = fixture(id);

@@ -1,8 +1,8 @@
-//! What is computed on secp256k1, by one of two libraries.
+//! Keys and signatures on secp256k1, computed by one of two libraries.
 //!
-//! Everywhere but on WebAssembly it is libsecp256k1, which `bitcoin` brings. Its smallest table of the generator's multiples is 33 kB of
-//! a module that no compression makes smaller, so there it is RustCrypto's `k256` (ADR 11). Both make the same signatures, which the
-//! tests prove. The types of keys and signatures are those of `bitcoin` with either.
+//! Native builds use libsecp256k1, which `bitcoin` depends on. WebAssembly builds use RustCrypto's `k256`, because even the smallest
+//! tables of libsecp256k1 would add 33 kB that do not compress (ADR 11). The tests prove that both create the same signatures. With
+//! either library, keys and signatures have the types of `bitcoin`.
 
 #[cfg(not(target_family = "wasm"))]
 mod libsecp256k1;

@@ -30,7 +30,7 @@ pub(crate) fn sign_schnorr(secret: &[u8; 32], digest: &[u8; 32]) -> Option<schno
 }
 
 pub(crate) fn sign_key_path(secret: &[u8; 32], digest: &[u8; 32]) -> Option<schnorr::Signature> {
-    // Its scalar is that of the point with the even y, as BIP-341 wants it.
+    // `SigningKey` negates the scalar if the y coordinate is odd, as BIP-341 requires before the tweak.
     let key = SigningKey::from_bytes(secret).ok()?;
     let internal = XOnlyPublicKey::from_slice(&key.verifying_key().to_bytes()).ok()?;
     let tweak = Scalar::from_repr(tweak_of(internal).into()).into_option()?;

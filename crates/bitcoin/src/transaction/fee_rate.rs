@@ -97,7 +97,7 @@ impl FeeRate {
         u64::try_from(fee).ok()
     }
 
-    /// Returns the rate as a float, for searches whose result is checked with the exact rate.
+    /// Returns the approximate rate in sat/vB. Callers must check their result against the exact rate.
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "the float next to the number is near enough")]
     pub(crate) fn rough(self) -> Option<f32> {
         Some(self.fee(1_000_000)? as f32 / 1e6)

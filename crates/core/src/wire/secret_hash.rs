@@ -30,7 +30,7 @@ pub struct SecretHash(pub [u8; 32]);
 /// Sorted.
 static TRIVIAL: LazyLock<Vec<[u8; 32]>> = LazyLock::new(|| {
     let mut hashes: Vec<[u8; 32]> = Vec::new();
-    // In its place at once: a sort would be another kilobyte of a WebAssembly module.
+    // Inserts in order. Sorting at the end would add a kilobyte to every WebAssembly module.
     let mut add = |secret: &[u8]| {
         let hash = Sha256::digest(secret).into();
         hashes.insert(hashes.partition_point(|known| *known < hash), hash);

@@ -46,7 +46,7 @@ pub(super) fn transaction(transaction: &TronTransaction, signature: Option<&[u8]
 fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let mut object = Map::new();
     for (name, value) in members {
-        // By insertion: collecting would bring a sort for each number of members.
+        // Not by `collect`, which would compile a sort for every `N` into WebAssembly modules.
         if let Some(value) = value {
             object.insert(name.to_owned(), value);
         }

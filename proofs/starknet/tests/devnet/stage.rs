@@ -196,12 +196,14 @@ fn registry(solver: &Account) -> &'static Registry {
 }
 
 impl Stage {
-    /// Starts a chain with all contracts, which makes a block for each transaction. Prints that the test is skipped and returns `None` if there is no engine.
+    /// Starts a devnet with all contracts. It creates a block for each transaction.
+    ///
+    /// Returns `None` if starknet-devnet is not installed, after printing that the test is skipped.
     pub async fn new() -> Option<Self> {
         Self::open("transaction").await
     }
 
-    /// Starts a chain that makes blocks only in [`Stage::mine`].
+    /// Starts a devnet that creates blocks only when [`Stage::mine`] is called.
     pub async fn on_demand() -> Option<Self> {
         Self::open("demand").await
     }
