@@ -13,7 +13,7 @@ use crate::request::{Action, Api, ExtraParameters, List, OrderFilter, OrderId, Q
 use crate::response::{self, Answer};
 use crate::retry::{Retry, random};
 use crate::route::Routes;
-use crate::transport::{BoxTransport, Request, Response, Transport};
+use countersign_transport::{BoxTransport, Request, Response, Transport};
 
 /// A client of one service, for one application.
 ///

@@ -15,7 +15,7 @@ use crate::response::Answer;
 use crate::secret::Secret;
 use crate::stored::StoredSwap;
 use crate::track::{Pace, Progress, track};
-use crate::transport::Transport;
+use countersign_transport::Transport;
 
 /// The steps of an order, with the wallet's registry and policy.
 ///

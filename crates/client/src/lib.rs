@@ -5,8 +5,6 @@ mod client;
 pub mod driver;
 mod error;
 mod flow;
-#[cfg(feature = "http")]
-mod http;
 #[cfg(feature = "bitcoin")]
 mod instant;
 mod release;
@@ -18,17 +16,19 @@ mod secret;
 pub mod status;
 mod stored;
 mod track;
-mod transport;
 
 pub use client::Client;
 pub use countersign;
 pub use countersign::Hold;
+pub use countersign_transport::{
+    BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, TransportError, TransportErrorKind, is_safe, url,
+};
+#[cfg(feature = "http")]
+pub use countersign_transport::{Http, Timeouts};
 pub use driver::{Driver, Release};
-pub use error::{Error, RandomError, TransportError, TransportErrorKind};
+pub use error::{Error, RandomError};
 pub use flow::{Flow, VerifiedSwap};
 pub use futures_util::{Stream, StreamExt};
-#[cfg(feature = "http")]
-pub use http::{Http, Timeouts};
 #[cfg(feature = "bitcoin")]
 pub use instant::instant_refund;
 pub use request::{Action, Api, ExtraParameters, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
@@ -38,5 +38,3 @@ pub use secret::{AppId, Secret};
 pub use status::{State, Status};
 pub use stored::StoredSwap;
 pub use track::{Pace, Progress, track};
-pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, is_safe};
-pub use url;

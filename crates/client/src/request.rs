@@ -11,9 +11,10 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use crate::affiliate;
-use crate::error::{Error, TransportError, TransportErrorKind};
+use crate::error::Error;
 use crate::secret::{AppId, Secret};
-use crate::transport::{Method, Request, is_safe};
+use countersign_transport::{Method, Request, is_safe};
+use countersign_transport::{TransportError, TransportErrorKind};
 
 const JSON: &str = "application/json";
 
@@ -355,7 +356,9 @@ impl Api {
         if let Some(id) = &self.app_id {
             headers.push((APP_ID, id.expose()));
         }
-        Request { method, url, headers, body }
+        let mut request = Request::new(method, url);
+        (request.headers, request.body) = (headers, body);
+        request
     }
 }
 

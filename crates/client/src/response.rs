@@ -6,7 +6,7 @@ use countersign::{Code, Refusal, text};
 
 use crate::error::Error;
 use crate::retry;
-use crate::transport::Response;
+use countersign_transport::Response;
 
 /// A parsed result together with the body that contained it. Orders are verified from the bytes of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::transport::Method;
+use countersign_transport::Method;
 
 /// How often a call is attempted, and how long the client waits in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(crate) fn seconds(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{TransportError, TransportErrorKind};
+    use countersign_transport::{TransportError, TransportErrorKind};
 
     fn broken(kind: TransportErrorKind) -> Error {
         Error::Transport(TransportError::new(kind, ""))

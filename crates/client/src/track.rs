@@ -15,7 +15,7 @@ use crate::request::OrderId;
 use crate::response::Answer;
 use crate::retry::{jittered, random};
 use crate::status::Status;
-use crate::transport::Transport;
+use countersign_transport::Transport;
 
 /// The smallest wait between two requests for an order, whatever the [`Pace`] is. Jitter can halve it.
 pub(crate) const FLOOR: Duration = Duration::from_millis(50);

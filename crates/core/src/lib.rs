@@ -11,6 +11,7 @@ mod evidence;
 pub mod family;
 mod funding;
 pub mod json;
+pub mod reader;
 pub mod report;
 mod state;
 mod trust;
@@ -19,7 +20,7 @@ pub mod wire;
 
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
-pub use evidence::{Difference, Funded, Hold, HtlcEvent, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms};
+pub use evidence::{Difference, Finding, Funded, Hold, HtlcEvent, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms};
 pub use funding::{ApprovalStep, FundingPath, Gasless};
 pub use json::number::{self, Hex};
 pub use report::{

@@ -19,12 +19,14 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Creates a list of endpoints with the smallest possible quorum: more than half of them must agree.
+    /// Creates a list of endpoints with the smallest possible quorum: more than half of them must agree. An endpoint that is given twice
+    /// counts once.
     ///
     /// # Errors
     ///
     /// Returns [`NodeError::Endpoint`] if the list is empty.
     pub fn new(all: Vec<Endpoint>) -> Result<Self, NodeError> {
+        let all = distinct(all);
         let quorum = (count(&all) / 2).saturating_add(1);
         Self { all, quorum }.checked()
     }
@@ -49,6 +51,23 @@ impl Endpoints {
         }
         Ok(self)
     }
+}
+
+/// Drops endpoints that are given twice, and gives each of the others a name of its own.
+fn distinct(all: Vec<Endpoint>) -> Vec<Endpoint> {
+    let mut distinct: Vec<Endpoint> = Vec::new();
+    for mut endpoint in all {
+        if distinct.iter().any(|other| other.is_same(&endpoint)) {
+            continue;
+        }
+        let host = endpoint.host().to_owned();
+        let before = distinct.iter().filter(|other| other.host() == host).count();
+        if before > 0 {
+            endpoint.set_name(format!("{host} ({})", before.saturating_add(1)));
+        }
+        distinct.push(endpoint);
+    }
+    distinct
 }
 
 fn count(endpoints: &[Endpoint]) -> u32 {

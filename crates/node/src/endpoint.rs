@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-#[cfg(feature = "starknet")]
 use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
@@ -14,6 +13,8 @@ use countersign::json::{self, Node, Value};
 use countersign::{Code, Refusal};
 use countersign_client::url::Url;
 use countersign_client::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
+use countersign_core::reader::{Answer, Failure, FailureKind, Request as ReadRequest, json_rpc};
+use futures_util::future::join_all;
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -31,6 +32,7 @@ pub struct Endpoint {
     /// The value of the header `authorization`, from the user name and password of the URL.
     authorization: Option<Zeroizing<String>>,
     host: String,
+    name: String,
     /// Whether this is a node's own RPC, where an index server is the default.
     pub(crate) is_rpc: bool,
     /// Whether the endpoint is known to serve the right chain.
@@ -39,6 +41,8 @@ pub struct Endpoint {
     height: AtomicU64,
     /// Limits the concurrent requests to the endpoint.
     lane: Lane,
+    /// The request for the chain's identity, and its answer: an endpoint with a fixed address serves one chain.
+    identity: Mutex<Option<(ReadRequest, Answer)>>,
     #[cfg(feature = "evm")]
     pub(crate) evm: crate::evm::Cache,
     /// The class hash that the endpoint first reported for each contract.
@@ -93,16 +97,33 @@ impl Endpoint {
         Ok(Self {
             url,
             authorization,
+            name: host.clone(),
             host,
             is_rpc,
             is_identified,
             height,
             lane: Lane::default(),
+            identity: Mutex::default(),
             #[cfg(feature = "evm")]
             evm: crate::evm::Cache::default(),
             #[cfg(feature = "starknet")]
             code: Mutex::default(),
         })
+    }
+
+    /// Returns the name, by which the endpoint is told from the other endpoints of its chain: the host, with a number if several
+    /// endpoints have the same host.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn set_name(&mut self, name: String) {
+        self.name = name;
+    }
+
+    /// Returns whether both are the same endpoint, with the same URL and the same password.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.url == other.url && self.is_rpc == other.is_rpc && self.authorization == other.authorization
     }
 
     /// Returns the host, with the port if the URL has one. Nothing else of the URL is ever shown.
@@ -148,6 +169,74 @@ impl<T> Clone for Caller<'_, T> {
 impl<T> Copy for Caller<'_, T> {}
 
 impl<T: Transport> Caller<'_, T> {
+    /// Sends what a reader asks, and returns the answers as they came. The first request is the one for the chain's identity, which is
+    /// sent once.
+    pub(crate) async fn ask(&self, requests: &[ReadRequest]) -> Vec<Answer> {
+        let identity = || self.endpoint.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = identity().as_ref().filter(|(request, _)| requests.first() == Some(request)).map(|(_, answer)| answer.clone());
+        let Some(kept) = kept else {
+            let answers = self.exchange_all(requests).await;
+            if let (Some(request), Some(answer @ (Answer::Result(_) | Answer::Http { status: 200, .. }))) =
+                (requests.first(), answers.first())
+            {
+                *identity() = Some((request.clone(), answer.clone()));
+            }
+            return answers;
+        };
+        let mut answers = vec![kept];
+        answers.extend(self.exchange_all(requests.get(1..).unwrap_or_default()).await);
+        answers
+    }
+
+    /// Sends JSON-RPC calls in one request, and every other request by itself.
+    async fn exchange_all(&self, requests: &[ReadRequest]) -> Vec<Answer> {
+        if requests.iter().all(|request| matches!(request, ReadRequest::JsonRpc { .. })) {
+            return self.call(requests).await;
+        }
+        join_all(requests.iter().map(|request| self.fetch(request))).await
+    }
+
+    async fn call(&self, requests: &[ReadRequest]) -> Vec<Answer> {
+        let mut calls = Vec::new();
+        for request in requests {
+            if let ReadRequest::JsonRpc { method, params } = request {
+                calls.push(Call::new(method, serde_json::from_str(params).unwrap_or_default()));
+            }
+        }
+        if calls.is_empty() {
+            return Vec::new();
+        }
+        let failed = |failure| vec![Answer::Failed(failure); requests.len()];
+        let shared = match self.share(&calls).await {
+            Ok(shared) => shared,
+            Err(error) => return failed(error.failure()),
+        };
+        match &shared.body {
+            Ok(body) => match json_rpc::decode(body, shared.all) {
+                Ok(answers) => answers.into_iter().skip(shared.first).take(requests.len()).collect(),
+                Err(refusal) => failed(Failure::new(FailureKind::NotJsonRpc, &refusal.to_string())),
+            },
+            Err(error) => failed(error.clone().failure()),
+        }
+    }
+
+    async fn fetch(&self, request: &ReadRequest) -> Answer {
+        let (method, path, format, body) = match request {
+            ReadRequest::Get { path, format } => (Method::Get, path, format, None),
+            ReadRequest::Post { path, body, format } => (Method::Post, path, format, Some(body.to_vec())),
+            one => return self.call(std::slice::from_ref(one)).await.pop().unwrap_or(Answer::Failed(FailureKind::Other.into())),
+        };
+        let _permit = self.enter(&[]).await;
+        let mut request = self.request(method, path);
+        if let Some(body) = body {
+            request = request.with_header("content-type", format.content_type()).with_body(body);
+        }
+        match self.exchange(&request).await {
+            Ok(response) => Answer::Http { status: response.status, body: response.body.into(), grpc_status: response.grpc_status },
+            Err(error) => Answer::Failed(error.failure()),
+        }
+    }
+
     /// Calls several methods in one request, and reads the results in the order of the calls. If one call fails, all of them count as
     /// failed.
     #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]

@@ -1,8 +1,10 @@
 //! The error of reads and writes: why a chain did not answer, or why its answer is not used.
 
-use countersign::{Refusal, text};
+use countersign::{Code, Refusal, text};
 use countersign_client::driver::ChainError;
 use countersign_client::{TransportError, TransportErrorKind};
+use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
+use countersign_transport::GatherError;
 
 /// Why a chain did not answer, or why its answer is not used.
 ///
@@ -138,6 +140,72 @@ impl NodeError {
         match self {
             Self::Rpc { endpoint, message, .. } => Self::Rejected { endpoint, message },
             other => other,
+        }
+    }
+}
+
+impl NodeError {
+    /// Converts the fault of an endpoint.
+    pub(crate) fn from_fault(endpoint: &str, fault: Fault) -> Self {
+        let endpoint = endpoint.to_owned();
+        match fault {
+            Fault::Unanswered(Failure { kind: FailureKind::Status(status), .. }) => Self::Status { endpoint, status },
+            Fault::Unanswered(Failure { kind: FailureKind::NotJsonRpc, detail, .. }) => {
+                Self::Malformed { endpoint, refusal: Refusal::new(Code::JsonSyntax, "").with_reason(detail) }
+            }
+            Fault::Unanswered(failure) => {
+                let kind = match failure.kind {
+                    FailureKind::Connect => TransportErrorKind::Connect,
+                    FailureKind::Timeout => TransportErrorKind::Timeout,
+                    FailureKind::TooLarge => TransportErrorKind::TooLarge,
+                    _ => TransportErrorKind::Interrupted,
+                };
+                Self::Transport { endpoint, error: TransportError::new(kind, &failure.detail) }
+            }
+            Fault::Rpc(error) => Self::Rpc { endpoint, code: error.code, message: error.message, data: error.data },
+            Fault::Malformed(refusal) => Self::Malformed { endpoint, refusal },
+            Fault::WrongChain { expected, actual } => Self::WrongChain { endpoint, expected, actual },
+            Fault::WentBack { before, now } => Self::WentBack { endpoint, before, now },
+            Fault::Rejected(message) => Self::Rejected { endpoint, message },
+            Fault::Refused(refusal) => Self::Refused(refusal),
+            other => Self::Malformed { endpoint, refusal: Refusal::new(Code::JsonTooLarge, "").with_reason(other.to_string()) },
+        }
+    }
+
+    /// Converts why too few endpoints agree. `only` is the name of the endpoint if there is one only.
+    pub(crate) fn from_doubt<E: std::fmt::Display>(only: &str, doubt: Doubt<E>) -> Self {
+        match doubt {
+            Doubt::Fault(fault) => Self::from_fault(only, fault),
+            Doubt::Disagree { agreed, needed, detail } => Self::Disagree { agreed, needed, detail },
+            Doubt::Held(reason) => Self::Disagree { agreed: 0, needed: 0, detail: format!("; {reason}") },
+        }
+    }
+
+    /// Converts an error on the way to an endpoint.
+    pub(crate) fn failure(self) -> Failure {
+        match self {
+            Self::Transport { error, .. } => {
+                let kind = match error.kind {
+                    TransportErrorKind::Connect => FailureKind::Connect,
+                    TransportErrorKind::Timeout => FailureKind::Timeout,
+                    TransportErrorKind::Interrupted => FailureKind::Interrupted,
+                    TransportErrorKind::TooLarge => FailureKind::TooLarge,
+                    _ => FailureKind::Other,
+                };
+                Failure::new(kind, &error.detail)
+            }
+            Self::Status { status, .. } => FailureKind::Status(status).into(),
+            other => Failure::new(FailureKind::Other, &other.to_string()),
+        }
+    }
+}
+
+impl From<GatherError> for NodeError {
+    fn from(error: GatherError) -> Self {
+        match error {
+            GatherError::Refused(refusal) => Self::Refused(refusal),
+            GatherError::NotConnected(chain) => Self::NotConnected(chain),
+            other => Self::NotConnected(other.to_string()),
         }
     }
 }

@@ -7,12 +7,17 @@ use countersign::chains::Network;
 use countersign::{Asset, Family, HtlcState, HtlcTerms, Registry, SeenAt, U256};
 use countersign_client::Transport;
 use countersign_client::driver::{ChainError, Chains, KeptTransaction};
+use countersign_core::Finding;
+pub use countersign_core::reader::Head;
+use countersign_core::reader::{Agree, Answer, Doubt, FailureKind, Machine, Observation, Quorum, Request as ReadRequest};
+use countersign_transport::{self as transport, ChainEndpoints, Link, MaybeSend, MaybeSync, Memory, gather};
 use futures_util::future::join_all;
 
 use crate::config::{Endpoints, NodeConfig};
 use crate::contracts::Description;
-use crate::endpoint::Caller;
+use crate::endpoint::{Caller, Endpoint};
 use crate::error::NodeError;
+use crate::quorum::combine_findings as combine;
 
 /// Connections to the configured chains.
 ///
@@ -23,6 +28,7 @@ pub struct Nodes<T> {
     transport: T,
     chains: BTreeMap<String, ChainNodes>,
     unknown: Vec<String>,
+    memory: Memory,
 }
 
 /// The endpoints of one pinned chain.
@@ -30,24 +36,6 @@ pub struct Nodes<T> {
 struct ChainNodes {
     network: Network,
     endpoints: Endpoints,
-}
-
-/// The newest block that an endpoint reports: the newest confirmed slot on Solana, the newest checkpoint on Sui.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Head {
-    /// The height: the slot on Solana, the sequence number of the checkpoint on Sui.
-    pub height: u64,
-    /// The hash in hex, with `0x` on EVM chains and Starknet and without it elsewhere. On Solana, the newest blockhash in base58.
-    pub hash: String,
-    /// The time of the block, in Unix seconds.
-    pub time: u64,
-}
-
-impl Head {
-    pub(crate) fn new(height: u64, hash: impl Into<String>, time: u64) -> Self {
-        Self { height, hash: hash.into(), time }
-    }
 }
 
 /// How soon a transaction should be mined. A higher speed costs more.
@@ -105,6 +93,7 @@ macro_rules! of_family {
 
 /// The connection to one chain: its endpoints, and the HTTP stack that reaches them.
 pub(crate) struct Connection<'n, T> {
+    pub(crate) nodes: &'n Nodes<T>,
     pub(crate) transport: &'n T,
     pub(crate) name: &'n str,
     pub(crate) network: &'n Network,
@@ -139,7 +128,7 @@ impl<T: Transport> Nodes<T> {
                 None => unknown.push(name),
             }
         }
-        Self { transport, chains, unknown }
+        Self { transport, chains, unknown, memory: Memory::default() }
     }
 
     /// Returns the names in the configuration that are not chains of the registry. They are not connected. A name may be misspelt, so
@@ -170,7 +159,7 @@ impl<T: Transport> Nodes<T> {
 
     pub(crate) fn connection(&self, chain: &str) -> Result<Connection<'_, T>, NodeError> {
         let (name, nodes) = self.chains.get_key_value(chain).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
-        Ok(Connection { transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
+        Ok(Connection { nodes: self, transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
     }
 
     /// Returns a connected Bitcoin-like chain.
@@ -298,6 +287,22 @@ const FAMILIES: &[Family] = &[
     Family::Tron,
 ];
 
+impl<T: Transport> transport::Chains for Nodes<T> {
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+        let Endpoints { all, quorum } = &self.chains.get(chain)?.endpoints;
+        let links = all.iter().map(|endpoint| Link::new(endpoint.name()).with_rpc(endpoint.is_rpc)).collect();
+        Some(ChainEndpoints::from_links(links, usize::try_from(*quorum).unwrap_or(usize::MAX)))
+    }
+
+    async fn ask(&self, chain: &str, endpoint: &str, requests: &[ReadRequest]) -> Vec<Answer> {
+        let found = self.chains.get(chain).and_then(|nodes| nodes.endpoints.all.iter().find(|one| one.name() == endpoint));
+        match found {
+            Some(endpoint) => Caller { endpoint, transport: &self.transport }.ask(requests).await,
+            None => vec![Answer::Failed(FailureKind::Unsupported.into()); requests.len()],
+        }
+    }
+}
+
 impl<T: Transport> Chains for Nodes<T> {
     async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), ChainError> {
         Ok(self.read(terms).await?)
@@ -321,6 +326,38 @@ impl<'n, T: Transport> Connection<'n, T> {
     pub(crate) fn callers(&self) -> impl Iterator<Item = Caller<'n, T>> + use<'n, T> {
         let transport = self.transport;
         self.endpoints.all.iter().map(move |endpoint| Caller { endpoint, transport })
+    }
+
+    /// Reads a subject from the endpoints until enough of them agree and `question` stands: see [`gather`].
+    pub(crate) async fn gather<M: Machine<Output: Agree>, V: Ord, E>(
+        &self,
+        subject: &M::Subject,
+        question: impl Fn(&Observation<M>) -> Result<V, E> + MaybeSend + MaybeSync,
+    ) -> Result<Quorum<Observation<M>>, NodeError> {
+        Ok(gather(self.nodes, self.transport, &self.nodes.memory, self.name, subject, question).await?)
+    }
+
+    /// Reads a subject on which the endpoints must agree, and returns what one of those that agree shows.
+    pub(crate) async fn agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<M::Output, NodeError> {
+        let quorum = self.gather::<M, _, _>(subject, |_| Ok::<_, NodeError>(())).await?;
+        let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
+        let first = group.first().map(|one| one.output().clone());
+        first.ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
+    }
+
+    /// Reads the state of an HTLC. The endpoints must agree.
+    pub(crate) async fn read_htlc<M: Machine<Subject = HtlcTerms, Output = Finding>>(
+        &self,
+        terms: &HtlcTerms,
+    ) -> Result<(HtlcState, SeenAt), NodeError> {
+        let quorum = self.gather::<M, _, _>(terms, |_| Ok::<_, NodeError>(())).await?;
+        let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
+        let findings = group.into_iter().map(|one| one.output().clone()).collect();
+        combine(findings, self.needed()).ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
+    }
+
+    fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
+        NodeError::from_doubt(self.endpoints.all.first().map_or("", Endpoint::name), doubt)
     }
 
     /// Queries all endpoints concurrently.

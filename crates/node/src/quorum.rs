@@ -1,6 +1,7 @@
 //! Combines the answers of several endpoints: `quorum` of them must be the same.
 
 use countersign::{HtlcState, SeenAt};
+use countersign_core::Finding;
 
 use crate::error::NodeError;
 use crate::nodes::Head;
@@ -65,6 +66,17 @@ pub(crate) fn combine(all: Vec<Sighting>, needed: u32) -> Option<(HtlcState, See
     let state = with_elapsed(state, least_elapsed, most_elapsed);
     let seen = SeenAt::new(head.height, head.hash, head_time, depth).with_marks(is_safe, is_finalized).with_agreement(agreed, needed);
     Some((state, seen))
+}
+
+/// Combines the findings of endpoints that agree, as [`combine`] does.
+pub(crate) fn combine_findings(all: Vec<Finding>, needed: u32) -> Option<(HtlcState, SeenAt)> {
+    let sighting = |finding: Finding| {
+        let Finding { state, seen, .. } = finding;
+        let elapsed = if let HtlcState::Locked(locked) = &state { locked.elapsed } else { 0 };
+        let head = Head::new(seen.height, seen.hash.clone(), seen.head_time);
+        Sighting { state, head, depth: seen.depth, elapsed, is_safe: seen.is_safe, is_finalized: seen.is_finalized }
+    };
+    combine(all.into_iter().map(sighting).collect(), needed)
 }
 
 /// Sets the elapsed time of a locked HTLC's timelock.

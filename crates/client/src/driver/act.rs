@@ -11,7 +11,7 @@ use super::{DriveError, Driver};
 use crate::error::Error;
 use crate::request::Action as Call;
 use crate::secret::Secret;
-use crate::transport::Transport;
+use countersign_transport::Transport;
 
 /// The number of nominal blocks after which a transaction that is not mined is assumed to pay too low a fee.
 const OVERDUE_BLOCKS: u64 = 3;

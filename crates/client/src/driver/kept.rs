@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::StoredSwap;
-use crate::transport::{MaybeSend, MaybeSync};
+use countersign_transport::{MaybeSend, MaybeSync};
 
 /// A stored order.
 #[derive(Debug)]

@@ -47,7 +47,7 @@ use crate::request::OrderId;
 use crate::retry::{jittered, random};
 use crate::secret::Secret;
 use crate::track::{FLOOR, Pace};
-use crate::transport::Transport;
+use countersign_transport::Transport;
 
 /// Runs swaps until they are complete or refunded.
 #[derive(Debug)]

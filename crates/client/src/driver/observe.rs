@@ -14,7 +14,7 @@ use super::parties::{Chains, TrustTheService};
 use crate::client::Client;
 use crate::release;
 use crate::status::{self, refund_possible_from};
-use crate::transport::Transport;
+use countersign_transport::Transport;
 
 /// What is known about an order at one moment.
 #[derive(Debug, Clone)]

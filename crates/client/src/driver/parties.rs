@@ -7,7 +7,7 @@ use countersign::{Broadcast, HtlcState, HtlcTerms, Leg, OrderRecord, Refusal, Re
 
 use super::kept::{KeptTransaction, Purpose};
 use crate::secret::Secret;
-use crate::transport::{MaybeSend, MaybeSync};
+use countersign_transport::{MaybeSend, MaybeSync};
 
 /// Signs for the owner: with a local key, a hardware wallet, or by asking a person.
 ///

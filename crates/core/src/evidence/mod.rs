@@ -13,6 +13,6 @@ mod tests;
 
 pub use event::HtlcEvent;
 pub use judge::{Difference, Funded, Hold};
-pub use state::{HtlcState, LockedHtlc, SeenAt};
+pub use state::{Finding, HtlcState, LockedHtlc, SeenAt};
 pub(crate) use terms::collect;
 pub use terms::{HtlcTerms, VerifiedRecord, VerifiedTerms};

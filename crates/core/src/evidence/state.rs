@@ -3,6 +3,7 @@
 use countersign_chains::Account;
 use ruint::aliases::U256;
 
+use crate::reader::Agree;
 use crate::wire::SecretHash;
 
 /// The state of one HTLC, decoded from the chain's own answer.
@@ -144,5 +145,51 @@ impl SeenAt {
     pub const fn with_agreement(mut self, agreed: u32, needed: u32) -> Self {
         (self.agreed, self.needed) = (agreed, needed);
         self
+    }
+}
+
+/// What one endpoint shows of an HTLC: the state, where it comes from, and how certain it is. The output of every family's HTLC reader.
+///
+/// By itself it is worth nothing, because anybody can write one. What decides is an
+/// [`Observation`](crate::reader::Observation), which only a reader makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The state at the endpoint's newest block.
+    pub state: HtlcState,
+    /// What names the change that led to the state: the hash of its block, the digest of an object, an outpoint. Endpoints at different
+    /// heights must agree on it. Empty if there is none.
+    pub origin: Vec<u8>,
+    /// Where the state was read.
+    pub seen: SeenAt,
+}
+
+impl Finding {
+    /// Creates a finding without an origin.
+    #[must_use]
+    pub const fn new(state: HtlcState, seen: SeenAt) -> Self {
+        Self { state, origin: Vec::new(), seen }
+    }
+
+    /// Sets what names the change that led to the state.
+    #[must_use]
+    pub fn with_origin(mut self, origin: impl Into<Vec<u8>>) -> Self {
+        self.origin = origin.into();
+        self
+    }
+}
+
+impl Agree for Finding {
+    type Key = (HtlcState, Vec<u8>);
+
+    /// Returns the state and its origin, without what differs between honest endpoints at different heights: the elapsed time, whether
+    /// the balance covers the amount, and the words of a reason. A question judges those in each finding alone.
+    fn key(&self) -> Self::Key {
+        let state = match &self.state {
+            HtlcState::Locked(locked) => HtlcState::Locked(locked.clone().with_elapsed(0, 0).with_covered(true)),
+            HtlcState::Unclear(_) => HtlcState::Unclear(String::new()),
+            other => other.clone(),
+        };
+        (state, self.origin.clone())
     }
 }

@@ -1,6 +1,6 @@
 //! The terms of both sides of a swap, as they were verified.
 
-use countersign_chains::{Account, Family};
+use countersign_chains::{Account, Family, Network};
 use ruint::aliases::U256;
 
 use crate::report::{Code, Refusal, TypedValue, Warnings};
@@ -17,6 +17,8 @@ pub struct HtlcTerms {
     pub chain: String,
     /// The chain's family.
     pub family: Family,
+    /// The chain's identity, which every endpoint must show.
+    pub network: Network,
     /// Nominal milliseconds of one unit of the timelock.
     pub unit_millis: u64,
     /// The asset.
@@ -140,6 +142,7 @@ pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<
         Ok::<_, Refusal>(HtlcTerms {
             chain: asset.chain.record.chain.clone(),
             family: asset.chain.family(),
+            network: asset.chain.network.clone(),
             unit_millis: asset.chain.unit_millis,
             asset: asset.record.id.clone(),
             htlc: asset.htlc.clone(),

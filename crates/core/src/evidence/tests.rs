@@ -22,6 +22,7 @@ fn leg() -> HtlcTerms {
     HtlcTerms {
         chain: "ethereum".to_owned(),
         family: Family::Evm,
+        network: Network::parse("evm:1").unwrap(),
         unit_millis: 12_000,
         asset: AssetId::parse("ethereum:usdc").unwrap(),
         htlc: Some(account('9')),

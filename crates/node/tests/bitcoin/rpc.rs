@@ -73,7 +73,9 @@ impl Transport for Rpc {
         Ok(Response::new(200, reply.to_string()))
     }
 
-    async fn sleep(&self, _: std::time::Duration) {}
+    async fn sleep(&self, duration: std::time::Duration) {
+        tokio::time::sleep(duration).await;
+    }
 
     fn now(&self) -> u64 {
         NOW

@@ -322,7 +322,9 @@ impl Transport for Network {
         Ok(Response::new(200, outcome.map_or_else(|(code, words)| error(code, &words), |message| answer(&message))))
     }
 
-    async fn sleep(&self, _: Duration) {}
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
 
     fn now(&self) -> u64 {
         NOW

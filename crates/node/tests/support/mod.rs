@@ -229,7 +229,9 @@ impl Transport for Chain {
         Ok(Response::new(status, body))
     }
 
-    async fn sleep(&self, _: Duration) {}
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
 
     fn now(&self) -> u64 {
         NOW + self.clock.load(Ordering::SeqCst)

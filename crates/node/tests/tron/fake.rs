@@ -204,7 +204,9 @@ impl Transport for Tron {
         Ok(Response::new(200, answer.to_string().into_bytes()))
     }
 
-    async fn sleep(&self, _: Duration) {}
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
 
     fn now(&self) -> u64 {
         NOW

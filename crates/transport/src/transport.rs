@@ -1,4 +1,4 @@
-//! What the client needs from its environment: an HTTP stack, a timer and a clock.
+//! What reaches the service and the chains: an HTTP stack, a timer and a clock.
 //!
 //! Requests and responses are plain values, so that a browser's or a wallet's own HTTP stack can be plugged in. Futures are `Send`,
 //! except on WebAssembly, where a browser's futures never are. The rules that a request follows are in
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::error::TransportError;
 
 /// The largest body that a transport reads, in bytes. Responses of the interface are far smaller.
-pub const MAX_BODY: usize = countersign::json::MAX_BYTES;
+pub const MAX_BODY: usize = countersign_core::json::MAX_BYTES;
 
 /// [`Send`], except on WebAssembly, where every type implements it.
 #[cfg(not(target_family = "wasm"))]
@@ -113,21 +113,7 @@ impl<T: Transport> Erased for T {
     }
 }
 
-/// A transport whose type is erased, for a [`Client`](crate::Client) whose type does not name its HTTP stack. Cloning is cheap.
-///
-/// ```no_run
-/// use countersign_client::{Api, BoxTransport, Client, Http, Timeouts};
-///
-/// struct Wallet {
-///     client: Client<BoxTransport>,
-/// }
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let api = Api::new("https://service.example", None)?;
-/// let wallet = Wallet { client: Client::new(api, BoxTransport::new(Http::new(Timeouts::default())?)) };
-/// # Ok(())
-/// # }
-/// ```
+/// A transport whose type is erased, for a client whose type does not name its HTTP stack. Cloning is cheap.
 #[derive(Clone)]
 pub struct BoxTransport(Arc<dyn Erased>);
 

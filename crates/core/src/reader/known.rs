@@ -1,0 +1,79 @@
+//! What is known about an endpoint from earlier readings.
+
+use std::collections::BTreeMap;
+
+use super::Fault;
+
+/// The maximum number of facts that are kept for one endpoint. The facts are cleared when there are more.
+const MAX_FACTS: usize = 4_096;
+
+/// What an endpoint showed in earlier readings that the quorum agreed with. The caller keeps it between readings; losing it costs no
+/// safety except that an endpoint which falls behind is noticed later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    height: u64,
+    is_rpc: bool,
+    facts: BTreeMap<String, Vec<u8>>,
+}
+
+impl Known {
+    /// Sets whether a Bitcoin-like endpoint is a node's own RPC. By default it is an Esplora server.
+    #[must_use]
+    pub const fn with_rpc(mut self, is_rpc: bool) -> Self {
+        self.is_rpc = is_rpc;
+        self
+    }
+
+    /// Sets the greatest height that the endpoint has shown.
+    #[must_use]
+    pub const fn with_height(mut self, height: u64) -> Self {
+        self.height = height;
+        self
+    }
+
+    /// Adds a fact that later readings must find unchanged, or start from. A family chooses its name.
+    #[must_use]
+    pub fn with_fact(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.facts.insert(name.into(), value.into());
+        self
+    }
+
+    /// Returns whether a Bitcoin-like endpoint is a node's own RPC.
+    #[must_use]
+    pub const fn is_rpc(&self) -> bool {
+        self.is_rpc
+    }
+
+    /// Returns the greatest height that the endpoint has shown.
+    #[must_use]
+    pub const fn height(&self) -> u64 {
+        self.height
+    }
+
+    /// Returns a fact by its name.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&[u8]> {
+        self.facts.get(name).map(Vec::as_slice)
+    }
+
+    /// Adds what a later reading has shown. A fact that is already known is kept.
+    pub fn learn(&mut self, later: &Self) {
+        self.height = self.height.max(later.height);
+        if self.facts.len().saturating_add(later.facts.len()) > MAX_FACTS {
+            self.facts.clear();
+        }
+        for (name, value) in &later.facts {
+            self.facts.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+
+    /// Requires that the newest block has not gone back by more than `tolerance` blocks. If it has, the node is stale, or one of several
+    /// behind the same address. A step back of a few blocks may be a reorganization.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::WentBack`].
+    pub const fn check_height(&self, now: u64, tolerance: u64) -> Result<(), Fault> {
+        if now.saturating_add(tolerance) < self.height { Err(Fault::WentBack { before: self.height, now }) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,69 @@
+//! What endpoints of every family show besides HTLCs.
+
+use super::{Agree, Reply, RpcError};
+use crate::report::text;
+
+/// The newest block that an endpoint shows: the newest confirmed slot on Solana, the newest checkpoint on Sui.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Head {
+    /// The height: the slot on Solana, the sequence number of the checkpoint on Sui.
+    pub height: u64,
+    /// The hash in hex, with `0x` on EVM chains and Starknet and without it elsewhere. On Solana, the newest blockhash in base58.
+    pub hash: String,
+    /// The time of the block, in Unix seconds.
+    pub time: u64,
+}
+
+impl Head {
+    /// Creates the newest block.
+    #[must_use]
+    pub fn new(height: u64, hash: impl Into<String>, time: u64) -> Self {
+        Self { height, hash: hash.into(), time }
+    }
+}
+
+impl Agree for Head {
+    type Key = ();
+
+    /// Honest endpoints at different heights have nothing in common: each head is judged alone.
+    fn key(&self) {}
+}
+
+/// What an endpoint says to a transaction that was sent to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a transaction is accepted or rejected; everything else is a fault")]
+pub enum Sent {
+    /// It accepted the transaction, or knows it already.
+    Accepted,
+    /// It rejected the transaction as invalid. Contains its reason, capped and escaped.
+    Rejected(String),
+}
+
+impl Sent {
+    /// Creates the rejection with a node's reason, which is escaped.
+    #[must_use]
+    pub fn rejected(reason: &str) -> Self {
+        Self::Rejected(text::escape_untrusted(reason))
+    }
+
+    /// Reads the reply to a JSON-RPC call that sends a transaction: any result accepts it.
+    ///
+    /// # Errors
+    ///
+    /// The [`Fault`](super::Fault) of a reply that is neither a result nor an error: the endpoint may have relayed the transaction.
+    pub fn read(reply: &Reply<'_>) -> Result<Self, super::Fault> {
+        Ok(match reply.json_or_error()? {
+            Ok(_) => Self::Accepted,
+            Err(RpcError { message, .. }) => Self::Rejected(message.clone()),
+        })
+    }
+}
+
+impl Agree for Sent {
+    type Key = bool;
+
+    fn key(&self) -> bool {
+        matches!(self, Self::Accepted)
+    }
+}

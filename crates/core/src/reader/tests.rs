@@ -1,0 +1,230 @@
+//! The bounds of a reader, and the quorum over every combination of endpoints.
+
+use super::*;
+use crate::report::Code;
+
+/// A machine that asks for a number in each round, until one is odd.
+#[derive(Debug)]
+struct Odd;
+
+impl Machine for Odd {
+    type Subject = u64;
+    type Output = u64;
+    const MAX_ROUNDS: usize = 3;
+
+    fn start(subject: &u64, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        if *subject == 0 {
+            return Err(Refusal::new(Code::WrongType, "/subject"));
+        }
+        Ok((Self, vec![Request::json_rpc("number", "[]")]))
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            request: Request::json_rpc("chain", "[]"),
+            expected: "7".to_owned(),
+            read: |reply| Ok(reply.json()?.integer()?.to_string()),
+        }
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<u64>, Fault> {
+        let number = replies.json(0)?.integer()?;
+        Ok(if number % 2 == 1 { Turn::Done(number) } else { Turn::Ask(vec![Request::json_rpc("number", "[]")]) })
+    }
+}
+
+fn result(text: &str) -> Answer {
+    Answer::result(text.as_bytes())
+}
+
+fn reader() -> Reader<Odd> {
+    Reader::new(&1, &Known::default()).unwrap()
+}
+
+#[test]
+fn asks_for_the_identity_in_every_round() {
+    let mut reader = reader();
+    for answer in ["2", "4", "5"] {
+        let Next::Ask(requests) = reader.next() else { panic!("{reader:?}") };
+        assert_eq!(format!("{requests:?}"), "[chain(..), number(..)]");
+        reader.answer(&[result("7"), result(answer)]).unwrap();
+    }
+    let observation = reader.finish().unwrap();
+    assert_eq!((observation.subject(), observation.output()), (&1, &5));
+    let mut switched = self::reader();
+    switched.answer(&[result("7"), result("2")]).unwrap();
+    switched.answer(&[result("8"), result("5")]).unwrap();
+    assert_eq!(switched.finish().unwrap_err(), Fault::WrongChain { expected: "7".to_owned(), actual: "8".to_owned() });
+}
+
+#[test]
+fn takes_one_answer_for_each_request() {
+    let mut reader = reader();
+    for answers in [vec![], vec![result("7")], vec![result("7"), result("2"), result("3")]] {
+        let actual = answers.len();
+        assert_eq!(reader.answer(&answers), Err(Miscount { expected: 2, actual }));
+    }
+    reader.answer(&[result("7"), result("3")]).unwrap();
+    assert!(matches!(reader.next(), Next::Done(observation) if *observation.output() == 3));
+    assert_eq!(reader.answer(&[result("7"), result("5")]), Err(Miscount { expected: 0, actual: 2 }));
+    assert!(Reader::<Odd>::new(&0, &Known::default()).is_err());
+}
+
+#[test]
+fn ends_after_the_last_round_and_at_the_first_bad_answer() {
+    let mut endless = reader();
+    for _ in 0..3 {
+        endless.answer(&[result("7"), result("2")]).unwrap();
+    }
+    assert!(matches!(endless.next(), Next::Failed(Fault::TooMuch(_))));
+    for (answer, code) in [
+        (result("["), "node_malformed"),
+        (result("\"5\""), "node_malformed"),
+        (Answer::Error(RpcError::new(-1, "no", None)), "node_error"),
+        (Answer::Failed(FailureKind::Timeout.into()), "timeout"),
+        (Answer::http(200, *b"5"), "node_malformed"),
+        (Answer::result(vec![b' '; crate::json::MAX_BYTES + 1]), "node_malformed"),
+    ] {
+        let mut reader = reader();
+        reader.answer(&[result("7"), answer]).unwrap();
+        assert_eq!(reader.finish().unwrap_err().code(), code);
+    }
+    assert!(matches!(reader().finish(), Err(Fault::Unanswered(Failure { kind: FailureKind::Timeout, .. }))));
+}
+
+#[test]
+fn what_is_sent_is_not_in_debug_output() {
+    let text = format!("{:?}", [Request::json_rpc("send", r#"["0x5ec7e7"]"#), Request::post("/tx", *b"5ec7e7", Format::Text)]);
+    assert!(!text.contains("5ec7e7"), "{text}");
+}
+
+/// What an endpoint shows in the tests of the quorum: which chain of events, and how good it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shown {
+    story: u8,
+    left: u8,
+}
+
+impl Agree for Shown {
+    type Key = u8;
+
+    fn key(&self) -> u8 {
+        self.story
+    }
+}
+
+/// Every kind of endpoint: honest and ahead, honest and behind, honest without marks, a liar who agrees with itself, another, one who
+/// tells the honest story with better or worse numbers, one that fails, and one that is silent.
+const KINDS: [Option<Result<Shown, ()>>; 9] = [
+    Some(Ok(Shown { story: 1, left: 50 })),
+    Some(Ok(Shown { story: 1, left: 49 })),
+    Some(Ok(Shown { story: 1, left: 0 })),
+    Some(Ok(Shown { story: 2, left: 99 })),
+    Some(Ok(Shown { story: 3, left: 99 })),
+    Some(Ok(Shown { story: 1, left: 99 })),
+    Some(Ok(Shown { story: 1, left: 1 })),
+    Some(Err(())),
+    None,
+];
+
+fn question(shown: &Shown) -> Result<u8, &'static str> {
+    if shown.left > 10 { Ok(shown.left) } else { Err("no time") }
+}
+
+fn verdict_of(kinds: &[usize], order: &[usize], needed: usize) -> (Option<u8>, bool) {
+    let names = ["a", "b", "c", "d", "e"];
+    let mut quorum = Quorum::new(names[..kinds.len()].iter().copied(), needed).unwrap();
+    let (mut stood, mut fell) = (None, false);
+    for place in order {
+        match KINDS[kinds[*place]] {
+            Some(Ok(shown)) => quorum.hear(names[*place], Ok(shown)),
+            Some(Err(())) => quorum.hear(names[*place], Err(Fault::TooMuch("failed"))),
+            None => {}
+        }
+        match quorum.ask(question) {
+            Verdict::Stands(value, _) => {
+                assert!(!fell, "what has fallen never stands: {kinds:?} {order:?}");
+                assert!(stood.is_none_or(|before| value >= before), "never taken back: {kinds:?} {order:?}");
+                stood = Some(value);
+            }
+            Verdict::Falls(_) => {
+                assert!(stood.is_none(), "what stands never falls: {kinds:?} {order:?}");
+                fell = true;
+            }
+            Verdict::Open(_) => assert!(!fell && stood.is_none(), "{kinds:?} {order:?}"),
+        }
+    }
+    (stood, fell)
+}
+
+#[test]
+fn a_verdict_stands_exactly_when_enough_endpoints_of_one_group_pass_alone() {
+    let mut cases = 0_u32;
+    for (all, needed, orders) in [
+        (1, 1, vec![vec![0]]),
+        (2, 2, vec![vec![0, 1], vec![1, 0]]),
+        (3, 2, vec![vec![0, 1, 2], vec![0, 2, 1], vec![1, 0, 2], vec![1, 2, 0], vec![2, 0, 1], vec![2, 1, 0]]),
+        (3, 3, vec![vec![0, 1, 2], vec![2, 1, 0]]),
+        (5, 3, vec![vec![0, 1, 2, 3, 4], vec![4, 3, 2, 1, 0], vec![2, 4, 0, 3, 1]]),
+    ] {
+        for number in 0..KINDS.len().pow(all) {
+            let kinds: Vec<_> = (0..all).map(|place| number / KINDS.len().pow(place) % KINDS.len()).collect();
+            let shown: Vec<_> = kinds.iter().filter_map(|kind| KINDS[*kind]?.ok()).collect();
+            let expected = (1..=3)
+                .filter_map(|story| {
+                    let mut left: Vec<_> = shown.iter().filter(|one| one.story == story).filter_map(|one| question(one).ok()).collect();
+                    left.sort_unstable_by(|one, other| other.cmp(one));
+                    left.get(needed - 1).copied()
+                })
+                .next();
+            let is_silent = kinds.iter().any(|kind| KINDS[*kind].is_none());
+            for order in &orders {
+                let (stood, fell) = verdict_of(&kinds, order, needed);
+                assert_eq!(stood, expected, "{kinds:?} {order:?}");
+                assert!(is_silent || fell == expected.is_none(), "everybody has spoken: {kinds:?}");
+                cases += 1;
+            }
+        }
+    }
+    assert!(cases > 180_000, "{cases}");
+}
+
+#[test]
+fn the_reason_is_that_of_the_endpoint_that_is_missing() {
+    let shown = |left| Ok(Shown { story: 1, left });
+    let mut quorum = Quorum::new(["a", "b", "c"], 2).unwrap();
+    quorum.hear("a", shown(50));
+    quorum.hear("b", shown(1));
+    assert!(matches!(quorum.ask(question), Verdict::Open(Doubt::Held("no time"))));
+    quorum.hear("b", shown(50));
+    quorum.hear("x", shown(50));
+    assert!(matches!(quorum.ask(question), Verdict::Open(_)), "the first word counts, and strangers do not");
+    quorum.hear("c", Err(Fault::TooMuch("too much")));
+    assert!(matches!(quorum.ask(question), Verdict::Falls(Doubt::Held("no time"))));
+    let mut split = Quorum::new(["a", "b"], 2).unwrap();
+    split.hear("a", shown(50));
+    split.hear("b", Err(Fault::TooMuch("too much")));
+    let expected = Doubt::Disagree { agreed: 1, needed: 2, detail: "; b: too much".to_owned() };
+    assert!(matches!(split.ask(question), Verdict::Falls(doubt) if doubt == expected));
+    let mut only = Quorum::<Shown>::new(["a"], 1).unwrap();
+    only.hear("a", Err(Fault::TooMuch("too much")));
+    assert!(matches!(only.ask(question), Verdict::Falls(Doubt::Fault(Fault::TooMuch("too much")))));
+}
+
+#[test]
+fn an_endpoint_that_is_named_twice_counts_once() {
+    assert!(Quorum::<Shown>::new(["a", "a", "b"], 3).is_err());
+    assert!(Quorum::<Shown>::new(["a", "a"], 1).is_ok());
+    for (names, needed) in [(vec![], 0), (vec!["a"], 0), (vec!["a"], 2), (vec!["a", "b"], 1), (vec!["a", "b", "c", "d"], 2)] {
+        assert!(Quorum::<Shown>::new(names, needed).is_err());
+    }
+}
+
+#[test]
+fn what_is_known_is_kept_and_bounded() {
+    let mut known = Known::default().with_height(10).with_fact("class 1", *b"a");
+    known.learn(&Known::default().with_height(5).with_fact("class 1", *b"b").with_fact("class 2", *b"c"));
+    assert_eq!((known.height(), known.fact("class 1"), known.fact("class 2")), (10, Some(&b"a"[..]), Some(&b"c"[..])));
+    assert_eq!(known.check_height(8, 2), Ok(()));
+    assert_eq!(known.check_height(7, 2), Err(Fault::WentBack { before: 10, now: 7 }));
+}

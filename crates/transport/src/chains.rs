@@ -1,0 +1,132 @@
+//! Connections to chains, which send what readers ask.
+
+use std::sync::Arc;
+
+use countersign_core::reader::{Answer, Failure, FailureKind, Request};
+
+use crate::transport::{MaybeSend, MaybeSync};
+
+/// Connections to chains: `countersign-node`, or the wallet's own.
+///
+/// An implementation sends requests as they are and returns the answers as they came. It interprets nothing, so every implementation has
+/// the same strength. Money depends on the answers: they must come from endpoints that the user chose, never from the service.
+///
+/// ```
+/// use countersign_core::reader::{Answer, Failure, FailureKind, Request};
+/// use countersign_transport::{ChainEndpoints, Chains};
+///
+/// /// A wallet's own providers, by name.
+/// struct Mine;
+/// # impl Mine { async fn request(&self, _: &str, _: &str, _: &str) -> Result<String, String> { Ok("null".to_owned()) } }
+///
+/// impl Chains for Mine {
+///     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+///         (chain == "base").then(|| ChainEndpoints::new(["one provider", "another"], 2))
+///     }
+///
+///     async fn ask(&self, _: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
+///         let mut answers = Vec::new();
+///         for request in requests {
+///             answers.push(match request {
+///                 Request::JsonRpc { method, params } => match self.request(endpoint, method, params).await {
+///                     Ok(text) => Answer::result(text.into_bytes()),
+///                     Err(error) => Answer::Failed(Failure::new(FailureKind::Other, &error)),
+///                 },
+///                 _ => Answer::Failed(FailureKind::Unsupported.into()),
+///             });
+///         }
+///         answers
+///     }
+/// }
+/// ```
+pub trait Chains: MaybeSend + MaybeSync {
+    /// Returns the endpoints of a chain, and how many of them must agree; `None` if the chain is not connected.
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints>;
+
+    /// Sends requests to one endpoint, all at once if possible, and returns one answer for each, in their order.
+    ///
+    /// The first request asks for the chain's identity. An implementation whose endpoint cannot change its chain may answer it from
+    /// memory.
+    fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> impl Future<Output = Vec<Answer>> + MaybeSend;
+}
+
+/// The endpoints of one chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChainEndpoints {
+    /// The endpoints, in order of preference. An endpoint that is named twice counts once.
+    pub links: Vec<Link>,
+    /// The number of endpoints that must agree: more than half of them.
+    pub needed: usize,
+}
+
+/// One endpoint of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Link {
+    /// The name, which is shown to the user: a host, never a URL with a key.
+    pub name: String,
+    /// Whether the endpoint of a Bitcoin-like chain is a node's own RPC. By default it is an Esplora server.
+    pub is_rpc: bool,
+}
+
+impl ChainEndpoints {
+    /// Creates a list of endpoints.
+    #[must_use]
+    pub fn new(names: impl IntoIterator<Item = impl Into<String>>, needed: usize) -> Self {
+        Self { links: names.into_iter().map(Link::new).collect(), needed }
+    }
+
+    /// Creates a list of endpoints, some of which may be a node's own RPC.
+    #[must_use]
+    pub const fn from_links(links: Vec<Link>, needed: usize) -> Self {
+        Self { links, needed }
+    }
+}
+
+impl Link {
+    /// Creates an endpoint.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_rpc: false }
+    }
+
+    /// Sets whether the endpoint of a Bitcoin-like chain is a node's own RPC.
+    #[must_use]
+    pub const fn with_rpc(mut self, is_rpc: bool) -> Self {
+        self.is_rpc = is_rpc;
+        self
+    }
+}
+
+/// [`Chains`] without any connection.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::exhaustive_structs, reason = "it has no content")]
+pub struct NoChains;
+
+impl Chains for NoChains {
+    fn endpoints(&self, _: &str) -> Option<ChainEndpoints> {
+        None
+    }
+
+    async fn ask(&self, _: &str, _: &str, requests: &[Request]) -> Vec<Answer> {
+        vec![Answer::Failed(Failure::from(FailureKind::Unsupported)); requests.len()]
+    }
+}
+
+/// Implements [`Chains`] for pointers to an implementation.
+macro_rules! forward {
+    ($([$($lifetime:lifetime)?] $pointer:ty;)*) => {
+        $(impl<$($lifetime,)? C: Chains> Chains for $pointer where $pointer: MaybeSend + MaybeSync {
+            fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+                C::endpoints(self, chain)
+            }
+
+            fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> impl Future<Output = Vec<Answer>> + MaybeSend {
+                C::ask(self, chain, endpoint, requests)
+            }
+        })*
+    };
+}
+
+forward! { ['c] &'c C; [] Arc<C>; }

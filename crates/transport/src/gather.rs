@@ -1,0 +1,144 @@
+//! Asks the endpoints of a chain until enough of them agree.
+
+use std::collections::HashSet;
+use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use countersign_core::reader::{Agree, FailureKind, Fault, Machine, Next, Observation, Quorum, Reader, Verdict};
+use countersign_core::{Code, Refusal};
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
+
+use crate::chains::{Chains, Link};
+use crate::memory::Memory;
+use crate::transport::{MaybeSend, MaybeSync, Transport};
+
+/// The time limit for one round of one endpoint.
+const ROUND: Duration = Duration::from_secs(10);
+/// The time limit for one endpoint.
+const READING: Duration = Duration::from_secs(20);
+/// How long the other endpoints are waited for when enough agree, but the question does not stand.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Why nothing was read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatherError {
+    /// There is no connection to the chain. Contains its name.
+    #[error("not connected to {0}")]
+    NotConnected(String),
+    /// The subject cannot be read, or the endpoints cannot form a quorum.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Reads a subject from all endpoints of a chain concurrently, and ends as soon as the answer to `question` stands.
+///
+/// It also ends when every endpoint has spoken or used up its time, and two seconds after enough endpoints agree without the question
+/// standing. Put the same question to the returned quorum for its verdict; other questions may be put to it as well.
+///
+/// # Errors
+///
+/// [`GatherError::NotConnected`], or [`GatherError::Refused`] if the subject is invalid. What the endpoints did wrong is in the quorum.
+pub async fn gather<M, T, E>(
+    chains: &impl Chains,
+    timer: &impl Transport,
+    memory: &Memory,
+    chain: &str,
+    subject: &M::Subject,
+    question: impl Fn(&Observation<M>) -> Result<T, E> + MaybeSend + MaybeSync,
+) -> Result<Quorum<Observation<M>>, GatherError>
+where
+    M: Machine<Output: Agree>,
+    T: Ord,
+{
+    let endpoints = chains.endpoints(chain).ok_or_else(|| GatherError::NotConnected(chain.to_owned()))?;
+    let mut quorum = Quorum::new(endpoints.links.iter().map(|link| link.name.as_str()), endpoints.needed)?;
+    let mut names = HashSet::new();
+    let mut running = FuturesUnordered::new();
+    for link in endpoints.links.iter().filter(|link| names.insert(&link.name)) {
+        let known = memory.known(chain, &link.name).with_rpc(link.is_rpc);
+        let reader = Reader::<M>::new(subject, &known)?;
+        running.push(async move {
+            let reading = pin!(read(chains, timer, memory, chain, link, reader));
+            let outcome = within(timer, READING, reading).await.unwrap_or_else(|| Err(timed_out()));
+            (link.name.as_str(), outcome)
+        });
+    }
+    let mut grace = None;
+    while !quorum.is_complete() {
+        let has_agreed = quorum.agreed::<E>().is_ok();
+        match quorum.ask(&question) {
+            Verdict::Stands(..) => break,
+            Verdict::Falls(_) if has_agreed => break,
+            Verdict::Falls(_) | Verdict::Open(_) => {}
+        }
+        let heard = if has_agreed {
+            let grace: &mut Pin<Box<_>> = grace.get_or_insert_with(|| Box::pin(timer.sleep(GRACE)));
+            match select(running.next(), grace).await {
+                Either::Left((heard, _)) => heard,
+                Either::Right(_) => break,
+            }
+        } else {
+            running.next().await
+        };
+        let Some((name, outcome)) = heard else { break };
+        quorum.hear(name, outcome);
+    }
+    remember(memory, chain, &quorum);
+    Ok(quorum)
+}
+
+/// Drives one reader to its end.
+async fn read<M: Machine>(
+    chains: &impl Chains,
+    timer: &impl Transport,
+    memory: &Memory,
+    chain: &str,
+    link: &Link,
+    mut reader: Reader<M>,
+) -> Result<Observation<M>, Fault> {
+    while let Next::Ask(requests) = reader.next() {
+        if let Some(kept) = reader.stamp().and_then(|stamp| memory.observation(chain, &link.name, &stamp)) {
+            return Ok(kept);
+        }
+        let answers = {
+            let asking = pin!(chains.ask(chain, &link.name, requests));
+            within(timer, ROUND, asking).await
+        };
+        match answers {
+            Some(answers) => reader.answer(&answers).map_err(|miscount| {
+                Fault::Malformed(Refusal::new(Code::WrongType, "").with_reason(format!("the connection returned {miscount}")))
+            })?,
+            None => reader.fail(FailureKind::Timeout.into()),
+        }
+    }
+    let observation = reader.finish()?;
+    memory.keep(chain, &link.name, &observation);
+    Ok(observation)
+}
+
+/// Waits for a future, but not longer than `limit`.
+async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, future: F) -> Option<F::Output> {
+    match select(future, pin!(timer.sleep(limit))).await {
+        Either::Left((output, _)) => Some(output),
+        Either::Right(_) => None,
+    }
+}
+
+fn timed_out() -> Fault {
+    Fault::Unanswered(FailureKind::Timeout.into())
+}
+
+/// Remembers what the endpoints that agree have shown. An absurd height that a single endpoint shows is forgotten.
+fn remember<M: Machine<Output: Agree>>(memory: &Memory, chain: &str, quorum: &Quorum<Observation<M>>) {
+    let Ok(group) = quorum.agreed::<()>() else { return };
+    for (name, word) in quorum.heard() {
+        if let Ok(observation) = word
+            && group.iter().any(|member| std::ptr::eq(*member, observation))
+        {
+            memory.learn(chain, name, observation.known());
+        }
+    }
+}

@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+mod chains;
+mod error;
+mod gather;
+#[cfg(feature = "http")]
+mod http;
+mod memory;
+mod transport;
+
+pub use chains::{ChainEndpoints, Chains, Link, NoChains};
+pub use error::{TransportError, TransportErrorKind};
+pub use gather::{GatherError, gather};
+#[cfg(feature = "http")]
+pub use http::{Http, Timeouts};
+pub use memory::Memory;
+pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, is_safe};
+pub use url;
