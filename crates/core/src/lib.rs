@@ -20,7 +20,9 @@ pub mod wire;
 
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
-pub use evidence::{Difference, Finding, Funded, Hold, HtlcEvent, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms};
+pub use evidence::{
+    Difference, Finding, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms, combine,
+};
 pub use funding::{ApprovalStep, FundingPath, Gasless};
 pub use json::number::{self, Hex};
 pub use report::{

@@ -111,7 +111,9 @@
 //! other languages use.
 
 mod broadcast;
+mod funded;
 pub mod guide;
+pub mod reader;
 pub mod recover;
 mod states;
 
@@ -135,9 +137,10 @@ pub use countersign_sui as sui;
 pub use countersign_tron as tron;
 
 pub use broadcast::Broadcast;
+pub use funded::Funded;
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder,
-    EvmGeneration, Family, Finality, FinalityRule, Funded, FundingPath, Gasless, GaslessSubmission, Generation, Hex, Hold, HtlcEvent,
+    EvmGeneration, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation, Hex, Hold, HtlcEvent,
     HtlcState, HtlcTerms, Leg, Line, LockedHtlc, Network, Notice, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry,
     RequestId, RequestedLeg, Role, Scheme, SecretHash, SeenAt, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError,
     SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock, Topic, TypedValue, U256, UnsignedOrder,

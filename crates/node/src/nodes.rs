@@ -9,7 +9,7 @@ use countersign_client::Transport;
 use countersign_client::driver::{ChainError, Chains, KeptTransaction};
 use countersign_core::Finding;
 pub use countersign_core::reader::Head;
-use countersign_core::reader::{Agree, Answer, Doubt, FailureKind, Machine, Observation, Quorum, Request as ReadRequest};
+use countersign_core::reader::{Agree, Answer, Doubt, FailureKind, Known, Machine, Observation, Quorum, Reader, Request as ReadRequest};
 use countersign_transport::{self as transport, ChainEndpoints, Link, MaybeSend, MaybeSync, Memory, gather};
 use futures_util::future::join_all;
 
@@ -334,7 +334,8 @@ impl<'n, T: Transport> Connection<'n, T> {
         subject: &M::Subject,
         question: impl Fn(&Observation<M>) -> Result<V, E> + MaybeSend + MaybeSync,
     ) -> Result<Quorum<Observation<M>>, NodeError> {
-        Ok(gather(self.nodes, self.transport, &self.nodes.memory, self.name, subject, question).await?)
+        let start = |known: &Known| Reader::<M>::new(subject, known);
+        Ok(gather(self.nodes, self.transport, &self.nodes.memory, self.name, start, question).await?)
     }
 
     /// Reads a subject on which the endpoints must agree, and returns what one of those that agree shows.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use countersign_core::reader::{Agree, FailureKind, Fault, Machine, Next, Observation, Quorum, Reader, Verdict};
+use countersign_core::reader::{Agree, Drive, FailureKind, Fault, Known, Observed, Quorum, Verdict};
 use countersign_core::{Code, Refusal};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
@@ -33,24 +33,25 @@ pub enum GatherError {
     Refused(#[from] Refusal),
 }
 
-/// Reads a subject from all endpoints of a chain concurrently, and ends as soon as the answer to `question` stands.
+/// Reads from all endpoints of a chain concurrently, and ends as soon as the answer to `question` stands. `start` creates the reader of
+/// one endpoint from what is known about it.
 ///
 /// It also ends when every endpoint has spoken or used up its time, and two seconds after enough endpoints agree without the question
 /// standing. Put the same question to the returned quorum for its verdict; other questions may be put to it as well.
 ///
 /// # Errors
 ///
-/// [`GatherError::NotConnected`], or [`GatherError::Refused`] if the subject is invalid. What the endpoints did wrong is in the quorum.
-pub async fn gather<M, T, E>(
+/// [`GatherError::NotConnected`], or [`GatherError::Refused`] if `start` refuses. What the endpoints did wrong is in the quorum.
+pub async fn gather<R, T, E>(
     chains: &impl Chains,
     timer: &impl Transport,
     memory: &Memory,
     chain: &str,
-    subject: &M::Subject,
-    question: impl Fn(&Observation<M>) -> Result<T, E> + MaybeSend + MaybeSync,
-) -> Result<Quorum<Observation<M>>, GatherError>
+    start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
+    question: impl Fn(&R::Observation) -> Result<T, E> + MaybeSend + MaybeSync,
+) -> Result<Quorum<R::Observation>, GatherError>
 where
-    M: Machine<Output: Agree>,
+    R: Drive<Observation: Agree>,
     T: Ord,
 {
     let endpoints = chains.endpoints(chain).ok_or_else(|| GatherError::NotConnected(chain.to_owned()))?;
@@ -58,11 +59,10 @@ where
     let mut names = HashSet::new();
     let mut running = FuturesUnordered::new();
     for link in endpoints.links.iter().filter(|link| names.insert(&link.name)) {
-        let known = memory.known(chain, &link.name).with_rpc(link.is_rpc);
-        let reader = Reader::<M>::new(subject, &known)?;
+        let reader = start(&memory.known(chain, &link.name).with_rpc(link.is_rpc))?;
         running.push(async move {
             let reading = pin!(read(chains, timer, memory, chain, link, reader));
-            let outcome = within(timer, READING, reading).await.unwrap_or_else(|| Err(timed_out()));
+            let outcome = within(timer, READING, reading).await.unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())));
             (link.name.as_str(), outcome)
         });
     }
@@ -91,20 +91,20 @@ where
 }
 
 /// Drives one reader to its end.
-async fn read<M: Machine>(
+async fn read<R: Drive>(
     chains: &impl Chains,
     timer: &impl Transport,
     memory: &Memory,
     chain: &str,
     link: &Link,
-    mut reader: Reader<M>,
-) -> Result<Observation<M>, Fault> {
-    while let Next::Ask(requests) = reader.next() {
+    mut reader: R,
+) -> Result<R::Observation, Fault> {
+    while !reader.requests().is_empty() {
         if let Some(kept) = reader.stamp().and_then(|stamp| memory.observation(chain, &link.name, &stamp)) {
             return Ok(kept);
         }
         let answers = {
-            let asking = pin!(chains.ask(chain, &link.name, requests));
+            let asking = pin!(chains.ask(chain, &link.name, reader.requests()));
             within(timer, ROUND, asking).await
         };
         match answers {
@@ -127,12 +127,8 @@ async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, futu
     }
 }
 
-fn timed_out() -> Fault {
-    Fault::Unanswered(FailureKind::Timeout.into())
-}
-
 /// Remembers what the endpoints that agree have shown. An absurd height that a single endpoint shows is forgotten.
-fn remember<M: Machine<Output: Agree>>(memory: &Memory, chain: &str, quorum: &Quorum<Observation<M>>) {
+fn remember<O: Agree + Observed>(memory: &Memory, chain: &str, quorum: &Quorum<O>) {
     let Ok(group) = quorum.agreed::<()>() else { return };
     for (name, word) in quorum.heard() {
         if let Ok(observation) = word

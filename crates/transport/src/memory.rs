@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use countersign_core::reader::{Known, Machine, Observation};
+use countersign_core::reader::{Known, Observed};
 
 /// The maximum number of observations that are kept for one endpoint. They are dropped when there are more.
 const MAX_OBSERVATIONS: usize = 4_096;
@@ -46,20 +46,20 @@ impl Memory {
         self.lock().entry(key(chain, endpoint)).or_default().known.learn(known);
     }
 
-    pub(crate) fn observation<M: Machine>(&self, chain: &str, endpoint: &str, stamp: &[u8]) -> Option<Observation<M>> {
+    pub(crate) fn observation<O: Observed>(&self, chain: &str, endpoint: &str, stamp: &[u8]) -> Option<O> {
         let endpoints = self.lock();
         let observations = &endpoints.get(&key(chain, endpoint))?.observations;
-        observations.get(&(TypeId::of::<M>(), stamp.to_vec()))?.downcast_ref::<Observation<M>>().cloned()
+        observations.get(&(TypeId::of::<O>(), stamp.to_vec()))?.downcast_ref::<O>().cloned()
     }
 
-    pub(crate) fn keep<M: Machine>(&self, chain: &str, endpoint: &str, observation: &Observation<M>) {
+    pub(crate) fn keep<O: Observed>(&self, chain: &str, endpoint: &str, observation: &O) {
         let Some(stamp) = observation.stamp() else { return };
         let mut endpoints = self.lock();
         let observations = &mut endpoints.entry(key(chain, endpoint)).or_default().observations;
         if observations.len() >= MAX_OBSERVATIONS {
             observations.clear();
         }
-        observations.insert((TypeId::of::<M>(), stamp.to_vec()), Box::new(observation.clone()));
+        observations.insert((TypeId::of::<O>(), stamp.to_vec()), Box::new(observation.clone()));
     }
 }
 

@@ -2,22 +2,18 @@
 
 use countersign_chains::{Family, network};
 
-use super::{HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
+use super::{Finding, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
+use crate::reader::Doubt;
 use crate::report::{TypedValue, text};
 use crate::trust::{Finality, FinalityRule};
 
-/// The proof that the destination is funded as verified, that the funding is final, and that there is time left to redeem.
+/// How one finding compares with the verified terms: the destination is funded as verified, the funding is final, and there is time left
+/// to redeem.
 ///
-/// Only [`Funded::judge`] creates it, and it is valid for one order.
-///
-/// ```compile_fail
-/// // Its fields are private: nobody can turn it into the proof of another order.
-/// fn forge(proof: countersign_core::Funded) -> countersign_core::Funded {
-///     countersign_core::Funded { order_id: String::new(), ..proof }
-/// }
-/// ```
+/// By itself it proves nothing, because anybody can write a finding. The facade's `Funded` is the proof: only observations of its own
+/// readers, on which enough endpoints agree, make one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Funded {
+pub struct Judgement {
     order_id: String,
     left: u64,
     seen: SeenAt,
@@ -142,19 +138,26 @@ impl std::fmt::Display for Hold {
 
 impl std::error::Error for Hold {}
 
-impl Funded {
-    /// Compares the state of the destination's HTLC with the verified terms. `now` is the caller's clock in Unix seconds. A wrong
-    /// clock can make an answer too old, but it never adds time to redeem.
+impl From<Doubt<Self>> for Hold {
+    fn from(doubt: Doubt<Self>) -> Self {
+        match doubt {
+            Doubt::Held(hold) => hold,
+            Doubt::Fault(fault) => Self::Unclear(fault.to_string()),
+            Doubt::Disagree { agreed, needed, .. } => Self::Disagree { agreed, needed },
+        }
+    }
+}
+
+impl Judgement {
+    /// Compares what one endpoint shows of the destination's HTLC with the verified terms. `now` is the caller's clock in Unix seconds. A
+    /// wrong clock can make a finding too old, but it never adds time to redeem.
     ///
     /// # Errors
     ///
     /// A [`Hold`] with the reason why the secret must not be released. [`Hold::may_end`] returns whether waiting may help.
-    pub fn judge(terms: &VerifiedTerms, state: &HtlcState, seen: &SeenAt, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
+    pub fn new(terms: &VerifiedTerms, finding: &Finding, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
         let destination = &terms.destination;
-        // A state that too few endpoints report must neither release a secret nor end a swap.
-        if seen.agreed == 0 || seen.agreed < seen.needed {
-            return Err(Hold::Disagree { agreed: seen.agreed, needed: seen.needed.max(1) });
-        }
+        let Finding { state, seen, .. } = finding;
         let locked = match state {
             HtlcState::Absent => return Err(Hold::NotFunded),
             HtlcState::Redeemed { .. } => return Err(Hold::Redeemed),
@@ -167,7 +170,7 @@ impl Funded {
             return Err(Hold::NotCovered);
         }
         check_finality(destination, seen, rule)?;
-        let funded = Self {
+        let judgement = Self {
             order_id: terms.order_id.clone(),
             left: locked.left(),
             seen: seen.clone(),
@@ -175,11 +178,10 @@ impl Funded {
             unit_millis: network::min_unit_millis(&destination.chain, destination.unit_millis),
             margin: rule.margin,
         };
-        funded.check_time(now).map(|()| funded)
+        judgement.check_time(now).map(|()| judgement)
     }
 
-    /// Requires that the proof is still valid at `now`, the caller's clock in Unix seconds. Call it again right before the secret is
-    /// released.
+    /// Requires that the judgement is still valid at `now`, the caller's clock in Unix seconds.
     ///
     /// # Errors
     ///
@@ -189,17 +191,24 @@ impl Funded {
         if seconds > max_head_age(self.family) {
             return Err(Hold::Stale { seconds });
         }
-        // Subtract what the chain has counted since the answer was given.
-        let missed = seconds.saturating_mul(1_000).checked_div(self.unit_millis).unwrap_or_default();
         // More than the margin must be left: with exactly the margin, the solver's refund and the redemption would race.
-        let left = self.left.saturating_sub(missed);
+        let left = self.left_at(now);
         if left <= self.margin {
             return Err(Hold::NoTime { left, needed: self.margin, unit: self.family.timelock_unit() });
         }
         Ok(())
     }
 
-    /// Returns the id of the order that this proof is for, in lower case.
+    /// Returns what is left of the destination's timelock at `now`, in the chain's unit: what was left at the newest block that was seen,
+    /// without what the chain has counted since, at its fastest pace.
+    #[must_use]
+    pub fn left_at(&self, now: u64) -> u64 {
+        let seconds = now.saturating_sub(self.seen.head_time);
+        let missed = seconds.saturating_mul(1_000).checked_div(self.unit_millis).unwrap_or_default();
+        self.left.saturating_sub(missed)
+    }
+
+    /// Returns the id of the order that this is for, in lower case.
     #[must_use]
     pub fn order_id(&self) -> &str {
         &self.order_id

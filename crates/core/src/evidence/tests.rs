@@ -5,7 +5,8 @@ use countersign_chains::address;
 use countersign_chains::{Family, Network};
 use ruint::aliases::U256;
 
-use super::{Funded, Hold, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
+use super::{Finding, Hold, HtlcState, HtlcTerms, Judgement, LockedHtlc, SeenAt, VerifiedTerms, combine};
+use crate::reader::Agree;
 use crate::report::Code;
 use crate::trust::{Finality, FinalityRule};
 use crate::wire::{AssetId, SecretHash};
@@ -51,8 +52,12 @@ fn seen() -> SeenAt {
     SeenAt::new(50, "ee", NOW, 2)
 }
 
-fn judge(locked: LockedHtlc, seen: &SeenAt, rule: FinalityRule) -> Result<Funded, Hold> {
-    Funded::judge(&terms(), &HtlcState::Locked(locked), seen, &rule, NOW)
+fn judged(terms: &VerifiedTerms, state: &HtlcState, seen: &SeenAt, rule: &FinalityRule, now: u64) -> Result<Judgement, Hold> {
+    Judgement::new(terms, &Finding::new(state.clone(), seen.clone()), rule, now)
+}
+
+fn judge(locked: LockedHtlc, seen: &SeenAt, rule: FinalityRule) -> Result<Judgement, Hold> {
+    judged(&terms(), &HtlcState::Locked(locked), seen, &rule, NOW)
 }
 
 #[test]
@@ -85,7 +90,7 @@ fn every_term_on_chain_is_the_verified_one() {
 fn a_hash_that_nothing_shows_cannot_be_judged() {
     let mut terms = terms();
     terms.destination.swap_id_recomputed = false;
-    let judge = |locked| Funded::judge(&terms, &HtlcState::Locked(locked), &seen(), &RULE, NOW);
+    let judge = |locked| judged(&terms, &HtlcState::Locked(locked), &seen(), &RULE, NOW);
     assert!(matches!(judge(locked()), Err(Hold::Unclear(_))));
     assert!(judge(locked().with_secret_hash(SecretHash([7; 32]))).is_ok());
 }
@@ -116,7 +121,7 @@ fn a_starknet_payment_must_have_settled() {
     terms.destination.family = Family::Starknet;
     let rule = FinalityRule::new(Finality::Safe, 30, 6);
     let seen = |depth| SeenAt::new(50, "ee", NOW, depth);
-    let judge = |elapsed, seen: SeenAt| Funded::judge(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
+    let judge = |elapsed, seen: SeenAt| judged(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
     // The depth counts, not the elapsed timelock: a greater height that an endpoint reports makes nothing older.
     assert!(matches!(judge(90, seen(30).with_marks(true, false)), Err(Hold::NotFinal { .. })));
     assert!(judge(30, seen(31).with_marks(true, false)).is_ok());
@@ -163,7 +168,7 @@ fn a_redemption_counts_the_most_time_and_a_refund_the_least() {
 fn an_old_answer_leaves_less_time() {
     let judge = |elapsed, age| {
         let locked = HtlcState::Locked(LockedHtlc { elapsed, ..locked() });
-        Funded::judge(&terms(), &locked, &seen(), &RULE, NOW + age)
+        judged(&terms(), &locked, &seen(), &RULE, NOW + age)
     };
     let funded = judge(90, 36).unwrap();
     assert_eq!((funded.left(), funded.check_time(NOW + 36)), (10, Ok(())));
@@ -174,34 +179,29 @@ fn an_old_answer_leaves_less_time() {
     terms.destination.chain = "arbitrum_sepolia".to_owned();
     let on_arbitrum = |age| {
         let locked = HtlcState::Locked(LockedHtlc { elapsed: 50, ..locked() });
-        Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ())
+        judged(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ())
     };
     assert_eq!((on_arbitrum(10), on_arbitrum(11)), (Ok(()), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" })));
     terms.destination.chain = "bitcoin".to_owned();
     (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
     let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
-    let judge = |age| Funded::judge(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ());
+    let judge = |age| judged(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ());
     assert_eq!(judge(599), Ok(()));
     assert_eq!(judge(3 * 3_600), Err(Hold::NoTime { left: 0, needed: 6, unit: "blocks" }), "a node that is hours behind");
 }
 
 #[test]
 fn nothing_unclear_releases_a_secret() {
-    let judge = |state: &HtlcState, seen: &SeenAt, now| Funded::judge(&terms(), state, seen, &RULE, now).unwrap_err();
+    let judge = |state: &HtlcState, seen: &SeenAt, now| judged(&terms(), state, seen, &RULE, now).unwrap_err();
     let locked = HtlcState::Locked(locked());
     assert_eq!(judge(&HtlcState::Absent, &seen(), NOW), Hold::NotFunded);
     assert_eq!(judge(&HtlcState::Redeemed { secret: None, transaction: None }, &seen(), NOW), Hold::Redeemed);
     assert_eq!(judge(&HtlcState::Refunded { transaction: None }, &seen(), NOW), Hold::Refunded);
     let unclear = judge(&HtlcState::Unclear("a\u{202e}b".to_owned()), &seen(), NOW);
     assert!(!unclear.to_string().contains('\u{202e}') && unclear.may_end());
-    assert_eq!(judge(&locked, &seen().with_agreement(1, 2), NOW), Hold::Disagree { agreed: 1, needed: 2 });
-    assert_eq!(judge(&locked, &seen().with_agreement(0, 0), NOW), Hold::Disagree { agreed: 0, needed: 1 });
-    for claim in [HtlcState::Redeemed { secret: None, transaction: None }, HtlcState::Refunded { transaction: None }] {
-        assert_eq!(judge(&claim, &seen().with_agreement(1, 2), NOW), Hold::Disagree { agreed: 1, needed: 2 });
-    }
     // The caller's clock can make an answer too old, but never adds time.
     assert_eq!(judge(&locked, &seen(), NOW + 121), Hold::Stale { seconds: 121 });
-    assert!(Funded::judge(&terms(), &locked, &seen(), &RULE, 0).is_ok());
+    assert!(judged(&terms(), &locked, &seen(), &RULE, 0).is_ok());
 }
 
 #[test]
@@ -233,4 +233,39 @@ fn terms_never_change() {
     let mut later = first.clone();
     later.order_id = "00".repeat(32);
     assert_eq!(first.check_unchanged(&later).unwrap_err().location(), "/order/order_id");
+}
+
+fn finding(elapsed: u64, height: u64, is_safe: bool) -> Finding {
+    let locked = locked().with_elapsed(elapsed, elapsed);
+    Finding::new(HtlcState::Locked(locked), SeenAt::new(height, height.to_string(), NOW + height, height).with_marks(is_safe, false))
+}
+
+/// Each number is the worst of the best that are needed: a laggard, or an endpoint without marks, spoils nothing.
+#[test]
+fn endpoints_at_different_heights_show_one_state() {
+    let combined = |findings: &[Finding], needed| combine(&findings.iter().collect::<Vec<_>>(), needed);
+    let three = [finding(10, 50, true), finding(12, 52, true), finding(5_000, 7, false)];
+    let (state, seen) = combined(&three, 2).unwrap();
+    let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
+    assert_eq!((locked.least_elapsed, locked.elapsed), (12, 12));
+    assert_eq!((seen.height, seen.hash.as_str(), seen.depth, seen.head_time), (50, "50", 50, NOW + 50));
+    assert_eq!((seen.is_safe, seen.is_finalized, seen.agreed, seen.needed), (true, false, 3, 2));
+    let (state, seen) = combined(&three, 3).unwrap();
+    let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
+    assert_eq!((locked.least_elapsed, locked.elapsed, seen.height, seen.is_safe), (10, 5_000, 7, false));
+    assert!(combined(&three, 4).is_none() && combined(&three, 0).is_none() && combined(&[], 1).is_none());
+}
+
+/// Endpoints agree on what happened, not on how much time has passed since.
+#[test]
+fn endpoints_at_different_heights_agree() {
+    let key = |state: HtlcState, origin: &str| Finding::new(state, seen()).with_origin(origin).key();
+    let locked = |elapsed, covered| HtlcState::Locked(locked().with_elapsed(elapsed, elapsed).with_covered(covered));
+    assert!(key(locked(1, true), "a") == key(locked(9, false), "a"));
+    assert!(key(locked(1, true), "a") != key(locked(1, true), "b"), "another block");
+    let unclear = |why: &str| HtlcState::Unclear(why.to_owned());
+    assert!(key(unclear("one word"), "") == key(unclear("another"), ""));
+    let redeemed = |secret| HtlcState::Redeemed { secret, transaction: None };
+    assert!(key(redeemed(Some([1; 32])), "a") != key(redeemed(None), "a"));
+    assert!(key(HtlcState::Absent, "") != key(locked(1, true), ""));
 }

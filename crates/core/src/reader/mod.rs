@@ -139,6 +139,78 @@ pub enum Next<'r, M: Machine> {
     Failed(&'r Fault),
 }
 
+/// A reader of any kind, as a transport drives it: [`Reader`], and the facade's reader of any family.
+pub trait Drive: Send + Sync {
+    /// What the reader ends in.
+    type Observation: Observed;
+
+    /// Returns the requests to send now; none once the reading has ended.
+    fn requests(&self) -> &[Request];
+
+    /// Takes the answers to these requests: see [`Reader::answer`].
+    ///
+    /// # Errors
+    ///
+    /// [`Miscount`] for another number of answers.
+    fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount>;
+
+    /// Ends the reading because the endpoint did not answer: see [`Reader::fail`].
+    fn fail(&mut self, failure: Failure);
+
+    /// Returns a name for everything that is still to be read: see [`Reader::stamp`].
+    fn stamp(&self) -> Option<Vec<u8>>;
+
+    /// Returns the observation.
+    ///
+    /// # Errors
+    ///
+    /// The [`Fault`] of a reader that has failed, or of one that was not driven to its end.
+    fn finish(self) -> Result<Self::Observation, Fault>;
+}
+
+/// An observation, as a transport remembers it.
+pub trait Observed: Clone + Send + Sync + 'static {
+    /// Returns what the reading adds to what is known about the endpoint.
+    fn known(&self) -> &Known;
+
+    /// Returns the stamp of the reading.
+    fn stamp(&self) -> Option<&[u8]>;
+}
+
+impl<M: Machine> Observed for Observation<M> {
+    fn known(&self) -> &Known {
+        &self.known
+    }
+
+    fn stamp(&self) -> Option<&[u8]> {
+        self.stamp.as_deref()
+    }
+}
+
+impl<M: Machine> Drive for Reader<M> {
+    type Observation = Observation<M>;
+
+    fn requests(&self) -> &[Request] {
+        if let Stage::Asking { requests, .. } = &self.stage { requests } else { &[] }
+    }
+
+    fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
+        Self::answer(self, answers)
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        Self::fail(self, failure);
+    }
+
+    fn stamp(&self) -> Option<Vec<u8>> {
+        Self::stamp(self)
+    }
+
+    fn finish(self) -> Result<Observation<M>, Fault> {
+        Self::finish(self)
+    }
+}
+
 /// The number of answers is not the number of requests. The reader is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

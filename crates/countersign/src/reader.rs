@@ -1,0 +1,307 @@
+//! Reading an HTLC on any chain, through connections of the caller's own.
+//!
+//! An [`HtlcReader`] says what to ask one endpoint, in the chain's ordinary RPC, and takes the answers as untrusted bytes. It opens no
+//! connection and reads no clock. A [`HtlcQuorum`] compares what several endpoints show, and [`Funded::judge`](crate::Funded::judge)
+//! makes the proof that lets the secret go. `countersign-transport` has the loop for Rust, with time limits; the bindings have it for other
+//! languages.
+//!
+//! ```
+//! use countersign::reader::{Answer, Fault, HtlcQuorum, HtlcReader, Known, Request};
+//! use countersign::{FinalityRule, Funded, Hold, Refusal, VerifiedTerms};
+//!
+//! /// Reads the destination from two endpoints. `send` sends one request to one of them, as it is.
+//! fn read(
+//!     terms: &VerifiedTerms,
+//!     send: impl Fn(&str, &Request) -> Answer,
+//!     rule: &FinalityRule,
+//!     now: u64,
+//! ) -> Result<Result<Funded, Hold>, Refusal> {
+//!     let mut quorum = HtlcQuorum::new(["one", "another"], 2)?;
+//!     for endpoint in ["one", "another"] {
+//!         let mut reader = HtlcReader::new(&terms.destination, &Known::default())?;
+//!         while !reader.requests().is_empty() {
+//!             let answers: Vec<_> = reader.requests().iter().map(|request| send(endpoint, request)).collect();
+//!             reader.answer(&answers).expect("one answer for each request");
+//!         }
+//!         quorum.hear(endpoint, reader.finish());
+//!     }
+//!     Ok(Funded::judge(terms, &quorum, rule, now))
+//! }
+//! ```
+//!
+//! # Only a reader makes an observation
+//!
+//! ```compile_fail
+//! use countersign::{HtlcTerms, reader::HtlcObservation};
+//! use countersign::reader::Finding;
+//!
+//! // Its fields are private, and it has no constructor.
+//! fn forge(terms: HtlcTerms, finding: Finding) -> HtlcObservation {
+//!     HtlcObservation { terms, finding }
+//! }
+//! ```
+//!
+//! A machine that somebody else declares makes observations of its own type, which are not those of a family:
+//!
+//! ```compile_fail
+//! use countersign::reader::{HtlcObservation, Machine, Observation};
+//!
+//! fn forge<Mine: Machine>(mine: Observation<Mine>) -> HtlcObservation {
+//!     mine.into()
+//! }
+//! ```
+
+pub use countersign_core::reader::{
+    Agree, Answer, Doubt, Drive, Failure, FailureKind, Fault, Format, Head, Identity, Known, MAX_REQUESTS, MAX_TOTAL, Machine, Miscount,
+    Next, Observation, Observed, Quorum, Reader, Replies, Reply, Request, RpcError, Sent, Turn, Verdict, json_rpc,
+};
+pub use countersign_core::{Finding, Judgement, combine};
+
+use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, Refusal, SeenAt, VerifiedTerms};
+
+use crate::states::{any_family, each_family};
+
+any_family! {
+    /// The reader of one family.
+    #[allow(clippy::large_enum_variant, reason = "a reader lives for one reading, and is never stored by the thousand")]
+    AnyReader:
+        Reader<countersign_evm::reader::Htlc>,
+        Reader<countersign_tron::reader::Htlc>,
+        Reader<countersign_starknet::reader::Htlc>,
+        Reader<countersign_solana::reader::Htlc>,
+        Reader<countersign_sui::reader::Htlc>,
+        Reader<countersign_bitcoin::reader::Htlc>
+}
+
+/// Reads one HTLC from one endpoint. The family of its chain decides what is asked.
+///
+/// At most three rounds of requests while the HTLC is open, and a constant number in every other case.
+#[derive(Debug)]
+pub struct HtlcReader(AnyReader);
+
+/// What one endpoint shows of an HTLC. Only an [`HtlcReader`] makes one.
+#[derive(Debug, Clone)]
+pub struct HtlcObservation {
+    terms: HtlcTerms,
+    finding: Finding,
+    known: Known,
+    stamp: Option<Vec<u8>>,
+}
+
+impl HtlcReader {
+    /// Creates the reader of an HTLC. `known` is what the endpoint showed before.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnsupportedFamily`] if this build lacks the family of the chain, and another [`Refusal`] if the terms do not name an HTLC.
+    pub fn new(terms: &HtlcTerms, known: &Known) -> Result<Self, Refusal> {
+        Ok(Self(match terms.family {
+            #[cfg(feature = "evm")]
+            Family::Evm => AnyReader::Evm(Reader::new(terms, known)?),
+            #[cfg(feature = "tron")]
+            Family::Tron => AnyReader::Tron(Reader::new(terms, known)?),
+            #[cfg(feature = "starknet")]
+            Family::Starknet => AnyReader::Starknet(Reader::new(terms, known)?),
+            #[cfg(feature = "solana")]
+            Family::Solana => AnyReader::Solana(Reader::new(terms, known)?),
+            #[cfg(feature = "sui")]
+            Family::Sui => AnyReader::Sui(Reader::new(terms, known)?),
+            #[cfg(feature = "bitcoin")]
+            Family::Bitcoin => AnyReader::Bitcoin(Reader::new(terms, known)?),
+            #[allow(unreachable_patterns, reason = "a build with every family has no other")]
+            other => return Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other)),
+        }))
+    }
+
+    /// Returns the requests to send now, all at once: none once the reading has ended. Calling it again changes nothing.
+    #[must_use]
+    pub fn requests(&self) -> &[Request] {
+        each_family!(&self.0, AnyReader => |reader| reader.requests())
+    }
+
+    /// Takes the answers to these requests, one for each, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`Miscount`] for another number of answers, which changes nothing. What an endpoint did wrong shows [`HtlcReader::finish`].
+    pub fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
+        each_family!(&mut self.0, AnyReader => |reader| reader.answer(answers))
+    }
+
+    /// Ends the reading because the endpoint did not answer.
+    pub fn fail(&mut self, failure: Failure) {
+        each_family!(&mut self.0, AnyReader => |reader| reader.fail(failure));
+    }
+
+    /// Returns the terms that are read.
+    #[must_use]
+    pub const fn terms(&self) -> &HtlcTerms {
+        each_family!(&self.0, AnyReader => |reader| reader.subject())
+    }
+
+    /// Returns the number of rounds so far.
+    #[must_use]
+    pub const fn rounds(&self) -> usize {
+        each_family!(&self.0, AnyReader => |reader| reader.rounds())
+    }
+
+    /// Returns why the endpoint's answers cannot be used; `None` while the reading goes on, or if it is complete.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        each_family!(&self.0, AnyReader => |reader| if let Next::Failed(fault) = reader.next() { Some(fault) } else { None })
+    }
+
+    /// Returns the observation.
+    ///
+    /// # Errors
+    ///
+    /// The [`Fault`] of a reader that has failed, or of one that was not driven to its end.
+    pub fn finish(self) -> Result<HtlcObservation, Fault> {
+        each_family!(self.0, AnyReader => |reader| reader.finish().map(HtlcObservation::new))
+    }
+}
+
+impl Drive for HtlcReader {
+    type Observation = HtlcObservation;
+
+    fn requests(&self) -> &[Request] {
+        Self::requests(self)
+    }
+
+    fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
+        Self::answer(self, answers)
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        Self::fail(self, failure);
+    }
+
+    fn stamp(&self) -> Option<Vec<u8>> {
+        each_family!(&self.0, AnyReader => |reader| reader.stamp())
+    }
+
+    fn finish(self) -> Result<HtlcObservation, Fault> {
+        Self::finish(self)
+    }
+}
+
+impl HtlcObservation {
+    /// Takes the observation of a family's reader. Private: only [`HtlcReader::finish`] calls it, with the families of this crate.
+    fn new<M: Machine<Subject = HtlcTerms, Output = Finding>>(observation: Observation<M>) -> Self {
+        let terms = observation.subject().clone();
+        let (known, stamp) = (observation.known().clone(), observation.stamp().map(<[u8]>::to_vec));
+        Self { terms, finding: observation.into_output(), known, stamp }
+    }
+
+    /// Returns the terms that were read.
+    #[must_use]
+    pub const fn terms(&self) -> &HtlcTerms {
+        &self.terms
+    }
+
+    /// Returns what the endpoint shows.
+    #[must_use]
+    pub const fn finding(&self) -> &Finding {
+        &self.finding
+    }
+
+    /// Returns what this reading adds to what is known about the endpoint. Keep it if the quorum agrees with the observation.
+    #[must_use]
+    pub const fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Compares what the endpoint shows with the verified terms. Returns what is left of the timelock at `now`, in the chain's unit.
+    ///
+    /// # Errors
+    ///
+    /// A [`Hold`] with the reason why the secret must not be released.
+    pub fn judge(&self, terms: &VerifiedTerms, rule: &FinalityRule, now: u64) -> Result<u64, Hold> {
+        self.judgement(terms, rule, now).map(|judgement| judgement.left_at(now))
+    }
+
+    pub(crate) fn judgement(&self, terms: &VerifiedTerms, rule: &FinalityRule, now: u64) -> Result<Judgement, Hold> {
+        if self.terms != terms.destination {
+            return Err(Hold::Unclear("the chain was read for other terms".to_owned()));
+        }
+        Judgement::new(terms, &self.finding, rule, now)
+    }
+
+    /// Returns whether the state is in a final block, by the rule of its chain.
+    #[must_use]
+    pub fn is_final(&self, rule: &FinalityRule) -> bool {
+        rule.is_reached(self.terms.family, &self.finding.seen)
+    }
+}
+
+impl Agree for HtlcObservation {
+    type Key = <Finding as Agree>::Key;
+
+    fn key(&self) -> Self::Key {
+        self.finding.key()
+    }
+}
+
+impl Observed for HtlcObservation {
+    fn known(&self) -> &Known {
+        &self.known
+    }
+
+    fn stamp(&self) -> Option<&[u8]> {
+        self.stamp.as_deref()
+    }
+}
+
+/// What several endpoints show of one HTLC.
+#[derive(Debug, Clone)]
+pub struct HtlcQuorum(Quorum<HtlcObservation>);
+
+impl From<Quorum<HtlcObservation>> for HtlcQuorum {
+    fn from(quorum: Quorum<HtlcObservation>) -> Self {
+        Self(quorum)
+    }
+}
+
+impl HtlcQuorum {
+    /// Creates a quorum of endpoints: see [`Quorum::new`].
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`] unless `needed` is more than half of the different endpoints, and at most all of them.
+    pub fn new<'e>(endpoints: impl IntoIterator<Item = &'e str>, needed: usize) -> Result<Self, Refusal> {
+        Quorum::new(endpoints, needed).map(Self)
+    }
+
+    /// Takes what an endpoint shows. The first word of each endpoint counts.
+    pub fn hear(&mut self, endpoint: &str, outcome: Result<HtlcObservation, Fault>) {
+        self.0.hear(endpoint, outcome);
+    }
+
+    /// Returns whether enough endpoints agree, or every endpoint has spoken.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.0.is_complete() || self.0.agreed::<Hold>().is_ok()
+    }
+
+    /// Returns the state that enough endpoints agree on, and where it was seen. For display, and for what a single number decides: see
+    /// [`combine`].
+    ///
+    /// # Errors
+    ///
+    /// [`Doubt`] if too few endpoints agree.
+    pub fn state(&self) -> Result<(HtlcState, SeenAt), Doubt<Hold>> {
+        let group: Vec<_> = self.0.agreed()?.into_iter().map(HtlcObservation::finding).collect();
+        combine(&group, self.0.needed()).ok_or_else(|| Doubt::Held(Hold::Unclear("no endpoint was asked".to_owned())))
+    }
+
+    /// Returns whether enough endpoints each show the state in a final block.
+    #[must_use]
+    pub fn is_final(&self, rule: &FinalityRule) -> bool {
+        let is_final = |one: &HtlcObservation| if one.is_final(rule) { Ok(()) } else { Err(()) };
+        matches!(self.0.ask(is_final), Verdict::Stands(..))
+    }
+
+    pub(crate) const fn quorum(&self) -> &Quorum<HtlcObservation> {
+        &self.0
+    }
+}
