@@ -51,18 +51,23 @@
 //! }
 //! ```
 
+mod send;
+
+pub use send::{SendObservation, SendReader};
+
 pub use countersign_core::reader::{
     Agree, Answer, Doubt, Drive, Failure, FailureKind, Fault, Format, Head, Identity, Known, MAX_REQUESTS, MAX_TOTAL, Machine, Miscount,
-    Next, Observation, Observed, Quorum, Reader, Replies, Reply, Request, RpcError, Sent, Turn, Verdict, json_rpc,
+    Next, Observation, Observed, Quorum, Reader, Replies, Reply, Request, RpcError, Sent, Submission, Turn, Verdict, json_rpc,
 };
 pub use countersign_core::{Finding, Judgement, combine};
 
-use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, Refusal, SeenAt, VerifiedTerms};
+use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, Refusal, SecretHash, SeenAt, VerifiedTerms};
 
 use crate::states::{any_family, each_family};
 
 any_family! {
     /// The reader of one family.
+    #[allow(unreachable_pub, reason = "the macro declares public enums")]
     #[allow(clippy::large_enum_variant, reason = "a reader lives for one reading, and is never stored by the thousand")]
     AnyReader:
         Reader<countersign_evm::reader::Htlc>,
@@ -299,6 +304,17 @@ impl HtlcQuorum {
     pub fn is_final(&self, rule: &FinalityRule) -> bool {
         let is_final = |one: &HtlcObservation| if one.is_final(rule) { Ok(()) } else { Err(()) };
         matches!(self.0.ask(is_final), Verdict::Stands(..))
+    }
+
+    /// Returns the secret if any endpoint shows it. A value that hashes to the hash of the terms is the secret, whoever shows it.
+    #[must_use]
+    pub fn public_secret(&self) -> Option<[u8; 32]> {
+        self.0.heard().find_map(|(_, word)| match word.ok()? {
+            HtlcObservation { terms, finding: Finding { state: HtlcState::Redeemed { secret: Some(secret), .. }, .. }, .. } => {
+                (SecretHash::of(secret) == terms.secret_hash).then_some(*secret)
+            }
+            _ => None,
+        })
     }
 
     pub(crate) const fn quorum(&self) -> &Quorum<HtlcObservation> {

@@ -43,6 +43,11 @@ pub trait Chains: MaybeSend + MaybeSync {
     /// Returns the endpoints of a chain, and how many of them must agree; `None` if the chain is not connected.
     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints>;
 
+    /// Returns whether there is a connection to a chain.
+    fn has(&self, chain: &str) -> bool {
+        self.endpoints(chain).is_some()
+    }
+
     /// Sends requests to one endpoint, all at once if possible, and returns one answer for each, in their order.
     ///
     /// The first request asks for the chain's identity. An implementation whose endpoint cannot change its chain may answer it from

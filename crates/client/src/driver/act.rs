@@ -3,15 +3,16 @@
 
 use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
 
+use super::chain::{ChainError, judge, rule_of};
 use super::decide::Action;
 use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store};
-use super::observe::{Observed, RecordView, Release, judge};
-use super::parties::{ChainError, Chains, FundingReply, Owner, OwnerError, Settlement};
+use super::observe::{Observed, RecordView, Release};
+use super::parties::{FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};
 use crate::error::Error;
 use crate::request::Action as Call;
 use crate::secret::Secret;
-use countersign_transport::Transport;
+use countersign_transport::{Chains, Transport};
 
 /// The number of nominal blocks after which a transaction that is not mined is assumed to pay too low a fee.
 const OVERDUE_BLOCKS: u64 = 3;
@@ -214,10 +215,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             (_, Some(kept)) => &kept.terms,
             _ => return Err("no verified terms".to_owned()),
         };
-        let (state, seen) = self.driver.chains.htlc(&terms.destination).await.map_err(|error| error.to_string())?;
         let (registry, policy) = self.driver.pins(self.kept);
-        let now = self.driver.now();
-        judge(terms, &state, &seen, registry, policy, now).map(drop).map_err(|hold| hold.to_string())
+        let rule = rule_of(&terms.destination, registry, policy);
+        let quorum = self.driver.chain_access().destination(terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
+        judge(terms, &quorum, rule.as_ref(), self.driver.now()).map(drop).map_err(|hold| hold.to_string())
     }
 
     /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both
@@ -259,7 +260,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     async fn broadcast(&self, what: Sendable, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
         self.write(Event::Sending { what })?;
         for transaction in transactions {
-            if let Err(error) = self.driver.chains.broadcast(transaction).await {
+            if let Err(error) = self.driver.chain_access().send(transaction, self.driver.pins(self.kept).0).await {
                 self.write(Event::NotSent { what, error: error.to_string() })?;
                 return Ok(match error {
                     ChainError::NotConnected(_) => Done::Waits,

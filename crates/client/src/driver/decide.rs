@@ -5,11 +5,12 @@
 use std::time::Duration;
 
 use countersign::{Family, Hold, HtlcState, Leg, Refusal};
+use countersign_transport::Chains;
 use serde::Serialize;
 
 use super::kept::{KeptOrder, Outcome, Path, Purpose, Sendable};
 use super::observe::{LegView, Observed, RecordView};
-use super::parties::{Chains, Owner};
+use super::parties::Owner;
 
 /// What the driver does next, and the status that it reports.
 #[derive(Debug, Clone, PartialEq, Eq)]

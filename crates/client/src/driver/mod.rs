@@ -17,6 +17,7 @@
 //! is final. `docs/spec/attacks.md#the-secret` lists the attacks behind these rules.
 
 mod act;
+mod chain;
 mod decide;
 #[cfg(feature = "store")]
 mod disk;
@@ -34,12 +35,14 @@ use futures_util::{Stream, StreamExt};
 use serde::Serialize;
 
 pub use act::check_floor;
+pub use chain::ChainError;
+pub use countersign_transport::{Chains, NoChains};
 pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, is_paid};
 pub use kept::{Entry, Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
 pub use observe::{LegView, Observed, RecordView, Release};
-pub use parties::{ChainError, Chains, FundingReply, NoChains, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
+pub use parties::{FundingReply, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
 
 use crate::error::Error;
 use crate::flow::Flow;
@@ -47,13 +50,15 @@ use crate::request::OrderId;
 use crate::retry::{jittered, random};
 use crate::secret::Secret;
 use crate::track::{FLOOR, Pace};
-use countersign_transport::Transport;
+use chain::ChainAccess;
+use countersign_transport::{Memory, Transport};
 
 /// Runs swaps until they are complete or refunded.
 #[derive(Debug)]
 pub struct Driver<T, C, S, O> {
     flow: Flow<T>,
     chains: C,
+    memory: Memory,
     store: S,
     owner: O,
     pace: Pace,
@@ -177,7 +182,17 @@ pub struct Change {
 impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     /// Creates a driver that redeems only with the owner's own transaction, and accepts only evidence from chains.
     pub fn new(flow: Flow<T>, chains: C, store: S, owner: O) -> Self {
-        Self { flow, chains, store, owner, pace: Pace::default(), relayer_allowed: false, trust: None, secret_is_elsewhere: false }
+        Self {
+            flow,
+            chains,
+            memory: Memory::default(),
+            store,
+            owner,
+            pace: Pace::default(),
+            relayer_allowed: false,
+            trust: None,
+            secret_is_elsewhere: false,
+        }
     }
 
     /// Sets how often orders are polled.
@@ -230,6 +245,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     /// Returns the registry and policy that apply to an order: those of the time of signing, otherwise the current ones.
     fn pins<'p>(&'p self, kept: &'p KeptOrder) -> (&'p Registry, &'p Policy) {
         kept.pins.as_ref().map_or_else(|| (self.flow.registry(), self.flow.policy()), |pins| (&pins.registry, &pins.policy))
+    }
+
+    fn chain_access(&self) -> ChainAccess<'_, C, T> {
+        ChainAccess { chains: &self.chains, timer: self.flow.client().transport(), memory: &self.memory }
     }
 
     fn now(&self) -> u64 {
@@ -298,7 +317,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             return Ok(Progress { status, acted: false, trouble: None, is_paid: outcome != Outcome::Expired, stated: None });
         }
         let (registry, policy) = self.pins(&kept);
-        let observer = Observer { client: self.flow.client(), chains: &self.chains, registry, policy, trust: self.trust };
+        let observer = Observer { client: self.flow.client(), chains: self.chain_access(), registry, policy, trust: self.trust };
         let observed = observer.observe(&kept).await;
         let Decision { status, action } = decide(&kept, &observed, means);
         let stated = match &observed.record {

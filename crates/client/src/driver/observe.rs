@@ -1,20 +1,19 @@
 //! Collects what is known about an order now: the service's verified record, and what the chains show. Nothing here acts, and a read
 //! that fails counts as "unknown", never as "no".
 
-use std::pin::pin;
-use std::time::Duration;
-
+use countersign::reader::HtlcQuorum;
 use countersign::{
-    Family, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, Policy, Refusal, Registry, SeenAt, VerifiedRecord, VerifiedTerms,
+    Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, Policy, Refusal, Registry, VerifiedRecord, VerifiedTerms,
 };
-use futures_util::future::{Either, join, select};
+use futures_util::future::join;
 
+use super::chain::{ChainAccess, ChainError, judge, rule_of};
 use super::kept::KeptOrder;
-use super::parties::{Chains, TrustTheService};
+use super::parties::TrustTheService;
 use crate::client::Client;
 use crate::release;
 use crate::status::{self, refund_possible_from};
-use countersign_transport::Transport;
+use countersign_transport::{Chains, Transport};
 
 /// What is known about an order at one moment.
 #[derive(Debug, Clone)]
@@ -102,20 +101,17 @@ impl LegView {
     }
 }
 
-/// The time limit for reading one chain. An endpoint that never answers must not delay the rest of the step.
-const LOOK: Duration = Duration::from_secs(30);
-
 /// What an order is observed with.
 pub(super) struct Observer<'o, T, C> {
     pub(super) client: &'o Client<T>,
-    pub(super) chains: &'o C,
+    pub(super) chains: ChainAccess<'o, C, T>,
     pub(super) registry: &'o Registry,
     pub(super) policy: &'o Policy,
     pub(super) trust: Option<TrustTheService>,
 }
 
 /// The result of reading the chain of one leg; `None` without a connection to it.
-type Look = Option<Result<(HtlcState, SeenAt), String>>;
+type Look = Option<Result<HtlcQuorum, String>>;
 
 impl<T: Transport, C: Chains> Observer<'_, T, C> {
     /// Reads the service, the source chain and the destination chain concurrently, because a service that is slow or down must not delay
@@ -158,8 +154,9 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let now = self.now();
         let is_current = matches!(record, RecordView::Verified(_));
         let release = self.release(known, &destination, is_current, now);
+        let public_secret = public_secret(known, [&source, &destination]);
         let (source, destination) =
-            (self.view(known, Leg::Source, source, is_current, now), self.view(known, Leg::Destination, destination, is_current, now));
+            (self.view(known, Leg::Source, &source, is_current, now), self.view(known, Leg::Destination, &destination, is_current, now));
         // A later record can only make the deadline earlier.
         let records = [Some(known), first.as_ref()].into_iter().flatten();
         Observed {
@@ -167,7 +164,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             deadline: records.filter_map(|known| status::deadline(&known.record, self.registry)).min(),
             confirmation_time: status::confirmation_time(&known.record, self.registry),
             source_family: Some(known.terms.source.family),
-            public_secret: public_secret(known, [&source, &destination]),
+            public_secret,
             source,
             destination,
             release,
@@ -180,28 +177,23 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     }
 
     async fn look_at_both(&self, terms: &VerifiedTerms) -> (Look, Look) {
-        join(self.look(&terms.source), self.look(&terms.destination)).await
+        let (source, destination) = (self.rule_of(&terms.source), self.rule_of(&terms.destination));
+        let (source, destination) =
+            join(self.chains.source(&terms.source, source.as_ref()), self.chains.destination(terms, destination.as_ref())).await;
+        (look(source), look(destination))
     }
 
-    /// Reads one chain, within the time limit.
-    async fn look(&self, terms: &HtlcTerms) -> Look {
-        if !self.chains.has(&terms.chain) {
-            return None;
-        }
-        let (look, limit) = (pin!(self.chains.htlc(terms)), pin!(self.client.transport().sleep(LOOK)));
-        Some(match select(look, limit).await {
-            Either::Left((Ok((_, seen)), _)) if seen.agreed == 0 || seen.agreed < seen.needed => {
-                Err(format!("{} of {} required endpoints gave the same answer", seen.agreed, seen.needed))
-            }
-            Either::Left((answer, _)) => answer.map_err(|error| error.to_string()),
-            Either::Right(_) => Err(format!("{} did not answer within {} s", terms.chain, LOOK.as_secs())),
-        })
+    fn rule_of(&self, terms: &HtlcTerms) -> Option<FinalityRule> {
+        rule_of(terms, self.registry, self.policy)
     }
 
     /// Decides whether the secret may be released.
     fn release(&self, known: &VerifiedRecord, look: &Look, is_current: bool, now: u64) -> Result<Release, Hold> {
         match look {
-            Some(Ok((state, seen))) => judge(&known.terms, state, seen, self.registry, self.policy, now).map(Release::Evidence),
+            Some(Ok(quorum)) => {
+                let rule = self.rule_of(&known.terms.destination);
+                judge(&known.terms, quorum, rule.as_ref(), now).map(Release::Evidence)
+            }
             // A connection that fails must not make the service's word count.
             Some(Err(why)) => Err(Hold::Unclear(why.clone())),
             None if is_current && let Some(trust) = self.trust => {
@@ -212,14 +204,16 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     }
 
     /// Returns what is known about one leg: what its chain shows, or without a connection what the service states.
-    fn view(&self, known: &VerifiedRecord, leg: Leg, look: Look, is_current: bool, now: u64) -> LegView {
+    fn view(&self, known: &VerifiedRecord, leg: Leg, look: &Look, is_current: bool, now: u64) -> LegView {
         match look {
-            Some(Ok((state, seen))) => {
-                let asset = self.registry.asset(known.terms.leg(leg).asset.as_str());
-                let is_final = asset.is_some_and(|asset| self.policy.finality_of(&asset.chain).is_reached(asset.chain.family(), &seen));
-                LegView::Seen { state, is_final }
-            }
-            Some(Err(why)) => LegView::Unknown(why),
+            Some(Ok(quorum)) => match quorum.state() {
+                Ok((state, _)) => {
+                    let is_final = self.rule_of(known.terms.leg(leg)).is_some_and(|rule| quorum.is_final(&rule));
+                    LegView::Seen { state, is_final }
+                }
+                Err(doubt) => LegView::Unknown(doubt.to_string()),
+            },
+            Some(Err(why)) => LegView::Unknown(why.clone()),
             None if is_current => LegView::Stated(stated(known, leg, self.registry, now)),
             None => LegView::Unknown("the service did not answer, and the chain is not connected".to_owned()),
         }
@@ -249,18 +243,13 @@ impl Observed {
     }
 }
 
-/// Compares what the destination chain shows with the verified terms.
-pub(super) fn judge(
-    terms: &VerifiedTerms,
-    state: &HtlcState,
-    seen: &SeenAt,
-    registry: &Registry,
-    policy: &Policy,
-    now: u64,
-) -> Result<Funded, Hold> {
-    let asset = registry.asset(terms.destination.asset.as_str());
-    let rule = asset.map(|asset| policy.finality_of(&asset.chain)).ok_or_else(|| Hold::Unclear("the asset is not pinned".to_owned()))?;
-    Funded::judge(terms, state, seen, &rule, now)
+/// Returns what was read; `None` without a connection to the chain.
+fn look(outcome: Result<HtlcQuorum, ChainError>) -> Look {
+    match outcome {
+        Ok(quorum) => Some(Ok(quorum)),
+        Err(ChainError::NotConnected(_)) => None,
+        Err(error) => Some(Err(error.to_string())),
+    }
 }
 
 /// Converts what the service states about one leg into the form that a chain's answer has.
@@ -291,13 +280,10 @@ fn stated_secret(known: &VerifiedRecord, leg: Leg) -> Option<[u8; 32]> {
     countersign::number::bare_hex_array(leg.of(&known.record).secret.trim_start_matches("0x")).ok()
 }
 
-/// Returns the secret if a chain or the record contains it. A value with the order's hash is the secret, whatever its origin.
-fn public_secret(known: &VerifiedRecord, views: [&LegView; 2]) -> Option<[u8; 32]> {
+/// Returns the secret if an endpoint or the record contains it. A value with the order's hash is the secret, whatever its origin.
+fn public_secret(known: &VerifiedRecord, looks: [&Look; 2]) -> Option<[u8; 32]> {
     let hash = known.terms.destination.secret_hash;
-    let shown = views.into_iter().filter_map(|view| match view.state() {
-        Some(HtlcState::Redeemed { secret, .. }) => *secret,
-        _ => None,
-    });
+    let shown = looks.into_iter().filter_map(|look| look.as_ref()?.as_ref().ok()?.public_secret());
     let stated = [Leg::Source, Leg::Destination].into_iter().filter_map(|leg| stated_secret(known, leg));
     shown.chain(stated).find(|secret| countersign::SecretHash::of(secret) == hash)
 }

@@ -1,9 +1,9 @@
-//! What the caller supplies: the owner's signatures, and connections to chains.
+//! What the caller supplies besides connections: the owner's signatures.
 
 use std::fmt;
 use std::sync::Arc;
 
-use countersign::{Broadcast, HtlcState, HtlcTerms, Leg, OrderRecord, Refusal, Registry, SeenAt, Signed, Verified};
+use countersign::{Broadcast, Leg, OrderRecord, Refusal, Registry, Signed, Verified};
 
 use super::kept::{KeptTransaction, Purpose};
 use crate::secret::Secret;
@@ -133,54 +133,6 @@ impl Owner for NoOwner {
     }
 }
 
-/// Reads and writes chains: `countersign-node`, or the wallet's own connections.
-///
-/// Money depends on the answers, so they must come from endpoints that the user chose, never from the service.
-pub trait Chains: MaybeSend + MaybeSync {
-    /// Reads the state of one HTLC at the chain's head.
-    fn htlc(&self, terms: &HtlcTerms) -> impl Future<Output = Result<(HtlcState, SeenAt), ChainError>> + MaybeSend;
-
-    /// Broadcasts a signed transaction. A transaction that the chain already knows counts as accepted.
-    fn broadcast(&self, transaction: &KeptTransaction) -> impl Future<Output = Result<(), ChainError>> + MaybeSend;
-
-    /// Returns whether there is a connection to a chain.
-    fn has(&self, chain: &str) -> bool;
-}
-
-/// An error of [`Chains`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChainError {
-    /// The caller is not connected to this chain.
-    #[error("not connected to {0}")]
-    NotConnected(String),
-    /// The chain's endpoints did not answer, or did not agree.
-    #[error("{0}")]
-    Unavailable(String),
-    /// The chain rejected the transaction.
-    #[error("the chain rejected the transaction: {0}")]
-    Rejected(String),
-}
-
-/// A [`Chains`] without any connection.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::exhaustive_structs, reason = "it has no content")]
-pub struct NoChains;
-
-impl Chains for NoChains {
-    async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), ChainError> {
-        Err(ChainError::NotConnected(terms.chain.clone()))
-    }
-
-    async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), ChainError> {
-        Err(ChainError::NotConnected(transaction.chain.clone()))
-    }
-
-    fn has(&self, _: &str) -> bool {
-        false
-    }
-}
-
 /// The explicit choice to release the secret on the service's word about the destination chain.
 ///
 /// **The service's word is not evidence.** A service that says "funded" when nothing is on chain gets the secret, redeems the source with it
@@ -195,7 +147,7 @@ impl fmt::Display for TrustTheService {
     }
 }
 
-/// Implements [`Owner`] and [`Chains`] for pointers to an implementation.
+/// Implements [`Owner`] for pointers to an implementation.
 macro_rules! forward {
     ($([$($lifetime:lifetime)?] $pointer:ty;)*) => {
         $(
@@ -213,20 +165,6 @@ macro_rules! forward {
 
                 fn can_redeem(&self, chain: &str) -> bool {
                     P::can_redeem(self, chain)
-                }
-            }
-
-            impl<$($lifetime,)? P: Chains> Chains for $pointer where $pointer: MaybeSend + MaybeSync {
-                fn htlc(&self, terms: &HtlcTerms) -> impl Future<Output = Result<(HtlcState, SeenAt), ChainError>> + MaybeSend {
-                    P::htlc(self, terms)
-                }
-
-                fn broadcast(&self, transaction: &KeptTransaction) -> impl Future<Output = Result<(), ChainError>> + MaybeSend {
-                    P::broadcast(self, transaction)
-                }
-
-                fn has(&self, chain: &str) -> bool {
-                    P::has(self, chain)
                 }
             }
         )*

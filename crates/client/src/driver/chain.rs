@@ -1,0 +1,107 @@
+//! What the driver asks chains, through connections that interpret nothing.
+
+use countersign::reader::{Doubt, HtlcObservation, HtlcQuorum, HtlcReader, Known, SendReader, Sent, Verdict};
+use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, VerifiedTerms};
+use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
+
+use super::kept::KeptTransaction;
+
+/// Why a chain was not read, or a transaction not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChainError {
+    /// The caller is not connected to this chain.
+    #[error("not connected to {0}")]
+    NotConnected(String),
+    /// The chain's endpoints did not answer, or did not agree.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The chain rejected the transaction.
+    #[error("the chain rejected the transaction: {0}")]
+    Rejected(String),
+}
+
+impl From<GatherError> for ChainError {
+    fn from(error: GatherError) -> Self {
+        match error {
+            GatherError::NotConnected(chain) => Self::NotConnected(chain),
+            other => Self::Unavailable(other.to_string()),
+        }
+    }
+}
+
+/// The connections to chains, a timer, and what is remembered about endpoints.
+pub(super) struct ChainAccess<'d, C, T> {
+    pub(super) chains: &'d C,
+    pub(super) timer: &'d T,
+    pub(super) memory: &'d Memory,
+}
+
+impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
+    /// Reads the destination until enough endpoints prove that it is funded, or cannot.
+    pub(super) async fn destination(&self, terms: &VerifiedTerms, rule: Option<&FinalityRule>) -> Result<HtlcQuorum, ChainError> {
+        let question = |one: &HtlcObservation| match rule {
+            Some(rule) => one.judge(terms, rule, self.timer.now()),
+            None => Err(Hold::Unclear(String::new())),
+        };
+        self.read(&terms.destination, question).await
+    }
+
+    /// Reads the source until enough endpoints show an end in a final block, or that the timelock is over.
+    pub(super) async fn source(&self, terms: &HtlcTerms, rule: Option<&FinalityRule>) -> Result<HtlcQuorum, ChainError> {
+        let is_over = |one: &HtlcObservation| match &one.finding().state {
+            HtlcState::Locked(locked) if locked.has_run_out() => Ok(()),
+            HtlcState::Redeemed { .. } | HtlcState::Refunded { .. } if rule.is_some_and(|rule| one.is_final(rule)) => Ok(()),
+            _ => Err(()),
+        };
+        self.read(terms, is_over).await
+    }
+
+    async fn read<V: Ord, E>(
+        &self,
+        terms: &HtlcTerms,
+        question: impl Fn(&HtlcObservation) -> Result<V, E> + MaybeSend + MaybeSync,
+    ) -> Result<HtlcQuorum, ChainError> {
+        let start = |known: &Known| HtlcReader::new(terms, known);
+        Ok(gather(self.chains, self.timer, self.memory, &terms.chain, start, question).await?.into())
+    }
+
+    /// Sends a signed transaction to every endpoint. It counts as accepted once as many endpoints accept it as must agree, because a
+    /// single one may keep it to itself.
+    pub(super) async fn send(&self, transaction: &KeptTransaction, registry: &Registry) -> Result<(), ChainError> {
+        let chain = registry.chains().find(|chain| chain.record.chain == transaction.chain);
+        let network = &chain.ok_or_else(|| ChainError::NotConnected(transaction.chain.clone()))?.network;
+        let start = |known: &Known| SendReader::new(network, &transaction.id, &transaction.payload, known);
+        let accepts = |sent: &countersign::reader::SendObservation| match sent.sent() {
+            Sent::Accepted => Ok(()),
+            Sent::Rejected(why) => Err(why.clone()),
+        };
+        let quorum = gather(self.chains, self.timer, self.memory, &transaction.chain, start, accepts).await?;
+        let doubt = match quorum.ask(accepts) {
+            Verdict::Stands(..) => return Ok(()),
+            Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
+        };
+        let rejection = quorum.heard().find_map(|(name, word)| match word.ok()?.sent() {
+            Sent::Rejected(why) => Some(format!("{name}: {why}")),
+            Sent::Accepted => None,
+        });
+        Err(match (rejection, doubt) {
+            (Some(why), _) => ChainError::Rejected(why),
+            (None, Doubt::Disagree { agreed, needed, detail }) if agreed > 0 => {
+                ChainError::Unavailable(format!("{agreed} of {needed} endpoints accepted the transaction{detail}"))
+            }
+            (None, doubt) => ChainError::Unavailable(doubt.to_string()),
+        })
+    }
+}
+
+/// Returns the policy's finality rule for the chain of a leg; `None` if its asset is not pinned.
+pub(super) fn rule_of(terms: &HtlcTerms, registry: &Registry, policy: &Policy) -> Option<FinalityRule> {
+    registry.asset(terms.asset.as_str()).map(|asset| policy.finality_of(&asset.chain))
+}
+
+/// Compares what the destination chain shows with the verified terms.
+pub(super) fn judge(terms: &VerifiedTerms, quorum: &HtlcQuorum, rule: Option<&FinalityRule>, now: u64) -> Result<Funded, Hold> {
+    let rule = rule.ok_or_else(|| Hold::Unclear("the asset is not pinned".to_owned()))?;
+    Funded::judge(terms, quorum, rule, now)
+}
