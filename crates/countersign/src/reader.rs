@@ -150,10 +150,14 @@ impl HtlcReader {
         each_family!(&self.0, AnyReader => |reader| reader.rounds())
     }
 
-    /// Returns why the endpoint's answers cannot be used; `None` while the reading goes on, or if it is complete.
+    /// Returns how the reading ended: what the endpoint shows, or why its answers cannot be used. `None` while it goes on.
     #[must_use]
-    pub fn fault(&self) -> Option<&Fault> {
-        each_family!(&self.0, AnyReader => |reader| if let Next::Failed(fault) = reader.next() { Some(fault) } else { None })
+    pub fn outcome(&self) -> Option<Result<HtlcObservation, Fault>> {
+        each_family!(&self.0, AnyReader => |reader| match reader.next() {
+            Next::Ask(_) => None,
+            Next::Done(observation) => Some(Ok(HtlcObservation::new(observation.clone()))),
+            Next::Failed(fault) => Some(Err(fault.clone())),
+        })
     }
 
     /// Returns the observation.

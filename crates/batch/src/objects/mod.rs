@@ -21,23 +21,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod evidence;
 mod external;
 mod native;
+mod reader;
+mod record;
 mod shapes;
 
 use countersign::recover::{self, Leg, Recovery};
-use countersign::{Code, CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry, Signed, Unsigned, Verified, number};
+use countersign::{CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry, Signed, Unsigned, Verified, number};
 use countersign_core::json::{self, Node};
 
 use crate::dispatch::{self, Artefacts};
 use crate::outcome::Outcome;
 
-pub use evidence::{Proof, Record, htlc_terms, judge, read_htlc};
 pub use external::matches;
 pub use native::wallet_calls;
+pub use reader::{Answer, Ask, Quorum, Reader, answers, split_batch};
+pub use record::{Proof, Record, htlc_terms, verify_record};
 pub use shapes::{
-    Coverage, Failure, Htlc, HtlcTerms, Line, Native, Notice, Request, Terms, Transaction, Value, coverage, htlc, summary, terms, warnings,
+    Coverage, Failure, Htlc, HtlcTerms, Line, Native, Notice, Request, Terms, Transaction, Value, coverage, summary, terms, warnings,
 };
 
 /// The documents of one order, as bytes of JSON.
@@ -102,22 +104,6 @@ pub fn policy(text: &[u8]) -> Result<Policy, Failure> {
 /// [`Failure`] at the first member or byte that is malformed, unknown or contradictory.
 pub fn verify(documents: &Documents<'_>, registry: &Registry, policy: &Policy) -> Result<Verified, Failure> {
     documents.open(|proposal| countersign::verify(proposal, registry, policy))
-}
-
-/// Verifies the record of an order that is under way: see [`countersign::verify_record`].
-///
-/// # Errors
-///
-/// [`Failure`] as for [`verify`], and with the code `missing_field` without a record.
-pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Policy) -> Result<Record, Failure> {
-    let verified = documents.open(|proposal| countersign::verify_record(proposal, registry, policy))?;
-    let chain_of = |leg| {
-        let name = &verified.terms.leg(leg).chain;
-        registry.chains().find(|chain| chain.record.chain == *name).ok_or_else(|| Refusal::new(Code::UnknownChain, "/order"))
-    };
-    let (source, destination) = (chain_of(Leg::Source)?, chain_of(Leg::Destination)?);
-    let (networks, rule) = ([source.network.clone(), destination.network.clone()], policy.finality_of(destination));
-    Ok(Record { verified, networks, rule })
 }
 
 /// Prepares a verified order with the wallet context of its family (`docs/spec/batch.md#wallet-contexts`). The order can be prepared

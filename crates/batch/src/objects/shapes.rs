@@ -1,8 +1,9 @@
 //! What the objects return: small serializable structs with the member names of the JSON contract.
 
+use countersign::reader::{Fault, Miscount};
 use countersign::{
-    Blame, Broadcast, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, OrderTerms, Refusal, SigningRequest, Summary, TypedValue, Unsigned,
-    Warnings, chains,
+    Blame, Broadcast, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, OrderTerms, Refusal, SeenAt, SigningRequest, Summary, TypedValue,
+    Unsigned, Warnings, chains,
 };
 use serde::Serialize;
 
@@ -89,6 +90,19 @@ impl From<Hold> for Failure {
     fn from(hold: Hold) -> Self {
         let advice = if hold.may_end() { "do not reveal the secret; check again later" } else { "do not reveal the secret" };
         Self::new(hold.code(), format!("{hold}; {advice}"), "chain")
+    }
+}
+
+impl From<&Fault> for Failure {
+    fn from(fault: &Fault) -> Self {
+        Self::new(fault.code(), format!("{fault}; the endpoint counts as silent"), "chain")
+    }
+}
+
+impl From<Miscount> for Failure {
+    fn from(miscount: Miscount) -> Self {
+        let Miscount { expected, actual, .. } = miscount;
+        Self { actual: Some(actual.to_string()), ..Self::usage("/answers", format!("{expected}, one for each request")) }
     }
 }
 
@@ -404,12 +418,22 @@ pub struct Htlc {
     pub transaction: Option<String>,
     /// If `unclear`: why.
     pub reason: Option<String>,
+    /// Height of the block at which the state was read.
+    pub height: u64,
+    /// Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block.
+    pub depth: u64,
+    /// Whether the state is in a final block, by the policy's rule for the chain.
+    pub is_final: bool,
+    /// How many endpoints show this state.
+    pub agreed: u32,
+    /// How many endpoints must show it.
+    pub needed: u32,
 }
 
-/// Describes the state of an HTLC.
-#[must_use]
-pub fn htlc(state: &HtlcState) -> Htlc {
-    let named = |state: &str| Htlc { state: state.to_owned(), ..Htlc::default() };
+/// Describes the state of an HTLC that enough endpoints agree on.
+pub(super) fn htlc(state: &HtlcState, seen: &SeenAt, is_final: bool) -> Htlc {
+    let SeenAt { height, depth, agreed, needed, .. } = *seen;
+    let named = |state: &str| Htlc { state: state.to_owned(), height, depth, is_final, agreed, needed, ..Htlc::default() };
     match state {
         HtlcState::Absent => named("absent"),
         HtlcState::Locked(locked) => locked_htlc(named("locked"), locked),

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::Fault;
+use crate::json::{self, Node};
+use crate::report::Refusal;
 
 /// The maximum number of facts that are kept for one endpoint. The facts are cleared when there are more.
 const MAX_FACTS: usize = 4_096;
+/// The maximum length in bytes of a fact.
+const MAX_FACT: usize = 1_024;
 
 /// What an endpoint showed in earlier readings that the quorum agreed with. The caller keeps it between readings; losing it costs no
 /// safety except that an endpoint which falls behind is noticed later.
@@ -54,6 +58,32 @@ impl Known {
     #[must_use]
     pub fn fact(&self, name: &str) -> Option<&[u8]> {
         self.facts.get(name).map(Vec::as_slice)
+    }
+
+    /// Parses what [`Known::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member that is malformed or unknown.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        let value = json::parse(text)?;
+        let root = Node::root(&value, "");
+        let members = root.object()?;
+        members.only(&["height", "is_rpc", "facts"])?;
+        let mut known = Self::default().with_height(members.need("height")?.integer()?).with_rpc(members.need("is_rpc")?.bool()?);
+        let facts = members.need("facts")?;
+        let facts = facts.object()?;
+        for name in facts.keys().take(MAX_FACTS) {
+            known.facts.insert(name.to_owned(), facts.need(name)?.hex_bytes(MAX_FACT)?);
+        }
+        Ok(known)
+    }
+
+    /// Writes what is known as JSON, to keep it outside the process.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let facts: BTreeMap<_, _> = self.facts.iter().map(|(name, value)| (name, hex::encode_prefixed(value))).collect();
+        serde_json::json!({"height": self.height, "is_rpc": self.is_rpc, "facts": facts}).to_string()
     }
 
     /// Adds what a later reading has shown. A fact that is already known is kept.
