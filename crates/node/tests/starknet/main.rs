@@ -22,7 +22,7 @@ use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt,
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;
-use fake::{CLASS, Chain, INITIATED, LATEST, NOW, SECRET, halves, hash_of, hex, nodes, redeemed_data, terms};
+use fake::{CLASS, Chain, Front, INITIATED, LATEST, NOW, SECRET, halves, hash_of, hex, nodes, redeemed_data, terms};
 use serde_json::{Value, json};
 
 const RULE: FinalityRule = FinalityRule::new(Finality::Safe, 64, 50);
@@ -30,7 +30,7 @@ const RULE: FinalityRule = FinalityRule::new(Finality::Safe, 64, 50);
 const READABLE: [&str; 3] = ["starknet-to-2025-02", "starknet-to-2025-11", "starknet-to-client-3-1-3"];
 const USUAL: &str = "starknet-to-2025-11";
 
-async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(chain: impl Into<Front>, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
     let nodes = nodes(chain, count);
     let read = nodes.starknet("starknet").unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -40,13 +40,13 @@ async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<
     read
 }
 
-async fn judge_of(id: &str, chain: Chain, count: usize) -> Result<Funded, String> {
+async fn judge_of(id: &str, chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
     let terms = terms(id);
     let (state, seen) = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
     Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
 }
 
-async fn judge(chain: Chain, count: usize) -> Result<Funded, String> {
+async fn judge(chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
     judge_of(USUAL, chain, count).await
 }
 
@@ -370,10 +370,10 @@ async fn bodies_that_are_no_answer_are_unknown() {
     ];
     for (code, status, body) in bodies {
         let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
-        let lying = chain().answering(move |_, _| Some(Ok((status, body.clone()))));
+        let lying = Front::answering(chain(), move |_, _| Some(Ok((status, body.clone()))));
         assert_eq!(judge(lying, 1).await.unwrap_err(), code, "{shown}");
     }
-    let silent = chain().answering(|_, _| Some(Err(TransportErrorKind::Timeout)));
+    let silent = Front::answering(chain(), |_, _| Some(Err(TransportErrorKind::Timeout)));
     assert_eq!(judge(silent, 1).await.unwrap_err(), "transport_timeout");
 }
 
@@ -474,7 +474,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
 
 #[tokio::test]
 async fn the_driver_sees_an_unknown_and_no_path() {
-    let nodes = nodes(chain().answering(|_, _| Some(Ok((429, Vec::new())))), 2);
+    let nodes = nodes(Front::answering(chain(), |_, _| Some(Ok((429, Vec::new())))), 2);
     assert!(nodes.has("starknet") && !nodes.has("starknet_sepolia"));
     let error = nodes.htlc(&terms(USUAL).destination).await.unwrap_err().to_string();
     assert!(error.contains("429") && error.contains("a.example") && !error.contains("the-key"), "{error}");
