@@ -1,7 +1,5 @@
 //! One endpoint: where requests are sent, and how JSON-RPC calls are made.
 
-#[cfg(feature = "starknet")]
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,14 +43,7 @@ pub struct Endpoint {
     identity: Mutex<Option<(ReadRequest, Answer)>>,
     #[cfg(feature = "evm")]
     pub(crate) evm: crate::evm::Cache,
-    /// The class hash that the endpoint first reported for each contract.
-    #[cfg(feature = "starknet")]
-    code: Mutex<BTreeMap<Contract, [u8; 32]>>,
 }
-
-/// A contract's address, and the name of the generation that it is read as.
-#[cfg(feature = "starknet")]
-type Contract = ([u8; 32], &'static str);
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,8 +97,6 @@ impl Endpoint {
             identity: Mutex::default(),
             #[cfg(feature = "evm")]
             evm: crate::evm::Cache::default(),
-            #[cfg(feature = "starknet")]
-            code: Mutex::default(),
         })
     }
 
@@ -418,18 +407,6 @@ impl<T: Transport> Caller<'_, T> {
             return Err(NodeError::WentBack { endpoint: self.endpoint.host().to_owned(), before, now });
         }
         Ok(())
-    }
-
-    /// Returns whether the endpoint has already reported the code of a contract that is read as this kind.
-    #[cfg(feature = "starknet")]
-    pub(crate) fn has_code(&self, contract: [u8; 32], kind: &'static str) -> bool {
-        self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(contract, kind))
-    }
-
-    /// Returns whether the contract's code equals the code that the endpoint first reported. Remembers the code the first time.
-    #[cfg(feature = "starknet")]
-    pub(crate) fn is_same_code(&self, contract: [u8; 32], kind: &'static str, code: [u8; 32]) -> bool {
-        *self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).entry((contract, kind)).or_insert(code) == code
     }
 }
 

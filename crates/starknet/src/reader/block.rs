@@ -1,12 +1,13 @@
 //! Blocks as `starknet_getBlockWithTxHashes` returns them.
 
-use countersign::json::Node;
-use countersign::starknet::{Felt, felt};
-use countersign::{Code, Refusal};
+use countersign_core::json::Node;
+use countersign_core::reader::Request;
+use countersign_core::{Code, Refusal};
 use serde_json::{Value, json};
+use starknet_types_core::felt::Felt;
 
 use super::hex;
-use crate::endpoint::Call;
+use crate::felt;
 
 /// The tag of the newest block that L2 has accepted.
 pub(super) const LATEST: &str = "latest";
@@ -34,18 +35,18 @@ pub(super) struct Prices {
     pub(super) l1_data_gas: u128,
 }
 
-/// Creates the call that reads the block with a tag.
-pub(super) fn by_tag(tag: &str) -> Call {
+/// Creates the request for the block with a tag.
+pub(super) fn by_tag(tag: &str) -> Request {
     by_id(&json!(tag))
 }
 
-/// Creates the call that reads a block of the canonical chain.
-pub(super) fn by_number(number: u64) -> Call {
+/// Creates the request for a block of the canonical chain.
+pub(super) fn by_number(number: u64) -> Request {
     by_id(&json!({"block_number": number}))
 }
 
-fn by_id(id: &Value) -> Call {
-    Call::new("starknet_getBlockWithTxHashes", json!({"block_id": id}))
+fn by_id(id: &Value) -> Request {
+    Request::json_rpc("starknet_getBlockWithTxHashes", json!({"block_id": id}))
 }
 
 /// Returns the parameter that names a block by its hash.
@@ -54,6 +55,11 @@ pub(super) fn at(hash: Felt) -> Value {
 }
 
 impl Block {
+    /// Returns whether both can be blocks of one chain: at the same height, they are the same block.
+    pub(super) fn agrees_with(&self, number: u64, hash: Felt) -> bool {
+        (self.number == number) == (self.hash == hash)
+    }
+
     /// Reads a block that L2 or L1 has accepted.
     pub(super) fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
