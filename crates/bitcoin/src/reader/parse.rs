@@ -1,14 +1,13 @@
-//! Parsers for the parts of an answer that both back ends share: ids, heights, raw bytes and amounts, each with a limit.
+//! Parsers for the parts of an answer that both protocols share: ids, heights, raw bytes and amounts, each with a limit.
 
-use countersign::bitcoin::bitcoin::{BlockHash, Txid};
-use countersign::json::{Node, Value};
-use countersign::{Code, Refusal};
+use bitcoin::{BlockHash, Txid};
+use countersign_core::json::{Node, Value};
+use countersign_core::{Code, Refusal};
+
+use crate::chain::MAX_TRANSACTION;
 
 /// The maximum height that is accepted. At one block per second, a chain would need 136 years to reach it.
 const MAX_HEIGHT: u64 = 0xffff_ffff;
-
-/// The maximum number of raw bytes in an answer: a transaction as large as a block.
-pub(super) const MAX_RAW: usize = countersign::bitcoin::chain::MAX_TRANSACTION;
 
 pub(super) fn txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
     node.text()?.parse().map_err(|_| node.at().refuse(Code::TransactionIdMalformed))
@@ -26,17 +25,30 @@ pub(super) fn height(node: &Node<'_, '_>) -> Result<u64, Refusal> {
     Ok(height)
 }
 
-pub(super) fn index(node: &Node<'_, '_>) -> Result<u32, Refusal> {
+/// Reads a 32-bit number.
+pub(super) fn word(node: &Node<'_, '_>) -> Result<u32, Refusal> {
     u32::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
 /// Reads bytes in hex without `0x`.
-pub(super) fn raw(node: &Node<'_, '_>) -> Result<Vec<u8>, Refusal> {
+pub(super) fn bytes(node: &Node<'_, '_>) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
-    if text.len() > MAX_RAW.saturating_mul(2) {
+    if text.len() > MAX_TRANSACTION.saturating_mul(2) {
         return Err(node.at().refuse(Code::HexLength));
     }
     hex::decode(text).map_err(|_| node.at().refuse(Code::HexDigit))
+}
+
+/// Reads bytes in hex that a server returns as plain text.
+pub(super) fn hex_text(text: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let text = Some(text.trim_ascii()).filter(|text| text.len() <= MAX_TRANSACTION.saturating_mul(2));
+    text.and_then(|text| hex::decode(text).ok()).ok_or_else(|| Refusal::new(Code::HexDigit, "").with_expected("hex of a limited length"))
+}
+
+/// Reads the hash of a block that a server returns as plain text.
+pub(super) fn hash_text(text: &[u8]) -> Result<BlockHash, Refusal> {
+    let hash = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+    hash.ok_or_else(|| Refusal::new(Code::HexLength, "").with_expected("a block hash"))
 }
 
 /// Returns the text of a number.
