@@ -14,6 +14,7 @@ use super::parse;
 use crate::address::Chain;
 use crate::chain;
 use crate::recover::Funding;
+use crate::transaction::FeeRate;
 
 /// The maximum number of entries in a list. Servers list at most 500 unspent outputs.
 const MAX_LIST: usize = 1_000;
@@ -51,6 +52,14 @@ pub(super) fn block(txid: Txid, block: Option<Block>) -> impl Iterator<Item = Re
         let proof = Request::get(format!("/tx/{txid}/merkleblock-proof"), Format::Text);
         [Request::get(format!("/block-height/{}", block.height), Format::Text), proof]
     })
+}
+
+pub(super) fn estimates() -> Request {
+    Request::get("/fee-estimates", Format::Json)
+}
+
+pub(super) fn send(hex: &str) -> Request {
+    Request::post("/tx", hex.as_bytes(), Format::Text)
 }
 
 fn list<'s, 'v>(node: &'s Node<'_, 'v>) -> Result<impl Iterator<Item = Node<'s, 'v>>, Refusal> {
@@ -179,4 +188,19 @@ pub(super) fn check_block<'r>(
     }
     chain::check_merkle_block(&parse::hex_text(proof.bytes()?)?, txid, block.hash, chain)?;
     Ok(())
+}
+
+/// Reads the fee rate for confirmation within a number of blocks, in sat/vB; `None` if the server has none.
+pub(super) fn read_estimate(node: Node<'_, '_>, blocks: u16) -> Result<Option<FeeRate>, Refusal> {
+    let members = node.object()?;
+    let mut best: Option<(u16, FeeRate)> = None;
+    for key in members.keys().take(MAX_LIST) {
+        let node = members.need(key)?;
+        let target: u16 = key.parse().map_err(|_| node.at().refuse(Code::DecimalDigit))?;
+        // Without an estimate for this number of blocks, the one for the next smaller number is used, which is never too slow.
+        if target <= blocks && best.is_none_or(|(other, _)| other < target) {
+            best = Some((target, FeeRate::parse(parse::number(&node)?).map_err(|error| node.refuse(error.code()))?));
+        }
+    }
+    Ok(best.map(|(_, rate)| rate))
 }

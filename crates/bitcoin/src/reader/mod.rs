@@ -22,12 +22,17 @@
 //!
 //! Specification: `docs/spec/bitcoin.md#reading-an-order`, `docs/spec/chains.md#bitcoin-and-litecoin`.
 
+mod broadcast;
 mod esplora;
+pub mod fees;
 mod head;
 mod htlc;
 mod look;
 mod parse;
+mod preflight;
 mod rpc;
+mod status;
+mod unspent;
 
 use bitcoin::Network as BitcoinNetwork;
 use bitcoin::constants::genesis_block;
@@ -35,8 +40,13 @@ use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::reader::{Fault, Format, Identity, Known, Reply, Request};
 use countersign_core::{Code, HtlcTerms, Refusal};
 
+pub use broadcast::{Broadcast, decode};
+pub use fees::{FeeEstimation, FeeQuote};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
+pub use preflight::{Judgement, Objection, Plan, Preflight, PreflightCheck};
+pub use status::{Included, Inclusion, TransactionStatus};
+pub use unspent::{Coins, Outputs, Unspent};
 
 use crate::address::Chain;
 
@@ -103,6 +113,24 @@ impl NamedChain {
             Coin::Litecoin => 15,
         };
         known.check_height(height, longest_reorganization)
+    }
+}
+
+/// A subject on a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
+pub struct OnChain<S> {
+    /// The chain.
+    pub chain: NamedChain,
+    /// What is read on it.
+    pub subject: S,
+}
+
+impl<S> OnChain<S> {
+    /// Creates a subject on a chain.
+    #[must_use]
+    pub const fn new(chain: NamedChain, subject: S) -> Self {
+        Self { chain, subject }
     }
 }
 

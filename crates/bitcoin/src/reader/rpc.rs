@@ -64,6 +64,27 @@ pub(super) fn spending(OutPoint { txid, vout }: OutPoint) -> Request {
     Request::json_rpc("gettxspendingprevout", format_args!(r#"[[{{"txid":"{txid}","vout":{vout}}}]]"#))
 }
 
+/// Asks for a transaction with its block.
+pub(super) fn found(txid: Txid) -> Request {
+    Request::json_rpc("getrawtransaction", format_args!(r#"["{txid}",true]"#))
+}
+
+pub(super) fn height(block: BlockHash) -> Request {
+    Request::json_rpc("getblockheader", format_args!(r#"["{block}",true]"#))
+}
+
+pub(super) fn estimate(blocks: u16) -> Request {
+    Request::json_rpc("estimatesmartfee", format_args!("[{blocks}]"))
+}
+
+pub(super) fn test(hex: &str) -> Request {
+    Request::json_rpc("testmempoolaccept", format_args!(r#"[["{hex}"]]"#))
+}
+
+pub(super) fn send(hex: &str) -> Request {
+    Request::json_rpc("sendrawtransaction", format_args!(r#"["{hex}"]"#))
+}
+
 /// Reads the height and the hash of the newest block.
 pub(super) fn read_tip(node: Node<'_, '_>) -> Result<(u64, BlockHash), Refusal> {
     let members = node.object()?;
@@ -157,4 +178,41 @@ pub(super) fn search_block<R>(
         rest = rest.get(used..).ok_or_else(refuse)?;
     }
     Ok((header, None))
+}
+
+/// Reads the block of a transaction, which is `None` in the mempool; `None` if the node does not know the transaction.
+pub(super) fn read_found(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option<BlockHash>>, Fault> {
+    let node = match reply.json_or_error()? {
+        Ok(node) => node,
+        Err(RpcError { code: UNKNOWN, .. }) => return Ok(None),
+        Err(error) => return Err(Fault::Rpc(error.clone())),
+    };
+    let members = node.object()?;
+    let found = members.need("txid")?;
+    if parse::txid(&found)? != txid {
+        return Err(found.refuse(Code::UtxoMismatch).with_expected(txid.to_string()).into());
+    }
+    // In an abandoned block, the number of confirmations is 0 or negative.
+    let is_mined = members.get("confirmations").is_some_and(|node| node.integer().is_ok_and(|confirmations| confirmations > 0));
+    Ok(Some(members.get("blockhash").filter(|_| is_mined).map(|node| parse::block_hash(&node)).transpose()?))
+}
+
+/// Reads the height of a block.
+pub(super) fn read_height(node: Node<'_, '_>) -> Result<u64, Refusal> {
+    parse::height(&node.object()?.need("height")?)
+}
+
+/// Reads the fee rate, in base units per 1,000 vB; `None` if the node has none, as on a new network.
+pub(super) fn read_estimate(node: Node<'_, '_>) -> Result<Option<u64>, Refusal> {
+    node.object()?.get("feerate").map(|rate| parse::coins(&rate)).transpose()
+}
+
+/// Reads why the node would not accept a transaction; `None` if it would.
+pub(super) fn read_test(node: Node<'_, '_>) -> Result<Option<String>, Refusal> {
+    let first = node.array()?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
+    let members = first.object()?;
+    if members.need("allowed")?.bool()? {
+        return Ok(None);
+    }
+    Ok(Some(members.get("reject-reason").map_or(Ok("no reason given"), |node| node.text())?.to_owned()))
 }
