@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +22,11 @@ use crate::lane::{Admission, Lane, Shared, Waiter};
 
 /// The maximum length in bytes of revert data that is kept.
 const MAX_REVERT: usize = 4 * 1024;
+
+/// The error of a Bitcoin-like node that is busy: it runs only one scan of its outputs at a time.
+const SCANNING: (i64, &str) = (-8, "Scan already in progress");
+/// The number of retries of a scan, and the pause between them: together less than the time limit of a round.
+const SCAN_AGAIN: (u32, Duration) = (16, Duration::from_millis(500));
 
 /// An endpoint that the user has chosen.
 ///
@@ -164,7 +170,7 @@ impl<T: Transport> Caller<'_, T> {
         let identity = || self.endpoint.identity.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = identity().as_ref().filter(|(request, _)| requests.first() == Some(request)).map(|(_, answer)| answer.clone());
         let Some(kept) = kept else {
-            let answers = self.exchange_all(requests).await;
+            let answers = self.exchange_idle(requests).await;
             if let (Some(request), Some(answer @ (Answer::Result(_) | Answer::Http { status: 200, .. }))) =
                 (requests.first(), answers.first())
             {
@@ -173,8 +179,21 @@ impl<T: Transport> Caller<'_, T> {
             return answers;
         };
         let mut answers = vec![kept];
-        answers.extend(self.exchange_all(requests.get(1..).unwrap_or_default()).await);
+        answers.extend(self.exchange_idle(requests.get(1..).unwrap_or_default()).await);
         answers
+    }
+
+    /// Sends requests, and again while a Bitcoin-like node is busy with another scan of its outputs.
+    async fn exchange_idle(&self, requests: &[ReadRequest]) -> Vec<Answer> {
+        let is_busy = |answer: &Answer| matches!(answer, Answer::Error(error) if (error.code, error.message.contains(SCANNING.1)) == (SCANNING.0, true));
+        for _ in 0..SCAN_AGAIN.0 {
+            let answers = self.exchange_all(requests).await;
+            if !answers.iter().any(is_busy) {
+                return answers;
+            }
+            self.transport.sleep(SCAN_AGAIN.1).await;
+        }
+        self.exchange_all(requests).await
     }
 
     /// Sends JSON-RPC calls in one request, and every other request by itself.

@@ -361,7 +361,8 @@ impl<'n, T: Transport> Connection<'n, T> {
 
     /// Reads a subject from one endpoint, without a quorum.
     pub(crate) async fn read_one<M: Machine>(&self, caller: Caller<'n, T>, subject: &M::Subject) -> Result<M::Output, NodeError> {
-        let mut reader = Reader::<M>::new(subject, &self.nodes.memory.known(self.name, caller.endpoint.name()))?;
+        let known = self.nodes.memory.known(self.name, caller.endpoint.name()).with_rpc(caller.endpoint.is_rpc);
+        let mut reader = Reader::<M>::new(subject, &known)?;
         while let Next::Ask(requests) = reader.next() {
             let answers = caller.ask(requests).await;
             if reader.answer(&answers).is_err() {
