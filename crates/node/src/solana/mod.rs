@@ -7,8 +7,6 @@
 //! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod account;
-mod history;
-mod htlc;
 mod preflight;
 mod prepare;
 mod program;
@@ -18,8 +16,9 @@ mod wallet;
 use countersign::chains::Network;
 use countersign::json::Node;
 use countersign::solana::read::{CLOCK, Unclear};
+use countersign::solana::reader;
 use countersign::solana::{Address, address};
-use countersign::{Code, Refusal};
+use countersign::{Code, HtlcState, HtlcTerms, Refusal, SeenAt};
 use countersign_client::Transport;
 use serde_json::json;
 
@@ -74,6 +73,17 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
             _ => return Err(NodeError::NotConnected(connection.name.to_owned())),
         };
         Ok(Self { connection, genesis })
+    }
+
+    /// Reads the state of one swap from every endpoint, at the endpoint's newest finalized slot: see [`reader::Htlc`]. The endpoints must
+    /// agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] if the terms are invalid. Returns another [`NodeError`] if no endpoint answers or too few of them
+    /// agree. The state is then unknown.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+        self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
     /// Requires that the endpoint serves the pinned cluster.
