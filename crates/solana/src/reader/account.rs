@@ -91,6 +91,11 @@ impl Accounts {
         self.all.get(index).and_then(Option::as_ref)
     }
 
+    /// Returns the account at this place of the request if a program uses it.
+    pub(super) fn used(&self, index: usize) -> Option<&Account> {
+        self.get(index).filter(|account| !account.is_unused())
+    }
+
     /// Returns the slot and time of the bank, from the clock, which must be the first account of the request.
     pub(super) fn clock(&self) -> Result<Clock, Refusal> {
         let malformed = |reason: String| Refusal::new(Code::WrongType, "/result/value/0").with_reason(reason);

@@ -3,6 +3,15 @@
 //! | machine | asks | rounds |
 //! |---|---|---|
 //! | [`Htlc`] | `getMultipleAccounts`, `getSlot`, `getSignaturesForAddress`, `getTransaction` | 1 or 2 while the swap is open, at most 7 |
+//! | [`Head`] | `getMultipleAccounts` of the clock, `getLatestBlockhash` | 1 |
+//! | [`Context`] | `getLatestBlockhash`, `getBlockHeight`, `getRecentPrioritizationFees` | 1 |
+//! | [`Blockhash`] | `isBlockhashValid` | 1 |
+//! | [`Balance`] | `getMultipleAccounts` | 1 |
+//! | [`Settlement`] | `getMultipleAccounts` | 1 |
+//! | [`PreflightCheck`] | `getMultipleAccounts`, `getMinimumBalanceForRentExemption`, `simulateTransaction` | 1 |
+//! | [`Broadcast`] | nothing but the identity, then `sendTransaction`, then `getSignatureStatuses` if it was refused | 2 or 3 |
+//! | [`Status`] | `getSignatureStatuses`, `getBlockHeight` | 1 |
+//! | [`Program`] | `getMultipleAccounts` of the program, and of its code | 2 |
 //!
 //! Every round also asks for the hash of the genesis block, which must be that of the pinned cluster. All accounts of one answer come
 //! from the same bank, whose clock is one of them.
@@ -10,18 +19,32 @@
 //! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md#solana`.
 
 mod account;
+mod balance;
+mod broadcast;
+mod context;
+mod head;
 mod history;
 mod htlc;
+mod preflight;
+mod program;
+mod settlement;
 mod transactions;
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::reader::{Fault, Identity, Reader, Reply, Request};
+use countersign_core::reader::{Agree, Fault, Identity, Reader, Reply, Request};
 use countersign_core::{Code, Refusal};
 
 use crate::address::{self, Address};
+pub use balance::{Balance, BalanceQuery, BaseUnits};
+pub use broadcast::{Broadcast, SignedTransaction, Status, StatusQuery, TransactionStatus};
+pub use context::{Blockhash, Context, ContextQuery, Offer, ValidBlockhash, wallet_context};
+pub use head::Head;
 pub use history::SwapHistory;
 pub use htlc::Htlc;
+pub use preflight::{Preflight, PreflightCheck, PreflightQuery};
+pub use program::{Program, ProgramDescription, ProgramQuery};
+pub use settlement::{Settlement, SettlementFacts, SettlementQuery};
 
 /// Reads the state of an HTLC from one endpoint.
 pub type HtlcReader = Reader<Htlc>;
@@ -41,6 +64,20 @@ const DEVNET: &str = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
 const TESTNET: &str = "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY";
 /// The identity of a cluster whose genesis block is not that of a public cluster.
 const LOCAL: &str = "a local cluster";
+
+/// What an endpoint's answers say about an intended transaction: what it may rely on, or why it must not be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a named result")]
+pub struct Judgement<T>(pub Result<T, Refusal>);
+
+impl<T: Agree> Agree for Judgement<T> {
+    type Key = Result<T::Key, &'static str>;
+
+    /// Endpoints that refuse agree if they refuse with the same code.
+    fn key(&self) -> Self::Key {
+        self.0.as_ref().map(Agree::key).map_err(|refusal| refusal.code().name())
+    }
+}
 
 type ReadIdentity = fn(&Reply<'_>) -> Result<String, Fault>;
 
