@@ -2,17 +2,21 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::json::{Members, Node};
-use countersign::solana::{Address, AllowedInstruction, Deposit, TransactionPayload, UnsignedOrder, read};
-use countersign::{Code, Refusal, Role, TypedValue, U256, text};
-use countersign_client::Transport;
-use serde_json::json;
+use countersign_core::chains::Network;
+use countersign_core::json::{Members, Node};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::report::text::escape_untrusted;
+use countersign_core::{Code, Refusal, Role, TypedValue, U256};
 
 use super::account::{self, Account, Accounts};
-use super::prepare::used;
-use super::{CONFIRMED, MAX_STEP_BACK, SolanaChain, nth};
-use crate::endpoint::{Call, Caller};
-use crate::error::NodeError;
+use super::{CONFIRMED, Judgement, MAX_STEP_BACK, identity};
+use crate::UnsignedOrder;
+use crate::address::Address;
+use crate::allowed::AllowedInstruction;
+use crate::htlc::{Htlc, Initiate};
+use crate::read;
+use crate::transaction::TransactionPayload;
+use crate::verify::Deposit;
 
 /// The length of a token account in bytes.
 const TOKEN_ACCOUNT: usize = 165;
@@ -31,16 +35,103 @@ pub struct Preflight {
     pub units: Option<u64>,
 }
 
-/// What a transaction must do.
-struct Plan<'o> {
+impl Agree for Preflight {
+    type Key = ();
+
+    /// Endpoints at different heights may see another balance. What counts is that each of them found nothing wrong.
+    fn key(&self) {}
+}
+
+/// What a transaction must do. It does not contain a redemption, because nobody may see the secret before it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreflightQuery {
+    network: Network,
     signer: Address,
-    payload: &'o TransactionPayload,
     role: Role,
-    deposit: Option<&'o Deposit>,
+    /// The transaction in base64; `None` for a redemption, which is not simulated.
+    simulated: Option<String>,
+    funding: Option<Funding>,
     /// Whether the signer pays fees and rent.
     pays_fees: bool,
+    /// The maximum fee in lamports.
+    max_fee: u64,
     /// The lengths in bytes of the accounts that the transaction creates at the signer's expense.
     new_accounts: Vec<usize>,
+}
+
+/// What a deposit must lock, and from where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Funding {
+    htlc: Htlc,
+    owner: Address,
+    terms: Initiate,
+    swap_account: Address,
+    /// The owner's token account, and the vault.
+    token_accounts: Option<[Address; 2]>,
+    creates_token_account: bool,
+}
+
+impl Funding {
+    fn new(deposit: &Deposit) -> Self {
+        let accounts = &deposit.transaction.accounts;
+        Self {
+            htlc: deposit.htlc,
+            owner: deposit.owner,
+            terms: deposit.terms.clone(),
+            swap_account: deposit.swap_account,
+            token_accounts: accounts.token_account.zip(accounts.vault).map(<[Address; 2]>::from),
+            creates_token_account: deposit.transaction.allowed().any(|allowed| *allowed == AllowedInstruction::CreateTokenAccount),
+        }
+    }
+}
+
+impl PreflightQuery {
+    /// Creates the query for an order.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NothingToSign`] if the order has no transaction.
+    pub fn new(network: &Network, order: &UnsignedOrder) -> Result<Self, Refusal> {
+        let payloads = order.payloads();
+        let deposit = order.verified().map(|order| order.deposit());
+        let (payload, pays_fees) = match (&payloads.transaction, &payloads.gasless) {
+            (Some(payload), _) => (payload, true),
+            (None, Some(payload)) => (payload, false),
+            (None, None) => return Err(Refusal::new(Code::NothingToSign, "")),
+        };
+        let new_accounts = deposit.filter(|_| pays_fees).map(|deposit| deposit.htlc.swap_account_length());
+        let mut query = Self::of(network, payload, payloads.signer, payloads.role);
+        query.funding = deposit.map(Funding::new);
+        query.pays_fees = pays_fees;
+        query.new_accounts = new_accounts.into_iter().collect();
+        Ok(query)
+    }
+
+    /// Creates the query for a redemption or a refund, which may create a token account.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NothingToSign`] if the order has no transaction.
+    pub fn for_recovery(network: &Network, order: &UnsignedOrder, creates_token_account: bool) -> Result<Self, Refusal> {
+        let payloads = order.payloads();
+        let payload = payloads.transaction.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
+        let mut query = Self::of(network, payload, payloads.signer, payloads.role);
+        query.new_accounts = creates_token_account.then_some(TOKEN_ACCOUNT).into_iter().collect();
+        Ok(query)
+    }
+
+    fn of(network: &Network, payload: &TransactionPayload, signer: Address, role: Role) -> Self {
+        let simulated = (role != Role::Redeem).then(|| STANDARD.encode(read::transaction_bytes(payload.transaction())));
+        let (network, max_fee) = (network.clone(), payload.max_fee());
+        Self { network, signer, role, simulated, funding: None, pays_fees: true, max_fee, new_accounts: Vec::new() }
+    }
+
+    /// Returns the accounts that are compared: the signer, the swap account, and for tokens the signer's token account and the vault.
+    fn compared(&self) -> Vec<Address> {
+        let swap = self.funding.as_ref().map(|funding| funding.swap_account);
+        let tokens = self.funding.as_ref().and_then(|funding| funding.token_accounts);
+        [self.signer].into_iter().chain(swap).chain(tokens.into_iter().flatten()).collect()
+    }
 }
 
 /// The contents of the compared accounts, before or after the transaction.
@@ -51,98 +142,68 @@ struct Holdings {
     vault: Option<u64>,
 }
 
-/// Returns the accounts that are compared: the signer, the swap account, and for tokens the signer's token account and the vault.
-fn compared(plan: &Plan<'_>) -> Vec<Address> {
-    let tokens = plan.deposit.and_then(|deposit| {
-        let accounts = &deposit.transaction.accounts;
-        Some([accounts.token_account?, accounts.vault?])
-    });
-    let swap = plan.deposit.map(|deposit| deposit.swap_account);
-    [plan.signer].into_iter().chain(swap).chain(tokens.into_iter().flatten()).collect()
-}
-
 impl Holdings {
     fn new(accounts: &[Option<Account>]) -> Self {
         let get = |index: usize| accounts.get(index).and_then(Option::as_ref);
         let amount = |index| get(index).and_then(Account::token).map(|token| token.amount);
         Self {
             lamports: get(0).map(|account| account.lamports).unwrap_or_default(),
-            swap: used(get(1)).cloned(),
+            swap: get(1).filter(|account| !account.is_unused()).cloned(),
             tokens: amount(2),
             vault: amount(3),
         }
     }
 }
 
-impl<'n, T: Transport> SolanaChain<'n, T> {
-    /// Checks that the signer has enough SOL for the amount, rent and fees, and enough of the token, and simulates the transaction. Call
-    /// it before signing.
-    ///
-    /// The simulation must create the swap account with the verified terms, and transfer exactly the verified amount. A redemption is
-    /// never simulated, because that would show the secret to the node.
-    ///
-    /// The first endpoint that answers decides. A preflight protects from mistakes, not from a dishonest node.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] with
-    ///
-    /// - [`Code::NothingToSign`] if the order has no transaction,
-    /// - [`Code::InsufficientFunds`] if the signer has too little,
-    /// - [`Code::SimulationReverted`] if the transaction fails, or would fail because of the accounts' state,
-    /// - [`Code::SimulationDiffers`] if the transaction would do something else than what was verified,
-    ///
-    /// and another [`NodeError`] if no endpoint answers.
-    pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
-        let payloads = order.payloads();
-        let deposit = order.verified().map(|order| order.deposit());
-        let (payload, pays_fees) = match (&payloads.transaction, &payloads.gasless) {
-            (Some(payload), _) => (payload, true),
-            (None, Some(payload)) => (payload, false),
-            (None, None) => return Err(Refusal::new(Code::NothingToSign, "").into()),
-        };
-        let new_accounts = deposit.filter(|_| pays_fees).map(|deposit| deposit.htlc.swap_account_length());
-        let new_accounts = new_accounts.into_iter().collect();
-        self.run(&Plan { signer: payloads.signer, payload, role: payloads.role, deposit, pays_fees, new_accounts }).await
-    }
+/// Checks that the signer has enough SOL for the amount, rent and fees, and enough of the token, and simulates the transaction.
+///
+/// The simulation must create the swap account with the verified terms, and transfer exactly the verified amount. A redemption is never
+/// simulated, because that would show the secret to the node.
+///
+/// The judgement refuses with
+///
+/// - [`Code::InsufficientFunds`] if the signer has too little,
+/// - [`Code::SimulationReverted`] if the transaction fails, or would fail because of the accounts' state,
+/// - [`Code::SimulationDiffers`] if the transaction would do something else than what was verified.
+#[derive(Debug)]
+pub struct PreflightCheck {
+    identity: Identity,
+    query: PreflightQuery,
+}
 
-    /// Does the same as [`SolanaChain::preflight`] for a redemption or a refund.
-    pub(super) async fn preflight_recovery(&self, order: &UnsignedOrder, makes_token_account: bool) -> Result<Preflight, NodeError> {
-        let payloads = order.payloads();
-        let payload = payloads.transaction.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
-        let new_accounts = makes_token_account.then_some(TOKEN_ACCOUNT).into_iter().collect();
-        let plan = Plan { signer: payloads.signer, payload, role: payloads.role, deposit: None, pays_fees: true, new_accounts };
-        self.run(&plan).await
-    }
+impl Machine for PreflightCheck {
+    type Subject = PreflightQuery;
+    type Output = Judgement<Preflight>;
+    const MAX_ROUNDS: usize = 1;
 
-    async fn run(&self, plan: &Plan<'_>) -> Result<Preflight, NodeError> {
-        self.connection.first(async |caller: Caller<'n, T>| self.run_on(caller, plan).await).await
-    }
-
-    async fn run_on(&self, caller: Caller<'n, T>, plan: &Plan<'_>) -> Result<Preflight, NodeError> {
-        self.identify(caller).await?;
-        let keys = compared(plan);
-        let rent = |length: usize| Call::new("getMinimumBalanceForRentExemption", json!([length]));
-        let mut calls = vec![account::get(&keys, CONFIRMED, 0)];
-        calls.extend([0, TOKEN_ACCOUNT].into_iter().chain(plan.new_accounts.iter().copied()).map(rent));
-        let rents = calls.len();
-        let is_simulated = plan.role != Role::Redeem;
-        if is_simulated {
-            calls.push(simulate(plan, &keys));
+    fn start(query: &PreflightQuery, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let keys = query.compared();
+        let rent = |length: usize| Request::json_rpc("getMinimumBalanceForRentExemption", format!("[{length}]"));
+        let mut requests = vec![account::get(&keys, CONFIRMED, 0)];
+        requests.extend([0, TOKEN_ACCOUNT].into_iter().chain(query.new_accounts.iter().copied()).map(rent));
+        if let Some(transaction) = &query.simulated {
+            let accounts = format!(r#"{{"encoding":"base64","addresses":{}}}"#, account::addresses(&keys));
+            let options = format!(r#"{{"encoding":"base64","commitment":"{CONFIRMED}","sigVerify":false,"accounts":{accounts}}}"#);
+            requests.push(Request::json_rpc("simulateTransaction", format!(r#"["{transaction}",{options}]"#)));
         }
-        let answers = |results: &[Node<'_, '_>]| {
-            let accounts = Accounts::read(nth(results, 0)?, keys.len())?;
-            let rents = results.iter().take(rents).skip(1).map(Node::integer).collect::<Result<Vec<_>, _>>()?;
-            let outcome = is_simulated.then(|| Outcome::read(nth(results, rents.len().saturating_add(1))?, keys.len())).transpose()?;
-            Ok((accounts, rents, outcome))
+        Ok((Self { identity: identity(&query.network)?, query: query.clone() }, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement<Preflight>>, Fault> {
+        let query = &self.query;
+        let count = query.compared().len();
+        let accounts = Accounts::read(&replies.json(0)?, count)?;
+        let last_rent = query.new_accounts.len().saturating_add(2);
+        let rents = (1..=last_rent).map(|index| Ok(replies.json(index)?.integer()?)).collect::<Result<Vec<_>, Fault>>()?;
+        let outcome = match &query.simulated {
+            Some(_) => Some(Outcome::read(&replies.json(last_rent.saturating_add(1))?, count)?),
+            None => None,
         };
-        let (accounts, rents, outcome) = caller.rpc(&calls, answers).await?;
-        let before = Holdings::new(&accounts.all);
-        let cost = plan.check_money(&accounts, &before, &rents)?;
-        if let Some(outcome) = &outcome {
-            plan.compare(&before, outcome, cost)?;
-        }
-        Ok(Preflight { balance: before.lamports, cost, units: outcome.and_then(|outcome| outcome.units) })
+        Ok(Turn::Done(Judgement(query.judge(&accounts, &rents, outcome.as_ref()))))
     }
 }
 
@@ -151,21 +212,29 @@ fn insufficient(at: &'static str, reason: impl Into<String>, needed: u64, has: u
     refusal.with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(has)
 }
 
-impl Plan<'_> {
+impl PreflightQuery {
+    fn judge(&self, accounts: &Accounts, rents: &[u64], outcome: Option<&Outcome>) -> Result<Preflight, Refusal> {
+        let before = Holdings::new(&accounts.all);
+        let cost = self.check_money(accounts, &before, rents)?;
+        if let Some(outcome) = outcome {
+            self.compare(&before, outcome, cost)?;
+        }
+        Ok(Preflight { balance: before.lamports, cost, units: outcome.and_then(|outcome| outcome.units) })
+    }
+
     /// Requires that the signer has enough for the transaction. Returns the maximum cost in lamports. `rents` begins with the rent of an
     /// account without data and that of a token account.
     fn check_money(&self, accounts: &Accounts, before: &Holdings, rents: &[u64]) -> Result<u64, Refusal> {
         let [empty, token_account, new @ ..] = rents else { return Err(Refusal::new(Code::MissingField, "/result")) };
-        let mut cost = if self.pays_fees { self.payload.max_fee() } else { 0 };
+        let mut cost = if self.pays_fees { self.max_fee } else { 0 };
         cost = new.iter().copied().fold(cost, u64::saturating_add);
-        if let Some(deposit) = self.deposit {
+        if let Some(funding) = &self.funding {
             if before.swap.is_some() {
                 return Err(self.reverted("the swap account exists already, so this order or another one with the same terms is funded"));
             }
-            let amount = deposit.terms.amount;
-            if deposit.htlc.token.is_some() {
-                let creates = deposit.transaction.allowed().any(|allowed| *allowed == AllowedInstruction::CreateTokenAccount);
-                match used(accounts.get(2)).and_then(Account::token) {
+            let amount = funding.terms.amount;
+            if funding.htlc.token.is_some() {
+                match accounts.used(2).and_then(Account::token) {
                     Some(token) if token.is_frozen => return Err(self.reverted("the owner's token account is frozen")),
                     Some(token) if token.amount < amount => {
                         return Err(insufficient("/token", "the owner has too little of the token", amount, token.amount));
@@ -174,10 +243,10 @@ impl Plan<'_> {
                     None => return Err(insufficient("/token", "the owner has no token account for this token", amount, 0)),
                 }
                 // The first swap of a token also creates the vault.
-                if self.pays_fees && used(accounts.get(3)).is_none() {
+                if self.pays_fees && accounts.used(3).is_none() {
                     cost = cost.saturating_add(*token_account);
                 }
-                if self.pays_fees && creates && used(accounts.get(2)).is_none() {
+                if self.pays_fees && funding.creates_token_account && accounts.used(2).is_none() {
                     cost = cost.saturating_add(*token_account);
                 }
             } else {
@@ -213,13 +282,13 @@ impl Plan<'_> {
         if spent > cost {
             return differs("/balance", cost, spent);
         }
-        let Some(deposit) = self.deposit else { return Ok(()) };
-        let (htlc, terms) = (&deposit.htlc, &deposit.terms);
+        let Some(funding) = &self.funding else { return Ok(()) };
+        let (htlc, terms) = (&funding.htlc, &funding.terms);
         let amount = terms.amount;
         let made = after.swap.as_ref().filter(|swap| swap.owner == htlc.program);
         let stored = made.and_then(|swap| read::swap_account(&swap.data).ok());
         let is_verified = stored.is_some_and(|stored| {
-            let parties = (stored.initiator, stored.redeemer) == (deposit.owner, terms.redeemer);
+            let parties = (stored.initiator, stored.redeemer) == (funding.owner, terms.redeemer);
             let form = stored.generation == htlc.generation && stored.is_token == htlc.token.is_some();
             let expiry = outcome.slot.saturating_add(terms.timelock);
             let time = stored.expiry.abs_diff(expiry) <= MAX_STEP_BACK && stored.timelock.is_none_or(|timelock| timelock == terms.timelock);
@@ -244,19 +313,6 @@ impl Plan<'_> {
     fn reverted(&self, reason: impl Into<String>) -> Refusal {
         Refusal::new(Code::SimulationReverted, format!("/{}", self.role)).with_reason(reason.into())
     }
-}
-
-fn simulate(plan: &Plan<'_>, keys: &[Address]) -> Call {
-    let transaction = plan.payload.transaction();
-    let bytes = read::transaction_bytes(transaction);
-    let addresses: Vec<_> = keys.iter().map(ToString::to_string).collect();
-    let options = json!({
-        "encoding": "base64",
-        "commitment": CONFIRMED,
-        "sigVerify": false,
-        "accounts": {"encoding": "base64", "addresses": addresses},
-    });
-    Call::new("simulateTransaction", json!([STANDARD.encode(bytes), options]))
 }
 
 /// How a simulation ended.
@@ -293,7 +349,7 @@ fn failure(value: &Members<'_, '_>) -> Result<String, Refusal> {
     if let Ok(name) = error.text() {
         return Ok(match name {
             "BlockhashNotFound" => "the blockhash is unknown or no longer valid".to_owned(),
-            name => text::escape_untrusted(name),
+            name => escape_untrusted(name),
         });
     }
     let logs = value.get("logs");
@@ -302,7 +358,7 @@ fn failure(value: &Members<'_, '_>) -> Result<String, Refusal> {
         for line in logs.array()?.take(MAX_LOGS) {
             let line = line.text()?;
             if line.contains("Error") || line.contains("failed") || line.contains("insufficient") {
-                reason = reason.or_else(|| Some(text::escape_untrusted(line)));
+                reason = reason.or_else(|| Some(escape_untrusted(line)));
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use countersign_core::{Code, HtlcState, Refusal, SecretHash};
 
-use super::{ChainTransaction, StoredSwap, SwapLocation, SwapStep};
 use crate::address::Address;
 use crate::htlc::{Initiate, SolanaGeneration};
+use crate::read::{ChainTransaction, StoredSwap, SwapLocation, SwapStep};
 
 /// The course of the swap of the terms. The first end after its initiation decides, because anything later at the same account concerns
 /// another swap.

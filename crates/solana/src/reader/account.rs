@@ -2,15 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::json::Node;
-use countersign::solana::Address;
-use countersign::solana::address::SYSTEM_PROGRAM;
-use countersign::solana::read::{self, CLOCK, Clock, TokenAccount};
-use countersign::{Code, Refusal};
-use serde_json::json;
+use countersign_core::json::Node;
+use countersign_core::reader::Request;
+use countersign_core::{Code, Refusal};
 
 use super::{MAX_STEP_BACK, key};
-use crate::endpoint::Call;
+use crate::address::{Address, SYSTEM_PROGRAM};
+use crate::read::{self, CLOCK, Clock, TokenAccount};
 
 /// The maximum length in bytes of an account's data. Swap accounts, token accounts and the clock have a few hundred, programs have more.
 const MAX_DATA: usize = 3 * 1024 * 1024;
@@ -32,14 +30,17 @@ pub(super) struct Accounts {
     pub(super) all: Vec<Option<Account>>,
 }
 
-/// Creates the call that reads accounts from a bank that is not older than `min_slot`.
-pub(super) fn get(keys: &[Address], commitment: &str, min_slot: u64) -> Call {
-    let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
-    let mut options = json!({"encoding": "base64", "commitment": commitment});
-    if let (Some(options), 1..) = (options.as_object_mut(), min_slot) {
-        options.insert("minContextSlot".to_owned(), json!(min_slot));
-    }
-    Call::new("getMultipleAccounts", json!([keys, options]))
+/// Creates the request for accounts of a bank that is not older than `min_slot`.
+pub(super) fn get(keys: &[Address], commitment: &str, min_slot: u64) -> Request {
+    let min_slot = if min_slot == 0 { String::new() } else { format!(r#","minContextSlot":{min_slot}"#) };
+    let options = format!(r#"{{"encoding":"base64","commitment":"{commitment}"{min_slot}}}"#);
+    Request::json_rpc("getMultipleAccounts", format!("[{},{options}]", addresses(keys)))
+}
+
+/// Writes a list of addresses as JSON.
+pub(super) fn addresses(keys: &[Address]) -> String {
+    let keys: Vec<_> = keys.iter().map(|key| format!("\"{key}\"")).collect();
+    format!("[{}]", keys.join(","))
 }
 
 impl Account {
@@ -88,6 +89,11 @@ impl Accounts {
     /// Returns the account at this place of the request; `None` if it does not exist.
     pub(super) fn get(&self, index: usize) -> Option<&Account> {
         self.all.get(index).and_then(Option::as_ref)
+    }
+
+    /// Returns the account at this place of the request if a program uses it.
+    pub(super) fn used(&self, index: usize) -> Option<&Account> {
+        self.get(index).filter(|account| !account.is_unused())
     }
 
     /// Returns the slot and time of the bank, from the clock, which must be the first account of the request.
