@@ -9,7 +9,7 @@ use countersign_client::Transport;
 use countersign_client::driver::{ChainError, Chains, KeptTransaction};
 use countersign_core::Finding;
 pub use countersign_core::reader::Head;
-use countersign_core::reader::{Agree, Answer, Doubt, FailureKind, Machine, Observation, Quorum, Request as ReadRequest};
+use countersign_core::reader::{Agree, Answer, Doubt, FailureKind, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest};
 use countersign_transport::{self as transport, ChainEndpoints, Link, MaybeSend, MaybeSync, Memory, gather};
 use futures_util::future::join_all;
 
@@ -356,7 +356,19 @@ impl<'n, T: Transport> Connection<'n, T> {
         combine(findings, self.needed()).ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
     }
 
-    fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
+    /// Reads a subject from one endpoint, without a quorum.
+    pub(crate) async fn read_one<M: Machine>(&self, caller: Caller<'n, T>, subject: &M::Subject) -> Result<M::Output, NodeError> {
+        let mut reader = Reader::<M>::new(subject, &self.nodes.memory.known(self.name, caller.endpoint.name()))?;
+        while let Next::Ask(requests) = reader.next() {
+            let answers = caller.ask(requests).await;
+            if reader.answer(&answers).is_err() {
+                reader.fail(FailureKind::Other.into());
+            }
+        }
+        reader.finish().map(Observation::into_output).map_err(|fault| NodeError::from_fault(caller.endpoint.host(), fault))
+    }
+
+    pub(crate) fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
         NodeError::from_doubt(self.endpoints.all.first().map_or("", Endpoint::name), doubt)
     }
 
