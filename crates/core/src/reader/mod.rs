@@ -34,7 +34,7 @@ pub use fault::Fault;
 pub use known::Known;
 pub use quorum::{Agree, Doubt, Quorum, Verdict};
 pub use request::{Format, Request};
-pub use shown::{Head, Sent};
+pub use shown::{Head, Sent, Submission};
 
 use crate::json::{self, Node, Value};
 use crate::report::Refusal;

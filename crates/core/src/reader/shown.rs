@@ -1,5 +1,10 @@
 //! What endpoints of every family show besides HTLCs.
 
+use std::fmt;
+
+use countersign_chains::Network;
+use zeroize::Zeroizing;
+
 use super::{Agree, Reply, RpcError};
 use crate::report::text;
 
@@ -28,6 +33,33 @@ impl Agree for Head {
 
     /// Honest endpoints at different heights have nothing in common: each head is judged alone.
     fn key(&self) {}
+}
+
+/// A signed transaction that is sent to an endpoint.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Submission {
+    /// The chain.
+    pub network: Network,
+    /// The transaction id, as explorers write it.
+    pub id: String,
+    /// The form that nodes accept: the bytes in hex, or on Starknet the transaction as JSON.
+    pub payload: Zeroizing<String>,
+}
+
+impl Submission {
+    /// Creates the submission of a transaction.
+    #[must_use]
+    pub fn new(network: &Network, id: &str, payload: &str) -> Self {
+        Self { network: network.clone(), id: id.to_owned(), payload: Zeroizing::new(payload.to_owned()) }
+    }
+}
+
+impl fmt::Debug for Submission {
+    /// Leaves out the payload, because that of a redemption contains the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Submission({} on {:?})", self.id, self.network)
+    }
 }
 
 /// What an endpoint says to a transaction that was sent to it.
