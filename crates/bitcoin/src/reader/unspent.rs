@@ -69,7 +69,8 @@ impl Unspent {
                 (_, self.found) = rpc::read_scan(replies.json(0)?)?;
                 self.sort()?;
                 if !self.found.is_empty() {
-                    let ask = |claim: &Claim| [rpc::output(claim.funding.outpoint, true), rpc::block_hash(claim.height.unwrap_or_default())];
+                    let ask =
+                        |claim: &Claim| [rpc::output(claim.funding.outpoint, true), rpc::block_hash(claim.height.unwrap_or_default())];
                     self.state = State::RpcOutputs;
                     return Ok(Turn::Ask(self.found.iter().flat_map(ask).collect()));
                 }

@@ -1,13 +1,13 @@
 //! Blocks as `eth_getBlockByNumber` returns them.
 
-use countersign::evm::alloy_consensus::Header;
-use countersign::evm::alloy_primitives::{Address, B256};
-use countersign::json::{Members, Node};
-use countersign::{Code, Refusal};
+use alloy_consensus::Header;
+use alloy_primitives::{Address, B256};
+use countersign_core::json::{Members, Node};
+use countersign_core::reader::{Fault, Known, Replies, Request};
+use countersign_core::{Code, Refusal};
 use serde_json::json;
 
 use super::{hash, price, quantity};
-use crate::endpoint::Call;
 
 /// The tag of the newest block.
 pub(super) const LATEST: &str = "latest";
@@ -18,9 +18,11 @@ pub(super) const FINALIZED: &str = "finalized";
 
 /// The maximum length in bytes of a header's `extraData`. Chains that store validator sets in it use a few thousand.
 const MAX_EXTRA_DATA: usize = 16 * 1024;
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
+const MAX_STEP_BACK: u64 = 16;
 
 /// A block's place on the chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) number: u64,
     pub(super) hash: B256,
@@ -30,16 +32,31 @@ pub(super) struct Block {
     pub(super) base_fee: Option<u128>,
     /// The root of the state trie; `None` unless the header hashes to the block's hash, which proves the root.
     pub(super) state_root: Option<B256>,
+    /// The height of the chain below, on a chain whose contracts may count that chain's blocks: Arbitrum.
+    pub(super) l1_number: Option<u64>,
 }
 
-/// Creates the call that reads the block with a tag.
-pub(super) fn by_tag(tag: &str) -> Call {
-    Call::new("eth_getBlockByNumber", json!([tag, false]))
+/// Creates the request for the block with a tag.
+pub(super) fn by_tag(tag: &str) -> Request {
+    Request::json_rpc("eth_getBlockByNumber", json!([tag, false]))
 }
 
-/// Creates the call that reads a block of the canonical chain.
-pub(super) fn by_number(number: u64) -> Call {
-    Call::new("eth_getBlockByNumber", json!([format!("{number:#x}"), false]))
+/// Creates the request for a block of the canonical chain.
+pub(super) fn by_number(number: u64) -> Request {
+    by_tag(&format!("{number:#x}"))
+}
+
+/// Reads the newest block from the reply at `index`. It must not have gone back.
+pub(super) fn latest(replies: &Replies<'_>, index: usize, known: &Known) -> Result<Block, Fault> {
+    let node = replies.json(index)?;
+    let block = Block::read(&node)?.ok_or_else(|| node.at().refuse(Code::MissingField).with_expected("a block"))?;
+    known.check_height(block.number, MAX_STEP_BACK)?;
+    Ok(block)
+}
+
+/// Returns what a newest block adds to what is known about the endpoint.
+pub(super) fn learned(newest: Option<&Block>) -> Known {
+    newest.map_or_else(Known::default, |block| Known::default().with_height(block.number))
 }
 
 impl Block {
@@ -58,6 +75,7 @@ impl Block {
             time: quantity(&members.need("timestamp")?)?,
             base_fee: members.get("baseFeePerGas").map(|fee| price(&fee)).transpose()?,
             state_root: proven.map(|header| header.state_root),
+            l1_number: members.get("l1BlockNumber").map(|number| quantity(&number)).transpose()?,
         }))
     }
 }
