@@ -2,3 +2,5 @@
 
 #[cfg(feature = "starknet")]
 pub mod starknet;
+#[cfg(feature = "tron")]
+pub mod tron;
