@@ -176,8 +176,8 @@ impl<T: Transport> Caller<'_, T> {
         let kept = identity().as_ref().filter(|(request, _)| requests.first() == Some(request)).map(|(_, answer)| answer.clone());
         let Some(kept) = kept else {
             let answers = self.exchange_all(requests).await;
-            if let (Some(request), Some(answer @ (Answer::Result(_) | Answer::Http { status: 200, .. }))) =
-                (requests.first(), answers.first())
+            if let (Some(request), Some(answer)) = (requests.first(), answers.first())
+                && may_be_kept(request, answer)
             {
                 *identity() = Some((request.clone(), answer.clone()));
             }
@@ -364,13 +364,6 @@ impl<T: Transport> Caller<'_, T> {
         self.send(&request).await
     }
 
-    /// Posts a body of another type to a path below the endpoint's URL, and returns the response with any status.
-    pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
-        let _permit = self.enter(&[]).await;
-        let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
-        self.exchange(&request).await
-    }
-
     /// Gets a path below the endpoint's URL.
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
         let _permit = self.enter(&[]).await;
@@ -430,6 +423,16 @@ impl<T: Transport> Caller<'_, T> {
     #[cfg(feature = "starknet")]
     pub(crate) fn is_same_code(&self, contract: [u8; 32], kind: &'static str, code: [u8; 32]) -> bool {
         *self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).entry((contract, kind)).or_insert(code) == code
+    }
+}
+
+/// Returns whether an answer may be kept as the identity of an endpoint's chain. An error may be gone the next time.
+fn may_be_kept(request: &ReadRequest, answer: &Answer) -> bool {
+    match (request, answer) {
+        // An error of gRPC has the HTTP status 200.
+        #[cfg(feature = "sui")]
+        (ReadRequest::Post { format: countersign_core::reader::Format::GrpcWeb, .. }, _) => countersign::sui::reader::is_message(answer),
+        (_, answer) => matches!(answer, Answer::Result(_) | Answer::Http { status: 200, .. }),
     }
 }
 
