@@ -4,3 +4,5 @@
 pub mod starknet;
 #[cfg(feature = "tron")]
 pub mod tron;
+#[cfg(feature = "sui")]
+pub mod sui;
