@@ -6,3 +6,5 @@ pub mod starknet;
 pub mod tron;
 #[cfg(feature = "sui")]
 pub mod sui;
+#[cfg(feature = "solana")]
+pub mod solana;
