@@ -9,11 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign::json::{self, Node};
 use countersign::{Code, Refusal};
-use countersign_client::url::Url;
-use countersign_client::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
 #[cfg(feature = "starknet")]
-pub(crate) use countersign_core::reader::json_rpc::end_of_trace;
 use countersign_core::reader::{Answer, FailureKind, Fault, Request as ReadRequest, json_rpc};
+use countersign_transport::url::Url;
+use countersign_transport::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
 use futures_util::future::join_all;
 use zeroize::Zeroizing;
 

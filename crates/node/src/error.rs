@@ -1,10 +1,8 @@
 //! The error of reads and writes: why a chain did not answer, or why its answer is not used.
 
 use countersign::{Code, Refusal, text};
-use countersign_client::driver::ChainError;
-use countersign_client::{TransportError, TransportErrorKind};
 use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
-use countersign_transport::GatherError;
+use countersign_transport::{GatherError, TransportError, TransportErrorKind};
 
 /// Why a chain did not answer, or why its answer is not used.
 ///
@@ -206,16 +204,6 @@ impl From<GatherError> for NodeError {
             GatherError::Refused(refusal) => Self::Refused(refusal),
             GatherError::NotConnected(chain) => Self::NotConnected(chain),
             other => Self::NotConnected(other.to_string()),
-        }
-    }
-}
-
-impl From<NodeError> for ChainError {
-    fn from(error: NodeError) -> Self {
-        match error {
-            NodeError::NotConnected(chain) => Self::NotConnected(chain),
-            rejected @ NodeError::Rejected { .. } => Self::Rejected(rejected.to_string()),
-            other => Self::Unavailable(other.to_string()),
         }
     }
 }

@@ -13,8 +13,6 @@ pub mod evm;
 mod lane;
 mod nodes;
 mod prepare;
-#[allow(dead_code, reason = "each family uses a part of it, and a build may lack some families")]
-mod quorum;
 #[cfg(feature = "solana")]
 pub mod solana;
 #[cfg(feature = "starknet")]

@@ -12,10 +12,9 @@ mod wallet;
 use std::pin::pin;
 use std::time::Duration;
 
-use countersign::bitcoin::reader::{Htlc, NamedChain, NewestBlock, OnChain};
-use countersign::{HtlcState, HtlcTerms, SeenAt};
-use countersign_client::Transport;
+use countersign::bitcoin::reader::{NamedChain, NewestBlock, OnChain};
 use countersign_core::reader::{Agree, FailureKind, Fault, Machine, Quorum};
+use countersign_transport::Transport;
 use futures_util::future::{Either, select};
 
 use crate::endpoint::Caller;
@@ -50,17 +49,6 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
         self.connection.read_one::<NewestBlock>(caller, &self.chain).await
-    }
-
-    /// Reads the state of one HTLC. The endpoints must agree. The swap id in the terms must be the address that follows from the other
-    /// terms. What a state means is described at [`Htlc`]. [`BitcoinChain::fundings`] lists all unspent outputs of an HTLC.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the terms are invalid or do not give the address. Returns another [`NodeError`] if no endpoint
-    /// answers or too few of them agree. The state is then unknown.
-    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        self.connection.read_htlc::<Htlc>(terms).await
     }
 
     fn on_chain<S>(&self, subject: S) -> OnChain<S> {

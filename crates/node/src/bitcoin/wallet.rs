@@ -7,8 +7,8 @@ use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{FeeRate, Selection, Utxo, Wallet};
 use countersign::chains::Coin;
 use countersign::{Code, Contract, Policy, Refusal, U256};
-use countersign_client::Transport;
 use countersign_core::reader::{Observation, Verdict};
+use countersign_transport::Transport;
 
 use super::BitcoinChain;
 use crate::error::NodeError;

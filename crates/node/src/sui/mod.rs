@@ -11,7 +11,7 @@ mod wallet;
 use countersign::sui::reader::{self, Ask, NewestCheckpoint, On};
 use countersign::sui::sui_sdk_types::Address;
 use countersign::{Code, Refusal};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 pub use reader::{PackageDescription, Preflight, Receipt, UpgradeAuthority};
 
