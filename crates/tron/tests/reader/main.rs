@@ -155,12 +155,13 @@ fn an_order_is_read_as_the_chain_stores_it() {
 
 #[test]
 fn terms_that_name_no_order_are_refused() {
-    for change in [
-        (|terms: &mut HtlcTerms| terms.htlc = None) as fn(&mut HtlcTerms),
+    let changes: [fn(&mut HtlcTerms); 4] = [
+        |terms| terms.htlc = None,
         |terms| terms.swap_id = "12".to_owned(),
         |terms| terms.token = Some("0x00".to_owned()),
         |terms| terms.network = Network::Evm(1),
-    ] {
+    ];
+    for change in changes {
         let mut terms = terms(TOKEN);
         change(&mut terms);
         assert!(HtlcReader::new(&terms, &Known::default()).is_err());
