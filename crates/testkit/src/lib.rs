@@ -9,12 +9,14 @@
     clippy::missing_errors_doc,
     clippy::missing_panics_doc,
     clippy::panic,
+    clippy::unwrap_used,
     reason = "a panic in a test is a failed test"
 )]
 #![allow(missing_docs, missing_debug_implementations, reason = "only the project's own tests use this crate")]
 
 pub mod accept;
 pub mod cairo;
+pub mod chain;
 pub mod fixed;
 pub mod hostile;
 pub mod lines;
