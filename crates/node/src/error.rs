@@ -127,19 +127,6 @@ impl NodeError {
             Self::WrongChain { .. } | Self::Endpoint(_) | Self::NotConnected(_) | Self::Refused(_) | Self::Rejected { .. } => false,
         }
     }
-
-    /// Creates [`NodeError::Rpc`] from a node's error message, which it escapes.
-    pub(crate) fn rpc(endpoint: &str, code: i64, message: &str, data: Option<Vec<u8>>) -> Self {
-        Self::Rpc { endpoint: endpoint.to_owned(), code, message: text::escape_untrusted(message), data }
-    }
-
-    /// Converts [`NodeError::Rpc`] to [`NodeError::Rejected`]. Returns any other error unchanged.
-    pub(crate) fn rejected(self) -> Self {
-        match self {
-            Self::Rpc { endpoint, message, .. } => Self::Rejected { endpoint, message },
-            other => other,
-        }
-    }
 }
 
 impl NodeError {

@@ -5,7 +5,6 @@ pub mod bitcoin;
 mod config;
 #[allow(dead_code, reason = "each family uses a part of it, and a build may lack some families")]
 mod contracts;
-#[allow(dead_code, reason = "each family uses a part of it, and a build may lack some families")]
 mod endpoint;
 mod error;
 #[cfg(feature = "evm")]

@@ -210,8 +210,8 @@ async fn no_lie_of_a_server_proves_a_funding() {
             "the proof of another transaction",
             |path, answer| {
                 let other = |answer: Answer| {
-                    let mut ledger = Ledger::new();
-                    let (status, body) = ledger.answer(&format!("/tx/{}/merkleblock-proof", ledger.blocks[3].1[0].compute_txid()), &[]);
+                    let ledger = Ledger::new();
+                    let (status, body) = ledger.get(&format!("/tx/{}/merkleblock-proof", ledger.blocks[3].1[0].compute_txid()));
                     if answer.0 == 200 { (status, body) } else { answer }
                 };
                 Ok(if path.ends_with("/merkleblock-proof") { other(answer) } else { answer })

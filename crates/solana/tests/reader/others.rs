@@ -1,18 +1,16 @@
 //! What is read besides HTLCs.
 
 use countersign_core::chains::Network;
-<<<<<<< HEAD
-use countersign_core::reader::{Failure, FailureKind, Sent, Submission};
-use countersign_solana::read;
-use countersign_solana::reader::{
-    Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, Status, StatusQuery, TransactionStatus, wallet_context,
-=======
-use countersign_core::reader::{Failure, FailureKind, RpcError, Sent};
+use countersign_core::chains::Network;
+use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
 use countersign_core::{Code, Leg, OrderRecord};
 use countersign_solana::reader::{
     Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, PreflightCheck, PreflightQuery, Program as Described,
-    ProgramQuery, Settlement, SettlementQuery, SignedTransaction, Status, StatusQuery, TransactionStatus, wallet_context,
->>>>>>> solana
+    ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
+};
+use countersign_solana::{SelfFunded, Solana, read, recover};
+use countersign_testkit::chain::solana::{Account, blockhash, case};
+use countersign_testkit::verified;
 };
 use countersign_solana::{SelfFunded, Solana, recover};
 use countersign_testkit::chain::solana::{Account, blockhash, case};
