@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::json::{self, Node};
-use countersign::{Code, Refusal};
-use countersign_core::reader::{Answer, FailureKind, Fault, Request as ReadRequest, json_rpc};
+
+use countersign_core::reader::{Answer, FailureKind, Request as ReadRequest, json_rpc};
 use countersign_transport::url::Url;
 use countersign_transport::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
 use futures_util::future::join_all;
@@ -78,15 +77,7 @@ impl Endpoint {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (host, _) => host.unwrap_or_default().to_owned(),
         };
-        Ok(Self {
-            url,
-            authorization,
-            name: host.clone(),
-            host,
-            is_rpc,
-            lane: Lane::default(),
-            identity: Mutex::default(),
-        })
+        Ok(Self { url, authorization, name: host.clone(), host, is_rpc, lane: Lane::default(), identity: Mutex::default() })
     }
 
     /// Returns the name, by which the endpoint is told from the other endpoints of its chain: the host, with a number if several

@@ -1,6 +1,6 @@
 //! The error of reads and writes: why a chain did not answer, or why its answer is not used.
 
-use countersign::{Code, Refusal, text};
+use countersign::{Code, Refusal};
 use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
 use countersign_transport::{GatherError, TransportError, TransportErrorKind};
 

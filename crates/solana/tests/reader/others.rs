@@ -9,11 +9,10 @@ use countersign_solana::reader::{
     ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
 };
 use countersign_solana::{SelfFunded, Solana, read, recover};
-use countersign_testkit::chain::solana::{Account, blockhash, case};
-use countersign_testkit::verified;
-};
 use countersign_solana::{SelfFunded, Solana, recover};
 use countersign_testkit::chain::solana::{Account, blockhash, case};
+use countersign_testkit::chain::solana::{Account, blockhash, case};
+use countersign_testkit::verified;
 use countersign_testkit::verified;
 
 use super::*;
