@@ -323,6 +323,41 @@ const FAMILIES: &[Family] = &[
     Family::Tron,
 ];
 
+/// Gives the chains of each family the methods that all families share.
+macro_rules! shared_methods {
+    ($($feature:literal $chain:path;)*) => {
+        $(#[cfg(feature = $feature)]
+        impl<T: Transport> $chain {
+            /// Reads the state of an HTLC: see [`Nodes::htlc`].
+            ///
+            /// # Errors
+            ///
+            /// Returns the same errors as [`Nodes::htlc`].
+            pub async fn htlc(&self, terms: &HtlcTerms) -> Result<HtlcQuorum, NodeError> {
+                self.connection.nodes.htlc(terms).await
+            }
+
+            /// Sends a signed transaction: see [`Nodes::broadcast`].
+            ///
+            /// # Errors
+            ///
+            /// Returns the same errors as [`Nodes::broadcast`].
+            pub async fn broadcast(&self, id: &str, payload: &str) -> Result<(), NodeError> {
+                self.connection.nodes.broadcast(self.connection.name, id, payload).await
+            }
+        })*
+    };
+}
+
+shared_methods! {
+    "bitcoin" crate::bitcoin::BitcoinChain<'_, T>;
+    "evm" crate::evm::EvmChain<'_, T>;
+    "solana" crate::solana::SolanaChain<'_, T>;
+    "starknet" crate::starknet::StarknetChain<'_, T>;
+    "sui" crate::sui::SuiChain<'_, T>;
+    "tron" crate::tron::TronChain<'_, T>;
+}
+
 impl<T: Transport> Chains for Nodes<T> {
     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
         let ChainNodes { network, endpoints: Endpoints { all, quorum } } = self.chains.get(chain)?;

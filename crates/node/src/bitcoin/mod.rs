@@ -31,7 +31,7 @@ const READING: Duration = Duration::from_secs(20);
 /// A connected Bitcoin-like chain.
 #[derive(Debug, Clone, Copy)]
 pub struct BitcoinChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
     chain: Chain,
 }
 

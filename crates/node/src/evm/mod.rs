@@ -23,7 +23,7 @@ use crate::nodes::{Connection, Head};
 /// A connected EVM chain.
 #[derive(Debug)]
 pub struct EvmChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
     chain_id: u64,
 }
 

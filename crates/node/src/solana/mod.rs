@@ -25,7 +25,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Solana cluster.
 #[derive(Debug)]
 pub struct SolanaChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
 }
 
 impl<T> Clone for SolanaChain<'_, T> {

@@ -23,7 +23,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Starknet chain.
 #[derive(Debug)]
 pub struct StarknetChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
     chain_id: Felt,
 }
 

@@ -22,7 +22,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Sui network.
 #[derive(Debug)]
 pub struct SuiChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
 }
 
 impl<T> Clone for SuiChain<'_, T> {

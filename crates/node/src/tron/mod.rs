@@ -24,7 +24,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Tron chain.
 #[derive(Debug)]
 pub struct TronChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
     chain_id: u64,
 }
 
