@@ -407,12 +407,15 @@ async fn a_refusal_is_told_from_a_failure() {
         nodes(lying, 1).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(),
         "node_malformed"
     );
-    // An endpoint that failed may have relayed the transaction.
+    // Too few can accept the transaction, and one rejects it.
     let mixed = chain().lying(|host, method, _| {
         let code = if host == "a.example" { 52 } else { -32_603 };
         (method == "starknet_addInvokeTransaction").then(|| json!({"error": {"code": code, "message": "no"}}))
     });
-    assert_eq!(nodes(mixed, 2).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(), "node_error");
+    assert_eq!(
+        nodes(mixed, 2).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(),
+        "transaction_rejected"
+    );
 }
 
 #[tokio::test]
