@@ -364,6 +364,13 @@ impl<T: Transport> Caller<'_, T> {
         self.send(&request).await
     }
 
+    /// Posts a body of another type to a path below the endpoint's URL, and returns the response with any status.
+    pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
+        let _permit = self.enter(&[]).await;
+        let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
+        self.exchange(&request).await
+    }
+
     /// Gets a path below the endpoint's URL.
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
         let _permit = self.enter(&[]).await;
