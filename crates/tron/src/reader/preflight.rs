@@ -1,0 +1,338 @@
+//! The preflight: checks funds, allowance and fees, and runs the first call, before anything is signed.
+
+use alloy_primitives::{Address as AbiAddress, U256};
+use countersign_abi::read::{self, Transfer};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::{Code, Refusal, Role, TypedValue};
+use serde_json::json;
+
+use super::call::{self, Call, Outcome};
+use super::{AFTER_THE_END, View, account, coins, coins_request, count, post, value};
+use crate::{Address, UnsignedOrder};
+
+/// The maximum number of chain parameters that are read.
+const MAX_PARAMETERS: usize = 1_024;
+
+/// The bytes of a transaction that are not signed: the signature with its tag, and the bytes that nodes reserve for the result.
+const REST_OF_TRANSACTION: u64 = 67 + 64 + 5;
+
+/// The energy that a redemption is assumed to use, because running it would show the secret. It covers a token transfer to an address
+/// without a balance of the token, and the work of the HTLC. A redemption that runs out of energy reveals the secret for nothing.
+const REDEMPTION_ENERGY: u64 = 160_000;
+
+/// The result of a preflight that found nothing wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preflight {
+    /// The sender's TRX balance, in sun.
+    pub balance: U256,
+    /// The amount that the calls are expected to spend, in sun: the value that they send, their bandwidth, and the energy of the first
+    /// call. A redemption is assumed to use 160,000 units of energy. Staked energy and bandwidth and free bandwidth are subtracted.
+    pub cost: U256,
+    /// The energy that the first call used; `None` if nothing was run.
+    pub energy_used: Option<u64>,
+}
+
+/// What an order must do, and the chain on which it must.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    chain_id: u64,
+    sender: Address,
+    steps: Vec<Step>,
+    /// The first call. `None` if it contains the secret, so that no node may see it before it is signed and sent.
+    first: Option<Call>,
+    deposit: Option<Expected>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Step {
+    role: Role,
+    /// The TRX that the call sends, in sun.
+    value: u64,
+    /// The fee limit, in sun.
+    fee_limit: u64,
+    /// The size of the whole transaction in bytes.
+    bytes: u64,
+}
+
+/// The transfer that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Expected {
+    htlc: Address,
+    amount: U256,
+    is_native: bool,
+    /// The token that an approval names.
+    approved: Option<Address>,
+    /// Whether the calls include the approval.
+    approves: bool,
+}
+
+/// What one endpoint shows: the order can be funded, or why it cannot. Endpoints must agree that it can, or on the code of the refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it passes or is refused")]
+pub struct Judgement(pub Result<Preflight, Refusal>);
+
+impl Agree for Judgement {
+    type Key = Option<Code>;
+
+    fn key(&self) -> Option<Code> {
+        self.0.as_ref().err().map(Refusal::code)
+    }
+}
+
+/// Checks that the sender has enough TRX, tokens and allowance, and runs the first call.
+///
+/// Only the first call is run, because the later ones may depend on its effects. A redemption is never run, because that would show the
+/// secret to the node. If the node returns logs, the token transfers in them must be exactly the verified amount, from the sender to the
+/// HTLC. The energy that the call uses must be within its fee limit.
+///
+/// A preflight is refused with
+///
+/// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
+/// - [`Code::SimulationReverted`] if the call fails,
+/// - [`Code::SimulationDiffers`] if the call would do something else than what was verified,
+/// - [`Code::GasLimitTooLow`] if the call needs more energy than its fee limit allows.
+#[derive(Debug)]
+pub struct PreflightCheck {
+    plan: Plan,
+    state: State,
+}
+
+/// What was asked last, and what is known from before.
+#[derive(Debug)]
+enum State {
+    /// TRX, resources and prices; the outcome of the first call, and the contract's token.
+    Account,
+    /// The sender's tokens and allowance.
+    Tokens {
+        funds: Funds,
+        simulated: Option<Outcome>,
+        token: Address,
+    },
+    Ended,
+}
+
+/// What the sender has, and the chain's prices.
+#[derive(Debug, Clone, Copy)]
+struct Funds {
+    /// Sun.
+    balance: U256,
+    resources: Resources,
+}
+
+/// The resources that an account can use for free, and the prices of what exceeds them.
+#[derive(Debug, Clone, Copy)]
+struct Resources {
+    /// The remaining energy.
+    energy: u64,
+    /// The remaining bytes of bandwidth: those from staked coins or the free ones, whichever are more. A transaction takes all of its
+    /// bytes from one of the two.
+    bandwidth: u64,
+    /// The price of one unit of energy, in sun.
+    energy_price: u64,
+    /// The price of one byte, in sun.
+    bandwidth_price: u64,
+}
+
+impl Machine for PreflightCheck {
+    type Subject = Plan;
+    type Output = Judgement;
+    const MAX_ROUNDS: usize = 2;
+
+    fn start(plan: &Plan, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let mut requests = vec![
+            coins_request(plan.sender),
+            post(View::Newest, "getaccountresource", &account(plan.sender)),
+            post(View::Newest, "getchainparameters", &json!({})),
+        ];
+        requests.extend(plan.first.iter().map(|call| call.request(View::Newest)));
+        requests.extend(plan.tokens().map(|expected| Call::view(expected.htlc, read::token_call()).request(View::Newest)));
+        Ok((Self { plan: plan.clone(), state: State::Account }, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.plan.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement>, Fault> {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Account => {
+                let resources = Resources::read(&replies.get(1)?, &replies.get(2)?)?;
+                let funds = Funds { balance: coins(&replies.get(0)?)?, resources };
+                let simulated = self.plan.first.as_ref().map(|_| Outcome::read(&replies.get(3)?)).transpose()?;
+                let Some(expected) = self.plan.tokens() else {
+                    return Ok(Turn::Done(Judgement(self.plan.judge(funds, simulated, None))));
+                };
+                let token = Address::from(call::returned(&replies.get(if simulated.is_some() { 4 } else { 3 })?, read::address)?);
+                if let Some(approved) = expected.approved
+                    && approved != token
+                {
+                    let refusal = Refusal::new(Code::SimulationDiffers, "/token").with_reason("the contract holds another token");
+                    return Ok(Turn::Done(Judgement(Err(refusal.with_expected(approved).with_actual(token)))));
+                }
+                let (sender, htlc) = (self.plan.sender.bytes(), expected.htlc.bytes());
+                self.state = State::Tokens { funds, simulated, token };
+                let calls = [read::balance_call(sender), read::allowance_call(sender, htlc)];
+                Ok(Turn::Ask(calls.map(|data| Call::view(token, data).request(View::Newest)).into()))
+            }
+            State::Tokens { funds, simulated, token } => {
+                let has = call::returned(&replies.get(0)?, read::number)?;
+                let allowance = call::returned(&replies.get(1)?, read::number)?;
+                let judged = self.plan.check_tokens(has, allowance).and_then(|()| self.plan.judge(funds, simulated, Some(token)));
+                Ok(Turn::Done(Judgement(judged)))
+            }
+            State::Ended => Err(AFTER_THE_END),
+        }
+    }
+}
+
+impl Resources {
+    fn read(own: &Reply<'_>, prices: &Reply<'_>) -> Result<Self, Fault> {
+        let node = value(own)?;
+        let members = node.object()?;
+        let left = |limit: &'static str, used: &'static str| {
+            Ok::<_, Refusal>(count(members.get(limit))?.saturating_sub(count(members.get(used))?))
+        };
+        let bandwidth = left("freeNetLimit", "freeNetUsed")?.max(left("NetLimit", "NetUsed")?);
+        let energy = left("EnergyLimit", "EnergyUsed")?;
+        let node = value(prices)?;
+        let list = node.object()?.need("chainParameter")?;
+        let (mut energy_price, mut bandwidth_price) = (None, None);
+        for parameter in list.array()?.take(MAX_PARAMETERS) {
+            let members = parameter.object()?;
+            match members.need("key")?.text()? {
+                "getEnergyFee" => energy_price = Some(count(members.get("value"))?),
+                "getTransactionFee" => bandwidth_price = Some(count(members.get("value"))?),
+                _ => {}
+            }
+        }
+        match (energy_price, bandwidth_price) {
+            (Some(energy_price), Some(bandwidth_price)) => Ok(Self { energy, bandwidth, energy_price, bandwidth_price }),
+            _ => Err(list.refuse(Code::MissingField).with_expected("getEnergyFee and getTransactionFee").into()),
+        }
+    }
+}
+
+impl Plan {
+    /// Reads from an order on the chain with this id what it must do.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::AddressMalformed`] if a call is not to a Tron address.
+    pub fn new(chain_id: u64, order: &UnsignedOrder) -> Result<Self, Refusal> {
+        let payloads = order.payloads();
+        let sender = Address::from(payloads.sender);
+        let (mut steps, mut calls) = (Vec::new(), Vec::new());
+        for payload in &payloads.calls {
+            let (raw, trigger) = (&payload.transaction.raw, &payload.transaction.trigger);
+            let to = trigger.contract_address.as_slice().try_into().ok().and_then(Address::from_prefixed);
+            let to = to.ok_or_else(|| Refusal::new(Code::AddressMalformed, "/raw_data/contract/contract_address"))?;
+            let signed = u64::try_from(payload.transaction.raw_data.len()).unwrap_or(u64::MAX);
+            calls.push(Call { sender, to, value: trigger.call_value, data: trigger.data.clone() });
+            steps.push(Step {
+                role: payload.role,
+                value: trigger.call_value.unsigned_abs(),
+                fee_limit: raw.fee_limit.unsigned_abs(),
+                bytes: signed.saturating_add(REST_OF_TRANSACTION),
+            });
+        }
+        let has = |role| steps.iter().any(|step: &Step| step.role == role);
+        let (approves, is_secret) = (has(Role::Approval), has(Role::Redeem));
+        let deposit = order.verified().map(|order| {
+            let deposit = order.deposit();
+            let approved = deposit.approval.as_ref().map(|approval| approval.call.to);
+            let (htlc, amount) = (deposit.initiate.to, deposit.terms.amount);
+            Expected { htlc, amount, is_native: deposit.initiate.value != 0, approved, approves }
+        });
+        let first = if is_secret { None } else { calls.into_iter().next() };
+        Ok(Self { chain_id, sender, steps, first, deposit })
+    }
+
+    /// Returns the deposit if it is in a token.
+    fn tokens(&self) -> Option<&Expected> {
+        self.deposit.as_ref().filter(|expected| !expected.is_native)
+    }
+
+    /// Requires that the sender has enough of the token, and that the HTLC may take it.
+    fn check_tokens(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
+        let Some(expected) = self.tokens() else { return Ok(()) };
+        if has < expected.amount {
+            return Err(insufficient("/token", "of the token", expected.amount, has));
+        }
+        if !expected.approves && allowance < expected.amount {
+            let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(expected.amount));
+            return Err(refusal.with_actual(allowance));
+        }
+        Ok(())
+    }
+
+    /// Requires that the first call does what was verified, and that the sender can pay for all of them.
+    fn judge(&self, funds: Funds, simulated: Option<Outcome>, token: Option<Address>) -> Result<Preflight, Refusal> {
+        let Funds { balance, resources } = funds;
+        let step = self.steps.first();
+        let energy_used = step.zip(simulated).map(|(step, outcome)| self.judge_call(step, token, outcome, resources)).transpose()?;
+        let cost = self.cost(resources, energy_used);
+        if balance < cost {
+            return Err(insufficient("/balance", "TRX", cost, balance));
+        }
+        Ok(Preflight { balance, cost, energy_used })
+    }
+
+    /// Returns the amount that the calls spend, in sun. Only the energy of the first call is known. No call burns more than its fee
+    /// limit.
+    fn cost(&self, resources: Resources, energy_used: Option<u64>) -> U256 {
+        // Nothing was run if there is no call, which the fee limit of 0 covers, or if it is a redemption.
+        let energy = energy_used.unwrap_or(REDEMPTION_ENERGY);
+        let burnt = U256::from(energy.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
+        let mut cost = burnt.min(U256::from(self.steps.first().map_or(0, |step| step.fee_limit)));
+        let mut bandwidth = resources.bandwidth;
+        for step in &self.steps {
+            cost = cost.saturating_add(U256::from(step.value));
+            match bandwidth.checked_sub(step.bytes) {
+                Some(left) => bandwidth = left,
+                None => cost = cost.saturating_add(U256::from(step.bytes).saturating_mul(U256::from(resources.bandwidth_price))),
+            }
+        }
+        cost
+    }
+
+    /// Requires that a call succeeds within its fee limit, and transfers nothing but what was verified. Returns the energy that it uses.
+    fn judge_call(&self, step: &Step, token: Option<Address>, outcome: Outcome, resources: Resources) -> Result<u64, Refusal> {
+        let (energy, transfers) = match outcome {
+            Outcome::Returned { energy, transfers, .. } => (energy, transfers),
+            Outcome::Reverted(why) => {
+                return Err(Refusal::new(Code::SimulationReverted, format!("/{}", step.role)).with_reason(why));
+            }
+        };
+        // The limit also applies to staked energy.
+        let fee = U256::from(energy).saturating_mul(U256::from(resources.energy_price));
+        if fee > U256::from(step.fee_limit) {
+            let refusal = Refusal::new(Code::GasLimitTooLow, "/fee_limit").with_expected(TypedValue::AtLeast(fee));
+            return Err(refusal.with_actual(step.fee_limit).with_reason("the call would run out of energy"));
+        }
+        let expected = self.deposit.as_ref().filter(|_| step.role == Role::Initiate);
+        let is_verified = |asset: AbiAddress, transfer: &Transfer| {
+            expected.is_some_and(|expected| {
+                token.is_some_and(|token| asset == token.bytes())
+                    && (transfer.from, transfer.to, transfer.amount) == (self.sender.bytes(), expected.htlc.bytes(), expected.amount)
+            })
+        };
+        let mut is_paid = false;
+        for (asset, transfer) in &transfers {
+            let concerns = transfer.from == self.sender.bytes() || expected.is_some_and(|expected| transfer.from == expected.htlc.bytes());
+            if is_verified(*asset, transfer) && !is_paid {
+                is_paid = true;
+            } else if concerns && !transfer.amount.is_zero() {
+                let [asset, from, to] = [*asset, transfer.from, transfer.to].map(Address::from);
+                let moved = format!("{} of {asset} from {from} to {to}", transfer.amount);
+                return Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_actual(moved));
+            }
+        }
+        Ok(energy)
+    }
+}
+
+fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
+    let reason = format!("the sender has too little {what}");
+    Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
+}
