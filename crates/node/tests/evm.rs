@@ -91,13 +91,15 @@ async fn a_young_payment_is_not_final() {
     assert_eq!(judge(young, 1).await.unwrap_err(), "destination_not_final");
     let (_, seen) = read_with(
         chain().with(|evm| {
-            evm.safe = Some(INITIATED).state().unwrap();
+            evm.safe = Some(INITIATED);
             evm.finalized = None;
         }),
         1,
         &terms(),
     )
     .await
+    .unwrap()
+    .state()
     .unwrap();
     assert_eq!((seen.is_safe, seen.is_finalized), (true, false));
     // One endpoint without a mark is enough to remove it.

@@ -309,8 +309,6 @@ async fn one_transaction_that_cannot_be_read_fails_only_what_it_decides() {
                     .await
                     .unwrap()
                     .state()
-                    .unwrap()
-                    .state()
                     .unwrap();
                 assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form} {index}: {state:?}");
                 assert_eq!(seen.is_finalized, is_decided, "{form} {index}");
