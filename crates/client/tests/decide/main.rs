@@ -12,14 +12,16 @@ mod pay;
 #[path = "../support/mod.rs"]
 mod support;
 
+use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
-    self, Code, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, SeenAt, VerifiedRecord,
+    self, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, VerifiedRecord,
 };
 use countersign_client::driver::{
     Action, Entry, Event, KeptOrder, KeptTransaction, LegView, Means, Observed, Outcome, OwnerTask, Path, Purpose, RecordView, Release,
     Sendable, Status, TrustTheService, decide,
 };
 use countersign_client::{Secret, StoredSwap};
+use countersign_testkit::chain::evm::Evm;
 use serde_json::json;
 use support::{Fixture, Step};
 
@@ -87,8 +89,18 @@ impl World {
     }
 
     fn evidence(&self) -> Funded {
-        let rule = countersign::FinalityRule::new(countersign::Finality::Depth(2), 2, 6);
-        Funded::judge(&self.record.terms, &self.locked(3), &SeenAt::new(100, "aa", 1_000, 4), &rule, 1_000).unwrap()
+        let rule = FinalityRule::new(Finality::Depth(2), 2, 6);
+        let terms = &self.record.terms;
+        let mut chain = Evm::funded(&terms.destination);
+        (chain.chain_id, chain.latest, chain.time) = (42_161, chain.initiated + 3, 1_000);
+        let mut reader = HtlcReader::new(&terms.destination, &Known::default()).unwrap();
+        while !reader.requests().is_empty() {
+            let answers: Vec<_> = reader.requests().iter().map(|request| chain.answer(request)).collect();
+            reader.answer(&answers).unwrap();
+        }
+        let mut quorum = HtlcQuorum::new(["node.example"], 1).unwrap();
+        quorum.hear("node.example", reader.finish());
+        Funded::judge(terms, &quorum, &rule, 1_000).unwrap()
     }
 
     fn decide(&self) -> (Status, Option<Action>) {

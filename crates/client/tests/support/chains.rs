@@ -61,7 +61,7 @@ impl World {
         (chain.safe, chain.finalized) = (Some(self.height(now - FINAL)), Some(self.height(now - 2 * FINAL)));
         let funded = match leg {
             Leg::Source => order.funded_at.filter(|at| now >= at + BLOCK),
-            Leg::Destination => order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER),
+            _ => order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER),
         };
         let Some(at) = funded else {
             chain.order = None;
@@ -90,7 +90,7 @@ impl World {
                 (Some(at), _) if now >= at + SOLVER => end(&redeemed, &redeemed_data(&order.secret), at + SOLVER, None),
                 _ => {}
             },
-            Leg::Destination => {
+            _ => {
                 if order.destination_refunded {
                     end(&refunded, &[], at + FINAL, None);
                 } else if let Some(at) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
