@@ -8,6 +8,7 @@ pub mod external;
 mod generation;
 pub mod htlc;
 pub mod message;
+pub mod reader;
 pub mod received;
 pub mod recover;
 mod summary;

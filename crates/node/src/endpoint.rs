@@ -3,26 +3,23 @@
 #[cfg(feature = "starknet")]
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::json::{self, Node, Value};
+use countersign::json::{self, Node};
 use countersign::{Code, Refusal};
 use countersign_client::url::Url;
 use countersign_client::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
-use countersign_core::reader::{Answer, Failure, FailureKind, Request as ReadRequest, json_rpc};
+#[cfg(feature = "starknet")]
+pub(crate) use countersign_core::reader::json_rpc::end_of_trace;
+use countersign_core::reader::{Answer, FailureKind, Fault, Request as ReadRequest, json_rpc};
 use futures_util::future::join_all;
-use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::error::NodeError;
-use crate::lane::{Admission, Lane, Shared, Waiter};
-
-/// The maximum length in bytes of revert data that is kept.
-const MAX_REVERT: usize = 4 * 1024;
+use crate::lane::{Admission, Batch, Lane};
 
 /// An endpoint that the user has chosen.
 ///
@@ -43,8 +40,6 @@ pub struct Endpoint {
     lane: Lane,
     /// The request for the chain's identity, and its answer: an endpoint with a fixed address serves one chain.
     identity: Mutex<Option<(ReadRequest, Answer)>>,
-    #[cfg(feature = "evm")]
-    pub(crate) evm: crate::evm::Cache,
     /// The class hash that the endpoint first reported for each contract.
     #[cfg(feature = "starknet")]
     code: Mutex<BTreeMap<Contract, [u8; 32]>>,
@@ -104,8 +99,6 @@ impl Endpoint {
             height,
             lane: Lane::default(),
             identity: Mutex::default(),
-            #[cfg(feature = "evm")]
-            evm: crate::evm::Cache::default(),
             #[cfg(feature = "starknet")]
             code: Mutex::default(),
         })
@@ -188,49 +181,76 @@ impl<T: Transport> Caller<'_, T> {
         answers
     }
 
-    /// Sends JSON-RPC calls in one request, and every other request by itself.
+    /// Sends JSON-RPC calls together, and every other request by itself.
     async fn exchange_all(&self, requests: &[ReadRequest]) -> Vec<Answer> {
-        if requests.iter().all(|request| matches!(request, ReadRequest::JsonRpc { .. })) {
-            return self.call(requests).await;
-        }
-        join_all(requests.iter().map(|request| self.fetch(request))).await
-    }
-
-    async fn call(&self, requests: &[ReadRequest]) -> Vec<Answer> {
-        let mut calls = Vec::new();
-        for request in requests {
-            if let ReadRequest::JsonRpc { method, params } = request {
-                calls.push(Call::new(method, serde_json::from_str(params).unwrap_or_default()));
+        let are_calls = requests.iter().all(|request| matches!(request, ReadRequest::JsonRpc { .. }));
+        let mut answers: Vec<Option<Answer>> = vec![None; requests.len()];
+        loop {
+            let open: Vec<_> = answers.iter().enumerate().filter(|(_, answer)| answer.is_none()).map(|(place, _)| place).collect();
+            if open.is_empty() {
+                return answers.into_iter().flatten().collect();
+            }
+            let size = if are_calls { self.endpoint.lane.max_batch() } else { 1 };
+            let parts: Vec<(&[usize], Vec<ReadRequest>)> =
+                open.chunks(size).map(|part| (part, part.iter().filter_map(|place| requests.get(*place).cloned()).collect())).collect();
+            for ((part, _), shared) in parts.iter().zip(join_all(parts.iter().map(|(_, part)| self.share(part))).await) {
+                for (place, answer) in part.iter().zip(shared.into_iter().flatten()) {
+                    if let Some(open) = answers.get_mut(*place) {
+                        *open = Some(answer);
+                    }
+                }
             }
         }
-        if calls.is_empty() {
-            return Vec::new();
-        }
-        let failed = |failure| vec![Answer::Failed(failure); requests.len()];
-        let shared = match self.share(&calls).await {
-            Ok(shared) => shared,
-            Err(error) => return failed(error.failure()),
+    }
+
+    /// Sends requests and returns their answers. If the endpoint is busy, they are sent together with those of other callers, and equal
+    /// ones once. `None` if the endpoint refused so many calls at once.
+    async fn share(&self, requests: &[ReadRequest]) -> Option<Vec<Answer>> {
+        let (permit, others) = match self.endpoint.lane.enter(requests).await {
+            Admission::Send(permit, others) => (permit, others),
+            Admission::Answered(answers) => return Some(answers),
+            Admission::Refused => return None,
         };
-        match &shared.body {
-            Ok(body) => match json_rpc::decode(body, shared.all) {
-                Ok(answers) => answers.into_iter().skip(shared.first).take(requests.len()).collect(),
-                Err(refusal) => failed(Failure::new(FailureKind::NotJsonRpc, &refusal.to_string())),
-            },
-            Err(error) => failed(error.clone().failure()),
+        let mut batch = Batch::default();
+        let own = batch.add(requests);
+        let others: Vec<_> = others.into_iter().map(|waiter| (batch.add(waiter.requests()), waiter)).collect();
+        let all = batch.requests.len();
+        let answers = match json_rpc::encode(&batch.requests) {
+            Some(body) => {
+                let request = self.request(Method::Post, "").with_header("content-type", "application/json");
+                let response = self.exchange(&request.with_body(body.into_bytes())).await;
+                drop(permit);
+                if all > 1 && is_too_much(&response) {
+                    self.endpoint.lane.batch_less(all);
+                    others.into_iter().for_each(|(_, waiter)| waiter.refuse());
+                    return None;
+                }
+                match response {
+                    Ok(response) => json_rpc::answers(response.status, &response.body, all),
+                    Err(error) => vec![Answer::Failed(error.failure()); all],
+                }
+            }
+            None => {
+                let answers = join_all(batch.requests.iter().map(|request| self.fetch(request))).await;
+                drop(permit);
+                answers
+            }
+        };
+        let missing = Answer::Failed(FailureKind::Other.into());
+        let slice = |places: &[usize]| places.iter().map(|place| answers.get(*place).unwrap_or(&missing).clone()).collect();
+        for (places, waiter) in others {
+            waiter.answer(slice(&places));
         }
+        Some(slice(&own))
     }
 
     async fn fetch(&self, request: &ReadRequest) -> Answer {
-        let (method, path, format, body) = match request {
-            ReadRequest::Get { path, format } => (Method::Get, path, format, None),
-            ReadRequest::Post { path, body, format } => (Method::Post, path, format, Some(body.to_vec())),
-            one => return self.call(std::slice::from_ref(one)).await.pop().unwrap_or(Answer::Failed(FailureKind::Other.into())),
+        let (request, format) = match request {
+            ReadRequest::Get { path, format } => (self.request(Method::Get, path), format),
+            ReadRequest::Post { path, body, format } => (self.request(Method::Post, path).with_body(body.to_vec()), format),
+            _ => return Answer::Failed(FailureKind::Unsupported.into()),
         };
-        let _permit = self.enter(&[]).await;
-        let mut request = self.request(method, path);
-        if let Some(body) = body {
-            request = request.with_header("content-type", format.content_type()).with_body(body);
-        }
+        let request = if request.body.is_some() { request.with_header("content-type", format.content_type()) } else { request };
         match self.exchange(&request).await {
             Ok(response) => Answer::Http { status: response.status, body: response.body.into(), grpc_status: response.grpc_status },
             Err(error) => Answer::Failed(error.failure()),
@@ -254,126 +274,46 @@ impl<T: Transport> Caller<'_, T> {
         calls: &[Call],
         read: impl FnOnce(Vec<Result<Node<'_, '_>, NodeError>>) -> R,
     ) -> Result<R, NodeError> {
-        let shared = self.share(calls).await?;
-        let body = shared.body?;
-        let value = json::parse(&body).map_err(|refusal| self.malformed(refusal))?;
-        let mut replies: Vec<Option<&Value<'_>>> = vec![None; calls.len()];
-        let all = match &value {
-            Value::Array(all) if shared.all > 1 => all,
-            one => std::slice::from_ref(one),
-        };
-        for reply in all {
-            let node = Node::root(reply, "");
-            // A node that does not accept a batch returns a single error without an id.
-            if let Err(error) = self.result(reply)
-                && member(reply, "id").is_none()
-            {
-                return Err(error);
-            }
-            let id = node.object().and_then(|members| members.need("id")?.integer()).map_err(|refusal| self.malformed(refusal))?;
-            let unexpected = || self.malformed(Refusal::new(Code::UnexpectedField, "/id").with_actual(id));
-            let index = usize::try_from(id).ok().filter(|index| *index < shared.all).ok_or_else(unexpected)?;
-            // The response may also contain the replies to other callers' calls.
-            match index.checked_sub(shared.first).and_then(|own| replies.get_mut(own)) {
-                Some(slot @ None) => *slot = Some(reply),
-                Some(Some(_)) => return Err(unexpected()),
-                None => {}
-            }
+        let requests: Vec<_> = calls.iter().map(|call| ReadRequest::json_rpc(call.method, &call.params)).collect();
+        let answers = self.exchange_all(&requests).await;
+        if let Some(Answer::Failed(failure)) = answers.first() {
+            return Err(NodeError::from_fault(self.endpoint.host(), Fault::Unanswered(failure.clone())));
         }
-        Ok(read(replies.into_iter().map(|reply| self.outcome(reply)).collect()))
-    }
-
-    /// Sends calls and returns the response. If the endpoint is busy, they share a request with the calls of other callers.
-    async fn share(&self, calls: &[Call]) -> Result<Shared, NodeError> {
-        let own: Vec<_> = calls.iter().map(|call| json!({"jsonrpc": "2.0", "method": call.method, "params": call.params})).collect();
-        loop {
-            let (permit, others) = match self.enter(&own).await {
-                Admission::Answered(shared) => return Ok(shared),
-                Admission::Send(permit, others) => (permit, others),
-            };
-            let mut body = own.clone();
-            body.extend(others.iter().flat_map(|waiter| waiter.calls.iter().cloned()));
-            for (id, call) in body.iter_mut().enumerate() {
-                call["id"] = json!(id);
-            }
-            let all = body.len();
-            // Some nodes do not accept a batch with one call.
-            let body = match &mut body[..] {
-                [only] => only.take(),
-                _ => serde_json::Value::Array(body),
-            };
-            let request = self.request(Method::Post, "").with_header("content-type", "application/json");
-            let answer = self.send(&request.with_body(body.to_string().into_bytes())).await;
-            drop(permit);
-            if !others.is_empty() && is_too_much(&answer, all) {
-                self.endpoint.lane.share_less(all);
-                others.into_iter().for_each(Waiter::again);
-                continue;
-            }
-            let mut shared = Shared { body: answer.map(Arc::new), first: 0, all };
-            let own = shared.clone();
-            shared.first = calls.len();
-            for waiter in others {
-                let next = shared.first.saturating_add(waiter.calls.len());
-                waiter.answer(shared.clone());
-                shared.first = next;
-            }
-            return Ok(own);
+        let mut values = Vec::new();
+        for answer in &answers {
+            values.push(match answer {
+                Answer::Result(text) => Some(json::parse(text).map_err(|refusal| self.malformed(refusal.under("/result")))?),
+                _ => None,
+            });
         }
-    }
-
-    /// Waits until a request may be sent.
-    async fn enter(&self, calls: &[serde_json::Value]) -> Admission<'_> {
-        self.endpoint.lane.enter(calls).await
-    }
-
-    fn outcome<'v>(&self, reply: Option<&'v Value<'v>>) -> Result<Node<'static, 'v>, NodeError> {
-        match reply {
-            Some(reply) => Ok(self.result(reply)?.map_or(NULL, |result| Node::root(result, "/result"))),
-            None => Err(self.malformed(Refusal::new(Code::MissingField, "/id").with_expected("a reply to each call"))),
+        let mut outcomes = Vec::new();
+        for (answer, value) in answers.iter().zip(&values) {
+            outcomes.push(match (answer, value) {
+                (_, Some(value)) => Ok(Node::root(value, "/result")),
+                (Answer::Error(error), _) => Err(NodeError::from_fault(self.endpoint.host(), Fault::Rpc(error.clone()))),
+                _ => Err(self.malformed(Refusal::new(Code::MissingField, "/result"))),
+            });
         }
-    }
-
-    /// Returns the result of a reply; `None` if it is null.
-    fn result<'v>(&self, reply: &'v Value<'v>) -> Result<Option<&'v Value<'v>>, NodeError> {
-        let Some(error) = member(reply, "error") else { return Ok(member(reply, "result")) };
-        let number = |value: &Value<'_>| match value {
-            Value::Number(text) => text.parse().ok(),
-            _ => None,
-        };
-        let code = member(error, "code").and_then(number).unwrap_or_default();
-        let message = match (member(error, "message"), error) {
-            (Some(Value::String(text)), _) | (None, Value::String(text)) => text.as_ref(),
-            _ => "an error without a message",
-        };
-        let data = member(error, "data");
-        let message = match data.and_then(reason) {
-            // Some reasons are the message in more detail.
-            Some(reason) if reason.starts_with(message) => reason.to_owned(),
-            Some(reason) => format!("{message}: {reason}"),
-            None => message.to_owned(),
-        };
-        let data = data.and_then(|data| Node::root(data, "").hex_bytes(MAX_REVERT).ok());
-        Err(NodeError::rpc(self.endpoint.host(), code, &message, data))
+        Ok(read(outcomes))
     }
 
     /// Posts JSON to a path below the endpoint's URL.
     pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, NodeError> {
-        let _permit = self.enter(&[]).await;
+        let _permit = self.endpoint.lane.enter(&[]).await;
         let request = self.request(Method::Post, path).with_header("content-type", "application/json").with_body(body);
         self.send(&request).await
     }
 
     /// Posts a body of another type to a path below the endpoint's URL, and returns the response with any status.
     pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
-        let _permit = self.enter(&[]).await;
+        let _permit = self.endpoint.lane.enter(&[]).await;
         let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
         self.exchange(&request).await
     }
 
     /// Gets a path below the endpoint's URL.
     pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
-        let _permit = self.enter(&[]).await;
+        let _permit = self.endpoint.lane.enter(&[]).await;
         self.send(&self.request(Method::Get, path)).await
     }
 
@@ -433,40 +373,15 @@ impl<T: Transport> Caller<'_, T> {
     }
 }
 
-/// Returns whether an endpoint refused a request because it has too many calls. The sign of that is an HTTP status, a single error for
-/// all calls, or a response that exceeds the size limit.
-fn is_too_much(answer: &Result<Vec<u8>, NodeError>, calls: usize) -> bool {
-    match answer {
-        Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(replies) if replies.len() >= calls)),
-        Err(NodeError::Status { status, .. }) => matches!(status, 400 | 413 | 422),
+/// Returns whether an endpoint refused a batch because it has too many calls. The sign of that is an HTTP status, a single reply to all
+/// calls, or a response that exceeds the size limit.
+fn is_too_much(response: &Result<Response, NodeError>) -> bool {
+    match response {
+        Ok(Response { status: 200, body, .. }) => body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{'),
+        Ok(response) => matches!(response.status, 400 | 413 | 422),
         Err(NodeError::Transport { error, .. }) => error.kind == TransportErrorKind::TooLarge,
         Err(_) => false,
     }
-}
-
-/// Returns why a call failed: a text, or the innermost level of an error of nested calls,
-/// `{"execution_error": {.., "error": {.., "error": ".."}}}`. Hex is revert data, which does not say it in words.
-fn reason<'v>(data: &'v Value<'v>) -> Option<&'v str> {
-    if let Value::String(text) = data {
-        return (!text.is_empty() && !text.starts_with("0x")).then(|| end_of_trace(text));
-    }
-    let mut inner = ["execution_error", "revert_error"].into_iter().find_map(|name| member(data, name))?;
-    while let Some(error) = member(inner, "error") {
-        inner = error;
-    }
-    match inner {
-        Value::String(text) => Some(end_of_trace(text)),
-        _ => None,
-    }
-}
-
-/// Returns the last line of a stack trace that says why the call failed. Each line before it names a call, and together they are longer
-/// than what is shown of a node's text.
-pub(crate) fn end_of_trace(text: &str) -> &str {
-    let (trace, _) = text.split_once("Cairo traceback").unwrap_or((text, ""));
-    // Some nodes add the panic data once more, as a list of felts.
-    let mut lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('['));
-    lines.next_back().unwrap_or(text).trim_end_matches('.')
 }
 
 #[cfg(feature = "solana")]
@@ -475,12 +390,4 @@ impl<T> Caller<'_, T> {
     pub(crate) fn min_height(&self, tolerance: u64) -> u64 {
         self.endpoint.height.load(Ordering::Relaxed).saturating_sub(tolerance)
     }
-}
-
-const NULL: Node<'static, 'static> = Node::root(&Value::Null, "/result");
-
-/// Returns a member of an object; `None` if it is missing or null.
-fn member<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
-    let Value::Object(members) = value else { return None };
-    members.iter().find(|(key, value)| key == name && *value != Value::Null).map(|(_, value)| value)
 }

@@ -1,26 +1,25 @@
-//! Limits the requests to one endpoint: only a few run at a time, and calls that wait share the next request.
+//! Limits the requests to one endpoint: only a few run at a time, and those that wait share the next one.
 //!
 //! Reading a thousand orders in the same second must not send three thousand requests, because public endpoints answer only a few dozen
-//! per second. No request waits while the endpoint is free.
+//! per second. Equal requests that wait are sent once. No request waits while the endpoint is free.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use countersign_core::reader::{Answer, Request};
 use futures_channel::oneshot;
-
-use crate::error::NodeError;
 
 /// The maximum number of concurrent requests to an endpoint.
 const MAX_CONCURRENT: usize = 4;
-/// The maximum number of calls in a shared request. It is lowered when the endpoint refuses a request with so many.
-const MAX_SHARED: usize = 100;
+/// The maximum number of calls in one batch. It is lowered when the endpoint refuses a batch with so many.
+const MAX_BATCH: usize = 100;
 
 /// The requests to one endpoint.
 pub(crate) struct Lane {
     state: Mutex<State>,
-    max_shared: AtomicUsize,
+    max_batch: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -29,47 +28,70 @@ struct State {
     waiting: VecDeque<Waiter>,
 }
 
-/// A caller whose request waits.
+/// A caller whose requests wait.
 pub(crate) struct Waiter {
-    /// The calls as JSON objects without an id; empty for a request that cannot be shared.
-    pub(crate) calls: Vec<serde_json::Value>,
+    /// JSON-RPC calls, or one other request, or nothing: a request that cannot be shared.
+    requests: Vec<Request>,
     turn: oneshot::Sender<Turn>,
 }
 
 /// The message that ends a caller's wait.
 enum Turn {
-    /// The caller sends its request now, together with the calls of these waiters.
+    /// The caller sends its requests now, together with those of these waiters.
     Send(Vec<Waiter>),
-    /// Another caller has sent the calls. This is the response.
-    Answered(Shared),
-    /// The caller must wait again.
-    Again,
-}
-
-/// The response to a shared request.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) body: Result<Arc<Vec<u8>>, NodeError>,
-    /// The id of this caller's first call.
-    pub(crate) first: usize,
-    /// The number of calls in the request.
-    pub(crate) all: usize,
+    /// Another caller has sent the requests. These are the answers.
+    Answered(Vec<Answer>),
+    /// Another caller has sent the requests, and the endpoint refused so many at once.
+    Refused,
 }
 
 /// The outcome of waiting.
 pub(crate) enum Admission<'l> {
-    /// The caller may send its request, and must include the calls of these waiters. Dropping the permit admits the next request.
+    /// The caller may send its requests, and must include those of these waiters. Dropping the permit admits the next request.
     Send(Permit<'l>, Vec<Waiter>),
-    /// Another caller has sent the calls.
-    Answered(Shared),
+    /// Another caller has sent the requests. These are the answers.
+    Answered(Vec<Answer>),
+    /// Another caller has sent the requests, and the endpoint refused so many at once.
+    Refused,
 }
 
 /// The right to have one request under way.
 pub(crate) struct Permit<'l>(&'l Lane);
 
+/// Different requests, which are sent together.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) requests: Vec<Request>,
+    places: HashMap<Request, usize>,
+}
+
+impl Batch {
+    /// Adds requests, and returns their places among those that are sent.
+    pub(crate) fn add(&mut self, requests: &[Request]) -> Vec<usize> {
+        let Self { requests: all, places } = self;
+        let place = |request: &Request| match places.get(request) {
+            Some(place) => *place,
+            None => {
+                places.insert(request.clone(), all.len());
+                all.push(request.clone());
+                all.len().saturating_sub(1)
+            }
+        };
+        requests.iter().map(place).collect()
+    }
+
+    /// Returns whether other requests can be sent together with these: JSON-RPC calls in one batch, or the same request.
+    fn takes(&self, requests: &[Request], max: usize) -> bool {
+        let is_call = |request: &Request| matches!(request, Request::JsonRpc { .. });
+        let added = requests.iter().filter(|request| !self.places.contains_key(request)).count();
+        let are_calls = || self.requests.iter().chain(requests).all(is_call);
+        !self.requests.is_empty() && !requests.is_empty() && (added == 0 || are_calls() && self.requests.len().saturating_add(added) <= max)
+    }
+}
+
 impl Default for Lane {
     fn default() -> Self {
-        Self { state: Mutex::default(), max_shared: AtomicUsize::new(MAX_SHARED) }
+        Self { state: Mutex::default(), max_batch: AtomicUsize::new(MAX_BATCH) }
     }
 }
 
@@ -80,9 +102,9 @@ impl fmt::Debug for Lane {
 }
 
 impl Lane {
-    /// Waits until a request may be sent, or until another caller has sent its calls. `calls` is empty for a request that cannot be
-    /// shared.
-    pub(crate) async fn enter(&self, calls: &[serde_json::Value]) -> Admission<'_> {
+    /// Waits until requests may be sent, or until another caller has sent them. `requests` are JSON-RPC calls or one other request; they
+    /// are empty for a request that cannot be shared.
+    pub(crate) async fn enter(&self, requests: &[Request]) -> Admission<'_> {
         loop {
             let mut wait = {
                 let mut state = self.lock();
@@ -91,41 +113,49 @@ impl Lane {
                     return Admission::Send(Permit(self), Vec::new());
                 }
                 let (turn, wait) = oneshot::channel();
-                state.waiting.push_back(Waiter { calls: calls.to_vec(), turn });
+                state.waiting.push_back(Waiter { requests: requests.to_vec(), turn });
                 Wait { lane: self, turn: wait }
             };
             match (&mut wait.turn).await {
                 Ok(Turn::Send(others)) => return Admission::Send(Permit(self), others),
-                Ok(Turn::Answered(shared)) => return Admission::Answered(shared),
-                // The caller that was to send the request was cancelled.
-                Ok(Turn::Again) | Err(oneshot::Canceled) => {}
+                Ok(Turn::Answered(answers)) => return Admission::Answered(answers),
+                Ok(Turn::Refused) => return Admission::Refused,
+                // The caller that was to send the requests was cancelled.
+                Err(oneshot::Canceled) => {}
             }
         }
     }
 
-    /// Lowers the limit after the endpoint refused a request with so many calls.
-    pub(crate) fn share_less(&self, calls: usize) {
-        self.max_shared.fetch_min(calls / 2, Ordering::Relaxed);
+    /// Returns the maximum number of calls in one batch.
+    pub(crate) fn max_batch(&self) -> usize {
+        self.max_batch.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Lowers the limit after the endpoint refused a batch with so many calls.
+    pub(crate) fn batch_less(&self, calls: usize) {
+        self.max_batch.fetch_min(calls / 2, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Admits the next request whose caller still waits.
+    /// Admits the next request whose caller still waits, and with it all others that can be sent together with it.
     fn next(&self) {
         let mut state = self.lock();
         while let Some(first) = state.waiting.pop_front() {
-            let mut others = Vec::new();
-            let mut calls = first.calls.len();
-            while let Some(next) = state.waiting.front() {
-                let more = calls.saturating_add(next.calls.len());
-                if first.calls.is_empty() || next.calls.is_empty() || more > self.max_shared.load(Ordering::Relaxed) {
-                    break;
+            let mut batch = Batch::default();
+            batch.add(&first.requests);
+            let (mut others, mut rest) = (Vec::new(), VecDeque::new());
+            for waiter in state.waiting.drain(..).filter(|waiter| !waiter.turn.is_canceled()) {
+                if batch.takes(&waiter.requests, self.max_batch()) {
+                    batch.add(&waiter.requests);
+                    others.push(waiter);
+                } else {
+                    rest.push_back(waiter);
                 }
-                calls = more;
-                others.extend(state.waiting.pop_front());
             }
+            state.waiting = rest;
             match first.turn.send(Turn::Send(others)) {
                 Ok(()) => return,
                 // The first caller no longer waits. The others return to the queue.
@@ -157,14 +187,18 @@ impl Drop for Wait<'_> {
 }
 
 impl Waiter {
-    /// Hands over the response to the shared request. A caller that no longer waits does not need it.
-    pub(crate) fn answer(self, shared: Shared) {
-        let _ = self.turn.send(Turn::Answered(shared));
+    pub(crate) fn requests(&self) -> &[Request] {
+        &self.requests
     }
 
-    /// Makes the caller wait again.
-    pub(crate) fn again(self) {
-        let _ = self.turn.send(Turn::Again);
+    /// Hands over the answers. A caller that no longer waits does not need them.
+    pub(crate) fn answer(self, answers: Vec<Answer>) {
+        let _ = self.turn.send(Turn::Answered(answers));
+    }
+
+    /// Makes the caller ask for less at once.
+    pub(crate) fn refuse(self) {
+        let _ = self.turn.send(Turn::Refused);
     }
 }
 

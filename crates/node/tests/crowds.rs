@@ -47,7 +47,7 @@ async fn a_thousand_orders_take_few_requests() {
     let all = join_all(orders.iter().map(|terms| ethereum.htlc(terms))).await;
     for state in all {
         let (state, seen) = state.unwrap();
-        assert!(matches!(&state, HtlcState::Locked(locked) if locked.amount == terms.amount) && seen.agreed == 3);
+        assert!(matches!(&state, HtlcState::Locked(locked) if locked.amount == terms.amount) && seen.agreed >= 2);
     }
     let chain = nodes.transport();
     let requests = chain.requests.lock().unwrap().clone();

@@ -6,24 +6,21 @@
 //! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod block;
-mod cache;
 mod contract;
-mod htlc;
 mod preflight;
 mod prepare;
-mod proof;
 mod send;
 mod wallet;
 
 use countersign::chains::Network;
 use countersign::evm::alloy_primitives::{Address, B256, hex};
 use countersign::evm::read::{self, Unclear};
+use countersign::evm::reader;
 use countersign::json::Node;
-use countersign::{Code, Refusal};
+use countersign::{Code, HtlcState, HtlcTerms, Refusal, SeenAt};
 use countersign_client::Transport;
 use serde_json::{Value, json};
 
-pub(crate) use cache::Cache;
 pub use contract::{ContractDescription, Domain};
 pub use preflight::Preflight;
 pub use send::Receipt;
@@ -66,6 +63,16 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         let calls = [Call::new("eth_chainId", json!([]))];
         let ask = || caller.rpc(&calls, |results| Ok(first(results)?.hex_number()?.to_string()));
         caller.identify(&self.chain_id.to_string(), ask).await
+    }
+
+    /// Reads the state of one HTLC from every endpoint, at the endpoint's newest block, as [`reader::Htlc`] says. The endpoints must agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::AddressMalformed`] or a code for malformed hex if the terms are invalid. Returns another
+    /// [`NodeError`] if no endpoint answers or too few of them agree. The state is then unknown.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+        self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {

@@ -203,17 +203,32 @@ impl Chain {
     }
 }
 
+/// A request under way. It ends also if the caller gives up.
+struct UnderWay<'c>(&'c Mutex<(usize, usize)>);
+
+impl<'c> UnderWay<'c> {
+    fn new(count: &'c Mutex<(usize, usize)>) -> Self {
+        let mut under_way = count.lock().unwrap();
+        under_way.0 += 1;
+        under_way.1 = under_way.1.max(under_way.0);
+        drop(under_way);
+        Self(count)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().0 -= 1;
+    }
+}
+
 impl Transport for Chain {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let host = request.url.host_str().unwrap().to_owned();
         *self.requests.lock().unwrap().entry(host.clone()).or_default() += 1;
-        {
-            let mut under_way = self.under_way.lock().unwrap();
-            under_way.0 += 1;
-            under_way.1 = under_way.1.max(under_way.0);
-        }
+        let under_way = UnderWay::new(&self.under_way);
         tokio::task::yield_now().await;
-        self.under_way.lock().unwrap().0 -= 1;
+        drop(under_way);
         let body = request.body.as_ref().unwrap();
         let (status, body) = match (self.body)(&host, body) {
             Some(answer) => answer.map_err(|kind| TransportError::new(kind, "scripted"))?,

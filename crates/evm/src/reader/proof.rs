@@ -1,11 +1,11 @@
 //! Checks `eth_getProof` against the state root of a block: the order that a node reports must be the one that its chain stores.
 
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::encode;
 use alloy_trie::proof::verify_proof;
 use alloy_trie::{Nibbles, TrieAccount};
-use countersign::Refusal;
-use countersign::evm::alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use countersign::json::Node;
+use countersign_core::Refusal;
+use countersign_core::json::Node;
 
 use super::{hash, quantity};
 

@@ -1,0 +1,111 @@
+//! Blocks as `eth_getBlockByNumber` returns them.
+
+use alloy_consensus::Header;
+use alloy_primitives::{Address, B256};
+use countersign_core::json::{Members, Node};
+use countersign_core::reader::{Fault, Known, Replies, Request};
+use countersign_core::{Code, Refusal};
+use serde_json::json;
+
+use super::{hash, price, quantity};
+
+/// The tag of the newest block.
+pub(super) const LATEST: &str = "latest";
+/// The tag of the newest block that the chain itself marks as safe.
+pub(super) const SAFE: &str = "safe";
+/// The tag of the newest final block, which is never replaced.
+pub(super) const FINALIZED: &str = "finalized";
+
+/// The maximum length in bytes of a header's `extraData`. Chains that store validator sets in it use a few thousand.
+const MAX_EXTRA_DATA: usize = 16 * 1024;
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
+const MAX_STEP_BACK: u64 = 16;
+
+/// A block's place on the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) number: u64,
+    pub(super) hash: B256,
+    /// Unix seconds.
+    pub(super) time: u64,
+    /// Wei per gas; `None` on a chain without EIP-1559.
+    pub(super) base_fee: Option<u128>,
+    /// The root of the state trie; `None` unless the header hashes to the block's hash, which proves the root.
+    pub(super) state_root: Option<B256>,
+    /// The height of the chain below, on a chain whose contracts may count that chain's blocks: Arbitrum.
+    pub(super) l1_number: Option<u64>,
+}
+
+/// Creates the request for the block with a tag.
+pub(super) fn by_tag(tag: &str) -> Request {
+    Request::json_rpc("eth_getBlockByNumber", json!([tag, false]))
+}
+
+/// Creates the request for a block of the canonical chain.
+pub(super) fn by_number(number: u64) -> Request {
+    by_tag(&format!("{number:#x}"))
+}
+
+/// Reads the newest block from the reply at `index`. It must not have gone back.
+pub(super) fn latest(replies: &Replies<'_>, index: usize, known: &Known) -> Result<Block, Fault> {
+    let node = replies.json(index)?;
+    let block = Block::read(&node)?.ok_or_else(|| node.at().refuse(Code::MissingField).with_expected("a block"))?;
+    known.check_height(block.number, MAX_STEP_BACK)?;
+    Ok(block)
+}
+
+impl Block {
+    /// Reads a block; `None` if the chain does not have it.
+    pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
+        if node.is_null() {
+            return Ok(None);
+        }
+        let members = node.object()?;
+        let hash = hash(&members.need("hash")?)?;
+        // A chain whose headers have other fields than Ethereum's is read without proofs.
+        let proven = header(&members).ok().filter(|header| header.hash_slow() == hash);
+        Ok(Some(Self {
+            number: quantity(&members.need("number")?)?,
+            hash,
+            time: quantity(&members.need("timestamp")?)?,
+            base_fee: members.get("baseFeePerGas").map(|fee| price(&fee)).transpose()?,
+            state_root: proven.map(|header| header.state_root),
+            l1_number: members.get("l1BlockNumber").map(|number| quantity(&number)).transpose()?,
+        }))
+    }
+}
+
+/// Reads the header fields that the block's hash covers.
+fn header(members: &Members<'_, '_>) -> Result<Header, Refusal> {
+    let word = |key: &'static str| hash(&members.need(key)?);
+    let number = |key: &'static str| quantity(&members.need(key)?);
+    let optional_word = |key: &'static str| members.get(key).map(|node| hash(&node)).transpose();
+    let optional_number = |key: &'static str| members.get(key).map(|node| quantity(&node)).transpose();
+    if members.get("blockAccessListHash").is_some() || members.get("slotNumber").is_some() {
+        return Err(members.at().refuse(Code::UnexpectedField));
+    }
+    Ok(Header {
+        parent_hash: word("parentHash")?,
+        ommers_hash: word("sha3Uncles")?,
+        beneficiary: Address::from(members.need("miner")?.hex_array::<20>()?),
+        state_root: word("stateRoot")?,
+        transactions_root: word("transactionsRoot")?,
+        receipts_root: word("receiptsRoot")?,
+        logs_bloom: members.need("logsBloom")?.hex_array::<256>()?.into(),
+        difficulty: members.need("difficulty")?.hex_number()?,
+        number: number("number")?,
+        gas_limit: number("gasLimit")?,
+        gas_used: number("gasUsed")?,
+        timestamp: number("timestamp")?,
+        extra_data: members.need("extraData")?.hex_bytes(MAX_EXTRA_DATA)?.into(),
+        mix_hash: word("mixHash")?,
+        nonce: members.need("nonce")?.hex_array::<8>()?.into(),
+        base_fee_per_gas: optional_number("baseFeePerGas")?,
+        withdrawals_root: optional_word("withdrawalsRoot")?,
+        blob_gas_used: optional_number("blobGasUsed")?,
+        excess_blob_gas: optional_number("excessBlobGas")?,
+        parent_beacon_block_root: optional_word("parentBeaconBlockRoot")?,
+        requests_hash: optional_word("requestsHash")?,
+        ..Header::default()
+    })
+}

@@ -1,0 +1,100 @@
+//! Reads EVM chains without I/O: what to ask a node over JSON-RPC, and what its answers mean.
+//!
+//! | reader | rounds | what it shows |
+//! |---|---|---|
+//! | [`HtlcReader`] | 3 | the state of one HTLC |
+//!
+//! Every round also asks for the chain id, which must be the pinned one. All parts of an order are read at one block, which is named by
+//! its hash. An endpoint's newest block may go back 16 blocks.
+//!
+//! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md#evm`.
+
+mod block;
+mod htlc;
+mod proof;
+
+use alloy_primitives::{Address, B256, hex};
+use countersign_core::json::Node;
+use countersign_core::reader::{Identity, Reply, Request, RpcError};
+use countersign_core::{Code, Network, Refusal};
+use serde_json::{Value, json};
+
+use crate::read::{self, Unclear};
+pub use htlc::{Htlc, HtlcReader};
+
+/// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
+const MAX_ANSWER: usize = 4 * 1024;
+
+/// Returns the chain id of a network.
+///
+/// # Errors
+///
+/// [`Code::UnsupportedFamily`] if it is not an EVM network.
+pub fn chain_id(network: &Network) -> Result<u64, Refusal> {
+    match network {
+        Network::Evm(chain_id) => Ok(*chain_id),
+        other => Err(Refusal::new(Code::UnsupportedFamily, "/network").with_actual(other.family())),
+    }
+}
+
+/// Returns how an endpoint shows its chain id.
+fn identity(chain_id: u64) -> Identity {
+    Identity {
+        request: Request::json_rpc("eth_chainId", "[]"),
+        expected: chain_id.to_string(),
+        read: |reply| Ok(reply.json()?.hex_number()?.to_string()),
+    }
+}
+
+/// Creates an `eth_call` at a block.
+fn call(to: Address, data: &[u8], block: &Value) -> Request {
+    Request::json_rpc("eth_call", json!([{"to": to, "data": hex::encode_prefixed(data)}, block]))
+}
+
+/// Creates the request for the balance of an account: of a token, or of the chain's own coin.
+fn balance(owner: Address, token: Option<Address>, block: &Value) -> Request {
+    match token {
+        Some(token) => call(token, &read::balance_call(owner), block),
+        None => Request::json_rpc("eth_getBalance", json!([owner, block])),
+    }
+}
+
+/// Returns the parameter that names a block by its hash and requires that it is on the canonical chain (EIP-1898).
+fn at(hash: B256) -> Value {
+    json!({"blockHash": hash, "requireCanonical": true})
+}
+
+/// Reads a number of at most 64 bits.
+fn quantity(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+/// Reads a price of at most 128 bits, in wei.
+fn price(node: &Node<'_, '_>) -> Result<u128, Refusal> {
+    u128::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+fn hash(node: &Node<'_, '_>) -> Result<B256, Refusal> {
+    node.hex_array().map(B256::from)
+}
+
+/// Decodes what a call returned as one number or address. A contract that returns anything else cannot be used.
+fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Refusal> {
+    read(&node.hex_bytes(MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
+}
+
+/// Returns what a call returned; `None` if the contract reverted. A failure of the node means nothing.
+fn returned(reply: &Reply<'_>, max: usize) -> Result<Option<Vec<u8>>, countersign_core::reader::Fault> {
+    match reply.json_or_error()? {
+        Ok(node) => Ok(Some(node.hex_bytes(max)?)),
+        Err(error) if revert(error).is_some() => Ok(None),
+        Err(_) => Err(reply.fault()),
+    }
+}
+
+/// Returns the reason if the error is a revert by the contract; `None` if the node failed for another reason.
+fn revert(error: &RpcError) -> Option<String> {
+    let RpcError { code, message, data, .. } = error;
+    (*code == 3 || data.is_some() || message.contains("revert"))
+        .then(|| data.as_deref().and_then(read::revert_reason).unwrap_or_else(|| message.clone()))
+}
