@@ -4,6 +4,7 @@ pub mod address;
 pub mod chain;
 mod curve;
 pub mod htlc;
+pub mod reader;
 pub mod recover;
 pub mod sign;
 mod summary;

@@ -1,10 +1,9 @@
 //! One endpoint: where requests are sent, and how JSON-RPC calls are made.
 
-#[cfg(feature = "starknet")]
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,6 +19,11 @@ use zeroize::Zeroizing;
 
 use crate::error::NodeError;
 use crate::lane::{Admission, Batch, Lane};
+
+/// The error of a Bitcoin-like node that is busy: it runs only one scan of its outputs at a time.
+const SCANNING: (i64, &str) = (-8, "Scan already in progress");
+/// The number of retries of a scan, and the pause between them: together less than the time limit of a round.
+const SCAN_AGAIN: (u32, Duration) = (16, Duration::from_millis(500));
 
 /// An endpoint that the user has chosen.
 ///
@@ -40,14 +44,7 @@ pub struct Endpoint {
     lane: Lane,
     /// The request for the chain's identity, and its answer: an endpoint with a fixed address serves one chain.
     identity: Mutex<Option<(ReadRequest, Answer)>>,
-    /// The class hash that the endpoint first reported for each contract.
-    #[cfg(feature = "starknet")]
-    code: Mutex<BTreeMap<Contract, [u8; 32]>>,
 }
-
-/// A contract's address, and the name of the generation that it is read as.
-#[cfg(feature = "starknet")]
-type Contract = ([u8; 32], &'static str);
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,8 +96,6 @@ impl Endpoint {
             height,
             lane: Lane::default(),
             identity: Mutex::default(),
-            #[cfg(feature = "starknet")]
-            code: Mutex::default(),
         })
     }
 
@@ -168,7 +163,7 @@ impl<T: Transport> Caller<'_, T> {
         let identity = || self.endpoint.identity.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = identity().as_ref().filter(|(request, _)| requests.first() == Some(request)).map(|(_, answer)| answer.clone());
         let Some(kept) = kept else {
-            let answers = self.exchange_all(requests).await;
+            let answers = self.exchange_idle(requests).await;
             if let (Some(request), Some(answer @ (Answer::Result(_) | Answer::Http { status: 200, .. }))) =
                 (requests.first(), answers.first())
             {
@@ -177,8 +172,21 @@ impl<T: Transport> Caller<'_, T> {
             return answers;
         };
         let mut answers = vec![kept];
-        answers.extend(self.exchange_all(requests.get(1..).unwrap_or_default()).await);
+        answers.extend(self.exchange_idle(requests.get(1..).unwrap_or_default()).await);
         answers
+    }
+
+    /// Sends requests, and again while a Bitcoin-like node is busy with another scan of its outputs.
+    async fn exchange_idle(&self, requests: &[ReadRequest]) -> Vec<Answer> {
+        let is_busy = |answer: &Answer| matches!(answer, Answer::Error(error) if (error.code, error.message.contains(SCANNING.1)) == (SCANNING.0, true));
+        for _ in 0..SCAN_AGAIN.0 {
+            let answers = self.exchange_all(requests).await;
+            if !answers.iter().any(is_busy) {
+                return answers;
+            }
+            self.transport.sleep(SCAN_AGAIN.1).await;
+        }
+        self.exchange_all(requests).await
     }
 
     /// Sends JSON-RPC calls together, and every other request by itself.
@@ -358,18 +366,6 @@ impl<T: Transport> Caller<'_, T> {
             return Err(NodeError::WentBack { endpoint: self.endpoint.host().to_owned(), before, now });
         }
         Ok(())
-    }
-
-    /// Returns whether the endpoint has already reported the code of a contract that is read as this kind.
-    #[cfg(feature = "starknet")]
-    pub(crate) fn has_code(&self, contract: [u8; 32], kind: &'static str) -> bool {
-        self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(contract, kind))
-    }
-
-    /// Returns whether the contract's code equals the code that the endpoint first reported. Remembers the code the first time.
-    #[cfg(feature = "starknet")]
-    pub(crate) fn is_same_code(&self, contract: [u8; 32], kind: &'static str, code: [u8; 32]) -> bool {
-        *self.endpoint.code.lock().unwrap_or_else(PoisonError::into_inner).entry((contract, kind)).or_insert(code) == code
     }
 }
 

@@ -9,7 +9,9 @@ use countersign_client::Transport;
 use countersign_client::driver::{ChainError, Chains, KeptTransaction};
 use countersign_core::Finding;
 pub use countersign_core::reader::Head;
-use countersign_core::reader::{Agree, Answer, Doubt, FailureKind, Known, Machine, Observation, Quorum, Reader, Request as ReadRequest};
+use countersign_core::reader::{
+    Agree, Answer, Doubt, FailureKind, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Sent, Submission, Verdict,
+};
 use countersign_transport::{self as transport, ChainEndpoints, Link, MaybeSend, MaybeSync, Memory, gather};
 use futures_util::future::join_all;
 
@@ -340,10 +342,48 @@ impl<'n, T: Transport> Connection<'n, T> {
 
     /// Reads a subject on which the endpoints must agree, and returns what one of those that agree shows.
     pub(crate) async fn agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<M::Output, NodeError> {
+        let first = self.all_agreed::<M>(subject).await?.into_iter().next();
+        first.ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
+    }
+
+    /// Reads a subject on which the endpoints must agree, and returns what each of those that agree shows.
+    pub(crate) async fn all_agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Vec<M::Output>, NodeError> {
         let quorum = self.gather::<M, _, _>(subject, |_| Ok::<_, NodeError>(())).await?;
         let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
-        let first = group.first().map(|one| one.output().clone());
-        first.ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
+        Ok(group.into_iter().map(|one| one.output().clone()).collect())
+    }
+
+    /// Reads a subject from one endpoint.
+    pub(crate) async fn read_one<M: Machine>(&self, caller: Caller<'n, T>, subject: &M::Subject) -> Result<M::Output, NodeError> {
+        let name = caller.endpoint.name();
+        let known = self.nodes.memory.known(self.name, name).with_rpc(caller.endpoint.is_rpc);
+        let mut reader = Reader::<M>::new(subject, &known)?;
+        while let Next::Ask(requests) = reader.next() {
+            let answers = caller.ask(requests).await;
+            if reader.answer(&answers).is_err() {
+                reader.fail(FailureKind::Other.into());
+            }
+        }
+        Ok(reader.finish().map_err(|fault| NodeError::from_fault(name, fault))?.into_output())
+    }
+
+    /// Sends a transaction. It counts as accepted once as many endpoints accept it as must agree, because a single one may keep it to
+    /// itself, and as rejected if that cannot be and one rejects it. After any other error, an endpoint may have relayed it.
+    pub(crate) async fn send<M: Machine<Subject = Submission, Output = Sent>>(&self, submission: &Submission) -> Result<(), NodeError> {
+        let accepts = |sent: &Observation<M>| match sent.output() {
+            Sent::Accepted => Ok(()),
+            Sent::Rejected(why) => Err(why.clone()),
+        };
+        let quorum = self.gather::<M, _, _>(submission, accepts).await?;
+        let doubt = match quorum.ask(accepts) {
+            Verdict::Stands(..) => return Ok(()),
+            Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
+        };
+        let rejection = quorum.heard().find_map(|(name, word)| match word.ok()?.output() {
+            Sent::Rejected(why) => Some(NodeError::Rejected { endpoint: name.to_owned(), message: why.clone() }),
+            Sent::Accepted => None,
+        });
+        Err(rejection.unwrap_or_else(|| self.doubt(doubt)))
     }
 
     /// Reads the state of an HTLC. The endpoints must agree.
@@ -351,13 +391,24 @@ impl<'n, T: Transport> Connection<'n, T> {
         &self,
         terms: &HtlcTerms,
     ) -> Result<(HtlcState, SeenAt), NodeError> {
-        let quorum = self.gather::<M, _, _>(terms, |_| Ok::<_, NodeError>(())).await?;
-        let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
-        let findings = group.into_iter().map(|one| one.output().clone()).collect();
+        let findings = self.all_agreed::<M>(terms).await?;
         combine(findings, self.needed()).ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
     }
 
-    fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
+    /// Reads a subject from one endpoint, without a quorum.
+    pub(crate) async fn read_one<M: Machine>(&self, caller: Caller<'n, T>, subject: &M::Subject) -> Result<M::Output, NodeError> {
+        let known = self.nodes.memory.known(self.name, caller.endpoint.name()).with_rpc(caller.endpoint.is_rpc);
+        let mut reader = Reader::<M>::new(subject, &known)?;
+        while let Next::Ask(requests) = reader.next() {
+            let answers = caller.ask(requests).await;
+            if reader.answer(&answers).is_err() {
+                reader.fail(FailureKind::Other.into());
+            }
+        }
+        reader.finish().map(Observation::into_output).map_err(|fault| NodeError::from_fault(caller.endpoint.host(), fault))
+    }
+
+    pub(crate) fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
         NodeError::from_doubt(self.endpoints.all.first().map_or("", Endpoint::name), doubt)
     }
 

@@ -68,15 +68,21 @@ pub(crate) fn combine(all: Vec<Sighting>, needed: u32) -> Option<(HtlcState, See
     Some((state, seen))
 }
 
-/// Combines the findings of endpoints that agree, as [`combine`] does.
+/// Combines the findings of endpoints that agree, as [`combine`] does. The HTLC is covered if each of them shows that.
 pub(crate) fn combine_findings(all: Vec<Finding>, needed: u32) -> Option<(HtlcState, SeenAt)> {
+    let is_covered = all.iter().all(|finding| !matches!(&finding.state, HtlcState::Locked(locked) if !locked.covered));
     let sighting = |finding: Finding| {
         let Finding { state, seen, .. } = finding;
         let elapsed = if let HtlcState::Locked(locked) = &state { locked.elapsed } else { 0 };
         let head = Head::new(seen.height, seen.hash.clone(), seen.head_time);
         Sighting { state, head, depth: seen.depth, elapsed, is_safe: seen.is_safe, is_finalized: seen.is_finalized }
     };
-    combine(all.into_iter().map(sighting).collect(), needed)
+    let (state, seen) = combine(all.into_iter().map(sighting).collect(), needed)?;
+    let state = match state {
+        HtlcState::Locked(locked) => HtlcState::Locked(locked.with_covered(is_covered)),
+        other => other,
+    };
+    Some((state, seen))
 }
 
 /// Sets the elapsed time of a locked HTLC's timelock.

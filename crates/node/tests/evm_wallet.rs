@@ -367,17 +367,19 @@ async fn broadcast(answers: &'static [(&'static str, i64, bool)]) -> Result<(), 
 }
 
 #[tokio::test]
-async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
+async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     assert!(broadcast(&[("ok", 0, false)]).await.is_ok());
-    assert!(broadcast(&[("insufficient funds", -32_000, false), ("ok", 0, false)]).await.is_ok());
+    assert!(broadcast(&[("insufficient funds", -32_000, false), ("ok", 0, false), ("ok", 0, false)]).await.is_ok());
+    // One endpoint alone may keep the transaction to itself.
+    let error = broadcast(&[("insufficient funds", -32_000, false), ("ok", 0, false)]).await.unwrap_err();
+    assert_eq!(error.code(), "transaction_rejected");
+    assert_eq!(broadcast(&[("ok", 0, false), ("rate limit", -32_005, false)]).await.unwrap_err().code(), "node_disagree");
     assert!(broadcast(&[("already known", -32_000, true)]).await.is_ok());
     assert!(broadcast(&[("nonce too low", -32_000, true)]).await.is_ok());
     let error = broadcast(&[("nonce too low", -32_000, false), ("nonce too low", -32_003, false)]).await.unwrap_err();
     assert_eq!((error.code(), error.is_transient()), ("transaction_rejected", false));
-    // It is unknown what one endpoint did with the transaction: it may have relayed it.
-    for answers in
-        [[("rate limit", -32_005, false), ("nonce too low", -32_000, false)], [("nonce too low", -32_000, false), ("other", 0, false)]]
-    {
+    // It is unknown what the endpoints did with the transaction: they may have relayed it.
+    for answers in [[("rate limit", -32_005, false), ("rate limit", -32_005, false)], [("other", 0, false), ("other", 0, false)]] {
         let answers: &'static [_] = Box::leak(Box::new(answers));
         assert!(!matches!(broadcast(answers).await, Ok(()) | Err(NodeError::Rejected { .. })));
     }

@@ -8,6 +8,7 @@ mod fees;
 pub mod htlc;
 pub mod message;
 pub mod read;
+pub mod reader;
 pub mod recover;
 mod sign;
 #[cfg(feature = "solana-signer")]

@@ -24,7 +24,6 @@
 //!
 //! Specification: `docs/spec/solana.md#reading-an-order`.
 
-mod history;
 mod program;
 mod record;
 mod token;
@@ -38,7 +37,7 @@ use sha2::{Digest, Sha256};
 
 use crate::address::{self, Address, TOKEN_PROGRAM};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
-pub use history::SwapHistory;
+pub use crate::reader::SwapHistory;
 pub use program::{ProgramData, program, program_data};
 pub use record::ChainTransaction;
 pub use token::{TokenAccount, token_account};

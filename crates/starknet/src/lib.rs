@@ -11,6 +11,7 @@ mod key;
 pub mod message;
 mod payloads;
 pub mod read;
+pub mod reader;
 pub mod recover;
 mod signature;
 #[cfg(feature = "starknet-signer")]

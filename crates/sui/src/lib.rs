@@ -6,6 +6,7 @@ pub mod htlc;
 mod key;
 mod kind;
 pub mod read;
+pub mod reader;
 pub mod recover;
 mod sign;
 #[cfg(feature = "sui-signer")]

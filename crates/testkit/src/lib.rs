@@ -15,6 +15,7 @@
 
 pub mod accept;
 pub mod cairo;
+pub mod chain;
 pub mod fixed;
 pub mod hostile;
 pub mod lines;

@@ -3,6 +3,7 @@
 pub mod address;
 pub mod htlc;
 pub mod message;
+pub mod reader;
 pub mod recover;
 mod summary;
 pub mod transaction;

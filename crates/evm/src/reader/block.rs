@@ -54,6 +54,11 @@ pub(super) fn latest(replies: &Replies<'_>, index: usize, known: &Known) -> Resu
     Ok(block)
 }
 
+/// Returns what a newest block adds to what is known about the endpoint.
+pub(super) fn learned(newest: Option<&Block>) -> Known {
+    newest.map_or_else(Known::default, |block| Known::default().with_height(block.number))
+}
+
 impl Block {
     /// Reads a block; `None` if the chain does not have it.
     pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {

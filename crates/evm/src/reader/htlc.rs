@@ -9,7 +9,7 @@ use countersign_core::{Code, EvmGeneration, Finding, Generation, HtlcState, Htlc
 use serde_json::json;
 
 use super::block::{self, Block};
-use super::{MAX_ANSWER, answer, at, balance, call, chain_id, hash, identity, proof, quantity, returned};
+use super::{MAX_ANSWER, answer, at, balance, call, chain_id, complete, hash, identity, proof, quantity, returned};
 use crate::address::{from_account, to_account};
 use crate::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 
@@ -118,14 +118,14 @@ impl Machine for Htlc {
             },
             Stage::Funding(blocks, stored) => (Stage::Done(*blocks), Turn::Done(query.read_funding(blocks, stored, replies)?)),
             Stage::End(blocks, stored, range) => (Stage::Done(*blocks), Turn::Done(query.read_end(blocks, stored, range, replies)?)),
-            Stage::Done(_) => return Err(Fault::TooMuch("the reading is complete")),
+            Stage::Done(_) => return Err(complete()),
         };
         self.stage = stage;
         Ok(turn)
     }
 
     fn learned(&self) -> Known {
-        self.blocks().map_or_else(Known::default, |blocks| Known::default().with_height(blocks.latest.number))
+        block::learned(self.blocks().map(|blocks| &blocks.latest))
     }
 
     /// Returns the hash of the query and of the three blocks. Everything that is read after them is read at them.

@@ -1,29 +1,62 @@
 //! Reads EVM chains without I/O: what to ask a node over JSON-RPC, and what its answers mean.
 //!
-//! | reader | rounds | what it shows |
-//! |---|---|---|
-//! | [`HtlcReader`] | 3 | the state of one HTLC |
+//! | machine | rounds | what it shows | what endpoints must agree on |
+//! |---|---|---|---|
+//! | [`Htlc`] | 3 | the state of one HTLC | state, and the hash of the block that led to it |
+//! | [`Tip`] | 1 | the newest block | nothing |
+//! | [`Context`] | 1 | nonce and fees | the nonce |
+//! | [`Amount`] | 1 | a balance or an allowance | the amount |
+//! | [`PreflightCheck`] | 3 | whether the sender can pay, and what the calls would do | that it passes, or the code of the refusal |
+//! | [`Broadcast`] | 3 | whether the endpoint takes a transaction | that it does |
+//! | [`Inclusion`] | 1 | the receipt of a transaction | the receipt |
+//! | [`Describe`] | 2 | the description of a contract | the description |
 //!
 //! Every round also asks for the chain id, which must be the pinned one. All parts of an order are read at one block, which is named by
 //! its hash. An endpoint's newest block may go back 16 blocks.
 //!
 //! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md#evm`.
 
+mod amount;
 mod block;
+mod broadcast;
+mod context;
+mod contract;
+pub mod fees;
+mod head;
 mod htlc;
+mod preflight;
 mod proof;
+mod receipt;
 
 use alloy_primitives::{Address, B256, hex};
 use countersign_core::json::Node;
-use countersign_core::reader::{Identity, Reply, Request, RpcError};
+use countersign_core::reader::{Fault, Identity, Reply, Request, RpcError};
 use countersign_core::{Code, Network, Refusal};
 use serde_json::{Value, json};
 
 use crate::read::{self, Unclear};
+pub use amount::{Amount, AmountOf, Units};
+pub use broadcast::{Broadcast, decode};
+pub use context::{Context, NonceAndFees};
+pub use contract::{ContractDescription, Describe, Domain};
+pub use fees::FeeLevels;
+pub use head::Tip;
 pub use htlc::{Htlc, HtlcReader};
+pub use preflight::{Judgement, Plan, Preflight, PreflightCheck};
+pub use receipt::{Included, Inclusion, Receipt};
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
 const MAX_ANSWER: usize = 4 * 1024;
+
+/// What is read, and the chain from which it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
+pub struct OnChain<S> {
+    /// The chain id.
+    pub chain_id: u64,
+    /// What is read.
+    pub subject: S,
+}
 
 /// Returns the chain id of a network.
 ///
@@ -44,6 +77,11 @@ fn identity(chain_id: u64) -> Identity {
         expected: chain_id.to_string(),
         read: |reply| Ok(reply.json()?.hex_number()?.to_string()),
     }
+}
+
+/// Returns the fault of a machine that is asked to go on after its end.
+const fn complete() -> Fault {
+    Fault::TooMuch("the reading is complete")
 }
 
 /// Creates an `eth_call` at a block.
@@ -84,7 +122,7 @@ fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>
 }
 
 /// Returns what a call returned; `None` if the contract reverted. A failure of the node means nothing.
-fn returned(reply: &Reply<'_>, max: usize) -> Result<Option<Vec<u8>>, countersign_core::reader::Fault> {
+fn returned(reply: &Reply<'_>, max: usize) -> Result<Option<Vec<u8>>, Fault> {
     match reply.json_or_error()? {
         Ok(node) => Ok(Some(node.hex_bytes(max)?)),
         Err(error) if revert(error).is_some() => Ok(None),

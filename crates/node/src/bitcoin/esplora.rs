@@ -4,18 +4,16 @@
 
 use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{BlockHash, OutPoint, Script, Transaction, TxMerkleNode, Txid, block, pow::CompactTarget};
-use countersign::bitcoin::chain::{self, HtlcSpend};
-use countersign::bitcoin::htlc::Tree;
+use countersign::bitcoin::chain;
 use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{Chain, FeeRate};
 use countersign::json::{self, Node};
-use countersign::{Code, HtlcTerms, Refusal};
+use countersign::{Code, Refusal};
 use countersign_client::Transport;
-use futures_util::future::{try_join, try_join_all, try_join3};
 
-use super::look::{self, Block, Claim, Look, Output, Spend};
+use super::look::{Block, Claim};
 use super::read;
-use super::{MAX_COINS, Parents, Status};
+use super::{MAX_COINS, Status};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::nodes::Head;
@@ -93,28 +91,6 @@ pub(super) async fn unspent<T: Transport>(caller: Caller<'_, T>, script: &Script
     read(caller, &path, |node| list(node)?.map(claim).collect()).await
 }
 
-/// Lists the outputs to a script in its newest transactions, spent or not.
-async fn history<T: Transport>(caller: Caller<'_, T>, script: &Script) -> Result<Vec<Claim>, NodeError> {
-    let wanted = hex::encode(script.as_bytes());
-    let claims = |node: &Node<'_, '_>| {
-        let mut claims = Vec::new();
-        for transaction in list(node)? {
-            let members = transaction.object()?;
-            let (txid, block) = (read::txid(&members.need("txid")?)?, status(&members.need("status")?)?);
-            for (vout, output) in (0..).zip(members.need("vout")?.array()?) {
-                let output = output.object()?;
-                if output.need("scriptpubkey")?.text()? == wanted {
-                    let funding = Funding::new(OutPoint { txid, vout }, output.need("value")?.integer()?);
-                    let (height, hash) = (block.map(|block| block.height), block.map(|block| block.hash));
-                    claims.push(Claim { funding, height, hash, is_unspent: false });
-                }
-            }
-        }
-        Ok(claims)
-    };
-    read(caller, &format!("/scripthash/{}/txs", chain::script_hash(script)), claims).await
-}
-
 async fn raw<T: Transport>(caller: Caller<'_, T>, txid: Txid) -> Result<Vec<u8>, NodeError> {
     caller.get(&format!("/tx/{txid}/raw")).await
 }
@@ -134,74 +110,6 @@ pub(super) async fn outspend<T: Transport>(caller: Caller<'_, T>, outpoint: OutP
         Ok(Some((read::txid(&members.need("txid")?)?, block)))
     };
     read(caller, &format!("/tx/{}/outspend/{}", outpoint.txid, outpoint.vout), spend).await
-}
-
-/// Requires that a transaction is in a block of the server's chain. Checks the hash of the block at that height, and the Merkle proof if
-/// the server provides one.
-async fn check_block<T: Transport>(caller: Caller<'_, T>, txid: Txid, block: Option<Block>, chain: Chain) -> Result<(), NodeError> {
-    let Some(block) = block else { return Ok(()) };
-    let proof = async {
-        match caller.get(&format!("/tx/{txid}/merkleblock-proof")).await {
-            Ok(body) => Ok(Some(body)),
-            Err(NodeError::Status { status: 404 | 501, .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
-    let (canonical, proof) = try_join(block_at(caller, block.height), proof).await?;
-    let refuse = |why: &'static str| caller.malformed(Refusal::new(Code::FundingMismatch, "/block").with_reason(why));
-    if canonical != block.hash {
-        return Err(refuse("the block of the transaction is not on the server's chain"));
-    }
-    let Some(proof) = proof else { return Ok(()) };
-    let bytes = proof.trim_ascii();
-    let bytes = Some(bytes).filter(|text| text.len() <= read::MAX_RAW).and_then(|text| hex::decode(text).ok());
-    let bytes = bytes.ok_or_else(|| refuse("the Merkle proof is not hex, or is too long"))?;
-    chain::check_merkle_block(&bytes, txid, block.hash, chain).map_err(|refusal| caller.malformed(refusal))?;
-    Ok(())
-}
-
-/// Reads an HTLC in three round trips: the head and the lists; the output, its block and the id of the spending transaction; that
-/// transaction.
-pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms: &HtlcTerms, chain: Chain) -> Result<Look, NodeError> {
-    let script = tree.script_pubkey();
-    let (head, unspent, history) = try_join3(head(caller, chain), unspent(caller, &script), history(caller, &script)).await?;
-    let mut claims = unspent;
-    for claim in history {
-        if !claims.iter().any(|known| known.funding.outpoint == claim.funding.outpoint) {
-            claims.push(claim);
-        }
-    }
-    let Some(claim) = look::choose(claims, terms.amount) else { return Ok(Look { head, output: None, knows_spent: true }) };
-    let outpoint = claim.funding.outpoint;
-    let block = claim.height.zip(claim.hash).map(|(height, hash)| Block { height, hash });
-    let (transaction, spend, ()) =
-        try_join3(transaction(caller, outpoint.txid), outspend(caller, outpoint), check_block(caller, outpoint.txid, block, chain)).await?;
-    let funding = super::proven(&transaction, tree, claim.funding).map_err(|refusal| caller.malformed(refusal))?;
-    let spender = async {
-        let Some((txid, block)) = spend else { return Ok(None) };
-        let transaction = self::transaction(caller, txid).await?;
-        let how: HtlcSpend = chain::read_spend(tree, outpoint, &transaction).map_err(|refusal| caller.malformed(refusal))?;
-        Ok(Some(Spend { by: Some((txid, how)), block }))
-    };
-    let parents = Parents::of(&transaction, chain, block, &head);
-    let (spend, is_from_mweb) = try_join(spender, is_from_mweb(caller, parents)).await?;
-    Ok(Look { head, output: Some(Output { funding, block, spend, is_from_mweb }), knows_spent: true })
-}
-
-async fn is_from_mweb<T: Transport>(caller: Caller<'_, T>, parents: Parents) -> Result<bool, NodeError> {
-    match parents {
-        Parents::Irrelevant => Ok(false),
-        Parents::TooMany => Ok(true),
-        Parents::Look(txids) => {
-            let all = try_join_all(txids.iter().map(|txid| raw(caller, *txid))).await?;
-            for (txid, raw) in txids.into_iter().zip(all) {
-                if super::is_peg_out(&raw, txid).map_err(|refusal| caller.malformed(refusal))? {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        }
-    }
 }
 
 /// Reads the fee estimate for confirmation within a number of blocks, in sat/vB; `None` if the server has none.

@@ -34,15 +34,14 @@ use std::iter;
 
 use countersign::bitcoin::bitcoin::constants::genesis_block;
 use countersign::bitcoin::bitcoin::{Network as BitcoinNetwork, OutPoint, Transaction, Txid};
-use countersign::bitcoin::chain;
-use countersign::bitcoin::htlc::Tree;
+use countersign::bitcoin::reader;
 use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{Chain, Utxo};
 use countersign::chains::{BitcoinNet, Coin};
 use countersign::{Code, HtlcState, HtlcTerms, Refusal, SeenAt};
 use countersign_client::Transport;
 
-use self::look::{Block, Claim, Look, MWEB_DEPTH, Seen};
+use self::look::{Block, Claim};
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
@@ -53,9 +52,6 @@ pub use wallet::FeeEstimate;
 
 /// The maximum number of coins of an address that are used. The most valuable ones are chosen.
 const MAX_COINS: usize = 200;
-
-/// The maximum number of inputs of a funding transaction whose origin is checked.
-const MAX_PARENTS: usize = 32;
 
 /// A connected Bitcoin-like chain.
 #[derive(Debug, Clone, Copy)]
@@ -80,36 +76,14 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     /// Reads the state of one HTLC from every endpoint. The endpoints must agree. The swap id in the terms must be the address that
     /// follows from the other terms.
     ///
-    /// A locked HTLC has the amount of its output, and the keys, timelock and secret hash that the address proves. `elapsed` counts
-    /// blocks as BIP-68 does: it is 1 in the block of the funding, and nodes relay a refund once it equals the timelock. An unconfirmed
-    /// funding has a depth of 0. If several outputs pay the address, one of them decides: outputs that cover the amount come first, then
-    /// unspent ones, then the one that was mined first. [`BitcoinChain::fundings`] lists all unspent ones.
-    ///
-    /// [`SeenAt`] contains the block of the funding or, after the end, of the transaction that spent it. If that transaction is not in a
-    /// block, [`SeenAt`] contains the newest block, and the depth is 0. On Litecoin, an output that was paid with coins from the extension
-    /// block (MWEB) is [`HtlcState::Unclear`] until it is 24 blocks deep.
+    /// What the state means is in [`Htlc`](countersign::bitcoin::reader::Htlc).
     ///
     /// # Errors
     ///
     /// Returns [`NodeError::Refused`] if the terms are invalid or do not give the address. Returns another [`NodeError`] if no endpoint
     /// answers or too few of them agree. The state is then unknown.
     pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        let tree = chain::tree(terms, self.chain)?;
-        let all = self.connection.each(|caller| self.look(caller, &tree, terms)).await;
-        let (needed, all) = (self.connection.needed(), agree(all, self.connection.needed(), Seen::key)?);
-        // A quorum is at least one endpoint.
-        Seen::combine(all, needed).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
-    }
-
-    async fn look(&self, caller: Caller<'n, T>, tree: &Tree, terms: &HtlcTerms) -> Result<Seen, NodeError> {
-        self.identify(caller).await?;
-        let look: Look = if caller.endpoint.is_rpc {
-            rpc::look(caller, tree, terms, self.chain).await?
-        } else {
-            esplora::look(caller, tree, terms, self.chain).await?
-        };
-        caller.check_height(look.head.height, self.longest_reorganisation())?;
-        Ok(Seen::new(look, terms, self.chain.coin))
+        self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
     async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
@@ -162,51 +136,4 @@ fn genesis(chain: Chain, name: &str) -> Vec<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Status {
     block: Option<Block>,
-}
-
-/// The transactions that show whether a payment comes from Litecoin's extension block.
-enum Parents {
-    /// The payment is deep enough, or not on Litecoin.
-    Irrelevant,
-    /// There are more than are checked.
-    TooMany,
-    /// These must be checked.
-    Look(Vec<Txid>),
-}
-
-impl Parents {
-    fn of(transaction: &Transaction, chain: Chain, block: Option<Block>, head: &Head) -> Self {
-        let is_deep = block.is_some_and(|block| head.height.saturating_add(1) >= block.height.saturating_add(MWEB_DEPTH));
-        if chain.coin != Coin::Litecoin || is_deep || transaction.is_coinbase() {
-            return Self::Irrelevant;
-        }
-        if transaction.input.len() > MAX_PARENTS {
-            return Self::TooMany;
-        }
-        let mut txids: Vec<Txid> = transaction.input.iter().map(|input| input.previous_output.txid).collect();
-        txids.sort_unstable();
-        txids.dedup();
-        Self::Look(txids)
-    }
-}
-
-/// Returns whether a transaction moves coins between Litecoin's extension block and the chain.
-fn is_peg_out(raw: &[u8], txid: Txid) -> Result<bool, Refusal> {
-    if chain::is_mweb(raw) {
-        return Ok(true);
-    }
-    Ok(chain::holds_mweb(&chain::parse_transaction(raw, txid)?))
-}
-
-/// Returns the output of a transaction that pays the HTLC, with the amount from the transaction's bytes.
-fn proven(transaction: &Transaction, tree: &Tree, claim: Funding) -> Result<Funding, Refusal> {
-    let refuse = |why: &'static str| Refusal::new(Code::FundingMismatch, "/vout").with_reason(why).with_actual(claim.outpoint.to_string());
-    let fundings = Funding::from_transaction(transaction, tree);
-    let funding = fundings.into_iter().find(|funding| funding.outpoint == claim.outpoint);
-    let funding = funding.ok_or_else(|| refuse("the output does not pay the HTLC"))?;
-    // The output was chosen by the amounts in the list, so the list must be right.
-    if funding.value != claim.value {
-        return Err(refuse("the amount of the output differs from the list of outputs"));
-    }
-    Ok(funding)
 }

@@ -6,30 +6,21 @@
 
 use std::time::Duration;
 
-use countersign::bitcoin::bitcoin::consensus::encode::deserialize_partial;
-use countersign::bitcoin::bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, block};
-use countersign::bitcoin::chain::{self, HtlcSpend};
-use countersign::bitcoin::htlc::Tree;
+use countersign::bitcoin::bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid};
+use countersign::bitcoin::chain;
 use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{Chain, FeeRate};
 use countersign::json::Node;
-use countersign::{Code, HtlcTerms, Refusal, U256, number};
+use countersign::{Code, Refusal, U256, number};
 use countersign_client::Transport;
 use serde_json::json;
 
-use super::look::{self, Block, Claim, Look, Output, Spend};
+use super::look::{Block, Claim};
 use super::read;
-use super::{MAX_COINS, Parents, Status};
+use super::{MAX_COINS, Status};
 use crate::endpoint::{Call, Caller, nth};
 use crate::error::NodeError;
 use crate::nodes::Head;
-
-/// The maximum size of a mempool that is searched for the transaction that spends an output, if the node has no method for that.
-const MAX_MEMPOOL: usize = 500;
-
-/// The number of newest blocks that are searched for the transaction that spent an output. By default, fewer confirmations make a
-/// transaction final.
-const MAX_WALK: u64 = 8;
 
 /// The error code for an unknown transaction, output or block.
 const UNKNOWN: i64 = -5;
@@ -137,164 +128,6 @@ pub(super) async fn transaction<T: Transport>(
     block: Option<BlockHash>,
 ) -> Result<Transaction, NodeError> {
     one(caller, transaction_call(txid, block), |node| chain::parse_transaction(&read::raw(node)?, txid)).await
-}
-
-/// Reads an HTLC in three round trips: the scan; the head and the block of the output; the output, its Merkle proof, and whether the
-/// mempool spends it.
-pub(super) async fn look<T: Transport>(caller: Caller<'_, T>, tree: &Tree, terms: &HtlcTerms, chain: Chain) -> Result<Look, NodeError> {
-    let script = tree.script_pubkey();
-    let (height, best, claims) = scan(caller, &script).await?;
-    let claim = look::choose(claims, terms.amount);
-    let calls: Vec<Call> =
-        [header_call(best)].into_iter().chain(claim.map(|claim| Call::new("getblockhash", json!([claim.height])))).collect();
-    let blocks = |results: &[Node<'_, '_>]| {
-        let header = chain::check_header(&read::raw(nth(results, 0)?)?, best, chain)?;
-        let hash = results.get(1).map(read::block_hash).transpose()?;
-        Ok((Head::new(height, best.to_string(), u64::from(header.time)), hash))
-    };
-    let (head, hash) = caller.rpc(&calls, blocks).await?;
-    let (Some(claim), Some(hash)) = (claim, hash) else {
-        let output = walk(caller, tree, height, best).await?;
-        return Ok(Look { head, output, knows_spent: false });
-    };
-    let OutPoint { txid, vout } = claim.funding.outpoint;
-    let block = claim.height.map(|height| Block { height, hash });
-    let calls = [
-        transaction_call(txid, Some(hash)),
-        Call::new("gettxoutproof", json!([[txid.to_string()], hash.to_string()])),
-        Call::new("gettxout", json!([txid.to_string(), vout, true])),
-    ];
-    let output = |results: &[Node<'_, '_>]| {
-        let transaction = chain::parse_transaction(&read::raw(nth(results, 0)?)?, txid)?;
-        chain::check_merkle_block(&read::raw(nth(results, 1)?)?, txid, hash, chain)?;
-        let funding = super::proven(&transaction, tree, claim.funding)?;
-        Ok((transaction, funding, nth(results, 2)?.is_null()))
-    };
-    let (transaction, funding, is_spent) = caller.rpc(&calls, output).await?;
-    let spend = if is_spent { Some(spender(caller, tree, funding.outpoint).await?) } else { None };
-    let is_from_mweb = is_from_mweb(caller, Parents::of(&transaction, chain, block, &head)).await?;
-    Ok(Look { head, output: Some(Output { funding, block, spend, is_from_mweb }), knows_spent: false })
-}
-
-/// Returns whether a payment comes from the extension block. An unknown parent counts as one of the extension block. Without a
-/// transaction index, most parents are unknown.
-async fn is_from_mweb<T: Transport>(caller: Caller<'_, T>, parents: Parents) -> Result<bool, NodeError> {
-    let txids = match parents {
-        Parents::Irrelevant => return Ok(false),
-        Parents::TooMany => return Ok(true),
-        Parents::Look(txids) => txids,
-    };
-    let calls: Vec<Call> = txids.iter().map(|txid| transaction_call(*txid, None)).collect();
-    let any = |results: Vec<Result<Node<'_, '_>, NodeError>>| {
-        for (txid, result) in txids.iter().zip(results) {
-            let is_peg_out = match result {
-                Ok(node) => read::raw(&node).and_then(|raw| super::is_peg_out(&raw, *txid)).map_err(|refusal| caller.malformed(refusal))?,
-                Err(NodeError::Rpc { code: UNKNOWN, .. }) => true,
-                Err(error) => return Err(error),
-            };
-            if is_peg_out {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
-    caller.rpc_each(&calls, any).await?
-}
-
-/// Finds the transaction in the mempool that spends an output. Newer nodes have a method for it. Otherwise a small mempool is searched.
-async fn spender<T: Transport>(caller: Caller<'_, T>, tree: &Tree, outpoint: OutPoint) -> Result<Spend, NodeError> {
-    let calls = [
-        Call::new("gettxspendingprevout", json!([[{"txid": outpoint.txid.to_string(), "vout": outpoint.vout}]])),
-        Call::new("getmempoolinfo", json!([])),
-    ];
-    let named = |results: Vec<Result<Node<'_, '_>, NodeError>>| {
-        let mut results = results.into_iter();
-        let (spending, info) = (results.next(), results.next());
-        let txid = match spending {
-            Some(Ok(list)) => {
-                let first = list.array()?.next().ok_or_else(|| list.at().refuse(Code::MissingField))?;
-                first.object()?.get("spendingtxid").map(|node| read::txid(&node)).transpose()?
-            }
-            _ => None,
-        };
-        let size = match info {
-            Some(Ok(info)) => Some(info.object()?.need("size")?.integer()?),
-            _ => None,
-        };
-        let is_small = size.is_some_and(|size| usize::try_from(size).is_ok_and(|size| size <= MAX_MEMPOOL));
-        Ok::<_, Refusal>((txid, is_small))
-    };
-    let (txid, is_small) = caller.rpc_each(&calls, named).await?.map_err(|refusal| caller.malformed(refusal))?;
-    let txids = match txid {
-        Some(txid) => vec![txid],
-        None if is_small => {
-            let list = |node: &Node<'_, '_>| node.array()?.take(MAX_MEMPOOL).map(|txid| read::txid(&txid)).collect::<Result<Vec<_>, _>>();
-            one(caller, Call::new("getrawmempool", json!([])), list).await?
-        }
-        None => Vec::new(),
-    };
-    if txids.is_empty() {
-        return Ok(Spend { by: None, block: None });
-    }
-    let calls: Vec<Call> = txids.iter().map(|txid| transaction_call(*txid, None)).collect();
-    let search = |results: Vec<Result<Node<'_, '_>, NodeError>>| {
-        for (txid, result) in txids.iter().zip(results) {
-            // The transaction has left the mempool since it was listed.
-            let Ok(node) = result else { continue };
-            // HTLCs are spent by ordinary transactions, so one that cannot be decoded spends something else.
-            let Ok(transaction) = read::raw(&node).and_then(|raw| chain::parse_transaction(&raw, *txid)) else { continue };
-            if transaction.input.iter().any(|input| input.previous_output == outpoint) {
-                return Ok(Some((*txid, chain::read_spend(tree, outpoint, &transaction)?)));
-            }
-        }
-        Ok::<_, Refusal>(None)
-    };
-    let by = caller.rpc_each(&calls, search).await?.map_err(|refusal| caller.malformed(refusal))?;
-    Ok(Spend { by, block: None })
-}
-
-/// Searches the newest blocks for a transaction that spent an output of the HTLC.
-async fn walk<T: Transport>(caller: Caller<'_, T>, tree: &Tree, height: u64, best: BlockHash) -> Result<Option<Output>, NodeError> {
-    let mut hash = best;
-    for back in 0..MAX_WALK.min(height) {
-        let raw = one(caller, Call::new("getblock", json!([hash.to_string(), 0])), read::raw).await?;
-        let (header, spend) = search_block(&raw, hash, tree).map_err(|refusal| caller.malformed(refusal))?;
-        if let Some((outpoint, txid, how)) = spend {
-            let block = Some(Block { height: height.saturating_sub(back), hash });
-            let spend = Some(Spend { by: Some((txid, how)), block });
-            return Ok(Some(Output { funding: Funding::new(outpoint, 0), block: None, spend, is_from_mweb: false }));
-        }
-        hash = header.prev_blockhash;
-    }
-    Ok(None)
-}
-
-type Found = (OutPoint, Txid, HtlcSpend);
-
-/// Searches a raw block for a transaction whose witness opens a leaf of the tree.
-fn search_block(raw: &[u8], hash: BlockHash, tree: &Tree) -> Result<(block::Header, Option<Found>), Refusal> {
-    let refuse = || Refusal::new(Code::TransactionMalformed, "/block");
-    let (header, used) = deserialize_partial::<block::Header>(raw).map_err(|_| refuse())?;
-    if header.block_hash() != hash {
-        return Err(Refusal::new(Code::FundingMismatch, "/block").with_expected(hash.to_string()));
-    }
-    let rest = raw.get(used..).ok_or_else(refuse)?;
-    let (count, used) = deserialize_partial::<countersign::bitcoin::bitcoin::VarInt>(rest).map_err(|_| refuse())?;
-    let mut rest = rest.get(used..).ok_or_else(refuse)?;
-    for _ in 0..count.0 {
-        // On Litecoin, the last transaction belongs to the extension block, and the data of that block follow it.
-        if chain::is_mweb(rest) {
-            break;
-        }
-        let (transaction, used) = deserialize_partial::<Transaction>(rest).map_err(|_| refuse())?;
-        for input in &transaction.input {
-            if let Ok(how) = chain::read_spend(tree, input.previous_output, &transaction) {
-                return Ok((header, Some((input.previous_output, transaction.compute_txid(), how))));
-            }
-        }
-        rest = rest.get(used..).ok_or_else(refuse)?;
-    }
-    Ok((header, None))
 }
 
 /// Reads the fee estimate for confirmation within a number of blocks, in sat/vB; `None` if the node has none, as on a new network.

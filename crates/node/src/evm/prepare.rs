@@ -3,6 +3,7 @@
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
 use countersign::evm::alloy_primitives::Address;
+use countersign::evm::reader;
 use countersign::evm::recover::Recovery;
 use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
 use countersign::{Policy, Refusal, UnsignedOrder, VerifiedOrder};
@@ -36,7 +37,8 @@ impl<T: Transport> EvmChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let sender = parse(account, "/sender")?;
-        let calls = self.calls(sender, speed, policy).await?;
+        // A redemption that waits reveals the secret while the other side can still take the funds back.
+        let calls = self.urgent_calls(sender, speed, policy).await?;
         self.checked(recovery, sender, &calls, policy).await
     }
 
@@ -49,7 +51,7 @@ impl<T: Transport> EvmChain<'_, T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let (sender, (envelope, _)) = (parse(account, "/sender")?, self.decode(sent)?);
+        let (sender, (envelope, _)) = (parse(account, "/sender")?, reader::decode(&self.submission(sent))?);
         // A nonce belongs to an account. Another account cannot replace the transaction, but only send a second one.
         if envelope.recover_signer().ok() != Some(sender) {
             return self.prepare_recovery(recovery, account, speed, policy).await;

@@ -1,57 +1,31 @@
 //! Solana, read over JSON-RPC.
 //!
-//! The first request to an endpoint reads the hash of its genesis block, which must be that of the pinned cluster. A swap is read at the
-//! newest finalized slot. One call returns its account, the vault and the clock, so that all of them come from the same bank. Timelocks
-//! are counted in slots, up to the newest confirmed one.
+//! What is asked, and what the answers mean, is in [`countersign::solana::reader`]. This module sends it to the configured endpoints, and
+//! decides how many of them must agree.
 //!
 //! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md`.
 
-mod account;
-mod history;
-mod htlc;
-mod preflight;
+mod context;
 mod prepare;
-mod program;
 mod send;
-mod wallet;
 
-use countersign::chains::Network;
-use countersign::json::Node;
-use countersign::solana::read::{CLOCK, Unclear};
-use countersign::solana::{Address, address};
-use countersign::{Code, Refusal};
+use countersign::solana::address::{self, from_account};
+use countersign::solana::reader::{self, BalanceQuery, ProgramQuery};
+pub use countersign::solana::reader::{Preflight, ProgramDescription, TransactionStatus};
+use countersign::solana::{Address, reader::Judgement};
+use countersign::{Asset, Contract, Generation, HtlcState, HtlcTerms, Refusal, SeenAt, U256};
 use countersign_client::Transport;
-use serde_json::json;
+use countersign_core::reader::{Agree, Machine};
 
-pub use preflight::Preflight;
-pub use program::ProgramDescription;
-pub use send::TransactionStatus;
-
-use crate::endpoint::{self, Call, Caller};
+use crate::contracts::Description;
+use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
-use account::Accounts;
-
-/// The commitment of blocks that are never replaced.
-const FINALIZED: &str = "finalized";
-/// The commitment of blocks that a supermajority of the stake has voted for.
-const CONFIRMED: &str = "confirmed";
-
-/// The number of slots that an endpoint may go back, because nodes behind the same address differ.
-const MAX_STEP_BACK: u64 = 150;
-/// The maximum length of a hash, an address or a signature in base58.
-const MAX_BASE58: usize = 90;
-
-const MAINNET: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
-const DEVNET: &str = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
-const TESTNET: &str = "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY";
 
 /// A connected Solana cluster.
 #[derive(Debug)]
 pub struct SolanaChain<'n, T> {
     connection: Connection<'n, T>,
-    /// The hash of the genesis block; `None` for a local cluster, which has any hash but those of the public clusters.
-    genesis: Option<&'static str>,
 }
 
 impl<T> Clone for SolanaChain<'_, T> {
@@ -64,71 +38,73 @@ impl<T> Copy for SolanaChain<'_, T> {}
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {
-        let Network::Solana(cluster) = connection.network else { return Err(NodeError::NotConnected(connection.name.to_owned())) };
-        let genesis = match cluster.as_str() {
-            "mainnet" | "mainnet-beta" | "101" => Some(MAINNET),
-            // The test network of the swap service is devnet.
-            "testnet" | "devnet" | "103" => Some(DEVNET),
-            "102" => Some(TESTNET),
-            "localnet" | "104" => None,
-            _ => return Err(NodeError::NotConnected(connection.name.to_owned())),
-        };
-        Ok(Self { connection, genesis })
+        reader::identity(connection.network).map_err(|_| NodeError::NotConnected(connection.name.to_owned()))?;
+        Ok(Self { connection })
     }
 
-    /// Requires that the endpoint serves the pinned cluster.
-    async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
-        const LOCAL: &str = "a local cluster";
-        let ask = || async {
-            let genesis = caller.rpc(&[Call::new("getGenesisHash", json!([]))], |results| base58(nth(results, 0)?, 32)).await?;
-            let is_public = [MAINNET, DEVNET, TESTNET].contains(&genesis.as_str());
-            Ok(if self.genesis.is_none() && !is_public { LOCAL.to_owned() } else { genesis })
-        };
-        caller.identify(self.genesis.unwrap_or(LOCAL), ask).await
+    /// Reads the state of one swap from every endpoint, at the endpoint's newest finalized slot: see [`reader::Htlc`]. The endpoints must
+    /// agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] if the terms are invalid. Returns another [`NodeError`] if no endpoint answers or too few of them
+    /// agree. The state is then unknown.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+        self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
     /// Returns the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.identify(caller).await?;
-        let calls = [account::get(&[CLOCK], CONFIRMED, 0), Call::new("getLatestBlockhash", json!([{"commitment": CONFIRMED}]))];
-        let (clock, hash) = caller
-            .rpc(&calls, |results| {
-                let accounts = Accounts::read(nth(results, 0)?, 1)?;
-                Ok((accounts.clock()?, wallet::LatestBlockhash::read(nth(results, 1)?)?.blockhash))
-            })
-            .await?;
-        caller.check_height(clock.slot, MAX_STEP_BACK)?;
-        Ok(Head::new(clock.slot, hash.to_string(), clock.time))
+        self.connection.read_one::<reader::Head>(caller, self.connection.network).await
     }
-}
 
-/// Returns the result of the call at `index`.
-fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
-    endpoint::nth(results, index)
-}
+    /// Reads the balance of an account in base units of a token, or in lamports of SOL if `mint` is `None`.
+    ///
+    /// The balance of a token is the sum of the associated token accounts of both token programs. The endpoints must agree on the balance
+    /// at their newest finalized slots.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
+    pub async fn balance(&self, owner: Address, mint: Option<Address>) -> Result<U256, NodeError> {
+        let query = BalanceQuery::new(self.connection.network, owner, mint);
+        Ok(self.connection.agreed::<reader::Balance>(&query).await?.0)
+    }
 
-/// Reads the base58 text of exactly `length` bytes.
-fn base58(node: &Node<'_, '_>, length: usize) -> Result<String, Refusal> {
-    let text = node.text()?;
-    let is_valid = text.len() <= MAX_BASE58
-        && match length {
-            32 => address::parse(text).is_ok(),
-            _ => text.parse::<countersign::solana::solana_signature::Signature>().is_ok(),
-        };
-    if is_valid { Ok(text.to_owned()) } else { Err(node.refuse(Code::AddressMalformed).with_expected(format!("base58 of {length} bytes"))) }
-}
+    pub(crate) async fn balance_of(&self, owner: &str, token: Option<&Contract>) -> Result<U256, NodeError> {
+        let mint = token.map(|token| parse(&token.text, "/token")).transpose()?;
+        self.balance(parse(owner, "/owner")?, mint).await
+    }
 
-/// Reads an address.
-fn key(node: &Node<'_, '_>) -> Result<Address, Refusal> {
-    address::parse(node.text()?).map_err(|error| node.refuse(error))
+    pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        let Some(program) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
+        let program = self.describe_program(program, None).await?;
+        Ok(Description::default()
+            .with("code_hash", program.code_hash.map(hex::encode))
+            .with("deploy_slot", program.deploy_slot)
+            .with("upgrade_authority", program.upgrade_authority)
+            .with_generation(program.generation.map(Generation::Solana)))
+    }
+
+    /// Reads the description of a program. The endpoints must agree.
+    ///
+    /// The program itself does not show its generation. Pass the account of an open swap as `swap_account` to recognize the generation.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
+    pub async fn describe_program(&self, program: Address, swap_account: Option<Address>) -> Result<ProgramDescription, NodeError> {
+        let query = ProgramQuery::new(self.connection.network, program, swap_account);
+        self.connection.agreed::<reader::Program>(&query).await
+    }
+
+    /// Reads something that an intended transaction depends on. The endpoints must agree, also to refuse it.
+    async fn judged<R: Agree, M: Machine<Output = Judgement<R>>>(&self, subject: &M::Subject) -> Result<R, NodeError> {
+        Ok(self.connection.agreed::<M>(subject).await?.0?)
+    }
 }
 
 /// Parses an address that comes from the caller, not from the service.
 fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
     address::parse(text).map_err(|error| Refusal::new(error, at))
-}
-
-/// Creates a refusal of an answer with an unknown format.
-fn unclear(node: &Node<'_, '_>, why: Unclear) -> Refusal {
-    node.at().refuse(Code::WrongType).with_reason(why.to_string())
 }

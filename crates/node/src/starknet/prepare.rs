@@ -5,7 +5,6 @@ use countersign::starknet::{ApprovalStep, FundingPath, Gasless, Starknet};
 use countersign::{Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_client::Transport;
 
-use super::wallet::Purpose;
 use super::{StarknetChain, parse};
 use crate::error::NodeError;
 use crate::nodes::Speed;
@@ -50,8 +49,8 @@ impl<T: Transport> StarknetChain<'_, T> {
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let sender = parse(account, "/sender")?;
         let calls = [recovery.call.clone()];
-        let purpose = if recovery.role == Role::Redeem { Purpose::Redemption } else { Purpose::Calls(&calls) };
-        let execution = self.context(sender, &purpose, speed, policy).await?;
+        let shown = (recovery.role != Role::Redeem).then_some(&calls[..]);
+        let execution = self.context(sender, shown, speed, policy).await?;
         let unsigned = recovery.prepare(sender, &execution)?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)

@@ -14,7 +14,6 @@
 mod block;
 mod call;
 mod contract;
-mod htlc;
 mod preflight;
 mod prepare;
 mod send;
@@ -22,9 +21,9 @@ mod wallet;
 
 use countersign::chains::Network;
 use countersign::json::{self, Node};
-use countersign::tron::Address;
 use countersign::tron::alloy_primitives::hex;
-use countersign::{Code, Refusal, number, text};
+use countersign::tron::{Address, reader};
+use countersign::{Code, HtlcState, HtlcTerms, Refusal, SeenAt, number, text};
 use countersign_client::Transport;
 use serde_json::{Value, json};
 
@@ -68,6 +67,17 @@ impl<'n, T: Transport> TronChain<'n, T> {
             Network::Tron(chain_id) => Ok(Self { connection, chain_id: *chain_id }),
             _ => Err(NodeError::NotConnected(connection.name.to_owned())),
         }
+    }
+
+    /// Reads the state of one HTLC from every endpoint, at the endpoint's newest block. The endpoints must agree. What is read is
+    /// described at [`reader::Htlc`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] if the terms contain an invalid address or swap id. Returns another [`NodeError`] if no endpoint
+    /// answers or too few of them agree. The state is then unknown.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+        self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
     /// Requires that the endpoint serves the pinned chain.

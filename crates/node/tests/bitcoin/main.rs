@@ -119,7 +119,7 @@ async fn the_output_that_covers_the_amount_is_judged() {
     ledger.mempool.push(funding(2, 330));
     ledger.mine(3);
     let servers = Servers::default().with("a.example", &Arc::new(Mutex::new(ledger)));
-    assert_eq!(judge(&servers, 1).await.unwrap_err(), "destination_differs");
+    assert_eq!(judge(&servers, 1).await.unwrap_err(), "destination_unclear", "dust does not make an order paid");
     let servers = Servers::default().with("a.example", &Arc::new(Mutex::new(Ledger::new())));
     assert_eq!(judge(&servers, 1).await.unwrap_err(), "destination_not_funded");
 }

@@ -172,7 +172,7 @@ async fn a_node_estimates_in_coins_per_thousand_bytes() {
 }
 
 /// A node runs only one scan at a time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_scans_for_somebody_else_is_asked_again() {
     assert!(judge_when(|_, honest| honest, 3).await.is_ok());
     assert_eq!(judge_when(|_, honest| honest, u32::MAX).await.unwrap_err(), "node_error");

@@ -274,6 +274,7 @@ impl Chain {
             "getSlot" => json!(self.newest),
             "getBlockHeight" => json!(300_000_000),
             "getLatestBlockhash" => context(json!({"blockhash": blockhash().to_string(), "lastValidBlockHeight": 300_000_150})),
+            "isBlockhashValid" => context(json!(params[0] == blockhash().to_string())),
             "getRecentPrioritizationFees" => {
                 self.fees.iter().zip(self.finalized..).map(|(fee, slot)| json!({"slot": slot, "prioritizationFee": fee})).collect()
             }

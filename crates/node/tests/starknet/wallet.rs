@@ -155,7 +155,7 @@ async fn money_and_allowance_are_counted() {
     let unsigned = verified.prepare(fees).unwrap();
     let testnet = Chain { chain_id: "SN_SEPOLIA", order: None, ..Chain::funded(&crate::fake::terms("starknet-2025-11-testnet").source) };
     let config = countersign_node::NodeConfig::from_json(br#"{"starknet_sepolia": ["https://a.example"]}"#).unwrap();
-    let nodes = countersign_node::Nodes::new(testnet, config, registry());
+    let nodes = countersign_node::Nodes::new(crate::fake::Front::from(testnet), config, registry());
     let error = nodes.starknet("starknet_sepolia").unwrap().preflight(&unsigned).await.unwrap_err();
     assert_eq!(error.code(), "allowance_too_low");
 }

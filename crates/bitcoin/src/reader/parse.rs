@@ -1,0 +1,89 @@
+//! Parsers for the parts of an answer that both protocols share: ids, heights, raw bytes and amounts, each with a limit.
+
+use bitcoin::{BlockHash, Txid};
+use countersign_core::json::{Node, Value};
+use countersign_core::{Code, Refusal};
+
+use crate::chain::MAX_TRANSACTION;
+
+/// The maximum height that is accepted. At one block per second, a chain would need 136 years to reach it.
+const MAX_HEIGHT: u64 = 0xffff_ffff;
+
+pub(super) fn txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
+    node.text()?.parse().map_err(|_| node.at().refuse(Code::TransactionIdMalformed))
+}
+
+pub(super) fn block_hash(node: &Node<'_, '_>) -> Result<BlockHash, Refusal> {
+    node.text()?.parse().map_err(|_| node.at().refuse(Code::HexLength).with_expected("a block hash"))
+}
+
+pub(super) fn height(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+    let height = node.integer()?;
+    if height > MAX_HEIGHT {
+        return Err(node.refuse(Code::NumberTooLarge));
+    }
+    Ok(height)
+}
+
+/// Reads a 32-bit number.
+pub(super) fn word(node: &Node<'_, '_>) -> Result<u32, Refusal> {
+    u32::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+/// Reads bytes in hex without `0x`.
+pub(super) fn bytes(node: &Node<'_, '_>) -> Result<Vec<u8>, Refusal> {
+    let text = node.text()?;
+    if text.len() > MAX_TRANSACTION.saturating_mul(2) {
+        return Err(node.at().refuse(Code::HexLength));
+    }
+    hex::decode(text).map_err(|_| node.at().refuse(Code::HexDigit))
+}
+
+/// Reads bytes in hex that a server returns as plain text.
+pub(super) fn hex_text(text: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let text = Some(text.trim_ascii()).filter(|text| text.len() <= MAX_TRANSACTION.saturating_mul(2));
+    text.and_then(|text| hex::decode(text).ok()).ok_or_else(|| Refusal::new(Code::HexDigit, "").with_expected("hex of a limited length"))
+}
+
+/// Reads the hash of a block that a server returns as plain text.
+pub(super) fn hash_text(text: &[u8]) -> Result<BlockHash, Refusal> {
+    let hash = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+    hash.ok_or_else(|| Refusal::new(Code::HexLength, "").with_expected("a block hash"))
+}
+
+/// Returns the text of a number.
+pub(super) fn number<'v>(node: &Node<'_, 'v>) -> Result<&'v str, Refusal> {
+    match node.value() {
+        Value::Number(text) => Ok(text),
+        _ => Err(node.at().refuse(Code::WrongType).with_expected("a number")),
+    }
+}
+
+/// Reads an amount in whole coins, a decimal with at most eight digits after the point. Returns it in base units.
+pub(super) fn coins(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+    let text = number(node)?;
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_decimal = [whole, fraction].iter().all(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    if !is_decimal || whole.is_empty() || fraction.len() > 8 {
+        return Err(node.refuse(Code::DecimalDigit));
+    }
+    format!("{whole}{fraction:0<8}").parse().map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn coins_are_exact() {
+        let read = |text| coins(&Node::root(&Value::Number(text), ""));
+        for (text, units) in [("0.00500000", 500_000), ("0.1", 10_000_000), ("3", 300_000_000), ("0.00000001", 1)] {
+            assert_eq!(read(text).unwrap(), units, "{text}");
+        }
+        for text in ["-1", "1e-8", "0.000000001", "99999999999999999999", ".5"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Checks a transaction before it is sent.
+
+use std::sync::Arc;
+
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::{OutPoint, Transaction};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::report::text;
+use countersign_core::{Code, Refusal, TypedValue, U256};
+
+use super::broadcast::KNOWN;
+use super::{OnChain, esplora, rpc};
+use crate::recover::Funding;
+
+/// The maximum number of inputs of a transaction.
+const MAX_INPUTS: usize = 500;
+
+/// A transaction to check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The transaction.
+    pub transaction: Arc<Transaction>,
+    /// The highest fee rate that the policy allows, in sat/vB. `None` reads the inputs alone, for a transaction that was sent before.
+    pub max_fee_rate: Option<u64>,
+}
+
+impl Plan {
+    /// Creates the plan to send a transaction.
+    #[must_use]
+    pub fn new(transaction: &Transaction, max_fee_rate: Option<u64>) -> Self {
+        Self { transaction: Arc::new(transaction.clone()), max_fee_rate }
+    }
+}
+
+/// What a transaction spends and pays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preflight {
+    /// The outputs that it spends.
+    pub inputs: Vec<Funding>,
+    /// The fee in base units.
+    pub fee: u64,
+}
+
+/// Why a transaction must not be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Objection {
+    /// It cannot be mined. Contains the reason, capped and escaped.
+    Invalid(String),
+    /// Its fee exceeds the policy.
+    Fee(Refusal),
+}
+
+/// The judgement of one endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement(pub Result<Preflight, Objection>);
+
+impl Agree for Judgement {
+    type Key = Result<Preflight, bool>;
+
+    /// Returns what the transaction spends and pays, or whether it is invalid. The words of a reason may differ.
+    fn key(&self) -> Self::Key {
+        match &self.0 {
+            Ok(preflight) => Ok(preflight.clone()),
+            Err(objection) => Err(matches!(objection, Objection::Invalid(_))),
+        }
+    }
+}
+
+/// Checks that the inputs of a transaction exist and are unspent, and that its fee is within the policy. A node's own RPC also tests
+/// whether it would accept the transaction.
+///
+/// The transaction is shown only to a node's own RPC. Do not check one that contains the secret before the secret may be released.
+#[derive(Debug)]
+pub struct PreflightCheck {
+    subject: OnChain<Plan>,
+    is_rpc: bool,
+}
+
+impl Machine for PreflightCheck {
+    type Subject = OnChain<Plan>;
+    type Output = Judgement;
+    const MAX_ROUNDS: usize = 2;
+
+    fn start(subject: &OnChain<Plan>, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let transaction = &subject.subject.transaction;
+        let machine = Self { subject: subject.clone(), is_rpc: known.is_rpc() };
+        if transaction.input.is_empty() || transaction.input.len() > MAX_INPUTS {
+            return Err(Refusal::new(Code::TransactionMalformed, "/input").with_reason("the transaction has no inputs, or too many"));
+        }
+        let inputs = transaction.input.iter().map(|input| input.previous_output);
+        let requests = if machine.is_rpc {
+            let test = subject.subject.max_fee_rate.map(|_| rpc::test(&serialize_hex(transaction.as_ref())));
+            let outputs = inputs.flat_map(|outpoint| [rpc::output(outpoint, false), rpc::output(outpoint, true)]);
+            test.into_iter().chain(outputs).collect()
+        } else {
+            inputs.flat_map(|outpoint| [esplora::raw(outpoint.txid), esplora::outspend(outpoint)]).collect()
+        };
+        Ok((machine, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        self.subject.chain.identity(self.is_rpc)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement>, Fault> {
+        self.judge(replies.all()).map(|judgement| Turn::Done(Judgement(judgement)))
+    }
+}
+
+impl PreflightCheck {
+    fn judge(&self, mut replies: &[Reply<'_>]) -> Result<Result<Preflight, Objection>, Fault> {
+        let Plan { transaction, max_fee_rate } = &self.subject.subject;
+        let invalid = |why: &str| Ok(Err(Objection::Invalid(text::escape_untrusted(why))));
+        if self.is_rpc && max_fee_rate.is_some() {
+            let (test, rest) = replies.split_first().ok_or_else(|| Refusal::new(Code::MissingField, "/result"))?;
+            replies = rest;
+            if let Some(why) = rpc::read_test(test.json()?)?.filter(|why| !KNOWN.contains(&why.as_str())) {
+                return invalid(&why);
+            }
+        }
+        let mut inputs = Vec::new();
+        for (input, pair) in transaction.input.iter().zip(replies.chunks(2)) {
+            let outpoint = input.previous_output;
+            match self.value(outpoint, pair)? {
+                Some(value) => inputs.push(Funding::new(outpoint, value)),
+                None => return invalid(&format!("the output {outpoint} does not exist or is spent")),
+            }
+        }
+        let held = inputs.iter().map(|funding| funding.value).fold(0, u64::saturating_add);
+        let paid = transaction.output.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
+        let Some(fee) = held.checked_sub(paid) else { return invalid("its outputs exceed its inputs") };
+        let max = max_fee_rate.unwrap_or(u64::MAX).saturating_mul(transaction.weight().to_vbytes_ceil());
+        if fee > max {
+            let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee").with_expected(TypedValue::AtMost(U256::from(max)));
+            return Ok(Err(Objection::Fee(refusal.with_actual(fee))));
+        }
+        Ok(Ok(Preflight { inputs, fee }))
+    }
+
+    /// Returns the value of an input; `None` if it does not exist, or if another transaction spends it.
+    fn value(&self, outpoint: OutPoint, pair: &[Reply<'_>]) -> Result<Option<u64>, Fault> {
+        let [first, second] = pair else { return Err(Refusal::new(Code::MissingField, "/result").into()) };
+        if self.is_rpc {
+            // A transaction in the mempool may spend it, because that may be the transaction that is being checked.
+            let (mined, any) = (rpc::read_value(first.json()?)?, rpc::read_value(second.json()?)?);
+            return Ok(mined.or(any));
+        }
+        if let Reply::Status { status: 404, .. } = first {
+            return Ok(None);
+        }
+        let previous = esplora::read_transaction(first, outpoint.txid)?;
+        let spender = esplora::read_outspend(second.json()?)?;
+        let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
+        let own = self.subject.subject.transaction.compute_txid();
+        Ok(output.filter(|_| spender.is_none_or(|(by, _)| by == own)).map(|output| output.value.to_sat()))
+    }
+}

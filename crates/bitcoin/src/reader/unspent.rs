@@ -1,0 +1,196 @@
+//! The unspent outputs of a script, and the coins of a wallet.
+
+use std::fmt;
+
+use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::{Code, Refusal};
+
+use super::look::Claim;
+use super::{OnChain, esplora, parse, rpc};
+use crate::recover::Funding;
+use crate::transaction::Utxo;
+
+/// The maximum number of outputs of a script that are used. The most valuable ones are chosen.
+const MAX_COINS: usize = 200;
+
+/// Reads the confirmed outputs to a script that neither a block nor the mempool spends.
+#[derive(Debug)]
+pub struct Unspent {
+    subject: OnChain<ScriptBuf>,
+    state: State,
+    found: Vec<Claim>,
+}
+
+#[derive(Debug)]
+enum State {
+    Esplora,
+    RpcScan,
+    RpcOutputs,
+}
+
+/// The confirmed unspent outputs to a script, the most valuable first: at most 200.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outputs(pub Vec<Funding>);
+
+impl Outputs {
+    /// Returns the sum of the outputs, in base units.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.0.iter().map(|funding| funding.value).fold(0, u64::saturating_add)
+    }
+}
+
+impl Agree for Outputs {
+    type Key = ();
+
+    /// Anybody can add an output, so lists need not be equal: each output, or their sum, is a question to each endpoint alone.
+    fn key(&self) {}
+}
+
+impl Unspent {
+    fn new(subject: &OnChain<ScriptBuf>, known: &Known) -> (Self, Vec<Request>) {
+        let (state, request) = if known.is_rpc() {
+            (State::RpcScan, rpc::scan(&subject.subject))
+        } else {
+            (State::Esplora, esplora::unspent(&subject.subject))
+        };
+        (Self { subject: subject.clone(), state, found: Vec::new() }, vec![request])
+    }
+
+    /// Reads the replies of a round; `Done` leaves the outputs in `found`.
+    fn read(&mut self, replies: &Replies<'_>) -> Result<Turn<()>, Fault> {
+        match self.state {
+            State::Esplora => {
+                self.found = esplora::read_unspent(replies.json(0)?)?;
+                self.sort()?;
+            }
+            State::RpcScan => {
+                (_, self.found) = rpc::read_scan(replies.json(0)?)?;
+                self.sort()?;
+                if !self.found.is_empty() {
+                    let ask =
+                        |claim: &Claim| [rpc::output(claim.funding.outpoint, true), rpc::block_hash(claim.height.unwrap_or_default())];
+                    self.state = State::RpcOutputs;
+                    return Ok(Turn::Ask(self.found.iter().flat_map(ask).collect()));
+                }
+            }
+            State::RpcOutputs => {
+                let mut unspent = Vec::new();
+                for (claim, pair) in self.found.iter().zip(replies.all().chunks(2)) {
+                    let [output, hash] = pair else { break };
+                    // The mempool spends the others.
+                    if let Some(value) = rpc::read_value(output.json()?)? {
+                        rpc::check_value(value, claim.funding)?;
+                        unspent.push(Claim { hash: Some(parse::block_hash(&hash.json()?)?), ..*claim });
+                    }
+                }
+                self.found = unspent;
+            }
+        }
+        Ok(Turn::Done(()))
+    }
+
+    /// Keeps the most valuable confirmed outputs.
+    fn sort(&mut self) -> Result<(), Refusal> {
+        self.found.retain(|claim| claim.height.is_some());
+        self.found.sort_by_key(|claim| (u64::MAX.saturating_sub(claim.funding.value), claim.funding.outpoint));
+        self.found.truncate(MAX_COINS);
+        let total = self.found.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add);
+        if total > self.subject.chain.chain.supply() {
+            return Err(Refusal::new(Code::AmountAboveSupply, "").with_actual(total));
+        }
+        Ok(())
+    }
+}
+
+impl Machine for Unspent {
+    type Subject = OnChain<ScriptBuf>;
+    type Output = Outputs;
+    const MAX_ROUNDS: usize = 2;
+
+    fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        Ok(Self::new(subject, known))
+    }
+
+    fn identity(&self) -> Identity {
+        self.subject.chain.identity(!matches!(self.state, State::Esplora))
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Outputs>, Fault> {
+        Ok(match self.read(replies)? {
+            Turn::Ask(requests) => Turn::Ask(requests),
+            Turn::Done(()) => Turn::Done(Outputs(self.found.iter().map(|claim| claim.funding).collect())),
+        })
+    }
+}
+
+/// Reads the coins of a wallet: what [`Unspent`] reads, with the transactions that created the outputs, which prove the amounts.
+///
+/// Taproot coins come without it, because a taproot signature commits to the amount and is invalid if the amount is wrong. One endpoint
+/// is enough for a payment: one that omits or invents coins can only make it fail.
+pub struct Coins {
+    unspent: Unspent,
+    /// Whether the transactions have been asked for.
+    has_asked: bool,
+}
+
+impl fmt::Debug for Coins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.unspent.fmt(f)
+    }
+}
+
+impl Machine for Coins {
+    type Subject = OnChain<ScriptBuf>;
+    type Output = Vec<Utxo>;
+    const MAX_ROUNDS: usize = 3;
+
+    fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let (unspent, requests) = Unspent::new(subject, known);
+        Ok((Self { unspent, has_asked: false }, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        Machine::identity(&self.unspent)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Vec<Utxo>>, Fault> {
+        if self.has_asked {
+            return self.coins(replies.all()).map(Turn::Done);
+        }
+        if let Turn::Ask(requests) = self.unspent.read(replies)? {
+            return Ok(Turn::Ask(requests));
+        }
+        let Unspent { found, state, subject } = &self.unspent;
+        if found.is_empty() || subject.subject.is_p2tr() {
+            return self.coins(&[]).map(Turn::Done);
+        }
+        self.has_asked = true;
+        let raw = |claim: &Claim| match state {
+            State::Esplora => esplora::raw(claim.funding.outpoint.txid),
+            State::RpcScan | State::RpcOutputs => rpc::transaction(claim.funding.outpoint.txid, claim.hash),
+        };
+        Ok(Turn::Ask(found.iter().map(raw).collect()))
+    }
+}
+
+impl Coins {
+    fn coins(&self, raws: &[countersign_core::reader::Reply<'_>]) -> Result<Vec<Utxo>, Fault> {
+        let Unspent { found, state, subject } = &self.unspent;
+        let coin = |(index, claim): (usize, &Claim)| {
+            let Funding { outpoint, value, .. } = claim.funding;
+            let OutPoint { txid, .. } = outpoint;
+            let previous = raws.get(index).map(|reply| match state {
+                State::Esplora => esplora::read_transaction(reply, txid),
+                State::RpcScan | State::RpcOutputs => rpc::read_transaction(reply, txid),
+            });
+            let output = TxOut { value: Amount::from_sat(value), script_pubkey: subject.subject.clone() };
+            Utxo::from_parts(outpoint, output, None, previous.transpose()?).map_err(|refusal| match refusal.code() {
+                Code::UtxoMismatch => Fault::Malformed(refusal),
+                _ => Fault::Refused(refusal),
+            })
+        };
+        found.iter().enumerate().map(coin).collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! What a wallet needs for signing: nonce and fees.
+
+use alloy_primitives::Address;
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::{Code, Refusal};
+use serde_json::json;
+
+use super::block::{self, Block, LATEST};
+use super::fees::{self, FeeLevels};
+use super::{OnChain, price, quantity};
+
+/// The nonce of an account, and the fees of the chain. Endpoints must show the same nonce; of their fees the [median](fees::median) is
+/// used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NonceAndFees {
+    /// The nonce of the next transaction, after those that are pending.
+    pub nonce: u64,
+    /// The nonce after the mined transactions. If it is lower than `nonce`, the next transaction waits for those between.
+    pub mined_nonce: u64,
+    /// The fees.
+    pub fees: FeeLevels,
+}
+
+impl Agree for NonceAndFees {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.nonce
+    }
+}
+
+/// Reads the nonce of an account, and the fees of the last blocks.
+#[derive(Debug)]
+pub struct Context {
+    chain_id: u64,
+    known: Known,
+    newest: Option<Block>,
+}
+
+impl Machine for Context {
+    type Subject = OnChain<Address>;
+    type Output = NonceAndFees;
+    const MAX_ROUNDS: usize = 1;
+
+    fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let nonce = |tag| Request::json_rpc("eth_getTransactionCount", json!([subject.subject, tag]));
+        let requests = vec![
+            nonce("pending"),
+            nonce(LATEST),
+            block::by_tag(LATEST),
+            Request::json_rpc("eth_feeHistory", json!([format!("{:#x}", fees::BLOCKS), LATEST, fees::PERCENTILES])),
+            Request::json_rpc("eth_gasPrice", "[]"),
+        ];
+        Ok((Self { chain_id: subject.chain_id, known: known.clone(), newest: None }, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<NonceAndFees>, Fault> {
+        let block = block::latest(replies, 2, &self.known)?;
+        self.newest = Some(block);
+        // A chain without a base fee has no history of fees.
+        let fees = match block.base_fee {
+            Some(_) => FeeLevels::from_history(&replies.json(3)?)?,
+            None => FeeLevels::from_gas_price(price(&replies.json(4)?)?),
+        };
+        let (nonce, mined_nonce) = (quantity(&replies.json(0)?)?, quantity(&replies.json(1)?)?);
+        if mined_nonce > nonce {
+            return Err(Refusal::new(Code::WrongType, "/result").with_reason("the pending nonce is below the mined one").into());
+        }
+        Ok(Turn::Done(NonceAndFees { nonce, mined_nonce, fees }))
+    }
+
+    fn learned(&self) -> Known {
+        block::learned(self.newest.as_ref())
+    }
+}

@@ -1,0 +1,386 @@
+//! The preflight: checks funds and allowance, and simulates the calls, before anything is signed.
+
+use std::fmt;
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256, Bytes, U256, hex};
+use countersign_core::json::Node;
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::{Code, Refusal, Role, TypedValue};
+use serde_json::{Value, json};
+
+use super::block::LATEST;
+use super::{answer, balance, call, complete, hash, quantity, revert};
+use crate::read::{self, NATIVE, Transfer};
+use crate::{EvmTransaction, UnsignedOrder};
+
+/// The maximum number of logs of one simulated call. An order emits a handful.
+const MAX_LOGS: usize = 64;
+/// The maximum number of topics of a log.
+const MAX_TOPICS: usize = 4;
+/// The maximum length in bytes of a log's data, and of what a call returns.
+const MAX_DATA: usize = 16 * 1024;
+
+/// The result of a preflight that found nothing wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preflight {
+    /// The sender's balance of the chain's own coin, in wei.
+    pub balance: U256,
+    /// The maximum that the calls can spend of it, in wei: the value that they send, and their gas limits at their fee caps. On a rollup,
+    /// the fee for the underlying chain is not included.
+    pub cost: U256,
+    /// The gas that the simulation of all calls used. `None` if the node cannot simulate several calls, or if nothing was simulated.
+    pub gas_used: Option<u64>,
+}
+
+/// What an order must do, and on which chain.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Plan {
+    chain_id: u64,
+    sender: Address,
+    steps: Vec<Step>,
+    cost: U256,
+    deposit: Option<Expected>,
+    /// Whether a call contains the secret, so that no node may see it before it is signed and sent.
+    is_secret: bool,
+}
+
+impl fmt::Debug for Plan {
+    /// Leaves out the calls, because that of a redemption contains the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Plan({} calls of {} on {})", self.steps.len(), self.sender, self.chain_id)
+    }
+}
+
+/// A call to simulate.
+#[derive(Clone, PartialEq, Eq)]
+struct Step {
+    role: Role,
+    to: Address,
+    value: U256,
+    data: Bytes,
+    gas: u64,
+}
+
+/// The transfer that was verified.
+#[derive(Clone, PartialEq, Eq)]
+struct Expected {
+    htlc: Address,
+    amount: U256,
+    is_native: bool,
+    /// The token that an approval names.
+    approved: Option<Address>,
+    /// Whether the calls include the approval.
+    approves: bool,
+}
+
+/// How one simulated call ended.
+struct Outcome {
+    failure: Option<String>,
+    gas_used: u64,
+    transfers: Vec<(Address, Transfer)>,
+}
+
+impl Plan {
+    /// Creates the plan of a prepared order, redemption or refund.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WalletChainMismatch`] if a call is for another chain.
+    pub fn new(order: &UnsignedOrder, chain_id: u64) -> Result<Self, Refusal> {
+        let payloads = order.payloads();
+        let mut steps = Vec::new();
+        let mut cost = U256::ZERO;
+        for payload in &payloads.calls {
+            let EvmTransaction { transaction, .. } = &payload.transaction;
+            if transaction.chain_id() != Some(chain_id) {
+                return Err(Refusal::new(Code::WalletChainMismatch, "/chain_id").with_expected(chain_id));
+            }
+            let (gas, value) = (transaction.gas_limit(), transaction.value());
+            let gas_cost = U256::from(gas).saturating_mul(U256::from(transaction.max_fee_per_gas()));
+            cost = cost.saturating_add(gas_cost).saturating_add(value);
+            let to = transaction.to().unwrap_or_default();
+            steps.push(Step { role: payload.role, to, value, data: transaction.input().clone(), gas });
+        }
+        let has = |role| steps.iter().any(|step: &Step| step.role == role);
+        let (approves, is_secret) = (has(Role::Approval), has(Role::Redeem));
+        let deposit = order.verified().map(|order| {
+            let deposit = order.deposit();
+            let approved = deposit.approval.as_ref().map(|approval| approval.call.to);
+            let (htlc, amount) = (deposit.initiate.to, deposit.terms.amount);
+            Expected { htlc, amount, is_native: !deposit.initiate.value.is_zero(), approved, approves }
+        });
+        Ok(Self { chain_id, sender: payloads.sender, steps, cost, deposit, is_secret })
+    }
+
+    /// Returns the calls as JSON-RPC transaction objects.
+    fn calls(&self) -> Vec<Value> {
+        let call = |step: &Step| {
+            json!({
+                "from": self.sender,
+                "to": step.to,
+                "value": format!("{:#x}", step.value),
+                "data": hex::encode_prefixed(&step.data),
+                "gas": format!("{:#x}", step.gas),
+            })
+        };
+        self.steps.iter().map(call).collect()
+    }
+
+    /// Returns what is paid, if it is a token.
+    fn token_deposit(&self) -> Option<&Expected> {
+        self.deposit.as_ref().filter(|expected| !expected.is_native)
+    }
+
+    const fn is_simulated(&self) -> bool {
+        !self.is_secret && !self.steps.is_empty()
+    }
+
+    /// Returns the requests of the second round.
+    fn requests(&self, token: Address) -> Vec<Request> {
+        let latest = json!(LATEST);
+        let mut requests = Vec::new();
+        if let Some(expected) = self.token_deposit() {
+            requests.push(balance(self.sender, Some(token), &latest));
+            requests.push(call(token, &read::allowance_call(self.sender, expected.htlc), &latest));
+        }
+        if self.is_simulated() {
+            let blocks = json!({"blockStateCalls": [{"calls": self.calls()}], "traceTransfers": true, "validation": false});
+            requests.push(Request::json_rpc("eth_simulateV1", json!([blocks, LATEST])));
+        }
+        requests
+    }
+
+    /// Requires that the contract holds the token that the approval names.
+    fn check_token(&self, token: Address) -> Result<(), Refusal> {
+        match self.token_deposit().and_then(|expected| expected.approved) {
+            Some(approved) if approved != token => {
+                let refusal = Refusal::new(Code::SimulationDiffers, "/token").with_reason("the contract holds another token");
+                Err(refusal.with_expected(approved.to_string()).with_actual(token.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Requires that the sender has enough of the coin.
+    fn check_coin(&self, balance: U256) -> Result<Preflight, Refusal> {
+        if balance < self.cost {
+            return Err(insufficient("/balance", "of the chain's own coin", self.cost, balance));
+        }
+        Ok(Preflight { balance, cost: self.cost, gas_used: None })
+    }
+}
+
+/// What one endpoint shows: the calls can be sent, or why not. Endpoints must agree that they can, or on the code of the refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it passes or is refused")]
+pub struct Judgement(pub Result<Preflight, Refusal>);
+
+impl Agree for Judgement {
+    type Key = Option<Code>;
+
+    fn key(&self) -> Option<Code> {
+        self.0.as_ref().err().map(Refusal::code)
+    }
+}
+
+/// Checks that the sender has enough of the coin, the token and the allowance, and simulates the calls.
+///
+/// The simulation (`eth_simulateV1`) must transfer exactly the verified amount of the token or coin from the sender to the HTLC, and
+/// nothing else from the sender. On a node without that method, only the first call is run (`eth_call`). A redemption is never
+/// simulated, because that would show the secret to the node.
+///
+/// A preflight is refused with
+///
+/// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
+/// - [`Code::SimulationReverted`] if a call fails,
+/// - [`Code::SimulationDiffers`] if the calls would do something else than what was verified.
+#[derive(Debug)]
+pub struct PreflightCheck {
+    plan: Plan,
+    stage: Stage,
+}
+
+/// What the last requests asked for, and what is known from before.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// The coin, and the token of the HTLC.
+    Coin,
+    /// The sender's tokens and allowance, if the order pays a token, and the simulation of all calls, if the node may see them.
+    Simulation(Funds),
+    /// The first call alone.
+    FirstCall(Preflight),
+    Done,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Funds {
+    /// The sender's balance of the coin, in wei.
+    coin: U256,
+    /// The token that the HTLC holds, or [`NATIVE`].
+    token: Address,
+}
+
+impl Machine for PreflightCheck {
+    type Subject = Plan;
+    type Output = Judgement;
+    const MAX_ROUNDS: usize = 3;
+
+    fn start(plan: &Plan, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let latest = json!(LATEST);
+        let token = plan.token_deposit().map(|expected| call(expected.htlc, &read::token_call(), &latest));
+        let requests = std::iter::once(balance(plan.sender, None, &latest)).chain(token).collect();
+        Ok((Self { plan: plan.clone(), stage: Stage::Coin }, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.plan.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement>, Fault> {
+        let plan = &self.plan;
+        let turn = match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Coin => {
+                let coin = replies.json(0)?.hex_number()?;
+                let token = match plan.token_deposit() {
+                    Some(_) => answer(&replies.json(1)?, read::address)?,
+                    None => NATIVE,
+                };
+                let funds = Funds { coin, token };
+                let requests = plan.requests(token);
+                match plan.check_token(token) {
+                    Ok(()) if !requests.is_empty() => {
+                        self.stage = Stage::Simulation(funds);
+                        return Ok(Turn::Ask(requests));
+                    }
+                    outcome => outcome.and_then(|()| plan.check_coin(coin)),
+                }
+            }
+            Stage::Simulation(Funds { coin, token }) => {
+                let mut place = 0;
+                let mut money = Ok(());
+                if let Some(expected) = plan.token_deposit() {
+                    let (has, allowance) = (answer(&replies.json(0)?, read::number)?, answer(&replies.json(1)?, read::number)?);
+                    money = expected.check(has, allowance);
+                    place = 2;
+                }
+                match money.and_then(|()| plan.check_coin(coin)) {
+                    Ok(preflight) if plan.is_simulated() => match replies.get(place)?.json_or_error()? {
+                        Ok(blocks) => compare(plan, token, &read_outcomes(&blocks, plan.steps.len())?)
+                            .map(|gas_used| Preflight { gas_used: Some(gas_used), ..preflight }),
+                        // The node cannot simulate several calls. The later ones may depend on the effects of the first.
+                        Err(_) => {
+                            self.stage = Stage::FirstCall(preflight);
+                            let first = plan.calls().into_iter().next();
+                            return Ok(Turn::Ask(vec![Request::json_rpc("eth_call", json!([first, LATEST]))]));
+                        }
+                    },
+                    outcome => outcome,
+                }
+            }
+            Stage::FirstCall(preflight) => match replies.get(0)?.json_or_error()? {
+                Ok(node) => node.hex_bytes(MAX_DATA).map(|_| Ok(preflight))?,
+                Err(error) => match (revert(error), plan.steps.first()) {
+                    (Some(reason), Some(step)) => Err(reverted(step.role, &reason)),
+                    _ => return Err(Fault::Rpc(error.clone())),
+                },
+            },
+            Stage::Done => return Err(complete()),
+        };
+        Ok(Turn::Done(Judgement(turn)))
+    }
+}
+
+impl Expected {
+    /// Requires that the sender has enough of the token, and that the HTLC may take it.
+    fn check(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
+        if has < self.amount {
+            return Err(insufficient("/token", "of the token", self.amount, has));
+        }
+        if !self.approves && allowance < self.amount {
+            let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(self.amount));
+            return Err(refusal.with_actual(allowance));
+        }
+        Ok(())
+    }
+}
+
+fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
+    let reason = format!("the sender has too little {what}");
+    Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
+}
+
+/// Reads the simulation of a number of calls.
+fn read_outcomes(blocks: &Node<'_, '_>, count: usize) -> Result<Vec<Outcome>, Refusal> {
+    let block = blocks.array()?.next().ok_or_else(|| blocks.refuse(Code::MissingField))?;
+    let block = block.object()?;
+    let calls = block.need("calls")?;
+    let all = calls.array()?;
+    if all.len() != count {
+        return Err(calls.at().refuse(Code::WrongType).with_expected(format!("{count} calls")).with_actual(all.len()));
+    }
+    all.map(|call| read_outcome(&call)).collect()
+}
+
+fn read_outcome(call: &Node<'_, '_>) -> Result<Outcome, Refusal> {
+    let members = call.object()?;
+    let gas_used = quantity(&members.need("gasUsed")?)?;
+    if quantity(&members.need("status")?)? != 1 {
+        let data = members.get("returnData").map(|data| data.hex_bytes(MAX_DATA)).transpose()?;
+        let failure = data.as_deref().and_then(read::revert_reason).unwrap_or_else(|| "no reason given".to_owned());
+        return Ok(Outcome { failure: Some(failure), gas_used, transfers: Vec::new() });
+    }
+    let logs = members.need("logs")?;
+    let all = logs.array()?;
+    if all.len() > MAX_LOGS {
+        return Err(logs.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_LOGS} logs")).with_actual(all.len()));
+    }
+    let mut transfers = Vec::new();
+    for log in all {
+        let log = log.object()?;
+        let topics: Vec<B256> = log.need("topics")?.array()?.take(MAX_TOPICS).map(|topic| hash(&topic)).collect::<Result<_, _>>()?;
+        let data = log.need("data")?.hex_bytes(MAX_DATA)?;
+        if let Some(transfer) = read::transfer(&topics, &data) {
+            transfers.push((Address::from(log.need("address")?.hex_array::<20>()?), transfer));
+        }
+    }
+    Ok(Outcome { failure: None, gas_used, transfers })
+}
+
+/// Requires that every call succeeds, and that the calls transfer what was verified. Returns the gas that they use.
+fn compare(plan: &Plan, token: Address, outcomes: &[Outcome]) -> Result<u64, Refusal> {
+    let mut gas_used = 0_u64;
+    for (step, outcome) in plan.steps.iter().zip(outcomes) {
+        if let Some(reason) = &outcome.failure {
+            return Err(reverted(step.role, reason));
+        }
+        gas_used = gas_used.saturating_add(outcome.gas_used);
+    }
+    // Only the call that locks the funds transfers any. The approvals of a gasless order do not.
+    let locks = plan.steps.iter().any(|step| step.role == Role::Initiate);
+    let expected = plan.deposit.as_ref().filter(|_| locks);
+    let mut is_paid = false;
+    for (asset, transfer) in outcomes.iter().flat_map(|outcome| &outcome.transfers) {
+        let is_expected = expected.is_some_and(|expected| {
+            (*asset, transfer.from, transfer.to, transfer.amount) == (token, plan.sender, expected.htlc, expected.amount)
+        });
+        let from_htlc = expected.is_some_and(|expected| transfer.from == expected.htlc);
+        if is_expected && !is_paid {
+            is_paid = true;
+        } else if (transfer.from == plan.sender || from_htlc) && !transfer.amount.is_zero() {
+            let Transfer { from, to, amount, .. } = transfer;
+            return Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_actual(format!("{amount} of {asset} from {from} to {to}")));
+        }
+    }
+    match expected {
+        Some(Expected { htlc, amount, .. }) if !is_paid => {
+            Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_expected(format!("{amount} of {token} to {htlc}")))
+        }
+        _ => Ok(gas_used),
+    }
+}
+
+fn reverted(role: Role, reason: &str) -> Refusal {
+    Refusal::new(Code::SimulationReverted, format!("/{role}")).with_reason(reason.to_owned())
+}

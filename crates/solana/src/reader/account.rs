@@ -1,0 +1,122 @@
+//! Accounts as `getMultipleAccounts` and `simulateTransaction` return them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign_core::json::Node;
+use countersign_core::reader::Request;
+use countersign_core::{Code, Refusal};
+
+use super::{MAX_STEP_BACK, key};
+use crate::address::{Address, SYSTEM_PROGRAM};
+use crate::read::{self, CLOCK, Clock, TokenAccount};
+
+/// The maximum length in bytes of an account's data. Swap accounts, token accounts and the clock have a few hundred, programs have more.
+const MAX_DATA: usize = 3 * 1024 * 1024;
+
+/// An account with lamports or data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) lamports: u64,
+    pub(super) owner: Address,
+    pub(super) data: Vec<u8>,
+}
+
+/// The accounts of one answer, all from the same bank.
+#[derive(Debug, Clone)]
+pub(super) struct Accounts {
+    /// The slot of the bank.
+    pub(super) slot: u64,
+    /// The accounts in the order of the request; `None` for one that does not exist.
+    pub(super) all: Vec<Option<Account>>,
+}
+
+/// Creates the request for accounts of a bank that is not older than `min_slot`.
+pub(super) fn get(keys: &[Address], commitment: &str, min_slot: u64) -> Request {
+    let min_slot = if min_slot == 0 { String::new() } else { format!(r#","minContextSlot":{min_slot}"#) };
+    let options = format!(r#"{{"encoding":"base64","commitment":"{commitment}"{min_slot}}}"#);
+    Request::json_rpc("getMultipleAccounts", format!("[{},{options}]", addresses(keys)))
+}
+
+/// Writes a list of addresses as JSON.
+pub(super) fn addresses(keys: &[Address]) -> String {
+    let keys: Vec<_> = keys.iter().map(|key| format!("\"{key}\"")).collect();
+    format!("[{}]", keys.join(","))
+}
+
+impl Account {
+    /// Reads an account; `None` if it does not exist.
+    pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
+        if node.is_null() {
+            return Ok(None);
+        }
+        let members = node.object()?;
+        let data = members.need("data")?;
+        let mut parts = data.array()?;
+        let (Some(text), Some(encoding), None) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(data.at().refuse(Code::WrongType).with_expected("data in base64"));
+        };
+        if encoding.text()? != "base64" {
+            return Err(encoding.refuse(Code::WrongType).with_expected("base64"));
+        }
+        let data = bytes(&text, MAX_DATA)?;
+        Ok(Some(Self { lamports: members.need("lamports")?.integer()?, owner: key(&members.need("owner")?)?, data }))
+    }
+
+    /// Returns whether no program uses the account. It was closed, or has only received lamports.
+    pub(super) fn is_unused(&self) -> bool {
+        self.owner == SYSTEM_PROGRAM && self.data.is_empty()
+    }
+
+    /// Decodes a token account; `None` if it is not one.
+    pub(super) fn token(&self) -> Option<TokenAccount> {
+        read::token_account(self.owner, &self.data).ok()
+    }
+}
+
+impl Accounts {
+    /// Reads the answer to a request for `count` accounts.
+    pub(super) fn read(node: &Node<'_, '_>, count: usize) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let slot = members.need("context")?.object()?.need("slot")?.integer()?;
+        let value = members.need("value")?;
+        let all = value.array()?;
+        if all.len() != count {
+            return Err(value.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
+        }
+        Ok(Self { slot, all: all.map(|account| Account::read(&account)).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the account at this place of the request; `None` if it does not exist.
+    pub(super) fn get(&self, index: usize) -> Option<&Account> {
+        self.all.get(index).and_then(Option::as_ref)
+    }
+
+    /// Returns the account at this place of the request if a program uses it.
+    pub(super) fn used(&self, index: usize) -> Option<&Account> {
+        self.get(index).filter(|account| !account.is_unused())
+    }
+
+    /// Returns the slot and time of the bank, from the clock, which must be the first account of the request.
+    pub(super) fn clock(&self) -> Result<Clock, Refusal> {
+        let malformed = |reason: String| Refusal::new(Code::WrongType, "/result/value/0").with_reason(reason);
+        let account = self.get(0).ok_or_else(|| malformed(format!("there is no clock at {CLOCK}")))?;
+        let clock = read::clock(&account.data).map_err(|why| malformed(why.to_string()))?;
+        // The accounts of one answer come from the same bank, whose slot the clock contains. Some endpoints answer from a copy of the
+        // accounts that is slightly older than the slot that they report, so the clock's slot counts.
+        if clock.slot.abs_diff(self.slot) > MAX_STEP_BACK {
+            let refusal = malformed("the slot of the clock differs from that of the answer".to_owned());
+            return Err(refusal.with_expected(self.slot).with_actual(clock.slot));
+        }
+        Ok(clock)
+    }
+}
+
+/// Reads base64 of at most `max` bytes.
+pub(super) fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+    let text = node.text()?;
+    // Base64 has four characters for three bytes, rounded up.
+    if text.len() / 4 > max.div_ceil(3) {
+        return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} bytes")));
+    }
+    STANDARD.decode(text).map_err(|_| node.refuse(Code::WrongType).with_expected("base64"))
+}

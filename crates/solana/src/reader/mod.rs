@@ -1,0 +1,126 @@
+//! Reads Solana without I/O: what to ask an endpoint, and what its answers mean.
+//!
+//! | machine | asks | rounds |
+//! |---|---|---|
+//! | [`Htlc`] | `getMultipleAccounts`, `getSlot`, `getSignaturesForAddress`, `getTransaction` | 1 or 2 while the swap is open, at most 7 |
+//! | [`Head`] | `getMultipleAccounts` of the clock, `getLatestBlockhash` | 1 |
+//! | [`Context`] | `getLatestBlockhash`, `getBlockHeight`, `getRecentPrioritizationFees` | 1 |
+//! | [`Blockhash`] | `isBlockhashValid` | 1 |
+//! | [`Balance`] | `getMultipleAccounts` | 1 |
+//! | [`Settlement`] | `getMultipleAccounts` | 1 |
+//! | [`PreflightCheck`] | `getMultipleAccounts`, `getMinimumBalanceForRentExemption`, `simulateTransaction` | 1 |
+//! | [`Broadcast`] | nothing but the identity, then `sendTransaction`, then `getSignatureStatuses` if it was refused | 2 or 3 |
+//! | [`Status`] | `getSignatureStatuses`, `getBlockHeight` | 1 |
+//! | [`Program`] | `getMultipleAccounts` of the program, and of its code | 2 |
+//!
+//! Every round also asks for the hash of the genesis block, which must be that of the pinned cluster. All accounts of one answer come
+//! from the same bank, whose clock is one of them.
+//!
+//! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md#solana`.
+
+mod account;
+mod balance;
+mod broadcast;
+mod context;
+mod head;
+mod history;
+mod htlc;
+mod preflight;
+mod program;
+mod settlement;
+mod transactions;
+
+use countersign_core::chains::Network;
+use countersign_core::json::Node;
+use countersign_core::reader::{Agree, Fault, Identity, Reader, Reply, Request};
+use countersign_core::{Code, Refusal};
+
+use crate::address::{self, Address};
+pub use balance::{Balance, BalanceQuery, BaseUnits};
+pub use broadcast::{Broadcast, SignedTransaction, Status, StatusQuery, TransactionStatus};
+pub use context::{Blockhash, Context, ContextQuery, Offer, ValidBlockhash, wallet_context};
+pub use head::Head;
+pub use history::SwapHistory;
+pub use htlc::Htlc;
+pub use preflight::{Preflight, PreflightCheck, PreflightQuery};
+pub use program::{Program, ProgramDescription, ProgramQuery};
+pub use settlement::{Settlement, SettlementFacts, SettlementQuery};
+
+/// Reads the state of an HTLC from one endpoint.
+pub type HtlcReader = Reader<Htlc>;
+
+/// The commitment of blocks that are never replaced.
+const FINALIZED: &str = "finalized";
+/// The commitment of blocks that a supermajority of the stake has voted for.
+const CONFIRMED: &str = "confirmed";
+
+/// The number of slots that an endpoint may go back, because nodes behind the same address differ.
+const MAX_STEP_BACK: u64 = 150;
+/// The maximum length of a hash, an address or a signature in base58.
+const MAX_BASE58: usize = 90;
+
+const MAINNET: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
+const DEVNET: &str = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
+const TESTNET: &str = "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY";
+/// The identity of a cluster whose genesis block is not that of a public cluster.
+const LOCAL: &str = "a local cluster";
+
+/// What an endpoint's answers say about an intended transaction: what it may rely on, or why it must not be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a named result")]
+pub struct Judgement<T>(pub Result<T, Refusal>);
+
+impl<T: Agree> Agree for Judgement<T> {
+    type Key = Result<T::Key, &'static str>;
+
+    /// Endpoints that refuse agree if they refuse with the same code.
+    fn key(&self) -> Self::Key {
+        self.0.as_ref().map(Agree::key).map_err(|refusal| refusal.code().name())
+    }
+}
+
+type ReadIdentity = fn(&Reply<'_>) -> Result<String, Fault>;
+
+/// Returns how an endpoint shows which cluster it serves: by the hash of the genesis block. A local cluster may have any hash except
+/// those of the public clusters.
+///
+/// # Errors
+///
+/// [`Code::UnknownChain`] if this is not a known Solana cluster.
+pub fn identity(network: &Network) -> Result<Identity, Refusal> {
+    let cluster = if let Network::Solana(cluster) = network { cluster.as_str() } else { "" };
+    let (expected, read): (_, ReadIdentity) = match cluster {
+        "mainnet" | "mainnet-beta" | "101" => (MAINNET, genesis),
+        // The test network of the swap service is devnet.
+        "testnet" | "devnet" | "103" => (DEVNET, genesis),
+        "102" => (TESTNET, genesis),
+        "localnet" | "104" => (LOCAL, local_genesis),
+        _ => return Err(Refusal::new(Code::UnknownChain, "/network").with_actual(cluster)),
+    };
+    Ok(Identity { request: Request::json_rpc("getGenesisHash", "[]"), expected: expected.to_owned(), read })
+}
+
+fn genesis(reply: &Reply<'_>) -> Result<String, Fault> {
+    Ok(base58(&reply.json()?, 32)?)
+}
+
+fn local_genesis(reply: &Reply<'_>) -> Result<String, Fault> {
+    let hash = genesis(reply)?;
+    Ok(if [MAINNET, DEVNET, TESTNET].contains(&hash.as_str()) { hash } else { LOCAL.to_owned() })
+}
+
+/// Reads the base58 text of exactly `length` bytes: 32 of a hash, or 64 of a signature.
+fn base58(node: &Node<'_, '_>, length: usize) -> Result<String, Refusal> {
+    let text = node.text()?;
+    let is_valid = text.len() <= MAX_BASE58
+        && match length {
+            32 => address::parse(text).is_ok(),
+            _ => text.parse::<solana_signature::Signature>().is_ok(),
+        };
+    if is_valid { Ok(text.to_owned()) } else { Err(node.refuse(Code::AddressMalformed).with_expected(format!("base58 of {length} bytes"))) }
+}
+
+/// Reads an address.
+fn key(node: &Node<'_, '_>) -> Result<Address, Refusal> {
+    address::parse(node.text()?).map_err(|error| node.refuse(error))
+}

@@ -1,0 +1,173 @@
+//! The transactions that name a swap account: the list of their signatures, and what each of them did.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use countersign_core::json::Node;
+use countersign_core::reader::{Fault, Replies, Reply, Request};
+use countersign_core::{Code, Refusal};
+
+use super::{FINALIZED, MAX_STEP_BACK, base58};
+use crate::address::Address;
+use crate::read::ChainTransaction;
+
+/// The maximum number of signatures in a page. Nodes return at most this many.
+const MAX_SIGNATURES: usize = 1_000;
+/// The maximum number of pages of signatures.
+pub(super) const MAX_PAGES: usize = 4;
+/// The number of the oldest transactions, and of the newest ones, that are read first.
+pub(super) const FIRST: usize = 16;
+/// The maximum number of transactions of one account that are read.
+const MAX_TRANSACTIONS: usize = 256;
+
+/// A transaction that names the swap account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Signature {
+    pub(super) text: String,
+    slot: u64,
+    is_success: bool,
+}
+
+/// The transactions that name an account, newest first.
+#[derive(Debug)]
+pub(super) struct Signatures {
+    all: Vec<Signature>,
+    /// Whether there may be older transactions.
+    pub(super) is_cut: bool,
+    pages: usize,
+}
+
+/// Creates the request for the finalized transactions that name an account: the newest ones, or those before a transaction.
+pub(super) fn list(of: Address, before: Option<&Signature>) -> Request {
+    let before = before.map(|before| format!(r#","before":"{}""#, before.text)).unwrap_or_default();
+    let options = format!(r#"{{"limit":{MAX_SIGNATURES},"commitment":"{FINALIZED}"{before}}}"#);
+    Request::json_rpc("getSignaturesForAddress", format!(r#"["{of}",{options}]"#))
+}
+
+/// Creates the request for a transaction.
+pub(super) fn get(signature: &Signature) -> Request {
+    let options = format!(r#"{{"encoding":"base64","commitment":"{FINALIZED}","maxSupportedTransactionVersion":0}}"#);
+    Request::json_rpc("getTransaction", format!(r#"["{}",{options}]"#, signature.text))
+}
+
+impl Signatures {
+    /// Reads the first page. `newest` is the newest slot of the endpoint.
+    pub(super) fn read(node: &Node<'_, '_>, newest: u64) -> Result<Self, Refusal> {
+        let mut signatures = Self { all: Vec::new(), is_cut: true, pages: 0 };
+        // The node that lists the signatures may be slightly ahead of the one that reports the slot.
+        signatures.add(node, newest.saturating_add(MAX_STEP_BACK))?;
+        Ok(signatures)
+    }
+
+    /// Adds a page, which must begin at or before the oldest transaction so far.
+    pub(super) fn add_page(&mut self, node: &Node<'_, '_>) -> Result<(), Refusal> {
+        let oldest = self.all.last().map_or(u64::MAX, |oldest| oldest.slot);
+        self.add(node, oldest)
+    }
+
+    fn add(&mut self, node: &Node<'_, '_>, max_slot: u64) -> Result<(), Refusal> {
+        let wrong = |expected: &str| node.at().refuse(Code::WrongType).with_expected(expected.to_owned());
+        let page = node.array()?;
+        let count = page.len();
+        if count > MAX_SIGNATURES {
+            return Err(wrong("at most 1000 signatures").with_actual(count));
+        }
+        for entry in page {
+            let members = entry.object()?;
+            let text = base58(&members.need("signature")?, 64)?;
+            self.all.push(Signature { text, slot: members.need("slot")?.integer()?, is_success: members.get("err").is_none() });
+        }
+        let added = self.all.get(self.all.len().saturating_sub(count)..).unwrap_or_default();
+        if added.first().is_some_and(|newest| newest.slot > max_slot) {
+            return Err(wrong(if self.pages == 0 { "no transactions from the future" } else { "older transactions" }));
+        }
+        if !added.is_sorted_by(|newer, older| newer.slot >= older.slot) {
+            return Err(wrong("the newest first"));
+        }
+        let distinct: BTreeSet<_> = self.all.iter().map(|signature| &signature.text).collect();
+        if distinct.len() != self.all.len() {
+            return Err(wrong("each transaction once"));
+        }
+        self.is_cut = count == MAX_SIGNATURES;
+        self.pages = self.pages.saturating_add(1);
+        Ok(())
+    }
+
+    /// Returns the transaction before which older ones must be listed, so that all those in or after `slot` are known; `None` if they are
+    /// known, or if there have been too many pages.
+    pub(super) fn before(&self, slot: u64) -> Option<&Signature> {
+        self.all.last().filter(|oldest| self.is_cut && self.pages < MAX_PAGES && oldest.slot >= slot)
+    }
+
+    /// Returns whether it is certain that no successful transaction names the account.
+    pub(super) fn is_unused(&self) -> bool {
+        !self.is_cut && !self.all.iter().any(|signature| signature.is_success)
+    }
+
+    /// Returns the successful transactions, newest first.
+    fn successful(&self) -> impl DoubleEndedIterator<Item = &Signature> {
+        self.all.iter().filter(|signature| signature.is_success)
+    }
+
+    /// Returns the transactions that may have initiated a swap in this slot, or the newest ones if there are none in this slot.
+    pub(super) fn of_slot(&self, slot: Option<u64>) -> Vec<&Signature> {
+        let there: Vec<_> = self.successful().filter(|signature| Some(signature.slot) == slot).take(MAX_TRANSACTIONS).collect();
+        if there.is_empty() { self.successful().take(FIRST).collect() } else { there }
+    }
+
+    /// Returns the transactions to read, oldest first, and whether there is a gap before the last [`FIRST`] of them. The newest ones are
+    /// always included, because they may reveal the secret.
+    pub(super) fn oldest_first(&self) -> (Vec<&Signature>, bool) {
+        let mut all: Vec<_> = self.successful().rev().collect();
+        let is_too_long = all.len() > MAX_TRANSACTIONS;
+        if is_too_long {
+            let newest = all.split_off(all.len().saturating_sub(FIRST));
+            all.truncate(MAX_TRANSACTIONS.saturating_sub(FIRST));
+            all.extend(newest);
+        }
+        (all, is_too_long)
+    }
+}
+
+/// A transaction; `None` if the endpoint no longer has it.
+type Found = Result<Option<ChainTransaction>, Fault>;
+
+/// The transactions that have been read, by their signatures.
+#[derive(Debug, Default)]
+pub(super) struct Transactions(BTreeMap<String, Found>);
+
+impl Transactions {
+    /// Adds the replies to requests for these transactions. If one of them cannot be read, the others still are.
+    pub(super) fn add(&mut self, asked: Vec<Signature>, replies: &Replies<'_>) {
+        for (signature, reply) in asked.into_iter().zip(replies.all()) {
+            let found = transaction(reply, &signature);
+            self.0.insert(signature.text, found);
+        }
+    }
+
+    /// Returns a transaction that was read; `None` if it was not asked for.
+    pub(super) fn get(&self, signature: &Signature) -> Option<&Found> {
+        self.0.get(&signature.text)
+    }
+
+    /// Returns those of these transactions that have not been asked for.
+    pub(super) fn missing<'s>(&self, wanted: impl IntoIterator<Item = &'s Signature>) -> Vec<Signature> {
+        wanted.into_iter().filter(|signature| self.get(signature).is_none()).cloned().collect()
+    }
+}
+
+/// Reads a transaction, which must be the requested one.
+fn transaction(reply: &Reply<'_>, signature: &Signature) -> Found {
+    let node = reply.json()?;
+    if node.is_null() {
+        return Ok(None);
+    }
+    let transaction = ChainTransaction::read(&node)?;
+    let refuse = |member: &'static str| node.at().key(member).refuse(Code::TransactionMismatch);
+    if transaction.slot != signature.slot {
+        return Err(refuse("slot").with_expected(signature.slot).into());
+    }
+    if transaction.signature != signature.text {
+        return Err(refuse("transaction").with_expected(&signature.text).into());
+    }
+    Ok(Some(transaction))
+}

@@ -1,0 +1,199 @@
+//! What a transaction of an account needs: nonce and resource bounds.
+
+use countersign_core::json::Node;
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
+use serde_json::json;
+use starknet_types_core::felt::Felt;
+
+use super::block::{self, Block, LATEST, PENDING, Prices};
+use super::{MAX_STEP_BACK, check_version, hex, spec_version};
+use crate::{Call, Execution, ExecutionEncoding, InvokeTransaction, ResourceBound, ResourceBounds, felt};
+
+/// FRI per unit of the policy's `starknet_fee`.
+const POLICY_UNIT: u64 = 1_000_000_000;
+/// The version of a transaction that is only estimated. No chain executes it.
+const QUERY_VERSION: &str = "0x100000000000000000000000000000003";
+
+/// The fixed resources of a redemption, which cannot be estimated without showing the secret. Its hash, its two storage updates and its
+/// event need a small part of them.
+const REDEMPTION: Amounts = Amounts { l1_gas: 5_000, l2_gas: 40_000_000, l1_data_gas: 5_000 };
+
+/// An account that will send a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers construct it")]
+pub struct Sender {
+    /// The chain id.
+    pub chain_id: Felt,
+    /// The account.
+    pub address: Felt,
+    /// The calls that it will make. `None` for a redemption: its call contains the secret, so no node estimates it.
+    pub calls: Option<Vec<Call>>,
+}
+
+/// What one endpoint shows: the nonce of the next transaction, prices, and the resources that the calls need.
+///
+/// Endpoints must agree on the nonce, and on whether the calls succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Costs {
+    nonce: Felt,
+    prices: Prices,
+    /// The refusal has the node's reason why the calls fail.
+    amounts: Result<Amounts, Refusal>,
+}
+
+/// The units of each resource that a transaction needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Amounts {
+    l1_gas: u64,
+    l2_gas: u64,
+    l1_data_gas: u64,
+}
+
+impl Agree for Costs {
+    type Key = (Felt, Option<Code>);
+
+    fn key(&self) -> Self::Key {
+        (self.nonce, self.amounts.as_ref().err().map(Refusal::code))
+    }
+}
+
+impl Costs {
+    /// Returns the resource bounds: the amounts, and the prices of the newest block times `tenths / 10`.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SimulationReverted`] if the calls fail, and [`Code::GasLimitTooHigh`] if the maximum fee exceeds the policy.
+    pub fn bounds(&self, tenths: u128, policy: &Policy) -> Result<ResourceBounds, Refusal> {
+        let (amounts, prices) = (self.amounts.as_ref().map_err(Clone::clone)?, self.prices);
+        let bound = |amount: u64, price: u128| ResourceBound::new(amount, price.saturating_mul(tenths).div_ceil(10));
+        let bounds = ResourceBounds::new(
+            bound(amounts.l1_gas, prices.l1_gas),
+            bound(amounts.l2_gas, prices.l2_gas),
+            bound(amounts.l1_data_gas, prices.l1_data_gas),
+        );
+        check(&bounds, policy).map(|()| bounds)
+    }
+}
+
+/// Returns what to sign with, from what endpoints that agree show. Of amounts and prices, the median of those within the policy is used,
+/// for a redemption the highest: it must not wait.
+///
+/// # Errors
+///
+/// The errors of [`Costs::bounds`] if no endpoint passes, and [`Code::GasLimitTooHigh`] if the medians together exceed the policy.
+pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<Execution, Refusal> {
+    let mut bounds = Vec::new();
+    let mut refused = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds");
+    for costs in all {
+        match costs.bounds(tenths, policy) {
+            Ok(one) => bounds.push(one),
+            Err(refusal) => refused = refusal,
+        }
+    }
+    let nonce = all.first().map(|costs| costs.nonce);
+    let is_redemption = sender.calls.is_none();
+    let middle = if is_redemption { bounds.len().saturating_sub(1) } else { bounds.len() / 2 };
+    let pick = |bound: fn(&ResourceBounds) -> ResourceBound| {
+        let (mut amounts, mut prices): (Vec<_>, Vec<_>) =
+            bounds.iter().map(bound).map(|bound| (bound.max_amount, bound.max_price_per_unit)).unzip();
+        amounts.sort_unstable();
+        prices.sort_unstable();
+        Some(ResourceBound::new(*amounts.get(middle)?, *prices.get(middle)?))
+    };
+    let picked = (|| Some(ResourceBounds::new(pick(|all| all.l1_gas)?, pick(|all| all.l2_gas)?, pick(|all| all.l1_data_gas)?)))();
+    let (Some(nonce), Some(mut picked)) = (nonce, picked) else { return Err(refused) };
+    if let Err(refusal) = check(&picked, policy) {
+        // Each endpoint's bounds are within the policy, so the highest of them are not too low for a redemption.
+        let highest = bounds.into_iter().max_by_key(|bounds| bounds.max_fee(0)).filter(|_| is_redemption);
+        picked = highest.ok_or(refusal)?;
+    }
+    Ok(Execution::new(nonce, picked).with_chain_id(sender.chain_id))
+}
+
+/// Requires that the maximum fee of a transaction is within the policy.
+fn check(bounds: &ResourceBounds, policy: &Policy) -> Result<(), Refusal> {
+    let max = U256::from(policy.starknet_fee).saturating_mul(U256::from(POLICY_UNIT));
+    let fee = bounds.max_fee(0);
+    if fee > max {
+        let refusal = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds").with_expected(TypedValue::AtMost(max));
+        return Err(refusal.with_actual(fee));
+    }
+    Ok(())
+}
+
+/// Reads nonce and prices, then the estimate of the calls with that nonce. The estimate needs no signature of the account.
+#[derive(Debug)]
+pub struct Context {
+    sender: Sender,
+    known: Known,
+    learned: Known,
+    /// The nonce and the prices, once they are read.
+    first: Option<(Felt, Prices)>,
+}
+
+impl Machine for Context {
+    type Subject = Sender;
+    type Output = Costs;
+    const MAX_ROUNDS: usize = 2;
+
+    fn start(sender: &Sender, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let machine = Self { sender: sender.clone(), known: known.clone(), learned: Known::default(), first: None };
+        let nonce = json!({"block_id": PENDING, "contract_address": hex(sender.address)});
+        Ok((machine, vec![spec_version(), Request::json_rpc("starknet_getNonce", nonce), block::by_tag(LATEST)]))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.sender.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Costs>, Fault> {
+        if let Some((nonce, prices)) = self.first {
+            let amounts = match replies.get(0)?.json_or_error()? {
+                Ok(node) => Ok(Amounts::read(&node)?),
+                Err(error) if matches!(error.code, 40 | 41) => {
+                    Err(Refusal::new(Code::SimulationReverted, "/estimate").with_reason(error.message.clone()))
+                }
+                Err(error) => return Err(Fault::Rpc(error.clone())),
+            };
+            return Ok(Turn::Done(Costs { nonce, prices, amounts }));
+        }
+        check_version(&replies.get(0)?)?;
+        let (nonce, block) = (felt::read(replies.json(1)?)?, Block::read(&replies.json(2)?)?);
+        self.known.check_height(block.number, MAX_STEP_BACK)?;
+        self.learned = Known::default().with_height(block.number);
+        self.first = Some((nonce, block.prices));
+        Ok(match &self.sender.calls {
+            Some(calls) => Turn::Ask(vec![estimate(self.sender.address, nonce, calls)]),
+            None => Turn::Done(Costs { nonce, prices: block.prices, amounts: Ok(REDEMPTION) }),
+        })
+    }
+
+    fn learned(&self) -> Known {
+        self.learned.clone()
+    }
+}
+
+fn estimate(sender: Felt, nonce: Felt, calls: &[Call]) -> Request {
+    let transaction = InvokeTransaction::new(sender, ExecutionEncoding::New.encode(calls), nonce, ResourceBounds::default());
+    let mut transaction = json!(transaction);
+    if let Some(version) = transaction.get_mut("version") {
+        *version = QUERY_VERSION.into();
+    }
+    let params = json!({"request": [transaction], "simulation_flags": ["SKIP_VALIDATE"], "block_id": PENDING});
+    Request::json_rpc("starknet_estimateFee", params)
+}
+
+impl Amounts {
+    /// Reads 1.5 times the estimate.
+    fn read(list: &Node<'_, '_>) -> Result<Self, Refusal> {
+        let only = list.array()?.next().ok_or_else(|| list.refuse(Code::MissingField))?;
+        let members = only.object()?;
+        let amount = |key: &'static str| {
+            let node = members.need(key)?;
+            let amount = u64::try_from(felt::read_u128(node)?).map_err(|_| node.refuse(Code::NumberTooLarge))?;
+            Ok::<_, Refusal>(amount.saturating_add(amount.div_ceil(2)))
+        };
+        Ok(Self { l1_gas: amount("l1_gas_consumed")?, l2_gas: amount("l2_gas_consumed")?, l1_data_gas: amount("l1_data_gas_consumed")? })
+    }
+}

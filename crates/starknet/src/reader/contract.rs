@@ -1,0 +1,107 @@
+//! Describes a deployed contract, for pinning.
+
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::{Refusal, StarknetGeneration};
+use serde_json::{Value, json};
+use starknet_types_core::felt::Felt;
+
+use super::block::{self, Block, LATEST};
+use super::{MAX_ANSWER, MAX_STEP_BACK, call, check_version, felts, hex, spec_version, unless_of_contract};
+use crate::{felt, read};
+
+/// A contract on a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers construct it")]
+pub struct ContractQuery {
+    /// The chain id.
+    pub chain_id: Felt,
+    /// The contract.
+    pub address: Felt,
+}
+
+/// The class of a contract, and what its getter returns. Endpoints must agree on all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContractDescription {
+    /// The hash of its class, which identifies its code. `None` if there is no contract at the address.
+    pub class_hash: Option<Felt>,
+    /// The generation whose interface the class has; `None` if no known generation has it. The interface of July 2025 is not known. A
+    /// contract of that generation may look like one of February 2025.
+    pub generation: Option<StarknetGeneration>,
+    /// What `token()` returns; `None` if the contract does not have it.
+    pub token: Option<Felt>,
+}
+
+impl Agree for ContractDescription {
+    type Key = Self;
+
+    fn key(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// Describes a contract at an endpoint's newest block.
+#[derive(Debug)]
+pub struct Contract {
+    query: ContractQuery,
+    known: Known,
+    learned: Known,
+    is_block_read: bool,
+}
+
+impl Machine for Contract {
+    type Subject = ContractQuery;
+    type Output = ContractDescription;
+    const MAX_ROUNDS: usize = 2;
+
+    fn start(query: &ContractQuery, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let machine = Self { query: *query, known: known.clone(), learned: Known::default(), is_block_read: false };
+        Ok((machine, vec![spec_version(), block::by_tag(LATEST)]))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.query.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ContractDescription>, Fault> {
+        let contract = self.query.address;
+        if !std::mem::replace(&mut self.is_block_read, true) {
+            check_version(&replies.get(0)?)?;
+            let latest = Block::read(&replies.json(1)?)?;
+            self.known.check_height(latest.number, MAX_STEP_BACK)?;
+            self.learned = Known::default().with_height(latest.number);
+            let newest = block::at(latest.hash);
+            let requests = vec![class_hash_at(contract, &newest), class_at(contract, &newest), call(contract, read::TOKEN, &[], &newest)];
+            return Ok(Turn::Ask(requests));
+        }
+        let token = unless_of_contract(&replies.get(2)?)?.map(|node| felts(&node, MAX_ANSWER)).transpose()?;
+        Ok(Turn::Done(ContractDescription {
+            class_hash: unless_of_contract(&replies.get(0)?)?.map(felt::read).transpose()?,
+            generation: generation(&replies.get(1)?)?,
+            token: token.and_then(|felts| read::address(&felts).ok()),
+        }))
+    }
+
+    fn learned(&self) -> Known {
+        self.learned.clone()
+    }
+}
+
+/// Creates the request for the class of a contract, with its interface.
+pub(super) fn class_at(contract: Felt, block: &Value) -> Request {
+    Request::json_rpc("starknet_getClassAt", json!({"block_id": block, "contract_address": hex(contract)}))
+}
+
+/// Creates the request for the hash of a contract's class.
+pub(super) fn class_hash_at(contract: Felt, block: &Value) -> Request {
+    Request::json_rpc("starknet_getClassHashAt", json!({"block_id": block, "contract_address": hex(contract)}))
+}
+
+/// Reads the generation whose interface a class has; `None` if no known generation has it, or if there is no contract.
+pub(super) fn generation(reply: &Reply<'_>) -> Result<Option<StarknetGeneration>, Fault> {
+    let Some(class) = unless_of_contract(reply)? else { return Ok(None) };
+    let members = class.object()?;
+    // In a Cairo 0 class this is a list. No known generation is written in Cairo 0.
+    let Some(Ok(abi)) = members.get("abi").map(|abi| abi.text()) else { return Ok(None) };
+    Ok(read::generation_of_abi(abi).ok())
+}

@@ -1,0 +1,155 @@
+//! Reads the chain without I/O, over JSON-RPC of version 0.9 or 0.10.
+//!
+//! Each type here is a [`Machine`](countersign_core::reader::Machine): it says what to ask an endpoint, and decides what the answers
+//! mean. [`Reader`] drives it, and asks for the chain id in every round. Every machine requires a known version of the interface in its
+//! first round.
+//!
+//! | machine | asks | rounds |
+//! |---|---|---|
+//! | [`Htlc`] | newest block; class, token, balance and order at its hash; the block or the event that led to the state | 3 while the HTLC is open and its events fit one page, else up to 16 pages of events |
+//! | [`NewestBlock`] | newest block | 1 |
+//! | [`Amount`] | balance or allowance | 1 |
+//! | [`Context`] | nonce and prices; estimate | 2, a redemption 1 |
+//! | [`PreflightCheck`] | balance of STRK and token; balance of the token, allowance and simulation | 2 |
+//! | [`Broadcast`] | chain and version alone; the transaction; its status if it is refused | 3 |
+//! | [`Status`] | status of a transaction | 1 |
+//! | [`Contract`] | newest block; class and token at its hash | 2 |
+//!
+//! An answer is bounded: 64 felts of a call, 8 events of an order, and core's limits on JSON.
+//!
+//! JSON-RPC: <https://github.com/starkware-libs/starknet-specs/tree/v0.9.0/api>
+//!
+//! Specification: `docs/spec/starknet.md#reading-an-order`, `docs/spec/chains.md#starknet`.
+
+mod amount;
+mod block;
+mod broadcast;
+mod context;
+mod contract;
+mod events;
+mod head;
+mod htlc;
+mod preflight;
+
+use countersign_core::chains::Network;
+use countersign_core::json::Node;
+use countersign_core::reader::{Fault, Identity, Reader, Reply, Request};
+use countersign_core::{Code, Refusal};
+use serde_json::{Value, json};
+use starknet_types_core::felt::Felt;
+
+pub use amount::{Amount, AmountQuery, Units};
+pub use broadcast::{Broadcast, Status, StatusShown, TransactionQuery, TransactionStatus};
+pub use context::{Context, Costs, Sender, execution};
+pub use contract::{Contract, ContractDescription, ContractQuery};
+pub use head::NewestBlock;
+pub use htlc::{Htlc, MAX_ROUNDS};
+pub use preflight::{Intended, Judged, Preflight, PreflightCheck};
+
+use crate::felt;
+use crate::read::{self, Unclear};
+
+/// Reads the state of one HTLC from one endpoint.
+pub type HtlcReader = Reader<Htlc>;
+
+/// The token in which fees are paid. STRK has this address on the main network and on the test network.
+pub const STRK: Felt = Felt::from_hex_unchecked("0x4718f5a0fc34cc1af16a1cdee98ffb20c31f5cd61d6ab07201858f4287c938d");
+
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
+const MAX_STEP_BACK: u64 = 16;
+/// The maximum number of felts that a call returns. Every call that is made here returns a few.
+const MAX_ANSWER: usize = 64;
+/// The prefixes of the supported versions of the interface.
+const VERSIONS: [&str; 2] = ["0.9.", "0.10."];
+
+/// Returns how an endpoint shows that it serves the chain with this id.
+#[must_use]
+pub fn identity(chain_id: Felt) -> Identity {
+    Identity {
+        request: Request::json_rpc("starknet_chainId", "[]"),
+        expected: chain_name(chain_id),
+        read: |reply| Ok(chain_name(felt::read(reply.json()?)?)),
+    }
+}
+
+/// Returns the chain id of a Starknet network; `None` for a network of another family.
+#[must_use]
+pub fn chain_id(network: &Network) -> Option<Felt> {
+    match network {
+        Network::Starknet(name) => felt::from_short_string(name),
+        _ => None,
+    }
+}
+
+/// Returns a chain id as a short string, or in hex if it is not a short string.
+#[must_use]
+pub fn chain_name(chain_id: Felt) -> String {
+    felt::to_short_string(&chain_id).unwrap_or_else(|| hex(chain_id))
+}
+
+/// Returns a felt in hex with `0x`, as nodes accept it.
+fn hex(felt: Felt) -> String {
+    format!("{felt:#x}")
+}
+
+/// Creates the request for the version of the interface.
+fn spec_version() -> Request {
+    Request::json_rpc("starknet_specVersion", "[]")
+}
+
+/// Requires a version of the interface that this module knows.
+fn check_version(reply: &Reply<'_>) -> Result<(), Fault> {
+    let node = reply.json()?;
+    let version = node.text()?;
+    if VERSIONS.iter().any(|known| version.starts_with(known)) {
+        return Ok(());
+    }
+    let refusal = node.refuse(Code::WrongType).with_reason("the endpoint serves an unsupported version of the JSON-RPC interface");
+    Err(refusal.with_expected("0.9 or 0.10").with_actual(version).into())
+}
+
+/// Creates a call of a contract's function at a block.
+fn call(contract: Felt, selector: Felt, calldata: &[Felt], block: &Value) -> Request {
+    let calldata: Vec<_> = calldata.iter().copied().map(hex).collect();
+    let request = json!({"contract_address": hex(contract), "entry_point_selector": hex(selector), "calldata": calldata});
+    Request::json_rpc("starknet_call", json!({"request": request, "block_id": block}))
+}
+
+/// Creates a call of a token's `balance_of`.
+fn balance_of(token: Felt, owner: Felt, block: &Value) -> Request {
+    call(token, read::BALANCE_OF, &[owner], block)
+}
+
+/// Reads an array of at most `max` felts.
+fn felts(node: &Node<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
+    let all = node.array()?;
+    if all.len() > max {
+        return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} felts")).with_actual(all.len()));
+    }
+    all.map(felt::read).collect()
+}
+
+/// Decodes what a call returned as one value. A contract that returns anything else cannot be used.
+fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[Felt]) -> Result<R, Unclear>) -> Result<R, Refusal> {
+    read(&felts(node, MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
+}
+
+/// Returns the result of a call; `None` if the call failed because of the contract: it does not exist, does not have the function, or
+/// panics. Any other error says nothing about the contract.
+fn unless_of_contract<'a>(reply: &Reply<'a>) -> Result<Option<Node<'a, 'a>>, Fault> {
+    match reply.json_or_error()? {
+        Ok(node) => Ok(Some(node)),
+        Err(error) if matches!(error.code, 20 | 21 | 40) => Ok(None),
+        Err(error) => Err(Fault::Rpc(error.clone())),
+    }
+}
+
+/// Parses an address that comes from the caller, not from the service.
+fn parse(text: &str, at: &'static str) -> Result<Felt, Refusal> {
+    felt::parse(text).map_err(|error| Refusal::new(error, at))
+}
+
+/// Returns the fault of a machine that is asked to go on after its end. A [`Reader`] never does that.
+const fn finished() -> Fault {
+    Fault::TooMuch("the reading has already ended")
+}

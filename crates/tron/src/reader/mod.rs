@@ -1,0 +1,128 @@
+//! Reads a Tron chain without I/O: what to ask, and what the answers mean.
+//!
+//! Everything is asked by the HTTP interface of the chain's nodes. JSON is posted to `/wallet/..`, which serves the newest block, and to
+//! `/walletsolidity/..`, which serves the newest irreversible (solidified) block. An endpoint must serve both. Each machine is driven by
+//! a [`Reader`](countersign_core::reader::Reader), which asks in every round for the genesis block: its id ends with the bytes that
+//! identify the pinned chain.
+//!
+//! | machine | rounds | requests without those for the identity | reads |
+//! |---|---|---|---|
+//! | [`Htlc`] | 3 | 9 | the state of one order |
+//!
+//! A transaction that a node has built is never signed, and no method that takes a private key is called.
+//!
+//! Specification: `docs/spec/tron.md#reading-an-order`, `docs/spec/chains.md#tron`.
+
+mod block;
+mod call;
+mod htlc;
+
+use alloy_primitives::hex;
+use countersign_core::json::Node;
+use countersign_core::reader::{Fault, Format, Identity, Reply, Request, RpcError};
+use countersign_core::{Code, Network, Refusal, number, text};
+use serde_json::{Value, json};
+
+pub use block::Block;
+pub use htlc::{Htlc, HtlcReader};
+
+use crate::Address;
+
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
+const MAX_STEP_BACK: u64 = 20;
+/// The bits of the chain id with which the id of the genesis block ends.
+const GENESIS_BITS: u64 = 0xffff_ffff;
+
+/// The path of methods that read at the newest block.
+const NEWEST: &str = "/wallet";
+/// The path of methods that read at the newest irreversible block.
+const SOLID: &str = "/walletsolidity";
+
+/// Returns what identifies the chain with this id: the last four bytes of the id of its genesis block.
+#[must_use]
+pub fn identity(chain_id: u64) -> Identity {
+    let read = |reply: &Reply<'_>| {
+        let genesis = Block::read_at(0, reply)?;
+        let [.., a, b, c, d] = genesis.id;
+        Ok(u32::from_be_bytes([a, b, c, d]).to_string())
+    };
+    Identity { request: Block::request(0), expected: (chain_id & GENESIS_BITS).to_string(), read }
+}
+
+/// Returns the chain id of a Tron network.
+fn chain_id(network: &Network) -> Result<u64, Refusal> {
+    match network {
+        Network::Tron(chain_id) => Ok(*chain_id),
+        other => Err(Refusal::new(Code::UnsupportedFamily, "/network").with_actual(other.family())),
+    }
+}
+
+fn post(view: &str, method: &str, query: &Value) -> Request {
+    Request::post(format!("{view}/{method}"), query.to_string().into_bytes(), Format::Json)
+}
+
+/// Returns the JSON of a reply.
+fn value<'a>(reply: &Reply<'a>) -> Result<Node<'a, 'a>, Fault> {
+    let node = reply.json()?;
+    // A node reports its failures with HTTP status 200.
+    if let Ok(members) = node.object()
+        && let Some(error) = members.get("Error")
+    {
+        return Err(failed(error.text().unwrap_or("an error without a message")));
+    }
+    Ok(node)
+}
+
+/// Creates the fault of a node that could not do what was asked.
+fn failed(why: &str) -> Fault {
+    Fault::Rpc(RpcError::new(0, why, None))
+}
+
+/// Returns an address as nodes accept it: `41` and the 20 bytes in hex.
+fn written(address: Address) -> String {
+    hex::encode(address.prefixed())
+}
+
+/// Returns the request for the TRX balance of an account.
+fn coins_request(owner: Address) -> Request {
+    post(NEWEST, "getaccount", &json!({"address": written(owner), "visible": false}))
+}
+
+/// Reads the TRX balance of an account, in sun. The balance of an account that does not exist is 0.
+fn coins(reply: &Reply<'_>) -> Result<u64, Fault> {
+    Ok(count(value(reply)?.object()?.get("balance"))?)
+}
+
+/// Reads bytes in hex without `0x`.
+fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+    let digits = node.text()?;
+    if digits.is_empty() {
+        return Ok(Vec::new());
+    }
+    number::hex_bytes(&format!("0x{digits}"), max).map_err(|error| node.refuse(error))
+}
+
+/// Reads a hash in hex without `0x`.
+fn hash(node: &Node<'_, '_>) -> Result<[u8; 32], Refusal> {
+    number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
+}
+
+/// Reads a number. Nodes omit numbers that are 0.
+fn count(node: Option<Node<'_, '_>>) -> Result<u64, Refusal> {
+    node.map_or(Ok(0), |node| node.integer())
+}
+
+/// Returns a node's message, which most methods encode in hex.
+fn words(node: &Node<'_, '_>) -> String {
+    let plain = node.text().unwrap_or_default();
+    let decoded = hex::decode(plain).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    text::escape_untrusted(decoded.as_deref().unwrap_or(plain))
+}
+
+/// Creates a refusal of an answer that does not match the request, or contradicts another answer.
+fn contradiction(at: &'static str, reason: &'static str) -> Refusal {
+    Refusal::new(Code::WrongType, at).with_reason(reason)
+}
+
+/// The fault of a machine that is asked to read on after its last round.
+const AFTER_THE_END: Fault = Fault::TooMuch("the reading has ended");
