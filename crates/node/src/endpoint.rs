@@ -166,6 +166,9 @@ impl<T: Transport> Caller<'_, T> {
             let answers = self.exchange_idle(requests).await;
             if let (Some(request), Some(answer @ (Answer::Result(_) | Answer::Http { status: 200, .. }))) =
                 (requests.first(), answers.first())
+            let answers = self.exchange_all(requests).await;
+            if let (Some(request), Some(answer)) = (requests.first(), answers.first())
+                && may_be_kept(request, answer)
             {
                 *identity() = Some((request.clone(), answer.clone()));
             }
@@ -375,6 +378,22 @@ fn is_too_much(response: &Result<Response, NodeError>) -> bool {
     match response {
         Ok(Response { status: 200, body, .. }) => body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{'),
         Ok(response) => matches!(response.status, 400 | 413 | 422),
+/// Returns whether an answer may be kept as the identity of an endpoint's chain. An error may be gone the next time.
+fn may_be_kept(request: &ReadRequest, answer: &Answer) -> bool {
+    match (request, answer) {
+        // An error of gRPC has the HTTP status 200.
+        #[cfg(feature = "sui")]
+        (ReadRequest::Post { format: countersign_core::reader::Format::GrpcWeb, .. }, _) => countersign::sui::reader::is_message(answer),
+        (_, answer) => matches!(answer, Answer::Result(_) | Answer::Http { status: 200, .. }),
+    }
+}
+
+/// Returns whether an endpoint refused a request because it has too many calls. The sign of that is an HTTP status, a single error for
+/// all calls, or a response that exceeds the size limit.
+fn is_too_much(answer: &Result<Vec<u8>, NodeError>, calls: usize) -> bool {
+    match answer {
+        Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(replies) if replies.len() >= calls)),
+        Err(NodeError::Status { status, .. }) => matches!(status, 400 | 413 | 422),
         Err(NodeError::Transport { error, .. }) => error.kind == TransportErrorKind::TooLarge,
         Err(_) => false,
     }

@@ -174,7 +174,7 @@ impl Chain {
         match path {
             "/wallet/getnowblock" => self.block(self.now.block_number()),
             "/walletsolidity/getnowblock" => self.block(self.solid().block_number()),
-            "/wallet/getblockbynum" => self.block(question["num"].as_u64().unwrap()),
+            "/wallet/getblockbynum" | "/walletsolidity/getblockbynum" => self.block(question["num"].as_u64().unwrap()),
             "/wallet/triggerconstantcontract" => Self::run(&self.now, question),
             "/walletsolidity/triggerconstantcontract" => Self::run(self.solid(), question),
             "/wallet/gettransactioninfobyblocknum" => {

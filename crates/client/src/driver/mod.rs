@@ -36,7 +36,7 @@ use serde::Serialize;
 
 pub use act::check_floor;
 pub use chain::ChainError;
-pub use countersign_transport::{Chains, NoChains};
+pub use countersign_transport::{ChainEndpoints, Chains, Link, NoChains};
 pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, is_paid};
 pub use kept::{Entry, Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};

@@ -15,6 +15,7 @@
 )]
 
 pub mod memory;
+pub mod chains;
 pub mod world;
 
 use std::collections::HashMap;

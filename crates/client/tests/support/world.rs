@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use countersign_client::countersign::json::{self, Node};
-use countersign_client::countersign::{self, HtlcState, HtlcTerms, LockedHtlc, Policy, Registry, SeenAt, Verified};
+use countersign_client::countersign::evm::alloy_primitives::B256;
+use countersign_client::countersign::{HtlcTerms, Leg, Policy, Proposal, Registry, Verified, VerifiedTerms, verify_record};
 use countersign_client::driver::{
-    ChainError, Chains, Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding, Store,
+    Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding, Store,
 };
 use countersign_client::{
     Api, Client, Flow, OrderId, Pace, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind,
@@ -16,13 +17,14 @@ use countersign_client::{
 use serde_json::{Value, json};
 
 use super::Fixture;
+use super::chains::{Sent, transaction};
 
 /// Seconds until the solver pays after the owner, and until it redeems after the secret is public.
-const SOLVER: u64 = 30;
+pub const SOLVER: u64 = 30;
 /// Seconds until a transaction is in a block.
-const BLOCK: u64 = 4;
+pub const BLOCK: u64 = 4;
 /// Seconds until that block is final.
-const FINAL: u64 = 12;
+pub const FINAL: u64 = 12;
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,23 +56,32 @@ pub struct Malice {
 }
 
 /// The state of one order on the chains and at the service. Times are those of the virtual clock.
-struct Order {
+pub struct Order {
     fixture: Fixture,
-    secret: [u8; 32],
-    funded_at: Option<u64>,
+    terms: VerifiedTerms,
+    pub secret: [u8; 32],
+    pub funded_at: Option<u64>,
     /// The different fundings that were seen. With more than one, the owner has paid twice.
     fundings: BTreeSet<String>,
-    redeemed_at: Option<u64>,
-    refunded_at: Option<u64>,
-    destination_refunded: bool,
-    looks: u32,
+    pub redeemed_at: Option<u64>,
+    /// The transaction of the owner's redemption.
+    pub redeemed_by: Option<B256>,
+    pub refunded_at: Option<u64>,
+    pub destination_refunded: bool,
+}
+
+impl Order {
+    /// Returns what the HTLC of a leg must hold.
+    pub const fn terms(&self, leg: Leg) -> &HtlcTerms {
+        self.terms.leg(leg)
+    }
 }
 
 /// Everything outside the driver.
 pub struct World {
     start: tokio::time::Instant,
-    epoch: u64,
-    orders: Mutex<BTreeMap<String, Order>>,
+    pub epoch: u64,
+    pub orders: Mutex<BTreeMap<String, Order>>,
     dice: Mutex<u64>,
     /// How many operations of a thousand fail, in any way.
     pub faults: u64,
@@ -79,7 +90,7 @@ pub struct World {
     fuse: Mutex<Option<u32>>,
     pub died: tokio::sync::Notify,
     cannot_redeem: AtomicBool,
-    attempts: AtomicU64,
+    pub attempts: AtomicU64,
     /// Every secret that reached the service.
     pub leaked: Mutex<Vec<[u8; 32]>>,
     pub connected: bool,
@@ -135,7 +146,7 @@ impl World {
     }
 
     /// Counts one operation outside the process, which may be the last.
-    async fn operation(&self) {
+    pub async fn operation(&self) {
         let burnt = match &mut *self.fuse.lock().unwrap() {
             Some(0) => true,
             Some(left) => {
@@ -161,15 +172,22 @@ impl World {
         if self.malice.is_late {
             fixture.order["deadline"] = json!(self.epoch - 60);
         }
+        let terms = {
+            let request = fixture.create();
+            let (response, record) = (fixture.response.to_string(), json!({"status": "Ok", "result": fixture.order}).to_string());
+            let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+            verify_record(proposal, &self.registry, &Policy::default()).unwrap().terms
+        };
         let order = Order {
+            terms,
             fixture: fixture.clone(),
             secret: *secret.expose(),
             funded_at: None,
             fundings: BTreeSet::new(),
             redeemed_at: None,
             refunded_at: None,
+            redeemed_by: None,
             destination_refunded: false,
-            looks: 0,
         };
         self.orders.lock().unwrap().insert(id.clone(), order);
         (fixture, secret)
@@ -208,7 +226,7 @@ impl World {
         self.orders.lock().unwrap()[id.as_str()].refunded_at.is_some()
     }
 
-    fn is_destination_funded(&self, order: &Order, now: u64) -> bool {
+    pub fn is_destination_funded(&self, order: &Order, now: u64) -> bool {
         !self.malice.never_pays && !self.malice.only_says_funded && order.funded_at.is_some_and(|at| now >= at + SOLVER)
     }
 
@@ -343,93 +361,6 @@ impl Transport for World {
     }
 }
 
-impl Chains for World {
-    async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), ChainError> {
-        self.operation().await;
-        tokio::time::sleep(Duration::from_millis(10 + self.roll(90))).await;
-        if self.roll(1_000) < self.faults {
-            return Err(ChainError::Unavailable("503".to_owned()));
-        }
-        let is_paid = self.orders.lock().unwrap().values().any(|order| order.funded_at.is_some());
-        if self.malice.source_hangs && is_paid && terms.chain == "base" {
-            std::future::pending::<()>().await;
-        }
-        let now = self.time();
-        let mut orders = self.orders.lock().unwrap();
-        let order = orders.values_mut().find(|order| countersign::SecretHash::of(&order.secret) == terms.secret_hash).unwrap();
-        let seen = |at: u64| {
-            let depth = (now - at) / BLOCK;
-            SeenAt::new(now, "aa", now, depth).with_marks(now >= at + FINAL, now >= at + 2 * FINAL)
-        };
-        let locked = |amount, at: u64| {
-            let elapsed = (now - at) / 2;
-            LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), amount, terms.timelock, elapsed)
-                .with_token(terms.token.clone())
-        };
-        let absent = (HtlcState::Absent, SeenAt::new(now, "aa", now, 0));
-        let secret = Some(order.secret);
-        if terms.chain == "base" {
-            return Ok(match (order.funded_at, order.redeemed_at, order.refunded_at) {
-                (_, _, Some(at)) if now >= at + BLOCK => (HtlcState::Refunded { transaction: None }, seen(at)),
-                (_, Some(at), _) if now >= at + SOLVER => (HtlcState::Redeemed { secret, transaction: None }, seen(at + SOLVER)),
-                (Some(at), ..) if now >= at + BLOCK => (HtlcState::Locked(locked(terms.amount, at)), seen(at)),
-                _ => absent,
-            });
-        }
-        order.looks += 1;
-        let funded = order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER);
-        let Some(at) = funded else { return Ok(absent) };
-        if self.malice.refunds_at_the_last_moment && now >= at + FINAL {
-            if order.destination_refunded {
-                return Ok((HtlcState::Refunded { transaction: None }, seen(at + FINAL)));
-            }
-            // The next reading shows the refund.
-            order.destination_refunded = true;
-        }
-        if let Some(redeemed) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
-            return Ok((HtlcState::Redeemed { secret, transaction: None }, seen(redeemed)));
-        }
-        let amount = if self.malice.pays_less { terms.amount - countersign::U256::from(1) } else { terms.amount };
-        Ok((HtlcState::Locked(locked(amount, at)), seen(at)))
-    }
-
-    async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), ChainError> {
-        self.operation().await;
-        if self.roll(1_000) < self.faults {
-            return Err(ChainError::Unavailable("503".to_owned()));
-        }
-        let now = self.time();
-        if self.malice.transactions_expire && transaction.role == "redeem" {
-            let signed: u64 = transaction.id.rsplit('-').next().unwrap().parse().unwrap();
-            if self.attempts.fetch_add(1, Ordering::SeqCst) < 4 {
-                return Err(ChainError::Unavailable("503".to_owned()));
-            }
-            if now > signed + 60 {
-                return Err(ChainError::Rejected("blockhash not found".to_owned()));
-            }
-        }
-        if self.malice.fees_rise && !transaction.id.contains("instead") {
-            return Ok(());
-        }
-        {
-            let mut orders = self.orders.lock().unwrap();
-            let order = orders.get_mut(&transaction.payload).unwrap();
-            match transaction.role.as_str() {
-                "redeem" if order.destination_refunded => {}
-                "redeem" => drop(order.redeemed_at.get_or_insert(now)),
-                "refund" => drop(order.refunded_at.get_or_insert(now)),
-                other => panic!("{other}"),
-            }
-        }
-        self.operation().await;
-        Ok(())
-    }
-
-    fn has(&self, _: &str) -> bool {
-        self.connected
-    }
-}
-
 /// The owner signs with the fixture's key.
 impl Owner for World {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
@@ -455,9 +386,8 @@ impl Owner for World {
         assert_eq!(task.secret.is_some(), task.purpose == Purpose::Redemption);
         let chain = task.leg.of(task.record).chain.clone();
         let id = task.record.order_id.clone();
-        let instead = if task.replaces.is_empty() { "" } else { "-instead" };
-        let kept = |id: String, payload| KeptTransaction { chain, role: role.into(), id, payload, inputs: Vec::new() };
-        Ok(Some(vec![kept(format!("0x{id}{instead}-{}", self.time()), id)]))
+        let sent = Sent { role: role.to_owned(), order: id, signed_at: self.time(), is_replacement: !task.replaces.is_empty() };
+        Ok(Some(vec![transaction(&chain, &sent)]))
     }
 
     fn can_redeem(&self, _: &str) -> bool {

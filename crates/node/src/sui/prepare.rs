@@ -1,5 +1,6 @@
 //! Prepares orders, redemptions and refunds with the gas price and the coins that the chain reports.
 
+use countersign::sui::reader::{Ask, Plan, Rehearsal};
 use countersign::sui::recover::Recovery;
 use countersign::sui::{Gas, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
@@ -29,8 +30,8 @@ impl<T: Transport> SuiChain<'_, T> {
             return Err(refusal.with_expected(version).with_actual(registry.version()).into());
         }
         let split = if deposit.layout.coins.is_none() { deposit.terms.amount } else { 0 };
-        let gas_coins = self.gas_coins(deposit.sender, speed).await?;
-        self.simulated(&gas_coins, split, policy, |gas| order.prepare(gas)).await
+        let attempt = async |coins| self.simulated(&coins, split, policy, |gas| order.prepare(gas)).await;
+        self.with_gas_coins(deposit.sender, speed, attempt).await
     }
 
     pub(crate) async fn prepare_recovery(
@@ -41,35 +42,38 @@ impl<T: Transport> SuiChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder, NodeError> {
         let sender = own_address(account, "/sender")?;
-        let gas_coins = self.gas_coins(sender, speed).await?;
-        if recovery.role == Role::Redeem {
-            let budget = gas_coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
+        let attempt = async |coins: GasCoins| {
+            if recovery.role != Role::Redeem {
+                return self.simulated(&coins, 0, policy, |gas| recovery.prepare(sender, &gas)).await;
+            }
+            let budget = coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
             check(budget, policy)?;
-            let gas = gas_coins.gas(0, budget)?;
-            self.rehearse(&recovery.clone().rehearsal().prepare(sender, &gas)?).await?;
-            return Ok(recovery.prepare(sender, &gas)?);
-        }
-        self.simulated(&gas_coins, 0, policy, |gas| recovery.prepare(sender, &gas)).await
+            let gas = self.gas(&coins, 0, budget).await?;
+            let rehearsal = Plan::rehearsal(&recovery.clone().rehearsal().prepare(sender, &gas)?);
+            self.connection.agreed::<Ask<Rehearsal>>(&self.on(rehearsal)).await?.0?;
+            Ok(recovery.prepare(sender, &gas)?)
+        };
+        self.with_gas_coins(sender, speed, attempt).await
     }
 
     /// Simulates a transaction with as much gas as the policy and the coins allow. Then prepares it again with a budget of what that spent
     /// plus a fifth and [`SPARE_UNITS`].
     async fn simulated(
         &self,
-        gas_coins: &GasCoins,
+        coins: &GasCoins,
         split: u64,
         policy: &Policy,
         prepare: impl Fn(Gas) -> Result<UnsignedOrder, Refusal>,
     ) -> Result<UnsignedOrder, NodeError> {
-        let min = gas_coins.price.saturating_mul(MIN_UNITS);
+        let min = coins.price.saturating_mul(MIN_UNITS);
         check(min, policy)?;
-        let max = policy.sui_gas_budget.min(gas_coins.total().saturating_sub(split)).max(min);
-        let trial = prepare(gas_coins.gas(split, max)?)?;
+        let max = policy.sui_gas_budget.min(coins.total().saturating_sub(split)).max(min);
+        let trial = prepare(self.gas(coins, split, max).await?)?;
         let spent = self.preflight(&trial).await?.gas_used.unwrap_or_default();
-        let spare = (spent / 5).saturating_add(gas_coins.price.saturating_mul(SPARE_UNITS));
+        let spare = (spent / 5).saturating_add(coins.price.saturating_mul(SPARE_UNITS));
         let budget = spent.saturating_add(spare).max(min);
         check(budget, policy)?;
-        let unsigned = prepare(gas_coins.gas(split, budget)?)?;
+        let unsigned = prepare(self.gas(coins, split, budget).await?)?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }

@@ -1,27 +1,17 @@
 //! The wallet context for signing: the gas price, coins that pay for gas, balances, and the initial shared version of an object.
 
-use countersign::sui::sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
-use countersign::sui::{Coin, Gas, MAX_GAS_COINS, choose_gas, htlc};
+use countersign::sui::reader::{Ask, Balance, Check, HeldCoins, InitialSharedVersion, OwnedCoins, Plan, Preflight, ReferenceGasPrice};
+use countersign::sui::sui_sdk_types::{Address, TypeTag};
+use countersign::sui::{Coin, Gas, MAX_GAS_COINS, UnsignedOrder, choose_gas, htlc};
 use countersign::{Code, Contract, Refusal, U256};
 use countersign_client::Transport;
 
-use super::messages::{FieldMask, GetBalanceRequest, GetEpochRequest, ListOwnedObjectsRequest, Object};
-use super::{SuiChain, address, digest, missing, objects, own_address};
-use crate::endpoint::Caller;
+use super::{SuiChain, own_address};
 use crate::error::NodeError;
 use crate::nodes::Speed;
-use crate::quorum::agree;
 
-/// The fields that are read of a coin.
-const COIN: [&str; 5] = ["object_id", "version", "digest", "object_type", "balance"];
-/// The number of coins in a page.
-const PAGE: u32 = 500;
-/// The maximum number of pages that are read. A transaction can use 256 coins, and merges those that it uses.
-const MAX_PAGES: usize = 4;
-/// `Owner.kind` of a shared object.
-const SHARED: i32 = 3;
-
-/// The gas price, and the coins that can pay for gas.
+/// The gas price, and coins that can pay for gas, by the list of one endpoint.
+#[derive(Clone)]
 pub(super) struct GasCoins {
     /// The price of one unit of gas, in MIST.
     pub(super) price: u64,
@@ -35,31 +25,19 @@ impl GasCoins {
         balances.sort_unstable_by(|one, other| other.cmp(one));
         balances.into_iter().take(MAX_GAS_COINS).fold(0, u64::saturating_add)
     }
-
-    /// Selects coins that cover `budget` and `split`, the amount that the transaction splits off from them. Both are in MIST.
-    pub(super) fn gas(&self, split: u64, budget: u64) -> Result<Gas, Refusal> {
-        Ok(Gas::new(self.price, budget, choose_gas(&self.coins, split, budget)?))
-    }
 }
 
-impl<'n, T: Transport> SuiChain<'n, T> {
+impl<T: Transport> SuiChain<'_, T> {
     /// Reads the price of one unit of gas, in MIST: the reference price of the current epoch, times 1 (slow), 1.1 (normal) or 2 (fast).
     ///
-    /// A price above the reference price helps if many transactions change the same object, and at the change of an epoch. The first
-    /// endpoint that answers decides.
+    /// A price above the reference price helps if many transactions change the same object, and at the change of an epoch. The endpoints
+    /// must agree, because a transaction with a price below the reference price is never executed.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn gas_price(&self, speed: Speed) -> Result<u64, NodeError> {
-        self.connection.first(|caller| self.price(caller, speed)).await
-    }
-
-    async fn price(&self, caller: Caller<'n, T>, speed: Speed) -> Result<u64, NodeError> {
-        self.identify(caller).await?;
-        let request = GetEpochRequest { read_mask: FieldMask::new(&["reference_gas_price"]) };
-        let epoch = caller.grpc(&request).await?.epoch;
-        let price = epoch.and_then(|epoch| epoch.reference_gas_price).ok_or_else(|| missing(caller, "/epoch/reference_gas_price"))?;
+        let price = self.connection.agreed::<Ask<ReferenceGasPrice>>(&self.on(())).await?.0;
         let tenths: u64 = match speed {
             Speed::Slow => 10,
             Speed::Normal => 11,
@@ -76,38 +54,55 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers.
     pub async fn coins(&self, owner: Address) -> Result<Vec<Coin>, NodeError> {
-        self.connection.first(|caller| self.owned(caller, owner)).await
+        Ok(self.coin_lists(owner).await?.into_iter().next().unwrap_or_default())
     }
 
-    async fn owned(&self, caller: Caller<'n, T>, owner: Address) -> Result<Vec<Coin>, NodeError> {
-        self.identify(caller).await?;
-        let coin_type = StructTag::coin(htlc::sui());
-        let (mut coins, mut page_token) = (Vec::new(), None);
-        for _ in 0..MAX_PAGES {
-            let request = ListOwnedObjectsRequest {
-                owner: Some(owner.to_string()),
-                page_size: Some(PAGE),
-                page_token,
-                read_mask: FieldMask::new(&COIN),
-                object_type: Some(coin_type.to_string()),
-            };
-            let page = caller.grpc(&request).await?;
-            for object in page.objects {
-                coins.push(coin(caller, object, &coin_type)?);
-            }
-            page_token = page.next_page_token.filter(|token| !token.is_empty());
-            if page_token.is_none() {
-                break;
+    /// Reads different lists of an account's SUI coins. At least one is of an honest endpoint.
+    async fn coin_lists(&self, owner: Address) -> Result<Vec<Vec<Coin>>, NodeError> {
+        let quorum = self.connection.gather::<OwnedCoins, _, _>(&self.on(owner), |_| Ok::<_, NodeError>(())).await?;
+        let mut lists: Vec<Vec<Coin>> = Vec::new();
+        for observation in quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))? {
+            let list = &observation.output().0;
+            if !lists.contains(list) {
+                lists.push(list.clone());
             }
         }
-        Ok(coins)
+        Ok(lists)
     }
 
-    /// Reads the gas price and the coins that can pay for gas, from one endpoint.
-    pub(super) async fn gas_coins(&self, owner: Address, speed: Speed) -> Result<GasCoins, NodeError> {
-        let ask =
-            async |caller: Caller<'n, T>| Ok(GasCoins { price: self.price(caller, speed).await?, coins: self.owned(caller, owner).await? });
-        self.connection.first(ask).await
+    /// Reads the gas price and the coins that can pay for gas. An attempt to use them begins with the first list, and takes the next one
+    /// if that fails: a dishonest endpoint may list coins that do not exist, and hide others.
+    pub(super) async fn with_gas_coins<R, F: Future<Output = Result<R, NodeError>>>(
+        &self,
+        owner: Address,
+        speed: Speed,
+        attempt: impl Fn(GasCoins) -> F,
+    ) -> Result<R, NodeError> {
+        let price = self.gas_price(speed).await?;
+        let mut failed = None;
+        for coins in self.coin_lists(owner).await? {
+            match attempt(GasCoins { price, coins }).await {
+                Err(error) => failed = failed.or(Some(error)),
+                found => return found,
+            }
+        }
+        Err(failed.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
+    }
+
+    /// Selects coins that cover `budget` and `split`, the amount that the transaction splits off from them. Both are in MIST.
+    ///
+    /// Enough endpoints must show the coins at these versions. One of them alone could list coins that do not exist, and the transaction
+    /// that carries the secret would never be executed. Where one endpoint is enough, it has just listed them.
+    pub(super) async fn gas(&self, from: &GasCoins, split: u64, budget: u64) -> Result<Gas, NodeError> {
+        let payment = choose_gas(&from.coins, split, budget)?;
+        if self.connection.needed() > 1 {
+            let chosen: Vec<_> = from.coins.iter().filter(|coin| payment.contains(&coin.reference)).cloned().collect();
+            if !self.connection.agreed::<Ask<HeldCoins>>(&self.on(chosen)).await?.0 {
+                let refusal = Refusal::new(Code::InsufficientFunds, "/gas_payment");
+                return Err(refusal.with_reason("the coins that an endpoint lists have been spent or do not exist").into());
+            }
+        }
+        Ok(Gas::new(from.price, budget, payment))
     }
 
     /// Reads the balance of an account in base units of a coin. The endpoints must agree.
@@ -116,12 +111,7 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Address, coin_type: &TypeTag) -> Result<u64, NodeError> {
-        let ask = async |caller: Caller<'n, T>| {
-            self.identify(caller).await?;
-            balance(caller, owner, coin_type).await
-        };
-        let balances = agree(self.connection.each(ask).await, self.connection.needed(), |balance| *balance)?;
-        Ok(balances.first().copied().unwrap_or_default())
+        Ok(self.connection.agreed::<Ask<Balance>>(&self.on((owner, coin_type.clone()))).await?.0)
     }
 
     pub(crate) async fn balance_of(&self, owner: &str, token: Option<&Contract>) -> Result<U256, NodeError> {
@@ -140,33 +130,28 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     /// Returns [`NodeError::Refused`] with [`Code::UnknownRegistry`] if the object does not exist or is not shared, and another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn initial_shared_version(&self, object: Address) -> Result<u64, NodeError> {
-        let ask = async |caller: Caller<'n, T>| {
-            self.identify(caller).await?;
-            let found = objects(caller, &[object], &["object_id", "owner"]).await?.pop().flatten();
-            Ok(found.and_then(|object| object.owner).filter(|owner| owner.kind == Some(SHARED)).and_then(|owner| owner.version))
-        };
-        let versions = agree(self.connection.each(ask).await, self.connection.needed(), |version| *version)?;
-        let version = versions.first().copied().flatten();
+        let version = self.connection.agreed::<Ask<InitialSharedVersion>>(&self.on(object)).await?.0;
         let refusal = || Refusal::new(Code::UnknownRegistry, "/registry").with_reason("there is no shared object with this id");
         version.ok_or_else(|| refusal().with_actual(object.to_string()).into())
     }
-}
 
-fn coin<T: Transport>(caller: Caller<'_, T>, object: Object, coin_type: &StructTag) -> Result<Coin, NodeError> {
-    if object.object_type.as_deref().map(str::parse).and_then(Result::ok).as_ref() != Some(coin_type) {
-        let refusal = Refusal::new(Code::WrongType, "/objects/object_type").with_expected(coin_type.to_string());
-        return Err(caller.malformed(refusal.with_actual(object.object_type.unwrap_or_default())));
+    /// Checks that there is enough SUI and enough of the coin, and simulates the transaction. Call it before signing.
+    ///
+    /// The simulation must take exactly the verified amount and the gas from the accounts that pay them. No other balance may change,
+    /// except that a refund may pay out. A redemption is not simulated, because that would show the secret to the node.
+    ///
+    /// The endpoints must agree. A preflight protects from mistakes, not from dishonest nodes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with
+    ///
+    /// - [`Code::InsufficientFunds`] if an account has too little,
+    /// - [`Code::SimulationReverted`] if the transaction fails,
+    /// - [`Code::SimulationDiffers`] if the transaction would do something else than what was verified,
+    ///
+    /// and another [`NodeError`] if no endpoint answers or too few of them agree.
+    pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
+        Ok(self.connection.agreed::<Ask<Check>>(&self.on(Plan::new(order))).await?.0?)
     }
-    let id = address(caller, object.object_id.as_deref(), "/objects/object_id")?;
-    let version = object.version.ok_or_else(|| missing(caller, "/objects/version"))?;
-    let digest = digest(caller, object.digest, "/objects/digest")?;
-    let balance = object.balance.ok_or_else(|| missing(caller, "/objects/balance"))?;
-    Ok(Coin::new(ObjectReference::new(id, version, digest), balance))
-}
-
-/// Reads the balance of an account from one endpoint. Nodes omit a balance of 0.
-pub(super) async fn balance<T: Transport>(caller: Caller<'_, T>, owner: Address, coin_type: &TypeTag) -> Result<u64, NodeError> {
-    let request = GetBalanceRequest { owner: Some(owner.to_string()), coin_type: Some(coin_type.to_string()) };
-    let balance = caller.grpc(&request).await?.balance.ok_or_else(|| missing(caller, "/balance"))?;
-    Ok(balance.balance.unwrap_or_default())
 }

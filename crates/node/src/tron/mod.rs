@@ -1,50 +1,26 @@
-//! Tron, read over the HTTP interface of its nodes: JSON is posted to `/wallet/..`, which serves the newest block, and to
-//! `/walletsolidity/..`, which serves the newest irreversible (solidified) block. An endpoint must serve both.
-//!
-//! The first request to an endpoint reads its genesis block, whose id must end with the bytes that identify the pinned chain.
-//!
-//! The interface cannot read a contract at a chosen block. So the newest block is read before and after the contract, and the result
-//! is the state of a block between the two. The depth is counted up to the first of them, and the elapsed time up to the second, so that
-//! both are on the cautious side.
-//!
-//! A transaction that a node has built is never signed, and no method that takes a private key is called.
+//! Tron, read over the HTTP interface of its nodes: `/wallet/..` serves the newest block, and `/walletsolidity/..` the newest irreversible
+//! (solidified) block. An endpoint must serve both. What is asked, and what the answers mean, is in [`countersign::tron::reader`].
 //!
 //! Specification: `docs/spec/tron.md#reading-an-order`, `docs/spec/chains.md`.
 
-mod block;
-mod call;
-mod contract;
-mod preflight;
 mod prepare;
-mod send;
 mod wallet;
 
 use countersign::chains::Network;
-use countersign::json::{self, Node};
-use countersign::tron::alloy_primitives::hex;
-use countersign::tron::{Address, reader};
-use countersign::{Code, HtlcState, HtlcTerms, Refusal, SeenAt, number, text};
+use countersign::tron::alloy_primitives::B256;
+use countersign::tron::reader::{self, Included, OnChain, Plan, View};
+use countersign::tron::{Address, UnsignedOrder};
+use countersign::{Asset, HtlcState, HtlcTerms, Refusal, SeenAt};
 use countersign_client::Transport;
-use serde_json::{Value, json};
+use countersign_client::driver::KeptTransaction;
+use countersign_core::reader::{Observation, Sent, Submission, Verdict};
 
-pub use contract::ContractDescription;
-pub use preflight::Preflight;
-pub use send::Receipt;
+pub use countersign::tron::reader::{ContractDescription, Preflight, Receipt};
 
+use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
 use crate::nodes::{Connection, Head};
-use block::Block;
-
-/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
-const MAX_STEP_BACK: u64 = 20;
-/// The bits of the chain id with which the id of the genesis block ends.
-const GENESIS_BITS: u64 = 0xffff_ffff;
-
-/// The path of methods that read at the newest block.
-const NEWEST: &str = "/wallet";
-/// The path of methods that read at the newest irreversible block.
-const SOLID: &str = "/walletsolidity";
 
 /// A connected Tron chain.
 #[derive(Debug)]
@@ -69,6 +45,15 @@ impl<'n, T: Transport> TronChain<'n, T> {
         }
     }
 
+    /// Names something to read on this chain.
+    const fn on_chain<S>(&self, subject: S) -> OnChain<S> {
+        OnChain { chain_id: self.chain_id, subject }
+    }
+
+    pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
+        self.connection.read_one::<reader::Tip>(caller, &self.on_chain(View::Newest)).await
+    }
+
     /// Reads the state of one HTLC from every endpoint, at the endpoint's newest block. The endpoints must agree. What is read is
     /// described at [`reader::Htlc`].
     ///
@@ -80,91 +65,80 @@ impl<'n, T: Transport> TronChain<'n, T> {
         self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
-    /// Requires that the endpoint serves the pinned chain.
-    async fn identify(&self, caller: Caller<'n, T>) -> Result<(), NodeError> {
-        let ask = async || {
-            let genesis = block::by_number(caller, 0).await?;
-            let [.., a, b, c, d] = genesis.id;
-            Ok(u32::from_be_bytes([a, b, c, d]).to_string())
+    /// Checks that the sender has enough TRX, tokens and allowance, and runs the first call. Call it before signing. What is checked is
+    /// described at [`reader::PreflightCheck`]. The endpoints must agree that it passes, or on the code of the refusal.
+    ///
+    /// A preflight protects from mistakes, not from dishonest nodes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] if enough endpoints show that the order cannot be funded. Returns another [`NodeError`] if no
+    /// endpoint answers or too few of them agree.
+    pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
+        let plan = Plan::new(self.chain_id, order)?;
+        Ok(self.connection.agreed::<reader::PreflightCheck>(&plan).await?.0?)
+    }
+
+    /// Broadcasts a signed transaction through every endpoint. Succeeds if enough endpoints accept it or already know it. A single one
+    /// may keep it to itself.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] if the payload is not a transaction with the stored id. Returns [`NodeError::Rejected`] if too few
+    /// endpoints accept the transaction and one rejects it. After any other [`NodeError`] it is unknown whether the transaction arrived.
+    pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
+        let submission = Submission::new(self.connection.network, &transaction.id, &transaction.payload);
+        let accepts = |one: &Observation<reader::Broadcast>| match one.output() {
+            Sent::Accepted => Ok(()),
+            Sent::Rejected(why) => Err(why.clone()),
         };
-        caller.identify(&(self.chain_id & GENESIS_BITS).to_string(), ask).await
+        let quorum = self.connection.gather::<reader::Broadcast, _, _>(&submission, accepts).await?;
+        let doubt = match quorum.ask(accepts) {
+            Verdict::Stands(..) => return Ok(()),
+            Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
+        };
+        let rejection = quorum.heard().find_map(|(name, word)| Some((name, accepts(word.ok()?).err()?)));
+        Err(match rejection {
+            Some((name, message)) => NodeError::Rejected { endpoint: name.to_owned(), message },
+            None => self.connection.doubt(doubt),
+        })
     }
 
-    pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.identify(caller).await?;
-        let block = self.newest(caller).await?;
-        Ok(Head::new(block.number, hex::encode(block.id), block.millis / 1_000))
+    /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree. It is final if enough of them say
+    /// so.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
+    pub async fn receipt(&self, id: B256) -> Result<Option<Receipt>, NodeError> {
+        let is_final = |one: &Observation<reader::Inclusion>| {
+            let Included(receipt) = one.output();
+            Ok::<_, Refusal>(receipt.is_some_and(|receipt| receipt.is_final))
+        };
+        let quorum = self.connection.gather::<reader::Inclusion, _, _>(&self.on_chain(id), is_final).await?;
+        match quorum.ask(is_final) {
+            Verdict::Stands(_, worst) => Ok(worst.output().0),
+            Verdict::Open(doubt) | Verdict::Falls(doubt) => Err(self.connection.doubt(doubt)),
+        }
     }
 
-    /// Reads the newest block, and requires that it has not gone back.
-    async fn newest(&self, caller: Caller<'n, T>) -> Result<Block, NodeError> {
-        let block = block::newest(caller, NEWEST).await?;
-        caller.check_height(block.number, MAX_STEP_BACK)?;
-        Ok(block)
+    /// Reads the description of a contract. The endpoints must agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
+    pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
+        self.connection.agreed::<reader::Describe>(&self.on_chain(contract)).await
     }
-}
 
-/// Posts a request to a method, and reads the answer.
-async fn ask<T: Transport, R>(
-    caller: Caller<'_, T>,
-    path: &str,
-    query: Value,
-    read: impl FnOnce(&Node<'_, '_>) -> Result<R, Refusal>,
-) -> Result<R, NodeError> {
-    let answer = caller.post(path, query.to_string().into_bytes()).await?;
-    let value = json::parse(&answer).map_err(|refusal| caller.malformed(refusal))?;
-    let node = Node::root(&value, "");
-    // A node reports its failures with HTTP status 200.
-    if let Ok(members) = node.object()
-        && let Some(error) = members.get("Error")
-    {
-        return Err(NodeError::rpc(caller.endpoint.host(), 0, error.text().unwrap_or("an error without a message"), None));
+    pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
+        let Some(contract) = asset.htlc.as_ref().and_then(Address::from_account) else { return Ok(Description::default()) };
+        let described = self.describe_contract(contract).await?;
+        Ok(Description::default().with("code_hash", described.code_hash).with("version", described.version).with("token", described.token))
     }
-    read(&node).map_err(|refusal| caller.malformed(refusal))
-}
-
-/// Returns an address as nodes accept it: `41` and the 20 bytes in hex.
-fn written(address: Address) -> String {
-    hex::encode(address.prefixed())
-}
-
-/// Returns the request body for an account.
-fn account(address: Address) -> Value {
-    json!({"address": written(address), "visible": false})
-}
-
-/// Reads bytes in hex without `0x`.
-fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
-    let digits = node.text()?;
-    if digits.is_empty() {
-        return Ok(Vec::new());
-    }
-    number::hex_bytes(&format!("0x{digits}"), max).map_err(|error| node.refuse(error))
-}
-
-/// Reads a hash in hex without `0x`.
-fn hash(node: &Node<'_, '_>) -> Result<[u8; 32], Refusal> {
-    number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
-}
-
-/// Reads a number. Nodes omit numbers that are 0.
-fn count(node: Option<Node<'_, '_>>) -> Result<u64, Refusal> {
-    node.map_or(Ok(0), |node| node.integer())
-}
-
-/// Returns a node's message, which most methods encode in hex.
-fn words(node: &Node<'_, '_>) -> String {
-    let plain = node.text().unwrap_or_default();
-    let decoded = hex::decode(plain).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    text::escape_untrusted(decoded.as_deref().unwrap_or(plain))
 }
 
 /// Parses an address that comes from the caller, not from the service.
 fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
     Address::parse(text).map_err(|error| Refusal::new(error, at).with_actual(text))
-}
-
-/// Creates a refusal of an answer that does not match the request, or contradicts another answer.
-fn contradiction(at: &'static str, reason: &'static str) -> Refusal {
-    Refusal::new(Code::WrongType, at).with_reason(reason)
 }

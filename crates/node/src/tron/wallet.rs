@@ -1,71 +1,35 @@
-//! The wallet context for signing: a reference block, a lifetime, balances, allowances, resources and prices.
+//! The wallet context for signing: a reference block, a lifetime, balances and allowances.
 
-use countersign::json::Node;
+use countersign::Contract;
 use countersign::tron::alloy_primitives::U256;
-use countersign::tron::{Address, Calls, read};
-use countersign::{Code, Contract, Refusal};
+use countersign::tron::reader::{Balance, BalanceOf, Reference, Tip, View, candidates};
+use countersign::tron::{Address, Calls};
 use countersign_client::Transport;
-use futures_util::future::try_join;
-use serde_json::json;
 
-use super::block;
-use super::{NEWEST, SOLID, TronChain, account, ask, call, count, parse};
-use crate::endpoint::Caller;
+use super::{TronChain, parse};
 use crate::error::NodeError;
-use crate::quorum::agree;
 
-/// The lifetime of a transaction in milliseconds: enough for a user with a hardware wallet. Nodes accept at most one day.
-const LIFETIME: u64 = 3_600_000;
-/// The maximum number of chain parameters that are read.
-const MAX_PARAMETERS: usize = 1_024;
-
-/// The resources that an account can use for free, and the prices of what exceeds them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Resources {
-    /// The remaining energy.
-    pub(super) energy: u64,
-    /// The remaining bytes of bandwidth: those from staked coins or the free ones, whichever are more. A transaction takes all of its
-    /// bytes from one of the two.
-    pub(super) bandwidth: u64,
-    /// The price of one unit of energy, in sun.
-    pub(super) energy_price: u64,
-    /// The price of one byte, in sun.
-    pub(super) bandwidth_price: u64,
-}
-
-/// An amount that the endpoints must agree on.
-enum Amount {
-    /// The TRX balance of an account.
-    Coins(Address),
-    /// The number that a call of a contract returns.
-    Answer(Address, Vec<u8>),
-}
-
-impl<'n, T: Transport> TronChain<'n, T> {
-    /// Reads the context for signing the next calls: a reference block, and a lifetime of one hour after the time of the newest block.
+impl<T: Transport> TronChain<'_, T> {
+    /// Reads the context for signing the next calls: a reference block, and a lifetime of one hour after its time.
     ///
-    /// The reference is the newest irreversible block, so that no reorganization makes the transactions invalid. The first endpoint that
-    /// answers decides, because no node accepts a transaction with a false reference.
+    /// The reference is the newest irreversible block on which the endpoints agree, so that no reorganization makes the transactions
+    /// invalid. With a reference that the chain does not have, a redemption would show the secret and never be mined.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn calls(&self) -> Result<Calls, NodeError> {
-        let chain_id = self.chain_id;
-        self.connection
-            .first(async |caller| {
-                self.identify(caller).await?;
-                let (newest, solid) = try_join(self.newest(caller), block::newest(caller, SOLID)).await?;
-                let [.., high, low] = solid.number.to_be_bytes();
-                let hash = solid.id.get(8..16).and_then(|part| part.try_into().ok()).unwrap_or_default();
-                let time = |millis: u64| {
-                    i64::try_from(millis)
-                        .map_err(|_| caller.malformed(Refusal::new(Code::NumberTooLarge, "/block_header/raw_data/timestamp")))
-                };
-                let (made, expires) = (time(newest.millis)?, time(newest.millis.saturating_add(LIFETIME))?);
-                Ok(Calls::new([high, low], hash, expires, made).with_chain_id(chain_id))
-            })
-            .await
+        let irreversible = self.on_chain(View::Irreversible);
+        let tips = self.connection.gather::<Tip, _, _>(&irreversible, |tip| Ok::<_, NodeError>(tip.output().height)).await?;
+        tips.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
+        let mut failed = None;
+        for height in candidates(tips.heard().filter_map(|(_, word)| Some(word.ok()?.output().height))) {
+            match self.connection.agreed::<Reference>(&self.on_chain(height)).await {
+                Ok(calls) => return Ok(calls),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
     /// Reads the balance of an account in base units of a token, or in sun of TRX if `token` is `None`. The endpoints must agree.
@@ -74,7 +38,8 @@ impl<'n, T: Transport> TronChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Address, token: Option<Address>) -> Result<U256, NodeError> {
-        self.number(token.map_or(Amount::Coins(owner), |token| Amount::Answer(token, read::balance_call(owner.bytes())))).await
+        let of = token.map_or(BalanceOf::Coins { owner }, |token| BalanceOf::Tokens { token, owner });
+        Ok(self.connection.agreed::<Balance>(&self.on_chain(of)).await?.0)
     }
 
     pub(crate) async fn balance_of(&self, owner: &str, token: Option<&Contract>) -> Result<U256, NodeError> {
@@ -88,56 +53,6 @@ impl<'n, T: Transport> TronChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, NodeError> {
-        self.number(Amount::Answer(token, read::allowance_call(owner.bytes(), spender.bytes()))).await
+        Ok(self.connection.agreed::<Balance>(&self.on_chain(BalanceOf::Allowance { token, owner, spender })).await?.0)
     }
-
-    async fn number(&self, amount: Amount) -> Result<U256, NodeError> {
-        let amount = &amount;
-        let ask = async |caller: Caller<'n, T>| {
-            self.identify(caller).await?;
-            match amount {
-                Amount::Coins(owner) => coins(caller, *owner).await,
-                Amount::Answer(contract, data) => call::value(caller, *contract, data, read::number).await,
-            }
-        };
-        let numbers = agree(self.connection.each(ask).await, self.connection.needed(), |number| *number)?;
-        Ok(numbers.first().copied().unwrap_or_default())
-    }
-}
-
-/// Reads the TRX balance of an account, in sun. The balance of an account that does not exist is 0.
-pub(super) async fn coins<T: Transport>(caller: Caller<'_, T>, owner: Address) -> Result<U256, NodeError> {
-    let read = |node: &Node<'_, '_>| count(node.object()?.get("balance")).map(U256::from);
-    ask(caller, &format!("{NEWEST}/getaccount"), account(owner), read).await
-}
-
-/// Reads the resources that an account can use, and the chain's prices.
-pub(super) async fn resources<T: Transport>(caller: Caller<'_, T>, owner: Address) -> Result<Resources, NodeError> {
-    let read_own = |node: &Node<'_, '_>| {
-        let members = node.object()?;
-        let left = |limit: &'static str, used: &'static str| {
-            Ok::<_, Refusal>(count(members.get(limit))?.saturating_sub(count(members.get(used))?))
-        };
-        let bandwidth = left("freeNetLimit", "freeNetUsed")?.max(left("NetLimit", "NetUsed")?);
-        Ok((left("EnergyLimit", "EnergyUsed")?, bandwidth))
-    };
-    let read_prices = |node: &Node<'_, '_>| {
-        let list = node.object()?.need("chainParameter")?;
-        let (mut energy, mut bandwidth) = (None, None);
-        for parameter in list.array()?.take(MAX_PARAMETERS) {
-            let members = parameter.object()?;
-            match members.need("key")?.text()? {
-                "getEnergyFee" => energy = Some(count(members.get("value"))?),
-                "getTransactionFee" => bandwidth = Some(count(members.get("value"))?),
-                _ => {}
-            }
-        }
-        energy.zip(bandwidth).ok_or_else(|| list.refuse(Code::MissingField).with_expected("getEnergyFee and getTransactionFee"))
-    };
-    let ((energy, bandwidth), (energy_price, bandwidth_price)) = try_join(
-        ask(caller, "/wallet/getaccountresource", account(owner), read_own),
-        ask(caller, "/wallet/getchainparameters", json!({}), read_prices),
-    )
-    .await?;
-    Ok(Resources { energy, bandwidth, energy_price, bandwidth_price })
 }

@@ -24,14 +24,14 @@ use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt,
 use countersign_client::TransportErrorKind;
 use countersign_node::NodeError;
 use fake::{
-    Account, Chain, FINALIZED, FORMS, INITIATED, NEWEST, NOW, SECRET, SPONSOR, dust, initiate, is_audited, mined, mined_inside, name,
-    nodes, swap_of, system_account, terms, token_account,
+    Account, Answering, Chain, FINALIZED, FORMS, Front, INITIATED, NEWEST, NOW, SECRET, SPONSOR, dust, initiate, is_audited, mined,
+    mined_inside, name, nodes, swap_of, system_account, terms, token_account,
 };
 use serde_json::{Value, json};
 
 const RULE: FinalityRule = FinalityRule::new(Finality::Finalized, 64, 1_500);
 
-async fn read_with(chain: Chain, count: usize, form: &str, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(chain: impl Into<Front>, count: usize, form: &str, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
     let nodes = nodes(chain, count, form);
     let read = nodes.solana(&terms.destination.chain).unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -41,11 +41,11 @@ async fn read_with(chain: Chain, count: usize, form: &str, terms: &VerifiedTerms
     read
 }
 
-async fn state(chain: Chain, form: &str) -> HtlcState {
+async fn state(chain: impl Into<Front>, form: &str) -> HtlcState {
     read_with(chain, 1, form, &terms(form)).await.unwrap().0
 }
 
-async fn judge(chain: Chain, count: usize, form: &str) -> Result<Funded, String> {
+async fn judge(chain: impl Into<Front>, count: usize, form: &str) -> Result<Funded, String> {
     let terms = terms(form);
     let (state, seen) = read_with(chain, count, form, &terms).await.map_err(|error| error.code().to_owned())?;
     Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())

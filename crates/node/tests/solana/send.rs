@@ -11,7 +11,10 @@ use countersign_node::NodeError;
 use countersign_node::solana::TransactionStatus;
 use serde_json::{Value, json};
 
-use crate::fake::{Account, Chain, FINALIZED, FORMS, RENT, account, blockhash, case, nodes, swap_of, system_account, terms, token_account};
+use crate::fake::{
+    Account, Answering, Chain, FINALIZED, FORMS, Front, RENT, account, blockhash, case, nodes, swap_of, system_account, terms,
+    token_account,
+};
 use crate::wallet::{prepare, scene};
 
 /// A signed transaction, as it is stored.
@@ -25,7 +28,7 @@ async fn kept(form: &str) -> KeptTransaction {
     transaction
 }
 
-async fn send(chain: Chain, count: usize, transaction: &KeptTransaction) -> Result<(), NodeError> {
+async fn send(chain: impl Into<Front>, count: usize, transaction: &KeptTransaction) -> Result<(), NodeError> {
     nodes(chain, count, FORMS[2]).solana("solana_testnet").unwrap().broadcast(transaction).await
 }
 

@@ -13,7 +13,7 @@ use countersign_node::{NodeError, Nodes, Speed};
 use serde_json::{Value, json};
 
 use crate::fake::{
-    Account, Chain, FINALIZED, FORMS, INITIATED, SECRET, SPONSOR, account, blockhash, case, is_audited, nodes, stored, swap_of,
+    Account, Chain, FINALIZED, FORMS, Front, INITIATED, SECRET, SPONSOR, account, blockhash, case, is_audited, nodes, stored, swap_of,
     system_account, terms, token_account,
 };
 
@@ -93,14 +93,14 @@ impl Scene {
     }
 }
 
-pub(crate) async fn prepare(chain: Chain, form: &str) -> Result<(Unsigned, Nodes<Chain>), NodeError> {
+pub(crate) async fn prepare(chain: impl Into<Front>, form: &str) -> Result<(Unsigned, Nodes<Front>), NodeError> {
     let nodes = nodes(chain, 1, form);
     let name = terms(form).destination.chain;
     let unsigned = nodes.prepare(&order(form), &name, "", Speed::Normal, &Policy::default()).await?;
     Ok((unsigned, nodes))
 }
 
-async fn refused(chain: Chain, form: &str) -> (&'static str, String) {
+async fn refused(chain: impl Into<Front>, form: &str) -> (&'static str, String) {
     match prepare(chain, form).await {
         Err(NodeError::Refused(refusal)) => (refusal.code().name(), refusal.to_string()),
         Err(error) => panic!("{form}: {error}"),
@@ -146,6 +146,31 @@ async fn speeds_are_percentiles_and_no_fee_is_none() {
     assert_eq!(fee(fees.clone(), Speed::Normal).await, Some(51));
     assert_eq!(fee(fees, Speed::Fast).await, Some(91));
     assert_eq!((fee(vec![0; 150], Speed::Fast).await, fee(Vec::new(), Speed::Fast).await), (None, None));
+}
+
+/// One of three endpoints offers a blockhash that does not exist and refuses every simulation.
+#[tokio::test]
+async fn one_liar_of_three_decides_nothing() {
+    let form = FORMS[2];
+    let mut scene = scene(form);
+    scene.chain.fees = vec![75; 150];
+    scene.chain.account_mut(scene.owner).lamports += 30;
+    let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
+    let latest = json!({"blockhash": Address::from([9; 32]).to_string(), "lastValidBlockHeight": u64::MAX});
+    let lies = move |host: &str, method: &str, _: &Value| match (host, method) {
+        ("a.example", "getLatestBlockhash") => Some(context(latest.clone())),
+        ("a.example", "isBlockhashValid") => Some(context(json!(true))),
+        ("a.example", "simulateTransaction") => Some(context(json!({"err": "BlockhashNotFound", "logs": []}))),
+        _ => None,
+    };
+    let nodes = nodes(scene.chain.lying(lies), 3, form);
+    let name = terms(form).destination.chain;
+    let unsigned = nodes.prepare(&order(form), &name, "", Speed::Normal, &Policy::default()).await.unwrap();
+    let Unsigned::Solana(unsigned) = unsigned else { panic!("an order of Solana") };
+    let message = &unsigned.payloads().transaction.as_ref().unwrap().transaction().message;
+    assert_eq!(*message.recent_blockhash(), blockhash());
+    assert_eq!(PriorityFee::from_message(message).map(|fee| fee.compute_unit_price), Some(75));
+    assert!(nodes.transport().count("isBlockhashValid") >= 4, "both blockhashes were asked for");
 }
 
 #[tokio::test]
@@ -308,7 +333,7 @@ fn stranger() -> Key {
     Key::from_seed(&[9; 32])
 }
 
-async fn recover_on(chain: Chain, form: &str, recovery: &Recovery) -> Result<(Unsigned, Nodes<Chain>), NodeError> {
+async fn recover_on(chain: impl Into<Front>, form: &str, recovery: &Recovery) -> Result<(Unsigned, Nodes<Front>), NodeError> {
     let nodes = nodes(chain, 1, form);
     let name = terms(form).destination.chain;
     let sender = stranger().address().to_string();

@@ -22,12 +22,10 @@ use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt,
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;
-use fake::{CLASS, Chain, Front, INITIATED, LATEST, NOW, SECRET, halves, hash_of, hex, nodes, redeemed_data, terms};
+use fake::{CLASS, Chain, Front, INITIATED, LATEST, NOW, READABLE, SECRET, chain_of, halves, hash_of, hex, nodes, redeemed_data, terms};
 use serde_json::{Value, json};
 
 const RULE: FinalityRule = FinalityRule::new(Finality::Safe, 64, 50);
-/// Orders whose destination contract has a generation that can be read.
-const READABLE: [&str; 3] = ["starknet-to-2025-02", "starknet-to-2025-11", "starknet-to-client-3-1-3"];
 const USUAL: &str = "starknet-to-2025-11";
 
 async fn read_with(chain: impl Into<Front>, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
@@ -48,14 +46,6 @@ async fn judge_of(id: &str, chain: impl Into<Front>, count: usize) -> Result<Fun
 
 async fn judge(chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
     judge_of(USUAL, chain, count).await
-}
-
-fn chain_of(id: &str) -> Chain {
-    let terms = terms(id).destination;
-    let mut chain = Chain::funded(&terms);
-    // The funding event is requested only if the id does not prove the hash.
-    chain.events = if terms.swap_id_recomputed { Vec::new() } else { vec![chain.initiated(terms.secret_hash, terms.amount)] };
-    chain
 }
 
 fn chain() -> Chain {

@@ -11,9 +11,8 @@ use starknet_core::types::requests::{
 };
 use starknet_core::types::{BlockWithTxHashes, EventsPage, FeeEstimate, Felt, SimulatedTransaction, TransactionStatus};
 
-use crate::fake::{Chain, nodes, terms};
+use crate::fake::{Chain, READABLE, chain_of, nodes, terms};
 use crate::wallet::{self, kept};
-use crate::{READABLE, chain_of};
 
 fn reads<T: DeserializeOwned>(value: &Value) -> Result<(), String> {
     serde_json::from_value::<T>(value.clone()).map(drop).map_err(|error| format!("{error}: {value}"))

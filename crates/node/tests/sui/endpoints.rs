@@ -12,8 +12,8 @@ use countersign_node::{NodeError, Nodes};
 use crate::fake::{
     Executed, FUNDED, HEAD, Ledger, MAINNET, NOW, Network, Object, bytes, digest_of, made, order, package, package_id, terms,
 };
-use crate::proto::{Message, answer, error, frame};
 use crate::{RULE, funded, judge, one, read, read_with};
+use countersign_testkit::chain::sui::proto::{Message, answer, error, frame};
 
 /// The methods that a read of an order calls.
 const METHODS: [&str; 4] = ["GetServiceInfo", "BatchGetObjects", "GetTransaction", "GetCheckpoint"];
@@ -33,6 +33,23 @@ async fn endpoints_of_other_chains_are_asked_nothing_else() {
     }
     let main = one(|ledger| MAINNET.clone_into(&mut ledger.chain_id)).connect_to("sui");
     assert_eq!(main.head("sui", 0).await.unwrap().height, HEAD);
+}
+
+#[tokio::test]
+async fn an_error_is_not_kept_as_the_identity_of_a_chain() {
+    let nodes = one(|ledger| ledger.chain_id.clear()).connect();
+    let sui = nodes.sui("sui_testnet").unwrap();
+    assert_eq!(sui.htlc(&terms().destination).await.unwrap_err().code(), "node_wrong_chain");
+    let busy = std::sync::atomic::AtomicBool::new(true);
+    let nodes = funded()
+        .answering(move |_, method, _| {
+            let is_first = method == "GetServiceInfo" && busy.swap(false, std::sync::atomic::Ordering::Relaxed);
+            is_first.then(|| Ok(Response::new(200, error(14, "busy"))))
+        })
+        .connect();
+    let sui = nodes.sui("sui_testnet").unwrap();
+    assert_eq!(sui.htlc(&terms().destination).await.unwrap_err().code(), "node_error");
+    assert!(sui.htlc(&terms().destination).await.is_ok());
 }
 
 #[tokio::test]

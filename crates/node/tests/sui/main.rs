@@ -11,7 +11,6 @@
 
 mod endpoints;
 mod fake;
-mod proto;
 mod send;
 mod wallet;
 

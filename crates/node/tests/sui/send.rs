@@ -12,8 +12,8 @@ use countersign_node::{NodeError, Nodes};
 use countersign_testkit::{key, registry};
 
 use crate::fake::{Executed, HEAD, Ledger, Network, SUI, case, digest_of};
-use crate::proto::{Message, members};
 use crate::wallet::{order, prepared, refused, rich};
+use countersign_testkit::chain::sui::proto::{Message, members};
 
 /// The case's order, signed and stored.
 async fn kept() -> (KeptTransaction, UnsignedOrder) {
@@ -55,11 +55,16 @@ async fn what_is_sent_is_what_was_signed() {
 }
 
 #[tokio::test]
-async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
+async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     let (kept, _) = kept().await;
     let (has, busy) = (Ledger { sent: Ok(success(&kept)), ..rich() }, Ledger { sent: Err((14, "busy")), ..rich() });
     let refuses = Ledger { sent: Err((3, "coins are gone")), ..rich() };
-    assert!(sent(Network::new(&[busy.clone(), refuses.clone(), has]), &kept).await.is_ok());
+    for other in [&busy, &refuses] {
+        assert!(sent(Network::new(&[other.clone(), has.clone(), has.clone()]), &kept).await.is_ok());
+    }
+    // A single one may keep the transaction to itself.
+    let unknown = sent(Network::new(&[busy.clone(), refuses.clone(), has]), &kept).await.err().unwrap();
+    assert_eq!((unknown.code(), unknown.is_transient()), ("node_disagree", true));
     // The transaction was executed before: the node reports an error about its coins, but knows the transaction.
     let mut again = refuses.clone();
     again.transactions.push(success(&kept));
@@ -70,17 +75,21 @@ async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
 }
 
 #[tokio::test]
-async fn only_a_refusal_that_everybody_gives_is_one() {
+async fn only_a_refusal_that_enough_endpoints_give_is_one() {
     let (kept, _) = kept().await;
     let node = |sent: (u32, &'static str)| Ledger { sent: Err(sent), ..rich() };
     let outcome = async |ledgers: &[Ledger]| sent(Network::new(ledgers), &kept).await.err().unwrap();
     for code in [3, 9] {
         let error = outcome(&[node((code, "coins%20are gone")), node((code, "gone"))]).await;
         assert!(matches!(&error, NodeError::Rejected { message, .. } if message == "coins are gone"), "{error}");
+        // One that claims to have it changes nothing.
+        let liar = Ledger { sent: Ok(success(&kept)), ..rich() };
+        let refuses = || node((code, "gone"));
+        assert_eq!(outcome(&[liar, refuses(), refuses()]).await.code(), "transaction_rejected");
     }
     for code in [1, 2, 4, 8, 10, 13, 14] {
         let error = outcome(&[node((3, "coins are gone")), node((code, "busy"))]).await;
-        assert_eq!((error.code(), error.is_transient()), ("node_error", true), "{code}");
+        assert_eq!((error.code(), error.is_transient()), ("node_disagree", true), "{code}");
     }
     // If even the lookup fails, the outcome is unknown.
     let silent = Network::new(&[node((3, "gone"))])
@@ -163,7 +172,8 @@ async fn a_balance_is_what_the_endpoints_agree_on() {
     let nodes = Network::new(&[rich(), Ledger { balances: [(SUI.to_owned(), 1)].into(), ..rich() }]).connect();
     assert_eq!(nodes.balance(asset, &owner.to_string()).await.unwrap_err().code(), "node_disagree");
     assert_eq!(refused(&nodes.balance(asset, "0xno").await.unwrap_err()), (Code::AddressMalformed, "/owner"));
-    let empty = Network::new(&[rich()])
-        .answering(|_, method, _| (method == "GetBalance").then(|| Ok(Response::new(200, crate::proto::answer(&Message::default())))));
+    let empty = Network::new(&[rich()]).answering(|_, method, _| {
+        (method == "GetBalance").then(|| Ok(Response::new(200, countersign_testkit::chain::sui::proto::answer(&Message::default()))))
+    });
     assert_eq!(empty.connect().balance(asset, &owner.to_string()).await.unwrap_err().code(), "node_malformed");
 }

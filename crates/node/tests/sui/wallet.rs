@@ -12,7 +12,7 @@ use countersign_testkit::recover::read_record;
 use countersign_testkit::{registry, verified};
 
 use crate::fake::{Executed, Ledger, Network, Object, SUI, case, digest_of, shared_registry, word};
-use crate::proto::{Message, members};
+use countersign_testkit::chain::sui::proto::{Message, members};
 
 /// The amount of the case's order.
 const AMOUNT: i64 = 3_000_000_000;
@@ -182,6 +182,62 @@ async fn a_coin_that_is_none_is_malformed() {
         let mut ledger = rich();
         change(&mut ledger.coins[0][1]);
         assert_eq!(prepared(ledger).await.unwrap_err().code(), "node_malformed", "{index}");
+    }
+}
+
+/// A coin of another version, another digest, another balance, or one that nobody else knows.
+const FALSE_COINS: [fn(&mut Object); 4] = [
+    |coin| coin.version = Some(1),
+    |coin| coin.digest = Some(digest_of(0x77)),
+    |coin| coin.balance = Some(u64::MAX / 2),
+    |coin| coin.id = Some(Address::new([0x77; 32])),
+];
+
+/// An honest node, whose coins are objects too.
+fn honest() -> Ledger {
+    let mut ledger = rich();
+    ledger.objects.extend(ledger.coins.clone().into_iter().flatten());
+    ledger
+}
+
+#[tokio::test]
+async fn coins_are_used_only_if_enough_endpoints_show_them_at_that_version() {
+    let expected = prepare(&Network::new(&[honest()]).connect(), Speed::Normal, &Policy::default()).await.unwrap();
+    for change in FALSE_COINS {
+        let mut liar = honest();
+        let coin = &mut liar.coins[0][0];
+        coin.balance = Some(9_000_000_000);
+        change(coin);
+        liar.objects.push(coin.clone());
+        for ledgers in [[liar.clone(), honest(), honest()], [honest(), honest(), liar.clone()]] {
+            let unsigned = prepare(&Network::new(&ledgers).connect(), Speed::Normal, &Policy::default()).await.unwrap();
+            assert_eq!(unsigned.payloads().bytes, expected.payloads().bytes);
+        }
+        // Without an honest endpoint to agree with, nothing is prepared.
+        let error = prepare(&Network::new(&[liar.clone(), rich()]).connect(), Speed::Normal, &Policy::default()).await.unwrap_err();
+        assert!(matches!(error.code(), "insufficient_funds" | "node_disagree"), "{error}");
+    }
+    // One endpoint hides the coins.
+    let hides = Ledger { coins: vec![], ..honest() };
+    let unsigned = prepare(&Network::new(&[hides, honest(), honest()]).connect(), Speed::Normal, &Policy::default()).await.unwrap();
+    assert_eq!(unsigned.payloads().bytes, expected.payloads().bytes);
+}
+
+#[tokio::test]
+async fn a_single_endpoint_neither_sets_the_price_nor_stops_a_preflight() {
+    let expected = prepare(&Network::new(&[honest()]).connect(), Speed::Normal, &Policy::default()).await.unwrap();
+    let cheap = Ledger { gas_price: 1, ..honest() };
+    let dear = Ledger { gas_price: u64::MAX, ..honest() };
+    let refuses = Ledger { simulated: Err((3, "no")), ..honest() };
+    let poor = Ledger { balances: [(SUI.to_owned(), 1)].into(), ..honest() };
+    let mut wasteful = honest();
+    wasteful.simulated.as_mut().unwrap().gas = [90_000_000, 0, 86_000_000];
+    for liar in [cheap, dear, refuses, poor, wasteful, Ledger { objects: vec![], ..honest() }] {
+        let nodes = Network::new(&[liar.clone(), honest(), honest()]).connect();
+        let unsigned = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap();
+        assert_eq!(unsigned.payloads().bytes, expected.payloads().bytes);
+        let error = prepare(&Network::new(&[liar, honest()]).connect(), Speed::Normal, &Policy::default()).await.unwrap_err();
+        assert_eq!(error.code(), "node_disagree");
     }
 }
 

@@ -20,13 +20,15 @@ use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt,
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;
-use fake::{INITIATED, LATEST, NOW, SECRET, SOLID, Tron, bare, id, id_of, info, log, nodes, redeemed, returned, reverted, terms};
+use fake::{
+    Fake, INITIATED, LATEST, Lying, NOW, SECRET, SOLID, Tron, bare, id, id_of, info, log, nodes, redeemed, returned, reverted, terms,
+};
 use serde_json::{Value, json};
 
 const RULE: FinalityRule = FinalityRule::new(Finality::Finalized, 20, 300);
 const ORDERS: &str = "9c3f1e90";
 
-async fn read_with(tron: Tron, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
     let nodes = nodes(tron, count);
     let read = nodes.tron("tron").unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -36,11 +38,11 @@ async fn read_with(tron: Tron, count: usize, terms: &VerifiedTerms) -> Result<(H
     read
 }
 
-async fn judge(tron: Tron, count: usize) -> Result<Funded, String> {
+async fn judge(tron: impl Into<Fake>, count: usize) -> Result<Funded, String> {
     judge_terms(tron, count, &terms()).await
 }
 
-async fn judge_terms(tron: Tron, count: usize, terms: &VerifiedTerms) -> Result<Funded, String> {
+async fn judge_terms(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<Funded, String> {
     let (state, seen) = read_with(tron, count, terms).await.map_err(|error| error.code().to_owned())?;
     Funded::judge(terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
 }
@@ -186,16 +188,16 @@ async fn the_event_of_the_funding_shows_the_secret_hash() {
     let mut elsewhere = info(INITIATED, std::slice::from_ref(&good));
     elsewhere["blockNumber"] = json!(INITIATED + 1);
     for (why, tron) in [
-        ("another amount", with(vec![log(htlc, &topics(order, hash, B256::ZERO), &[])])),
-        ("another event of the order", with(vec![log(htlc, &[read::REFUNDED, order], &[])])),
-        ("data that the event does not have", changed("data", json!("00"))),
-        ("an address that is none", changed("address", json!("00"))),
-        ("topics that are none", changed("topics", json!(["zz"]))),
-        ("a topic with a prefix", changed("topics", json!([format!("0x{}", bare(read::INITIATED))]))),
-        ("endless data", changed("data", json!("00".repeat(300_000)))),
-        ("another block", Tron { infos: [(INITIATED, vec![elsewhere])].into(), ..tron() }),
+        ("another amount", Fake::from(with(vec![log(htlc, &topics(order, hash, B256::ZERO), &[])]))),
+        ("another event of the order", with(vec![log(htlc, &[read::REFUNDED, order], &[])]).into()),
+        ("data that the event does not have", changed("data", json!("00")).into()),
+        ("an address that is none", changed("address", json!("00")).into()),
+        ("topics that are none", changed("topics", json!(["zz"])).into()),
+        ("a topic with a prefix", changed("topics", json!([format!("0x{}", bare(read::INITIATED))])).into()),
+        ("endless data", changed("data", json!("00".repeat(300_000))).into()),
+        ("another block", Tron { infos: [(INITIATED, vec![elsewhere])].into(), ..tron() }.into()),
         ("no transactions", tron().lying(|_, path, _| path.ends_with("infobyblocknum").then(|| json!("none")))),
-        ("many logs", with(vec![good.clone(); 257])),
+        ("many logs", with(vec![good.clone(); 257]).into()),
     ] {
         assert_eq!(judge(tron, 1).await.unwrap_err(), "node_malformed", "{why}");
     }

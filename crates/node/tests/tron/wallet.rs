@@ -13,7 +13,7 @@ use countersign_testkit::recover::record;
 use countersign_testkit::{registry, verified};
 use serde_json::{Value, json};
 
-use crate::fake::{LATEST, NOW, SECRET, SOLID, Tron, bare, case, id_of, log, nodes, returned, reverted, terms};
+use crate::fake::{Fake, LATEST, Lying, NOW, SECRET, SOLID, Tron, bare, case, id_of, log, nodes, returned, reverted, terms};
 
 const WITH_APPROVAL: &str = "tron-token-typed-data-null";
 const WITHOUT_APPROVAL: &str = "tron-token-typed-data-absent";
@@ -39,13 +39,13 @@ async fn calls(tron: Tron) -> Calls {
     nodes(tron, 1).tron("tron").unwrap().calls().await.unwrap()
 }
 
-async fn preflight(id: &str, tron: Tron) -> Result<Preflight, NodeError> {
+async fn preflight(id: &str, tron: impl Into<Fake>) -> Result<Preflight, NodeError> {
     let calls = calls(self::tron(id)).await;
     let unsigned = order(id).prepare(calls).unwrap();
     nodes(tron, 1).tron("tron").unwrap().preflight(&unsigned).await
 }
 
-async fn refused(id: &str, tron: Tron) -> (Code, String) {
+async fn refused(id: &str, tron: impl Into<Fake>) -> (Code, String) {
     match preflight(id, tron).await.unwrap_err() {
         NodeError::Refused(refusal) => (refusal.code(), refusal.location().to_owned()),
         other => panic!("{other:?}"),
@@ -58,30 +58,73 @@ async fn the_reference_is_the_newest_irreversible_block() {
     let id = id_of(SOLID);
     assert_eq!(calls.ref_block_bytes, SOLID.to_be_bytes()[6..]);
     assert_eq!(calls.ref_block_hash, id[8..16]);
-    // One hour after the time of the newest block.
-    let made = i64::try_from((NOW - 3) * 1_000).unwrap();
+    // One hour after the time of that block, which is 19 blocks old.
+    let made = i64::try_from((NOW - 3 - 57) * 1_000).unwrap();
     assert_eq!((calls.timestamp, calls.expiration), (made, made + 3_600_000));
     assert_eq!(calls.chain_id, Some(728_126_428));
     let later = Tron { latest: LATEST + 1, ..tron(NATIVE) };
     assert_ne!(nodes(later, 1).head("tron", 0).await.unwrap().height, LATEST);
-    // If an endpoint fails, the next one is used.
+    let calls_of = async |fake: Fake, count| nodes(fake, count).tron("tron").unwrap().calls().await;
+    // Two of three endpoints are enough.
     let one = tron(NATIVE).answering(|host, _| (host == "a.example").then(|| Ok((503, Vec::new()))));
-    assert!(nodes(one, 2).tron("tron").unwrap().calls().await.is_ok());
+    assert_eq!(calls_of(one, 3).await.unwrap(), calls);
     let endless = tron(NATIVE).lying(|_, path, _| {
-        (path == "/wallet/getnowblock").then(|| {
-            let mut block = tron(NATIVE).block(LATEST);
+        (path == "/walletsolidity/getblockbynum").then(|| {
+            let mut block = tron(NATIVE).block(SOLID);
             block["block_header"]["raw_data"]["timestamp"] = json!(u64::MAX);
             block
         })
     });
-    assert_eq!(nodes(endless, 1).tron("tron").unwrap().calls().await.unwrap_err().code(), "node_malformed");
+    assert_eq!(calls_of(endless, 1).await.unwrap_err().code(), "node_malformed");
+}
+
+/// With a reference that the chain does not have, or one that is too old, a redemption would show the secret and never be mined.
+#[tokio::test(start_paused = true)]
+async fn one_liar_of_three_does_not_choose_the_reference() {
+    let calls_of = async |fake: Fake, count| nodes(fake, count).tron("tron").unwrap().calls().await;
+    let honest = calls(tron(NATIVE)).await;
+    for shown in [1, SOLID - 1_000, LATEST, LATEST + 1, u64::MAX >> 24] {
+        // The liar also has a block of its own at every height.
+        let lying = tron(NATIVE).lying(move |host, path, question| {
+            let number = if path == "/walletsolidity/getnowblock" { shown } else { question["num"].as_u64().unwrap_or_default() };
+            let is_lie = host == "a.example" && number != 0 && path.starts_with("/walletsolidity");
+            is_lie.then(|| {
+                let mut id = id_of(number);
+                id[9] ^= 1;
+                let raw = json!({"number": number, "timestamp": (NOW - 60) * 1_000});
+                json!({"blockID": bare(id), "block_header": {"raw_data": raw}})
+            })
+        });
+        assert_eq!(calls_of(lying, 3).await.unwrap(), honest, "{shown}");
+    }
+    // Endpoints that are a little apart agree on a block that both have.
+    let behind = || {
+        tron(NATIVE).lying(|host, path, question| {
+            let is_far = question["num"].as_u64().is_some_and(|number| number > SOLID - 3 && number != 0);
+            match path {
+                "/walletsolidity/getnowblock" if host == "b.example" => Some(tron(NATIVE).block(SOLID - 3)),
+                "/walletsolidity/getblockbynum" if host == "b.example" && is_far => Some(json!({})),
+                _ => None,
+            }
+        })
+    };
+    assert_eq!(calls_of(behind(), 2).await.unwrap().ref_block_hash, id_of(SOLID - 3)[8..16]);
+    let disagreeing = tron(NATIVE).lying(|host, path, question| {
+        (host == "b.example" && path == "/walletsolidity/getblockbynum").then(|| {
+            let number = question["num"].as_u64().unwrap();
+            let mut block = tron(NATIVE).block(number);
+            block["block_header"]["raw_data"]["timestamp"] = json!(1);
+            block
+        })
+    });
+    assert_eq!(calls_of(disagreeing, 2).await.unwrap_err().code(), "node_disagree");
 }
 
 #[tokio::test]
 async fn balances_and_allowances_are_agreed_upon() {
     let (sender, token) = (Address::from([0xa1; 20]), Address::from([0x77; 20]));
-    let of = |tron: Tron, count| nodes(tron, count);
-    let nodes = of(tron(WITHOUT_APPROVAL), 2);
+    let of = |fake: Fake, count| nodes(fake, count);
+    let nodes = of(tron(WITHOUT_APPROVAL).into(), 2);
     let chain = nodes.tron("tron").unwrap();
     assert_eq!(chain.balance(sender, None).await.unwrap(), U256::from(100_000_000));
     assert_eq!(chain.balance(sender, Some(token)).await.unwrap(), order(WITHOUT_APPROVAL).deposit().terms.amount);
@@ -342,12 +385,17 @@ fn says(code: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
+async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     let taken = || json!({"result": true, "code": "SUCCESS", "message": "", "txid": bare(signed().1)});
     assert!(broadcast(&[(taken(), false)]).await.is_ok());
     assert!(broadcast(&[(json!({"result": true}), false)]).await.is_ok());
     assert!(broadcast(&[(says("DUP_TRANSACTION_ERROR"), false)]).await.is_ok(), "it is there already");
-    assert!(broadcast(&[(says("SIGERROR"), false), (taken(), false)]).await.is_ok());
+    assert!(broadcast(&[(says("SIGERROR"), false), (taken(), false), (taken(), false)]).await.is_ok());
+    // One endpoint alone may keep it to itself.
+    for others in [vec![says("SIGERROR")], vec![says("SIGERROR"), says("TAPOS_ERROR")], vec![says("SIGERROR"), says("SERVER_BUSY")]] {
+        let answers: Vec<_> = others.into_iter().chain([taken()]).map(|answer| (answer, false)).collect();
+        assert_eq!(broadcast(&answers).await.unwrap_err().code(), "transaction_rejected");
+    }
     // In a block already, and expired since.
     assert!(broadcast(&[(says("TRANSACTION_EXPIRATION_ERROR"), true)]).await.is_ok());
     for code in [
@@ -368,7 +416,7 @@ async fn a_transaction_is_accepted_if_one_endpoint_has_it() {
     for unknown in
         [says("SERVER_BUSY"), says("NO_CONNECTION"), says("OTHER_ERROR"), says("NEW_ERROR"), json!({}), json!({"Error": "x"}), other]
     {
-        let outcome = broadcast(&[(says("SIGERROR"), false), (unknown.clone(), false)]).await;
+        let outcome = broadcast(&[(taken(), false), (unknown.clone(), false)]).await;
         assert!(!matches!(outcome, Ok(()) | Err(NodeError::Rejected { .. })), "{unknown}");
     }
 }
@@ -422,8 +470,8 @@ async fn receipts_are_of_the_transaction_and_agreed_upon() {
 
 #[tokio::test]
 async fn a_contract_is_described_by_what_it_is() {
-    let describe = async |tron: Tron| nodes(tron, 1).tron("tron").unwrap().describe_contract(Address::from([0xa1; 20])).await.unwrap();
-    let described = describe(tron(WITHOUT_APPROVAL)).await;
+    let describe = async |fake: Fake| nodes(fake, 1).tron("tron").unwrap().describe_contract(Address::from([0xa1; 20])).await.unwrap();
+    let described = describe(tron(WITHOUT_APPROVAL).into()).await;
     assert_eq!(described.code_hash, Some(countersign::tron::alloy_primitives::keccak256([0x60, 1])));
     assert_eq!((described.version, described.token), (None, Some(Address::from([0x77; 20]))));
     // The description is stored as text next to the registry.

@@ -27,6 +27,12 @@ pub(super) mod method {
         GET_CHECKPOINT "LedgerService/GetCheckpoint";
         BATCH_GET_OBJECTS "LedgerService/BatchGetObjects";
         GET_TRANSACTION "LedgerService/GetTransaction";
+        GET_EPOCH "LedgerService/GetEpoch";
+        LIST_OWNED_OBJECTS "StateService/ListOwnedObjects";
+        GET_BALANCE "StateService/GetBalance";
+        LIST_PACKAGE_VERSIONS "MovePackageService/ListPackageVersions";
+        SIMULATE_TRANSACTION "TransactionExecutionService/SimulateTransaction";
+        EXECUTE_TRANSACTION "TransactionExecutionService/ExecuteTransaction";
     }
 }
 
@@ -70,12 +76,21 @@ fields! {
         OBJECT_ID 2 "/object_id",
         VERSION 3 "/version",
         DIGEST 4 "/digest",
+        OWNER 5 "/owner",
         OBJECT_TYPE 6 "/object_type",
         CONTENTS 8 "/contents",
         PACKAGE 9 "/package",
         PREVIOUS_TRANSACTION 10 "/previous_transaction",
+        BALANCE 101 "/balance",
+    }
+    owner "/object/owner" {
+        KIND 1 "/kind",
+        ADDRESS 2 "/address",
+        VERSION 3 "/version",
     }
     package "/object/package" {
+        ORIGINAL_ID 2 "/original_id",
+        VERSION 3 "/version",
         TYPE_ORIGINS 5 "/type_origins",
     }
     type_origin "/object/package/type_origins" {
@@ -92,8 +107,44 @@ fields! {
     }
     transaction "/transaction" {
         DIGEST 1 "/digest",
+        EFFECTS 4 "/effects",
         EVENTS 5 "/events",
         CHECKPOINT 6 "/checkpoint",
+        BALANCE_CHANGES 8 "/balance_changes",
+    }
+    effects "/transaction/effects" {
+        STATUS 4 "/status",
+        GAS_USED 6 "/gas_used",
+        CHANGED_OBJECTS 12 "/changed_objects",
+    }
+    execution "/transaction/effects/status" {
+        SUCCESS 1 "/success",
+        ERROR 2 "/error",
+    }
+    execution_error "/transaction/effects/status/error" {
+        DESCRIPTION 1 "/description",
+        ABORT 4 "/abort",
+    }
+    abort "/transaction/effects/status/error/abort" {
+        CODE 1 "/abort_code",
+        LOCATION 2 "/location",
+    }
+    location "/transaction/effects/status/error/abort/location" {
+        MODULE 2 "/module",
+    }
+    gas_used "/transaction/effects/gas_used" {
+        COMPUTATION_COST 1 "/computation_cost",
+        STORAGE_COST 2 "/storage_cost",
+        STORAGE_REBATE 3 "/storage_rebate",
+    }
+    changed_object "/transaction/effects/changed_objects" {
+        OBJECT_ID 1 "/object_id",
+        OBJECT_TYPE 11 "/object_type",
+    }
+    balance_change "/transaction/balance_changes" {
+        ADDRESS 1 "/address",
+        COIN_TYPE 2 "/coin_type",
+        AMOUNT 3 "/amount",
     }
     events "/transaction/events" {
         EVENTS 3 "/events",
@@ -101,5 +152,31 @@ fields! {
     event "/transaction/events" {
         EVENT_TYPE 4 "/event_type",
         CONTENTS 5 "/contents",
+    }
+    /// `GetEpochResponse`.
+    found_epoch "" {
+        EPOCH 1 "/epoch",
+    }
+    epoch "/epoch" {
+        REFERENCE_GAS_PRICE 8 "/reference_gas_price",
+    }
+    /// `ListOwnedObjectsResponse`.
+    page "" {
+        OBJECTS 1 "/objects",
+        NEXT_PAGE_TOKEN 2 "/next_page_token",
+    }
+    /// `GetBalanceResponse`.
+    found_balance "" {
+        BALANCE 1 "/balance",
+    }
+    balance "/balance" {
+        BALANCE 3 "/balance",
+    }
+    /// `ListPackageVersionsResponse`.
+    versions "" {
+        VERSIONS 1 "/versions",
+    }
+    version "/versions" {
+        VERSION 2 "/version",
     }
 }

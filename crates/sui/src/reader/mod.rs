@@ -11,19 +11,29 @@
 //!
 //! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md#sui`.
 
+mod ask;
 mod fields;
 mod grpc;
 mod htlc;
 mod objects;
+mod package;
 mod proto;
+mod simulation;
+mod transactions;
+mod wallet;
 
 use countersign_core::chains::Network;
 use countersign_core::reader::{Fault, Head, Identity, Known, Reply, Request};
 use countersign_core::{Account, Code, Refusal};
 use sui_sdk_types::{Address, Digest};
 
+pub use ask::{Ask, Equal, On, Question};
 pub use grpc::is_message;
 pub use htlc::{Htlc, HtlcReader};
+pub use package::{Package, PackageDescription, UpgradeAuthority};
+pub use simulation::{Check, Judgement, Plan, Preflight, Rehearsal};
+pub use transactions::{Broadcast, Receipt, TransactionReceipt};
+pub use wallet::{Balance, HeldCoins, InitialSharedVersion, ListedCoins, NewestCheckpoint, OwnedCoins, ReferenceGasPrice};
 
 use fields::{checkpoint, found_checkpoint, method, service, summary, timestamp};
 use proto::{Field, Message, Writer};

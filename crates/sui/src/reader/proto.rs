@@ -63,7 +63,7 @@ impl<'b> Message<'b> {
     }
 
     /// Returns the messages of a repeated field, of which there may be at most `max`.
-    pub(super) fn all(self, field: Field, max: usize) -> Result<Vec<Message<'b>>, Fault> {
+    pub(super) fn all(self, field: Field, max: usize) -> Result<Vec<Self>, Fault> {
         let mut all = Vec::new();
         self.each(field, |value| {
             if all.len() >= max {

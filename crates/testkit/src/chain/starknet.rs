@@ -22,6 +22,9 @@ pub const LATEST: u64 = INITIATED + 99;
 /// The class of the contract.
 pub const CLASS: u64 = 0xc1a55;
 
+/// Orders whose destination contract has a generation that can be read.
+pub const READABLE: [&str; 3] = ["starknet-to-2025-02", "starknet-to-2025-11", "starknet-to-client-3-1-3"];
+
 type Lie = Box<dyn Fn(&str, &str, &Value) -> Option<Value> + Send + Sync>;
 
 /// A chain with one order, and its endpoints.
@@ -279,6 +282,15 @@ pub fn redeemed_data(generation: StarknetGeneration, secret: &[u8; 32]) -> Vec<F
 /// An order of the fixtures.
 pub fn case(id: &str) -> Case {
     crate::fixtures_of(Family::Starknet).unwrap().into_iter().find(|case| case.id == id).expect(id)
+}
+
+/// Returns the chain of an order's destination, funded according to its terms.
+pub fn chain_of(id: &str) -> Chain {
+    let terms = terms(id).destination;
+    let mut chain = Chain::funded(&terms);
+    // The funding event is requested only if the id does not prove the hash.
+    chain.events = if terms.swap_id_recomputed { Vec::new() } else { vec![chain.initiated(terms.secret_hash, terms.amount)] };
+    chain
 }
 
 /// The terms of an order, with the secret of these tests.

@@ -5,18 +5,17 @@ use countersign_core::json::Node;
 use countersign_core::reader::{Fault, Reply, Request};
 use serde_json::json;
 
-use super::{NEWEST, contradiction, count, hash, post, value};
+use super::{View, contradiction, count, hash, post, value};
 
 /// A block's place on the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Block {
+pub(super) struct Block {
     /// The height.
-    pub number: u64,
+    pub(super) number: u64,
     /// The block's number in 8 bytes (big-endian), followed by bytes 8 to 31 of the header's SHA-256.
-    pub id: [u8; 32],
+    pub(super) id: [u8; 32],
     /// Unix milliseconds.
-    pub millis: u64,
+    pub(super) millis: u64,
 }
 
 impl Block {
@@ -35,8 +34,8 @@ impl Block {
         }
     }
 
-    /// Returns the request for the newest block, or for the newest irreversible one. `view` is [`NEWEST`] or [`SOLID`](super::SOLID).
-    pub(super) fn newest_request(view: &str) -> Request {
+    /// Returns the request for the newest block of a view.
+    pub(super) fn newest_request(view: View) -> Request {
         post(view, "getnowblock", &json!({}))
     }
 
@@ -46,8 +45,8 @@ impl Block {
     }
 
     /// Returns the request for the block at a height.
-    pub(super) fn request(number: u64) -> Request {
-        post(NEWEST, "getblockbynum", &json!({"num": number}))
+    pub(super) fn request(view: View, number: u64) -> Request {
+        post(view, "getblockbynum", &json!({"num": number}))
     }
 
     /// Reads the block that was requested by its height.

@@ -1,13 +1,13 @@
 //! Read-only calls of contracts, and the logs of transactions.
 
 use alloy_primitives::{Address as AbiAddress, B256, hex};
-use countersign_abi::read::{self, Transfer};
+use countersign_abi::read::{self, Transfer, Unclear};
 use countersign_core::json::Node;
 use countersign_core::reader::{Fault, Reply, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
 
-use super::{bytes, count, failed, hash, post, value, words, written};
+use super::{View, bytes, count, failed, hash, post, value, words, written};
 use crate::Address;
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
@@ -36,7 +36,7 @@ impl Call {
     }
 
     /// Returns the request that runs the call on top of the newest block, or of the newest irreversible one. It sends no transaction.
-    pub(super) fn request(&self, view: &str) -> Request {
+    pub(super) fn request(&self, view: View) -> Request {
         let query = json!({
             "owner_address": written(self.sender),
             "contract_address": written(self.to),
@@ -93,6 +93,16 @@ impl Outcome {
             Self::Returned { data, .. } => Some(data),
             Self::Reverted(_) => None,
         }
+    }
+}
+
+/// Reads what a call returned as one number or address. A contract that returns anything else cannot be used.
+pub(super) fn returned<R>(reply: &Reply<'_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Fault> {
+    match Outcome::read(reply)? {
+        Outcome::Returned { data, .. } => {
+            read(&data).map_err(|unclear| Refusal::new(Code::WrongType, "/constant_result").with_reason(unclear.to_string()).into())
+        }
+        Outcome::Reverted(why) => Err(failed(&why)),
     }
 }
 

@@ -1,13 +1,13 @@
 //! Reads the state of one HTLC.
 
-use alloy_primitives::{Address as AbiAddress, B256, U256, hex};
+use alloy_primitives::{Address as AbiAddress, B256, hex};
 use countersign_abi::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Reply, Request, Turn};
 use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, number};
 use serde_json::json;
 
 use super::call::{Call, Log, Outcome, read_logs_of};
-use super::{AFTER_THE_END, Block, MAX_STEP_BACK, NEWEST, SOLID, chain_id, coins, coins_request, contradiction, count, hash, post, value};
+use super::{AFTER_THE_END, Block, MAX_STEP_BACK, View, chain_id, coins, coins_request, contradiction, count, hash, post, value};
 use crate::Address;
 
 /// Reads the state of one HTLC at the newest block of one endpoint.
@@ -84,7 +84,7 @@ impl Machine for Htlc {
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let machine =
             Self { query: Query::new(terms)?, chain_id: chain_id(&terms.network)?, highest: known.height(), state: State::Blocks };
-        Ok((machine, vec![Block::newest_request(NEWEST), Block::newest_request(SOLID)]))
+        Ok((machine, vec![Block::newest_request(View::Newest), Block::newest_request(View::Irreversible)]))
     }
 
     fn identity(&self) -> Identity {
@@ -112,8 +112,8 @@ impl Machine for Htlc {
                     _ => return Ok(Turn::Done(Finding::new(unclear("the order is in an unknown state"), seen(before, 0)))),
                 };
                 self.state = State::Origin { before, solid: solid.filter(|_| is_irreversible), order, covered, changed_at };
-                let logs = post(NEWEST, "gettransactioninfobyblocknum", &json!({"num": changed_at}));
-                Ok(Turn::Ask(vec![Block::newest_request(NEWEST), Block::request(changed_at), logs]))
+                let logs = post(View::Newest, "gettransactioninfobyblocknum", &json!({"num": changed_at}));
+                Ok(Turn::Ask(vec![Block::newest_request(View::Newest), Block::request(View::Newest, changed_at), logs]))
             }
             State::Origin { before, solid, order, covered, changed_at } => {
                 let after = self.newest(&replies.get(0)?)?;
@@ -166,10 +166,15 @@ impl Query {
     fn contract_requests(&self) -> Vec<Request> {
         let orders = Call::view(self.htlc, read::orders_call(self.id));
         let holds = match self.token {
-            Some(token) => Call::view(token, read::balance_call(self.htlc.bytes())).request(NEWEST),
+            Some(token) => Call::view(token, read::balance_call(self.htlc.bytes())).request(View::Newest),
             None => coins_request(self.htlc),
         };
-        vec![orders.request(NEWEST), Call::view(self.htlc, read::token_call()).request(NEWEST), holds, orders.request(SOLID)]
+        vec![
+            orders.request(View::Newest),
+            Call::view(self.htlc, read::token_call()).request(View::Newest),
+            holds,
+            orders.request(View::Irreversible),
+        ]
     }
 
     fn read_contract(&self, replies: &Replies<'_>) -> Result<Stored, Fault> {
@@ -178,7 +183,7 @@ impl Query {
         let holds = match self.token {
             // A token without a balance counts as 0 here. The contract itself is checked below.
             Some(_) => call(2)?.and_then(|data| read::number(&data).ok()).unwrap_or_default(),
-            None => U256::from(coins(&replies.get(2)?)?),
+            None => coins(&replies.get(2)?)?,
         };
         let unclear = |why: &str| Ok(Stored::Other(unclear(why)));
         let Some(stored) = stored else { return unclear("the contract does not have `orders(bytes32)`") };

@@ -5,38 +5,74 @@
 //! a [`Reader`](countersign_core::reader::Reader), which asks in every round for the genesis block: its id ends with the bytes that
 //! identify the pinned chain.
 //!
-//! | machine | rounds | requests without those for the identity | reads |
-//! |---|---|---|---|
-//! | [`Htlc`] | 3 | 9 | the state of one order |
+//! | machine | rounds | requests, without those for the identity | what it reads | what endpoints must agree on |
+//! |---|---|---|---|---|
+//! | [`Htlc`] | 3 | 9 | the state of one order | state, and the id of the block that led to it |
+//! | [`Tip`] | 1 | 1 | the newest block, or the newest irreversible one | nothing |
+//! | [`Reference`] | 1 | 1 | the context for signing calls: an irreversible block by its height | the context |
+//! | [`Balance`] | 1 | 1 | a balance or an allowance | the amount |
+//! | [`PreflightCheck`] | at most 2 | at most 7 | whether an order can be funded | that it can, or the code of the refusal |
+//! | [`Broadcast`] | at most 3 | at most 2 | whether the endpoint accepts a transaction | whether it does |
+//! | [`Inclusion`] | 1 | 2 | the receipt of a transaction | block and success |
+//! | [`Describe`] | 1 | 3 | the description of a contract | the description |
 //!
 //! A transaction that a node has built is never signed, and no method that takes a private key is called.
 //!
 //! Specification: `docs/spec/tron.md#reading-an-order`, `docs/spec/chains.md#tron`.
 
+mod balance;
 mod block;
+mod broadcast;
 mod call;
+mod contract;
+mod head;
 mod htlc;
+mod preflight;
+mod receipt;
+mod reference;
 
-use alloy_primitives::hex;
+use alloy_primitives::{U256, hex};
 use countersign_core::json::Node;
 use countersign_core::reader::{Fault, Format, Identity, Reply, Request, RpcError};
 use countersign_core::{Code, Network, Refusal, number, text};
 use serde_json::{Value, json};
 
-pub use block::Block;
+pub use balance::{Balance, BalanceOf, Units};
+pub use broadcast::Broadcast;
+pub use contract::{ContractDescription, Describe};
+pub use head::Tip;
 pub use htlc::{Htlc, HtlcReader};
+pub use preflight::{Judgement, Plan, Preflight, PreflightCheck};
+pub use receipt::{Included, Inclusion, Receipt};
+pub use reference::{Reference, candidates};
 
 use crate::Address;
+use block::Block;
 
 /// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
 const MAX_STEP_BACK: u64 = 20;
 /// The bits of the chain id with which the id of the genesis block ends.
 const GENESIS_BITS: u64 = 0xffff_ffff;
 
-/// The path of methods that read at the newest block.
-const NEWEST: &str = "/wallet";
-/// The path of methods that read at the newest irreversible block.
-const SOLID: &str = "/walletsolidity";
+/// At which block a node reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the interface has these two paths")]
+pub enum View {
+    /// The newest block, below `/wallet`.
+    Newest,
+    /// The newest irreversible (solidified) block, below `/walletsolidity`.
+    Irreversible,
+}
+
+/// What is read, and the chain from which it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
+pub struct OnChain<S> {
+    /// The id of the pinned chain.
+    pub chain_id: u64,
+    /// What is read.
+    pub subject: S,
+}
 
 /// Returns what identifies the chain with this id: the last four bytes of the id of its genesis block.
 #[must_use]
@@ -46,7 +82,7 @@ pub fn identity(chain_id: u64) -> Identity {
         let [.., a, b, c, d] = genesis.id;
         Ok(u32::from_be_bytes([a, b, c, d]).to_string())
     };
-    Identity { request: Block::request(0), expected: (chain_id & GENESIS_BITS).to_string(), read }
+    Identity { request: Block::request(View::Newest, 0), expected: (chain_id & GENESIS_BITS).to_string(), read }
 }
 
 /// Returns the chain id of a Tron network.
@@ -57,8 +93,12 @@ fn chain_id(network: &Network) -> Result<u64, Refusal> {
     }
 }
 
-fn post(view: &str, method: &str, query: &Value) -> Request {
-    Request::post(format!("{view}/{method}"), query.to_string().into_bytes(), Format::Json)
+fn post(view: View, method: &str, query: &Value) -> Request {
+    let path = match view {
+        View::Newest => "/wallet",
+        View::Irreversible => "/walletsolidity",
+    };
+    Request::post(format!("{path}/{method}"), query.to_string().into_bytes(), Format::Json)
 }
 
 /// Returns the JSON of a reply.
@@ -83,14 +123,19 @@ fn written(address: Address) -> String {
     hex::encode(address.prefixed())
 }
 
+/// Returns the request body for an account.
+fn account(address: Address) -> Value {
+    json!({"address": written(address), "visible": false})
+}
+
 /// Returns the request for the TRX balance of an account.
 fn coins_request(owner: Address) -> Request {
-    post(NEWEST, "getaccount", &json!({"address": written(owner), "visible": false}))
+    post(View::Newest, "getaccount", &account(owner))
 }
 
 /// Reads the TRX balance of an account, in sun. The balance of an account that does not exist is 0.
-fn coins(reply: &Reply<'_>) -> Result<u64, Fault> {
-    Ok(count(value(reply)?.object()?.get("balance"))?)
+fn coins(reply: &Reply<'_>) -> Result<U256, Fault> {
+    Ok(U256::from(count(value(reply)?.object()?.get("balance"))?))
 }
 
 /// Reads bytes in hex without `0x`.

@@ -1,17 +1,17 @@
 //! The preflight: checks funds, allowance and fees, and runs the first call, before anything is signed.
 
-use countersign::tron::alloy_primitives::{Address as AbiAddress, U256};
-use countersign::tron::read::{self, Transfer};
-use countersign::tron::{Address, UnsignedOrder};
-use countersign::{Code, Refusal, Role, TypedValue};
-use countersign_client::Transport;
-use futures_util::future::{try_join, try_join3};
+use alloy_primitives::{Address as AbiAddress, U256};
+use countersign_abi::read::{self, Transfer};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::{Code, Refusal, Role, TypedValue};
+use serde_json::json;
 
 use super::call::{self, Call, Outcome};
-use super::wallet::{self, Resources};
-use super::{NEWEST, TronChain};
-use crate::endpoint::Caller;
-use crate::error::NodeError;
+use super::{AFTER_THE_END, View, account, coins, coins_request, count, post, value};
+use crate::{Address, UnsignedOrder};
+
+/// The maximum number of chain parameters that are read.
+const MAX_PARAMETERS: usize = 1_024;
 
 /// The bytes of a transaction that are not signed: the signature with its tag, and the bytes that nodes reserve for the result.
 const REST_OF_TRANSACTION: u64 = 67 + 64 + 5;
@@ -33,20 +33,22 @@ pub struct Preflight {
     pub energy_used: Option<u64>,
 }
 
-/// What an order must do.
-struct Plan {
+/// What an order must do, and the chain on which it must.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    chain_id: u64,
     sender: Address,
     steps: Vec<Step>,
+    /// The first call. `None` if it contains the secret, so that no node may see it before it is signed and sent.
+    first: Option<Call>,
     deposit: Option<Expected>,
-    /// Whether a call contains the secret, so that no node may see it before it is signed and sent.
-    is_secret: bool,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
     role: Role,
-    to: Address,
-    value: i64,
-    data: Vec<u8>,
+    /// The TRX that the call sends, in sun.
+    value: u64,
     /// The fee limit, in sun.
     fee_limit: u64,
     /// The size of the whole transaction in bytes.
@@ -54,6 +56,7 @@ struct Step {
 }
 
 /// The transfer that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Expected {
     htlc: Address,
     amount: U256,
@@ -64,20 +67,171 @@ struct Expected {
     approves: bool,
 }
 
+/// What one endpoint shows: the order can be funded, or why it cannot. Endpoints must agree that it can, or on the code of the refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it passes or is refused")]
+pub struct Judgement(pub Result<Preflight, Refusal>);
+
+impl Agree for Judgement {
+    type Key = Option<Code>;
+
+    fn key(&self) -> Option<Code> {
+        self.0.as_ref().err().map(Refusal::code)
+    }
+}
+
+/// Checks that the sender has enough TRX, tokens and allowance, and runs the first call.
+///
+/// Only the first call is run, because the later ones may depend on its effects. A redemption is never run, because that would show the
+/// secret to the node. If the node returns logs, the token transfers in them must be exactly the verified amount, from the sender to the
+/// HTLC. The energy that the call uses must be within its fee limit.
+///
+/// A preflight is refused with
+///
+/// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
+/// - [`Code::SimulationReverted`] if the call fails,
+/// - [`Code::SimulationDiffers`] if the call would do something else than what was verified,
+/// - [`Code::GasLimitTooLow`] if the call needs more energy than its fee limit allows.
+#[derive(Debug)]
+pub struct PreflightCheck {
+    plan: Plan,
+    state: State,
+}
+
+/// What was asked last, and what is known from before.
+#[derive(Debug)]
+enum State {
+    /// TRX, resources and prices; the outcome of the first call, and the contract's token.
+    Account,
+    /// The sender's tokens and allowance.
+    Tokens {
+        funds: Funds,
+        simulated: Option<Outcome>,
+        token: Address,
+    },
+    Ended,
+}
+
+/// What the sender has, and the chain's prices.
+#[derive(Debug, Clone, Copy)]
+struct Funds {
+    /// Sun.
+    balance: U256,
+    resources: Resources,
+}
+
+/// The resources that an account can use for free, and the prices of what exceeds them.
+#[derive(Debug, Clone, Copy)]
+struct Resources {
+    /// The remaining energy.
+    energy: u64,
+    /// The remaining bytes of bandwidth: those from staked coins or the free ones, whichever are more. A transaction takes all of its
+    /// bytes from one of the two.
+    bandwidth: u64,
+    /// The price of one unit of energy, in sun.
+    energy_price: u64,
+    /// The price of one byte, in sun.
+    bandwidth_price: u64,
+}
+
+impl Machine for PreflightCheck {
+    type Subject = Plan;
+    type Output = Judgement;
+    const MAX_ROUNDS: usize = 2;
+
+    fn start(plan: &Plan, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let mut requests = vec![
+            coins_request(plan.sender),
+            post(View::Newest, "getaccountresource", &account(plan.sender)),
+            post(View::Newest, "getchainparameters", &json!({})),
+        ];
+        requests.extend(plan.first.iter().map(|call| call.request(View::Newest)));
+        requests.extend(plan.tokens().map(|expected| Call::view(expected.htlc, read::token_call()).request(View::Newest)));
+        Ok((Self { plan: plan.clone(), state: State::Account }, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.plan.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement>, Fault> {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Account => {
+                let resources = Resources::read(&replies.get(1)?, &replies.get(2)?)?;
+                let funds = Funds { balance: coins(&replies.get(0)?)?, resources };
+                let simulated = self.plan.first.as_ref().map(|_| Outcome::read(&replies.get(3)?)).transpose()?;
+                let Some(expected) = self.plan.tokens() else {
+                    return Ok(Turn::Done(Judgement(self.plan.judge(funds, simulated, None))));
+                };
+                let token = Address::from(call::returned(&replies.get(if simulated.is_some() { 4 } else { 3 })?, read::address)?);
+                if let Some(approved) = expected.approved
+                    && approved != token
+                {
+                    let refusal = Refusal::new(Code::SimulationDiffers, "/token").with_reason("the contract holds another token");
+                    return Ok(Turn::Done(Judgement(Err(refusal.with_expected(approved).with_actual(token)))));
+                }
+                let (sender, htlc) = (self.plan.sender.bytes(), expected.htlc.bytes());
+                self.state = State::Tokens { funds, simulated, token };
+                let calls = [read::balance_call(sender), read::allowance_call(sender, htlc)];
+                Ok(Turn::Ask(calls.map(|data| Call::view(token, data).request(View::Newest)).into()))
+            }
+            State::Tokens { funds, simulated, token } => {
+                let has = call::returned(&replies.get(0)?, read::number)?;
+                let allowance = call::returned(&replies.get(1)?, read::number)?;
+                let judged = self.plan.check_tokens(has, allowance).and_then(|()| self.plan.judge(funds, simulated, Some(token)));
+                Ok(Turn::Done(Judgement(judged)))
+            }
+            State::Ended => Err(AFTER_THE_END),
+        }
+    }
+}
+
+impl Resources {
+    fn read(own: &Reply<'_>, prices: &Reply<'_>) -> Result<Self, Fault> {
+        let node = value(own)?;
+        let members = node.object()?;
+        let left = |limit: &'static str, used: &'static str| {
+            Ok::<_, Refusal>(count(members.get(limit))?.saturating_sub(count(members.get(used))?))
+        };
+        let bandwidth = left("freeNetLimit", "freeNetUsed")?.max(left("NetLimit", "NetUsed")?);
+        let energy = left("EnergyLimit", "EnergyUsed")?;
+        let node = value(prices)?;
+        let list = node.object()?.need("chainParameter")?;
+        let (mut energy_price, mut bandwidth_price) = (None, None);
+        for parameter in list.array()?.take(MAX_PARAMETERS) {
+            let members = parameter.object()?;
+            match members.need("key")?.text()? {
+                "getEnergyFee" => energy_price = Some(count(members.get("value"))?),
+                "getTransactionFee" => bandwidth_price = Some(count(members.get("value"))?),
+                _ => {}
+            }
+        }
+        match (energy_price, bandwidth_price) {
+            (Some(energy_price), Some(bandwidth_price)) => Ok(Self { energy, bandwidth, energy_price, bandwidth_price }),
+            _ => Err(list.refuse(Code::MissingField).with_expected("getEnergyFee and getTransactionFee").into()),
+        }
+    }
+}
+
 impl Plan {
-    fn new(order: &UnsignedOrder) -> Result<Self, Refusal> {
+    /// Reads from an order on the chain with this id what it must do.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::AddressMalformed`] if a call is not to a Tron address.
+    pub fn new(chain_id: u64, order: &UnsignedOrder) -> Result<Self, Refusal> {
         let payloads = order.payloads();
-        let mut steps = Vec::new();
+        let sender = Address::from(payloads.sender);
+        let (mut steps, mut calls) = (Vec::new(), Vec::new());
         for payload in &payloads.calls {
             let (raw, trigger) = (&payload.transaction.raw, &payload.transaction.trigger);
             let to = trigger.contract_address.as_slice().try_into().ok().and_then(Address::from_prefixed);
             let to = to.ok_or_else(|| Refusal::new(Code::AddressMalformed, "/raw_data/contract/contract_address"))?;
             let signed = u64::try_from(payload.transaction.raw_data.len()).unwrap_or(u64::MAX);
+            calls.push(Call { sender, to, value: trigger.call_value, data: trigger.data.clone() });
             steps.push(Step {
                 role: payload.role,
-                to,
-                value: trigger.call_value,
-                data: trigger.data.clone(),
+                value: trigger.call_value.unsigned_abs(),
                 fee_limit: raw.fee_limit.unsigned_abs(),
                 bytes: signed.saturating_add(REST_OF_TRANSACTION),
             });
@@ -90,18 +244,50 @@ impl Plan {
             let (htlc, amount) = (deposit.initiate.to, deposit.terms.amount);
             Expected { htlc, amount, is_native: deposit.initiate.value != 0, approved, approves }
         });
-        Ok(Self { sender: Address::from(payloads.sender), steps, deposit, is_secret })
+        let first = if is_secret { None } else { calls.into_iter().next() };
+        Ok(Self { chain_id, sender, steps, first, deposit })
+    }
+
+    /// Returns the deposit if it is in a token.
+    fn tokens(&self) -> Option<&Expected> {
+        self.deposit.as_ref().filter(|expected| !expected.is_native)
+    }
+
+    /// Requires that the sender has enough of the token, and that the HTLC may take it.
+    fn check_tokens(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
+        let Some(expected) = self.tokens() else { return Ok(()) };
+        if has < expected.amount {
+            return Err(insufficient("/token", "of the token", expected.amount, has));
+        }
+        if !expected.approves && allowance < expected.amount {
+            let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(expected.amount));
+            return Err(refusal.with_actual(allowance));
+        }
+        Ok(())
+    }
+
+    /// Requires that the first call does what was verified, and that the sender can pay for all of them.
+    fn judge(&self, funds: Funds, simulated: Option<Outcome>, token: Option<Address>) -> Result<Preflight, Refusal> {
+        let Funds { balance, resources } = funds;
+        let step = self.steps.first();
+        let energy_used = step.zip(simulated).map(|(step, outcome)| self.judge_call(step, token, outcome, resources)).transpose()?;
+        let cost = self.cost(resources, energy_used);
+        if balance < cost {
+            return Err(insufficient("/balance", "TRX", cost, balance));
+        }
+        Ok(Preflight { balance, cost, energy_used })
     }
 
     /// Returns the amount that the calls spend, in sun. Only the energy of the first call is known. No call burns more than its fee
     /// limit.
     fn cost(&self, resources: Resources, energy_used: Option<u64>) -> U256 {
-        let energy = energy_used.unwrap_or(if self.is_secret { REDEMPTION_ENERGY } else { 0 });
+        // Nothing was run if there is no call, which the fee limit of 0 covers, or if it is a redemption.
+        let energy = energy_used.unwrap_or(REDEMPTION_ENERGY);
         let burnt = U256::from(energy.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
         let mut cost = burnt.min(U256::from(self.steps.first().map_or(0, |step| step.fee_limit)));
         let mut bandwidth = resources.bandwidth;
         for step in &self.steps {
-            cost = cost.saturating_add(U256::from(step.value.unsigned_abs()));
+            cost = cost.saturating_add(U256::from(step.value));
             match bandwidth.checked_sub(step.bytes) {
                 Some(left) => bandwidth = left,
                 None => cost = cost.saturating_add(U256::from(step.bytes).saturating_mul(U256::from(resources.bandwidth_price))),
@@ -109,111 +295,44 @@ impl Plan {
         }
         cost
     }
-}
 
-impl<'n, T: Transport> TronChain<'n, T> {
-    /// Checks that the sender has enough TRX, tokens and allowance, and runs the first call. Call it before signing.
-    ///
-    /// Only the first call is run, because the later ones may depend on its effects. A redemption is never run, because that would show
-    /// the secret to the node. If the node returns logs, the token transfers in them must be exactly the verified amount, from the sender
-    /// to the HTLC. The energy that the call uses must be within its fee limit.
-    ///
-    /// The first endpoint that answers decides. A preflight protects from mistakes, not from a dishonest node.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] with
-    ///
-    /// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
-    /// - [`Code::SimulationReverted`] if the call fails,
-    /// - [`Code::SimulationDiffers`] if the call would do something else than what was verified,
-    /// - [`Code::GasLimitTooLow`] if the call needs more energy than its fee limit allows,
-    ///
-    /// and another [`NodeError`] if no endpoint answers.
-    pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
-        let plan = Plan::new(order)?;
-        self.connection.first(|caller| self.check(caller, &plan)).await
-    }
-
-    async fn check(&self, caller: Caller<'n, T>, plan: &Plan) -> Result<Preflight, NodeError> {
-        self.identify(caller).await?;
-        let (balance, resources, token) =
-            try_join3(wallet::coins(caller, plan.sender), wallet::resources(caller, plan.sender), tokens(caller, plan)).await?;
-        let mut energy_used = None;
-        if !plan.is_secret
-            && let Some(step) = plan.steps.first()
-        {
-            let call = Call { sender: plan.sender, to: step.to, value: step.value, data: &step.data };
-            energy_used = Some(judge(plan, step, token, call::run(caller, NEWEST, &call).await?, resources)?);
+    /// Requires that a call succeeds within its fee limit, and transfers nothing but what was verified. Returns the energy that it uses.
+    fn judge_call(&self, step: &Step, token: Option<Address>, outcome: Outcome, resources: Resources) -> Result<u64, Refusal> {
+        let (energy, transfers) = match outcome {
+            Outcome::Returned { energy, transfers, .. } => (energy, transfers),
+            Outcome::Reverted(why) => {
+                return Err(Refusal::new(Code::SimulationReverted, format!("/{}", step.role)).with_reason(why));
+            }
+        };
+        // The limit also applies to staked energy.
+        let fee = U256::from(energy).saturating_mul(U256::from(resources.energy_price));
+        if fee > U256::from(step.fee_limit) {
+            let refusal = Refusal::new(Code::GasLimitTooLow, "/fee_limit").with_expected(TypedValue::AtLeast(fee));
+            return Err(refusal.with_actual(step.fee_limit).with_reason("the call would run out of energy"));
         }
-        let cost = plan.cost(resources, energy_used);
-        if balance < cost {
-            return Err(insufficient("/balance", "TRX", cost, balance).into());
+        let expected = self.deposit.as_ref().filter(|_| step.role == Role::Initiate);
+        let is_verified = |asset: AbiAddress, transfer: &Transfer| {
+            expected.is_some_and(|expected| {
+                token.is_some_and(|token| asset == token.bytes())
+                    && (transfer.from, transfer.to, transfer.amount) == (self.sender.bytes(), expected.htlc.bytes(), expected.amount)
+            })
+        };
+        let mut is_paid = false;
+        for (asset, transfer) in &transfers {
+            let concerns = transfer.from == self.sender.bytes() || expected.is_some_and(|expected| transfer.from == expected.htlc.bytes());
+            if is_verified(*asset, transfer) && !is_paid {
+                is_paid = true;
+            } else if concerns && !transfer.amount.is_zero() {
+                let [asset, from, to] = [*asset, transfer.from, transfer.to].map(Address::from);
+                let moved = format!("{} of {asset} from {from} to {to}", transfer.amount);
+                return Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_actual(moved));
+            }
         }
-        Ok(Preflight { balance, cost, energy_used })
+        Ok(energy)
     }
 }
 
 fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
     let reason = format!("the sender has too little {what}");
     Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
-}
-
-/// Requires that the sender has enough of the token, and that the HTLC may take it. Returns the token; `None` for TRX.
-async fn tokens<T: Transport>(caller: Caller<'_, T>, plan: &Plan) -> Result<Option<Address>, NodeError> {
-    let Some(expected) = plan.deposit.as_ref().filter(|expected| !expected.is_native) else { return Ok(None) };
-    let token = Address::from(call::value(caller, expected.htlc, &read::token_call(), read::address).await?);
-    if let Some(approved) = expected.approved
-        && approved != token
-    {
-        let refusal = Refusal::new(Code::SimulationDiffers, "/token").with_reason("the contract holds another token");
-        return Err(refusal.with_expected(approved).with_actual(token).into());
-    }
-    let (sender, htlc) = (plan.sender.bytes(), expected.htlc.bytes());
-    let (balance, allowance) = (read::balance_call(sender), read::allowance_call(sender, htlc));
-    let (has, allowance) =
-        try_join(call::value(caller, token, &balance, read::number), call::value(caller, token, &allowance, read::number)).await?;
-    if has < expected.amount {
-        return Err(insufficient("/token", "of the token", expected.amount, has).into());
-    }
-    if !expected.approves && allowance < expected.amount {
-        let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(expected.amount));
-        return Err(refusal.with_actual(allowance).into());
-    }
-    Ok(Some(token))
-}
-
-/// Requires that a call succeeds within its fee limit, and transfers nothing but what was verified. Returns the energy that it uses.
-fn judge(plan: &Plan, step: &Step, token: Option<Address>, outcome: Outcome, resources: Resources) -> Result<u64, Refusal> {
-    let (energy, transfers) = match outcome {
-        Outcome::Returned { energy, transfers, .. } => (energy, transfers),
-        Outcome::Reverted(why) | Outcome::Failed(why) => {
-            return Err(Refusal::new(Code::SimulationReverted, format!("/{}", step.role)).with_reason(why));
-        }
-    };
-    // The limit also applies to staked energy.
-    let fee = U256::from(energy).saturating_mul(U256::from(resources.energy_price));
-    if fee > U256::from(step.fee_limit) {
-        let refusal = Refusal::new(Code::GasLimitTooLow, "/fee_limit").with_expected(TypedValue::AtLeast(fee));
-        return Err(refusal.with_actual(step.fee_limit).with_reason("the call would run out of energy"));
-    }
-    let expected = plan.deposit.as_ref().filter(|_| step.role == Role::Initiate);
-    let is_verified = |asset: AbiAddress, transfer: &Transfer| {
-        expected.is_some_and(|expected| {
-            token.is_some_and(|token| asset == token.bytes())
-                && (transfer.from, transfer.to, transfer.amount) == (plan.sender.bytes(), expected.htlc.bytes(), expected.amount)
-        })
-    };
-    let mut is_paid = false;
-    for (asset, transfer) in &transfers {
-        let concerns = transfer.from == plan.sender.bytes() || expected.is_some_and(|expected| transfer.from == expected.htlc.bytes());
-        if is_verified(*asset, transfer) && !is_paid {
-            is_paid = true;
-        } else if concerns && !transfer.amount.is_zero() {
-            let [asset, from, to] = [*asset, transfer.from, transfer.to].map(Address::from);
-            let moved = format!("{} of {asset} from {from} to {to}", transfer.amount);
-            return Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_actual(moved));
-        }
-    }
-    Ok(energy)
 }

@@ -4,7 +4,7 @@
 
 /// A message that is being written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Message(pub(crate) Vec<u8>);
+pub struct Message(pub Vec<u8>);
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -15,36 +15,36 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 impl Message {
-    pub(crate) fn number(mut self, field: u64, value: u64) -> Self {
+    pub fn number(mut self, field: u64, value: u64) -> Self {
         varint(&mut self.0, field << 3);
         varint(&mut self.0, value);
         self
     }
 
-    pub(crate) fn bytes(mut self, field: u64, value: &[u8]) -> Self {
+    pub fn bytes(mut self, field: u64, value: &[u8]) -> Self {
         varint(&mut self.0, field << 3 | 2);
         varint(&mut self.0, u64::try_from(value.len()).unwrap());
         self.0.extend_from_slice(value);
         self
     }
 
-    pub(crate) fn text(self, field: u64, value: &str) -> Self {
+    pub fn text(self, field: u64, value: &str) -> Self {
         self.bytes(field, value.as_bytes())
     }
 
-    pub(crate) fn message(self, field: u64, value: &Self) -> Self {
+    pub fn message(self, field: u64, value: &Self) -> Self {
         self.bytes(field, &value.0)
     }
 
-    pub(crate) fn all<'m>(self, field: u64, values: impl IntoIterator<Item = &'m Self>) -> Self {
+    pub fn all<'m>(self, field: u64, values: impl IntoIterator<Item = &'m Self>) -> Self {
         values.into_iter().fold(self, |message, value| message.message(field, value))
     }
 
-    pub(crate) fn optional(self, field: u64, value: Option<&Self>) -> Self {
+    pub fn optional(self, field: u64, value: Option<&Self>) -> Self {
         self.all(field, value)
     }
 
-    pub(crate) fn maybe(self, field: u64, value: Option<u64>) -> Self {
+    pub fn maybe(self, field: u64, value: Option<u64>) -> Self {
         match value {
             Some(value) => self.number(field, value),
             None => self,
@@ -53,7 +53,7 @@ impl Message {
 }
 
 /// The length-delimited fields of a message: strings, bytes and messages.
-pub(crate) fn members(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
+pub fn members(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut members = Vec::new();
     while !message.is_empty() {
         let tag = read_varint(&mut message);
@@ -71,7 +71,7 @@ pub(crate) fn members(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// The first string with a tag.
-pub(crate) fn text(message: &[u8], field: u64) -> String {
+pub fn text(message: &[u8], field: u64) -> String {
     let member = members(message).into_iter().find(|(tag, _)| *tag == field);
     member.map(|(_, value)| String::from_utf8(value).unwrap()).unwrap_or_default()
 }
@@ -89,16 +89,16 @@ fn read_varint(bytes: &mut &[u8]) -> u64 {
     value
 }
 
-pub(crate) fn frame(kind: u8, content: &[u8]) -> Vec<u8> {
+pub fn frame(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[kind][..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
 }
 
 /// The body of an answer.
-pub(crate) fn answer(message: &Message) -> Vec<u8> {
+pub fn answer(message: &Message) -> Vec<u8> {
     [frame(0, &message.0), frame(0x80, b"grpc-status: 0\r\n")].concat()
 }
 
 /// The body of an error.
-pub(crate) fn error(code: u32, words: &str) -> Vec<u8> {
+pub fn error(code: u32, words: &str) -> Vec<u8> {
     frame(0x80, format!("grpc-status:{code}\r\ngrpc-message:{words}\r\n").as_bytes())
 }

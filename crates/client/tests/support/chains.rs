@@ -1,0 +1,189 @@
+//! The chains of the simulated world, as nodes show them: an EVM chain in memory for each leg.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use countersign_client::countersign::evm::alloy_consensus::{SignableTransaction as _, Transaction as _, TxEip1559, TxEnvelope};
+use countersign_client::countersign::evm::alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
+use countersign_client::countersign::evm::alloy_primitives::{B256, Signature, U256, hex};
+use countersign_client::countersign::evm::read;
+use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcError};
+use countersign_client::countersign::{HtlcTerms, Leg};
+use countersign_client::driver::{ChainEndpoints, Chains, KeptTransaction};
+use countersign_testkit::chain::evm::{Evm, id as swap_id, log, redeemed_data};
+use serde_json::{Value, json};
+
+use super::world::{BLOCK, FINAL, Order, SOLVER, World};
+
+/// The height of both chains when the world begins. A block takes two seconds.
+const START: u64 = 21_000_000;
+
+/// What a transaction of the world does, as its calldata says.
+pub struct Sent {
+    pub role: String,
+    pub order: String,
+    pub signed_at: u64,
+    pub is_replacement: bool,
+}
+
+/// Creates a transaction whose calldata says what it does.
+pub fn transaction(chain: &str, sent: &Sent) -> KeptTransaction {
+    let Sent { role, order, signed_at, is_replacement } = sent;
+    let input = json!([role, order, signed_at, is_replacement]).to_string().into_bytes();
+    let chain_id = if chain == "base" { 8453 } else { 42161 };
+    let transaction = TxEip1559 { chain_id, input: input.into(), ..TxEip1559::default() };
+    let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
+    let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
+    KeptTransaction { chain: chain.to_owned(), role: role.clone(), id, payload, inputs: Vec::new() }
+}
+
+/// Reads back what a transaction does.
+fn decode(payload: &str) -> (Sent, B256) {
+    let bytes = hex::decode(payload).unwrap();
+    let envelope = TxEnvelope::decode_2718(&mut bytes.as_slice()).unwrap();
+    let said: Value = serde_json::from_slice(envelope.input()).unwrap();
+    let text = |index: usize| said[index].as_str().unwrap().to_owned();
+    let sent = Sent { role: text(0), order: text(1), signed_at: said[2].as_u64().unwrap(), is_replacement: said[3].as_bool().unwrap() };
+    (sent, *envelope.tx_hash())
+}
+
+impl World {
+    fn height(&self, time: u64) -> u64 {
+        START + time.saturating_sub(self.epoch) / 2
+    }
+
+    /// Returns the chain of a leg with an order as it is now. `looked` says that the order itself is read.
+    fn chain(&self, leg: Leg, terms: &HtlcTerms, order: &mut Order, looked: bool) -> Evm {
+        let now = self.time();
+        let mut chain = Evm::funded(terms);
+        chain.chain_id = if leg == Leg::Source { 8453 } else { 42161 };
+        (chain.latest, chain.time) = (self.height(now), now);
+        (chain.safe, chain.finalized) = (Some(self.height(now - FINAL)), Some(self.height(now - 2 * FINAL)));
+        let funded = match leg {
+            Leg::Source => order.funded_at.filter(|at| now >= at + BLOCK),
+            Leg::Destination => order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER),
+        };
+        let Some(at) = funded else {
+            chain.order = None;
+            return chain;
+        };
+        chain.initiated = self.height(at);
+        let words = chain.order.as_mut().unwrap();
+        words[2] = U256::from(self.height(at));
+        if leg == Leg::Destination && self.malice.pays_less {
+            words[4] -= U256::from(1);
+        }
+        let mut end = |topics: &[B256], data: &[u8], at: u64, transaction: Option<B256>| {
+            let height = self.height(at);
+            chain.order.as_mut().unwrap()[5] = U256::from(height);
+            let mut log = log(chain.htlc, topics, data, height);
+            if let Some(id) = transaction {
+                log["transactionHash"] = json!(id);
+            }
+            chain.logs = vec![log];
+        };
+        let redeemed = [read::REDEEMED, swap_id(terms), terms.secret_hash.0.into()];
+        let refunded = [read::REFUNDED, swap_id(terms)];
+        match leg {
+            Leg::Source => match (order.redeemed_at, order.refunded_at) {
+                (_, Some(at)) if now >= at + BLOCK => end(&refunded, &[], at, None),
+                (Some(at), _) if now >= at + SOLVER => end(&redeemed, &redeemed_data(&order.secret), at + SOLVER, None),
+                _ => {}
+            },
+            Leg::Destination => {
+                if order.destination_refunded {
+                    end(&refunded, &[], at + FINAL, None);
+                } else if let Some(at) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
+                    end(&redeemed, &redeemed_data(&order.secret), at, order.redeemed_by);
+                }
+                // The next reading shows the refund.
+                order.destination_refunded |= looked && self.malice.refunds_at_the_last_moment && now >= at + FINAL;
+            }
+        }
+        chain
+    }
+
+    /// Answers the requests of one round. Those that name no order are about blocks, which are the same for all orders.
+    fn answers(&self, chain: &str, requests: &[Request]) -> Vec<Answer> {
+        let leg = if chain == "base" { Leg::Source } else { Leg::Destination };
+        let text = format!("{:?}", requests.iter().map(params).collect::<Vec<_>>());
+        let mut orders = self.orders.lock().unwrap();
+        let named = orders.values_mut().find(|order| text.contains(order.terms(leg).swap_id.trim_start_matches("0x")));
+        let looked = named.is_some() && requests.iter().any(|request| matches!(request, Request::JsonRpc { method: "eth_call", .. }));
+        let chain = match named {
+            Some(order) => {
+                let terms = order.terms(leg).clone();
+                self.chain(leg, &terms, order, looked)
+            }
+            None => {
+                let order = orders.values_mut().next().unwrap();
+                let terms = order.terms(leg).clone();
+                self.chain(leg, &terms, order, false)
+            }
+        };
+        requests.iter().map(|request| chain.answer(request)).collect()
+    }
+
+    /// Takes a transaction, or refuses it.
+    fn take(&self, payload: &str) -> Answer {
+        let (sent, id) = decode(payload);
+        let now = self.time();
+        if self.malice.transactions_expire && sent.role == "redeem" {
+            if self.attempts.fetch_add(1, Ordering::SeqCst) < 4 {
+                return Answer::Failed(FailureKind::Status(503).into());
+            }
+            if now > sent.signed_at + 60 {
+                return Answer::Error(RpcError::new(-32_000, "blockhash not found", None));
+            }
+        }
+        if !self.malice.fees_rise || sent.is_replacement {
+            let mut orders = self.orders.lock().unwrap();
+            let order = orders.get_mut(&sent.order).unwrap();
+            match sent.role.as_str() {
+                "redeem" if order.destination_refunded => {}
+                "redeem" if order.redeemed_at.is_none() => (order.redeemed_at, order.redeemed_by) = (Some(now), Some(id)),
+                "redeem" => {}
+                "refund" => drop(order.refunded_at.get_or_insert(now)),
+                other => panic!("{other}"),
+            }
+        }
+        Answer::result(json!(id).to_string().into_bytes())
+    }
+}
+
+fn params(request: &Request) -> String {
+    match request {
+        Request::JsonRpc { params, .. } => params.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Chains for World {
+    fn endpoints(&self, _: &str) -> Option<ChainEndpoints> {
+        self.connected.then(|| ChainEndpoints::new(["node.example"], 1))
+    }
+
+    async fn ask(&self, chain: &str, _: &str, requests: &[Request]) -> Vec<Answer> {
+        self.operation().await;
+        tokio::time::sleep(Duration::from_millis(10 + self.roll(90))).await;
+        if self.roll(1_000) < self.faults {
+            return vec![Answer::Failed(FailureKind::Status(503).into()); requests.len()];
+        }
+        let is_paid = self.orders.lock().unwrap().values().any(|order| order.funded_at.is_some());
+        if self.malice.source_hangs && is_paid && chain == "base" {
+            std::future::pending::<()>().await;
+        }
+        let mut answers = self.answers(chain, requests);
+        for (request, answer) in requests.iter().zip(&mut answers) {
+            match request {
+                Request::JsonRpc { method: "eth_sendRawTransaction", params } => {
+                    *answer = self.take(params.trim_matches(['[', ']', '"']).trim_start_matches("0x"));
+                    self.operation().await;
+                }
+                Request::JsonRpc { method: "eth_getTransactionByHash", .. } => *answer = Answer::result(*b"null"),
+                _ => {}
+            }
+        }
+        answers
+    }
+}

@@ -1,0 +1,150 @@
+//! What is read besides HTLCs.
+
+use countersign_core::Code;
+use countersign_core::chains::Network;
+use countersign_core::reader::{Failure, FailureKind, Sent};
+use countersign_solana::reader::{
+    Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, SignedTransaction, Status, StatusQuery,
+    TransactionStatus, wallet_context,
+};
+use countersign_testkit::chain::solana::blockhash;
+
+use super::*;
+
+fn devnet() -> Network {
+    Network::Solana("testnet".to_owned())
+}
+
+fn drive_on<M: Machine>(subject: &M::Subject, chain: &Chain) -> Reading<M> {
+    drive(subject, &Known::default(), |_, _, request| chain.answer(request))
+}
+
+fn empty() -> Chain {
+    Chain::empty(&of(FORMS[2]))
+}
+
+fn signed() -> SignedTransaction {
+    SignedTransaction::new(&devnet(), &dust(7, Address::from([1; 32])).transaction)
+}
+
+/// A transaction may carry the secret. It is not sent before the endpoint has shown its cluster.
+#[test]
+fn a_transaction_is_sent_only_to_the_pinned_cluster() {
+    let reading = drive_on::<Broadcast>(&signed(), &empty());
+    assert_eq!(reading.outcome.unwrap().into_output(), Sent::Accepted);
+    let methods: Vec<Vec<_>> = reading.rounds.iter().map(|round| round.iter().map(method).collect()).collect();
+    assert_eq!(methods, [vec!["getGenesisHash"], vec!["getGenesisHash", "sendTransaction"]]);
+    for answer in
+        [json!("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"), Value::Null, json!("x"), json!({"error": {"code": 1, "message": ""}})]
+    {
+        let reading = drive_on::<Broadcast>(&signed(), &lying(empty(), "getGenesisHash", answer));
+        assert!(reading.outcome.is_err());
+        assert_eq!(reading.rounds.len(), 1, "nothing but the identity was asked");
+    }
+    assert!(!format!("{:?}", signed()).contains("payload"));
+}
+
+#[test]
+fn a_refused_transaction_is_looked_up() {
+    let refused = |code: i64, statuses: Value| {
+        let error = json!({"error": {"code": code, "message": "no\u{202e}"}});
+        let chain = empty().lying(move |_, method, _| match method {
+            "sendTransaction" => Some(error.clone()),
+            "getSignatureStatuses" => Some(statuses.clone()),
+            _ => None,
+        });
+        drive_on::<Broadcast>(&signed(), &chain).outcome.map(Observation::into_output)
+    };
+    let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
+    let landed = json!({"slot": 7, "err": null, "confirmationStatus": "confirmed"});
+    assert_eq!(refused(-32_002, context(json!([landed]))), Ok(Sent::Accepted));
+    assert!(matches!(refused(-32_003, context(json!([null]))), Ok(Sent::Rejected(reason)) if !reason.contains('\u{202e}')));
+    assert!(matches!(refused(-32_005, context(json!([null]))), Err(Fault::Rpc(_))), "the node's own problem");
+    // Without the status it is unknown whether the transaction is on chain.
+    for statuses in
+        [Value::Null, context(json!([])), context(json!([null, null])), context(json!([{"slot": "7"}])), json!({"error": {"code": 1}})]
+    {
+        let statuses = if statuses.get("error").is_some() { json!({"error": {"code": 1, "message": ""}}) } else { statuses };
+        assert!(refused(-32_003, statuses.clone()).is_err(), "{statuses}");
+    }
+    for other in [json!("1".repeat(64)), Value::Null, json!(7)] {
+        let reading = drive_on::<Broadcast>(&signed(), &lying(empty(), "sendTransaction", other));
+        assert!(matches!(reading.outcome, Err(Fault::Malformed(_))));
+    }
+    let silent = drive::<Broadcast>(&signed(), &Known::default(), |_, _, request| match method(request) {
+        "sendTransaction" => Answer::Failed(Failure::new(FailureKind::Timeout, "")),
+        _ => empty().answer(request),
+    });
+    assert!(matches!(silent.outcome, Err(Fault::Unanswered(_))), "it may have arrived");
+}
+
+#[test]
+fn endpoints_agree_on_a_status_whether_it_is_final_or_not() {
+    let query = StatusQuery::new(&devnet(), Signature::from([3; 64]), 300_000_000);
+    let status = |mark: &str| {
+        let value = json!({"context": {"slot": 1}, "value": [{"slot": 7, "err": null, "confirmationStatus": mark}]});
+        drive_on::<Status>(&query, &lying(empty(), "getSignatureStatuses", value)).outcome.unwrap().into_output()
+    };
+    let (near, final_) = (status("confirmed"), status("finalized"));
+    assert_eq!((near.is_finalized(), final_.is_finalized(), near.key() == final_.key()), (false, true, true));
+    let pending = drive_on::<Status>(&query, &empty()).outcome.unwrap().into_output();
+    assert_eq!(pending, TransactionStatus::Pending);
+    let expired = StatusQuery::new(&devnet(), Signature::from([3; 64]), 299_999_999);
+    assert_eq!(drive_on::<Status>(&expired, &empty()).outcome.unwrap().into_output(), TransactionStatus::Expired);
+}
+
+fn offer(hash: u8, last_valid: u64, height: u64, price: u64) -> Offer {
+    let latest = json!({"context": {"slot": 1}, "value": {
+        "blockhash": Address::from([hash; 32]).to_string(), "lastValidBlockHeight": last_valid,
+    }});
+    let chain = empty().lying(move |_, method, _| match method {
+        "getLatestBlockhash" => Some(latest.clone()),
+        "getBlockHeight" => Some(json!(height)),
+        "getRecentPrioritizationFees" => Some(json!([{"slot": 1, "prioritizationFee": price}])),
+        _ => None,
+    });
+    drive_on::<Context>(&ContextQuery::new(&devnet(), &[], 50), &chain).outcome.unwrap().into_output()
+}
+
+/// One endpoint decides neither the fee nor how long a transaction is waited for.
+#[test]
+fn a_wallet_context_takes_medians() {
+    let (low, liar, high) = (offer(1, 1_150, 1_000, 10), offer(2, u64::MAX, 5, 9_999_999), offer(3, 1_151, 1_001, 12));
+    let context = wallet_context(&liar, &[&low, &liar, &high]);
+    assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(12));
+    assert_eq!((context.block_height, context.last_valid_block_height), (Some(1_000), Some(1_150)));
+    assert_eq!(context.recent_blockhash, Some(liar.blockhash()));
+    let two = wallet_context(&low, &[&low, &liar]);
+    assert_eq!(two.priority_fee.map(|fee| fee.compute_unit_price), Some(10), "the lower one of two");
+    assert_eq!(wallet_context(&low, &[&offer(1, 1_150, 1_000, 0)]).priority_fee, None);
+}
+
+#[test]
+fn a_blockhash_is_vouched_for_or_refused() {
+    let ask = |chain: &Chain| drive_on::<Blockhash>(&(devnet(), blockhash()), chain).outcome;
+    assert!(ask(&empty()).is_ok());
+    let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
+    let unknown = ask(&lying(empty(), "isBlockhashValid", context(json!(false)))).unwrap_err();
+    assert!(matches!(unknown, Fault::Refused(refusal) if refusal.code() == Code::BlockhashExpired));
+    for lie in [Value::Null, json!(true), context(Value::Null), context(json!("true")), context(json!(1))] {
+        assert!(matches!(ask(&lying(empty(), "isBlockhashValid", lie)), Err(Fault::Malformed(_))));
+    }
+}
+
+#[test]
+fn heads_and_balances_are_read_from_one_bank() {
+    let head = drive_on::<Head>(&devnet(), &empty()).outcome.unwrap();
+    assert_eq!((head.output().height, head.output().time, head.known().height()), (FINALIZED, NOW - 20, FINALIZED));
+    let behind = drive::<Head>(&devnet(), &Known::default().with_height(FINALIZED + 151), |_, _, request| empty().answer(request));
+    assert!(matches!(behind.outcome, Err(Fault::WentBack { .. })));
+    let owner = Address::from([0x21; 32]);
+    let mut chain = empty();
+    chain.accounts.insert(owner, system_account(123));
+    let balance = |chain: &Chain| drive_on::<Balance>(&BalanceQuery::new(&devnet(), owner, None), chain).outcome;
+    assert_eq!(balance(&chain).unwrap().output().0, countersign_core::U256::from(123));
+    for lie in [Value::Null, json!({"context": {"slot": 1}, "value": []}), json!({"context": {"slot": 1}, "value": [null, null]})] {
+        assert!(matches!(balance(&lying(empty(), "getMultipleAccounts", lie)), Err(Fault::Malformed(_))));
+    }
+    let elsewhere = BalanceQuery::new(&Network::Evm(1), owner, None);
+    assert_eq!(Reader::<Balance>::new(&elsewhere, &Known::default()).unwrap_err().code(), Code::UnknownChain);
+}

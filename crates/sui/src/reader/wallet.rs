@@ -1,0 +1,207 @@
+//! Reads the wallet context: the newest checkpoint, the gas price, balances, coins, and the initial shared version of an object.
+
+use countersign_core::reader::{Agree, Fault, Head, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::{Code, Refusal};
+use sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
+
+use super::ask::{Equal, On, Question};
+use super::fields::{balance, epoch, found_balance, found_epoch, method, object, owner, page};
+use super::proto::{Message, Writer};
+use super::{Checkpoint, address, digest, grpc, identity, objects};
+use crate::gas::Coin;
+use crate::htlc;
+
+/// The fields that are read of a coin.
+const COIN: [&str; 5] = ["object_id", "version", "digest", "object_type", "balance"];
+/// The number of coins in a page.
+const PAGE: u16 = 500;
+/// The maximum number of pages that are read. A transaction can use 256 coins, and merges those that it uses.
+const MAX_PAGES: usize = 4;
+/// `Owner.kind` of a shared object.
+const SHARED: u64 = 3;
+
+/// Asks for the newest checkpoint.
+#[derive(Debug, Clone, Copy)]
+pub enum NewestCheckpoint {}
+
+impl Question for NewestCheckpoint {
+    type Subject = ();
+    type Output = Head;
+
+    fn requests(&(): &()) -> Vec<Request> {
+        vec![Checkpoint::newest()]
+    }
+
+    fn read(&(): &(), replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
+        Ok(Checkpoint::read(&replies.get(0)?, known)?.head())
+    }
+
+    fn height(head: &Head) -> u64 {
+        head.height
+    }
+}
+
+/// Asks for the reference price of the current epoch, in MIST per unit of gas.
+#[derive(Debug, Clone, Copy)]
+pub enum ReferenceGasPrice {}
+
+impl Question for ReferenceGasPrice {
+    type Subject = ();
+    type Output = Equal<u64>;
+
+    fn requests(&(): &()) -> Vec<Request> {
+        vec![grpc::request(method::GET_EPOCH, &Writer::default().mask(2, &["reference_gas_price"]))]
+    }
+
+    fn read(&(): &(), replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
+        let epoch: Message<'_> = grpc::read(&replies.get(0)?)?.need(found_epoch::EPOCH)?;
+        epoch.need(epoch::REFERENCE_GAS_PRICE).map(Equal)
+    }
+}
+
+/// Asks for the balance of an account in a coin, in base units.
+#[derive(Debug, Clone, Copy)]
+pub enum Balance {}
+
+impl Question for Balance {
+    type Subject = (Address, TypeTag);
+    type Output = Equal<u64>;
+
+    fn requests((owner, coin_type): &(Address, TypeTag)) -> Vec<Request> {
+        vec![request_balance(*owner, coin_type)]
+    }
+
+    fn read(_: &(Address, TypeTag), replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
+        read_balance(&replies.get(0)?).map(Equal)
+    }
+}
+
+pub(super) fn request_balance(owner: Address, coin_type: &TypeTag) -> Request {
+    grpc::request(method::GET_BALANCE, &Writer::default().bytes(1, owner.to_string()).bytes(2, coin_type.to_string()))
+}
+
+/// Reads a balance. Nodes omit a balance of 0.
+pub(super) fn read_balance(reply: &Reply<'_>) -> Result<u64, Fault> {
+    let balance: Message<'_> = grpc::read(reply)?.need(found_balance::BALANCE)?;
+    Ok(balance.get(balance::BALANCE)?.unwrap_or_default())
+}
+
+/// Asks for the version at which an object was shared; `None` if it does not exist or is not shared. A call that uses the object must
+/// contain this version.
+#[derive(Debug, Clone, Copy)]
+pub enum InitialSharedVersion {}
+
+impl Question for InitialSharedVersion {
+    type Subject = Address;
+    type Output = Equal<Option<u64>>;
+
+    fn requests(id: &Address) -> Vec<Request> {
+        vec![objects::request(&[*id], &["object_id", "owner"])]
+    }
+
+    fn read(id: &Address, replies: &Replies<'_>, _: &Known) -> Result<Equal<Option<u64>>, Fault> {
+        let found = objects::read(&replies.get(0)?, &[*id])?.pop().flatten();
+        let Some(owner) = found.map(|object| object.get::<Message<'_>>(object::OWNER)).transpose()?.flatten() else {
+            return Ok(Equal(None));
+        };
+        let is_shared = owner.get(owner::KIND)? == Some(SHARED);
+        Ok(Equal(owner.get(owner::VERSION)?.filter(|_| is_shared)))
+    }
+}
+
+/// Asks whether coins of SUI exist at exactly these versions and digests, with these balances, and have not been spent.
+///
+/// A transaction uses a coin only if enough endpoints say so. A simulation does not show it, because nodes may also load the old version
+/// of a spent coin.
+#[derive(Debug, Clone, Copy)]
+pub enum HeldCoins {}
+
+impl Question for HeldCoins {
+    type Subject = Vec<Coin>;
+    type Output = Equal<bool>;
+
+    fn requests(coins: &Vec<Coin>) -> Vec<Request> {
+        vec![objects::request(&ids(coins), &COIN)]
+    }
+
+    fn read(coins: &Vec<Coin>, replies: &Replies<'_>, _: &Known) -> Result<Equal<bool>, Fault> {
+        for (found, expected) in objects::read(&replies.get(0)?, &ids(coins))?.into_iter().zip(coins) {
+            if found.map(coin).transpose()?.as_ref() != Some(expected) {
+                return Ok(Equal(false));
+            }
+        }
+        Ok(Equal(true))
+    }
+}
+
+fn ids(coins: &[Coin]) -> Vec<Address> {
+    coins.iter().map(|coin| *coin.reference.object_id()).collect()
+}
+
+/// The coins that an endpoint lists. Lists of honest endpoints differ while coins arrive, so each is judged alone: see [`HeldCoins`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has one value")]
+pub struct ListedCoins(pub Vec<Coin>);
+
+impl Agree for ListedCoins {
+    type Key = ();
+
+    fn key(&self) {}
+}
+
+/// Lists the SUI coins of an account at their newest versions: at most 2,000 of them, in at most four rounds.
+#[derive(Debug)]
+pub struct OwnedCoins {
+    owner: Address,
+    identity: Identity,
+    pages: usize,
+    coins: Vec<Coin>,
+}
+
+impl Machine for OwnedCoins {
+    type Subject = On<Address>;
+    type Output = ListedCoins;
+    const MAX_ROUNDS: usize = MAX_PAGES;
+
+    fn start(on: &On<Address>, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let machine = Self { owner: on.subject, identity: identity(&on.network)?, pages: 0, coins: Vec::new() };
+        let first = machine.page(None);
+        Ok((machine, vec![first]))
+    }
+
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ListedCoins>, Fault> {
+        let found = grpc::read(&replies.get(0)?)?;
+        for object in found.all(page::OBJECTS, PAGE.into())? {
+            self.coins.push(coin(object)?);
+        }
+        self.pages = self.pages.saturating_add(1);
+        let next = found.get::<&[u8]>(page::NEXT_PAGE_TOKEN)?.filter(|token| !token.is_empty() && self.pages < MAX_PAGES);
+        Ok(match next {
+            Some(token) => Turn::Ask(vec![self.page(Some(token))]),
+            None => Turn::Done(ListedCoins(std::mem::take(&mut self.coins))),
+        })
+    }
+}
+
+impl OwnedCoins {
+    fn page(&self, token: Option<&[u8]>) -> Request {
+        let message = Writer::default().bytes(1, self.owner.to_string()).number(2, PAGE.into());
+        let message = token.into_iter().fold(message, |message, token| message.bytes(3, token));
+        grpc::request(method::LIST_OWNED_OBJECTS, &message.mask(4, &COIN).bytes(5, StructTag::coin(htlc::sui()).to_string()))
+    }
+}
+
+fn coin(found: Message<'_>) -> Result<Coin, Fault> {
+    let (expected, actual) = (StructTag::coin(htlc::sui()), found.get::<&str>(object::OBJECT_TYPE)?.unwrap_or_default());
+    if actual.parse::<StructTag>().as_ref() != Ok(&expected) {
+        let refusal = Refusal::new(Code::WrongType, object::OBJECT_TYPE.1).with_expected(expected.to_string());
+        return Err(refusal.with_actual(actual).into());
+    }
+    let id = address(found.need(object::OBJECT_ID)?, object::OBJECT_ID)?;
+    let digest = digest(found.need(object::DIGEST)?, object::DIGEST)?;
+    Ok(Coin::new(ObjectReference::new(id, found.need(object::VERSION)?, digest), found.need(object::BALANCE)?))
+}

@@ -1,0 +1,82 @@
+//! Reads the receipts of transactions.
+
+use alloy_primitives::{B256, hex};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::{Code, Refusal};
+use serde_json::json;
+
+use super::{OnChain, View, contradiction, count, hash, post, value};
+
+/// The outcome of a transaction in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// The height of its block.
+    pub block: u64,
+    /// Whether it succeeded. A transaction that reverted or ran out of energy is in a block too.
+    pub success: bool,
+    /// Whether the block is irreversible (solidified).
+    pub is_final: bool,
+}
+
+/// The receipt of a transaction; `None` while it is not in a block. Endpoints must agree on block and success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a receipt or none")]
+pub struct Included(pub Option<Receipt>);
+
+impl Agree for Included {
+    type Key = Option<(u64, bool)>;
+
+    fn key(&self) -> Self::Key {
+        self.0.map(|receipt| (receipt.block, receipt.success))
+    }
+}
+
+/// Reads the receipt of the transaction with this id.
+#[derive(Debug)]
+pub struct Inclusion {
+    chain_id: u64,
+    id: B256,
+}
+
+impl Machine for Inclusion {
+    type Subject = OnChain<B256>;
+    type Output = Included;
+    const MAX_ROUNDS: usize = 1;
+
+    fn start(subject: &Self::Subject, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let OnChain { chain_id, subject: id } = *subject;
+        let ask = |view| post(view, "gettransactioninfobyid", &json!({"value": hex::encode(id)}));
+        Ok((Self { chain_id, id }, vec![ask(View::Irreversible), ask(View::Newest)]))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Included>, Fault> {
+        let (solid, newest) = (Included(read(&replies.get(0)?, self.id, true)?), Included(read(&replies.get(1)?, self.id, false)?));
+        if solid.0.is_some() && newest.0.is_some() && solid.key() != newest.key() {
+            return Err(contradiction("/blockNumber", "the receipts of the transaction contradict each other").into());
+        }
+        Ok(Turn::Done(if solid.0.is_some() { solid } else { newest }))
+    }
+}
+
+fn read(reply: &Reply<'_>, id: B256, is_final: bool) -> Result<Option<Receipt>, Fault> {
+    let node = value(reply)?;
+    let members = node.object()?;
+    let Some(named) = members.get("id") else { return Ok(None) };
+    if hash(&named)? != id.0 {
+        return Err(named.refuse(Code::TransactionMismatch).with_expected(hex::encode(id)).into());
+    }
+    let block = count(members.get("blockNumber"))?;
+    if block == 0 {
+        return Err(contradiction("/blockNumber", "the receipt does not name a block").into());
+    }
+    // A failure is marked in one of two places. The result of a contract call is always present.
+    let receipt = members.need("receipt")?;
+    let result = receipt.object()?.get("result").map(|result| result.text()).transpose()?;
+    let failed = members.get("result").map(|result| result.text()).transpose()? == Some("FAILED");
+    Ok(Some(Receipt { block, success: !failed && result == Some("SUCCESS"), is_final }))
+}

@@ -1,0 +1,68 @@
+//! The block that transactions refer to.
+//!
+//! A transaction with a reference that its chain does not have is never mined, and a redemption shows the secret all the same. So the
+//! reference is read twice: [`Tip`](super::Tip) shows the irreversible height of each endpoint, and [`Reference`] reads the block
+//! at one of those [`candidates`], on which enough endpoints must agree.
+
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::{Code, Refusal};
+
+use super::{Block, MAX_STEP_BACK, OnChain, View};
+use crate::Calls;
+
+/// The lifetime of a transaction in milliseconds: enough for a user with a hardware wallet. Nodes accept at most one day.
+const LIFETIME: u64 = 3_600_000;
+
+/// Reads the irreversible block at a height, as the context for signing the next calls: the reference, and a lifetime of one hour after
+/// the time of the block. Endpoints must agree on all of it.
+#[derive(Debug)]
+pub struct Reference {
+    chain_id: u64,
+    number: u64,
+}
+
+impl Machine for Reference {
+    type Subject = OnChain<u64>;
+    type Output = Calls;
+    const MAX_ROUNDS: usize = 1;
+
+    fn start(subject: &Self::Subject, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let OnChain { chain_id, subject: number } = *subject;
+        Ok((Self { chain_id, number }, vec![Block::request(View::Irreversible, number)]))
+    }
+
+    fn identity(&self) -> Identity {
+        super::identity(self.chain_id)
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Calls>, Fault> {
+        let block = Block::read_at(self.number, &replies.get(0)?)?;
+        let [.., high, low] = block.number.to_be_bytes();
+        let hash = block.id.get(8..16).and_then(|part| part.try_into().ok()).unwrap_or_default();
+        let too_large = |_| Refusal::new(Code::NumberTooLarge, "/block_header/raw_data/timestamp");
+        let time = |millis: u64| i64::try_from(millis).map_err(too_large);
+        let (made, expires) = (time(block.millis)?, time(block.millis.saturating_add(LIFETIME))?);
+        Ok(Turn::Done(Calls::new([high, low], hash, expires, made).with_chain_id(self.chain_id)))
+    }
+}
+
+impl Agree for Calls {
+    type Key = Self;
+
+    fn key(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// Returns the heights at which a reference is searched, in this order, given the irreversible heights that endpoints show.
+///
+/// They are the heights themselves, and for each the one 20 blocks below, which endpoints that are a little behind have too. The greatest
+/// comes first: an endpoint that shows a height that does not exist costs one more reading, and one that shows an old block, which nodes
+/// no longer accept as a reference, is not used as long as a later block is agreed on.
+#[must_use]
+pub fn candidates(heights: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let mut all: Vec<_> = heights.into_iter().flat_map(|height| [height, height.saturating_sub(MAX_STEP_BACK)]).collect();
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    all.dedup();
+    all
+}
