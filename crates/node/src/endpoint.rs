@@ -164,9 +164,6 @@ impl<T: Transport> Caller<'_, T> {
         let kept = identity().as_ref().filter(|(request, _)| requests.first() == Some(request)).map(|(_, answer)| answer.clone());
         let Some(kept) = kept else {
             let answers = self.exchange_idle(requests).await;
-            if let (Some(request), Some(answer @ (Answer::Result(_) | Answer::Http { status: 200, .. }))) =
-                (requests.first(), answers.first())
-            let answers = self.exchange_all(requests).await;
             if let (Some(request), Some(answer)) = (requests.first(), answers.first())
                 && may_be_kept(request, answer)
             {
@@ -372,12 +369,6 @@ impl<T: Transport> Caller<'_, T> {
     }
 }
 
-/// Returns whether an endpoint refused a batch because it has too many calls. The sign of that is an HTTP status, a single reply to all
-/// calls, or a response that exceeds the size limit.
-fn is_too_much(response: &Result<Response, NodeError>) -> bool {
-    match response {
-        Ok(Response { status: 200, body, .. }) => body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{'),
-        Ok(response) => matches!(response.status, 400 | 413 | 422),
 /// Returns whether an answer may be kept as the identity of an endpoint's chain. An error may be gone the next time.
 fn may_be_kept(request: &ReadRequest, answer: &Answer) -> bool {
     match (request, answer) {
@@ -388,12 +379,12 @@ fn may_be_kept(request: &ReadRequest, answer: &Answer) -> bool {
     }
 }
 
-/// Returns whether an endpoint refused a request because it has too many calls. The sign of that is an HTTP status, a single error for
-/// all calls, or a response that exceeds the size limit.
-fn is_too_much(answer: &Result<Vec<u8>, NodeError>, calls: usize) -> bool {
-    match answer {
-        Ok(body) => json::parse(body).is_ok_and(|value| !matches!(value, Value::Array(replies) if replies.len() >= calls)),
-        Err(NodeError::Status { status, .. }) => matches!(status, 400 | 413 | 422),
+/// Returns whether an endpoint refused a batch because it has too many calls. The sign of that is an HTTP status, a single reply to all
+/// calls, or a response that exceeds the size limit.
+fn is_too_much(response: &Result<Response, NodeError>) -> bool {
+    match response {
+        Ok(Response { status: 200, body, .. }) => body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{'),
+        Ok(response) => matches!(response.status, 400 | 413 | 422),
         Err(NodeError::Transport { error, .. }) => error.kind == TransportErrorKind::TooLarge,
         Err(_) => false,
     }

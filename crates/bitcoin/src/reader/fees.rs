@@ -33,13 +33,13 @@ impl FeeQuote {
     }
 }
 
-/// Returns the quote in the middle, of an even number the lower one of the two; `None` of none. A single endpoint of three can then
+/// Returns the quote in the middle, of an even number the higher one of the two; `None` of none. A single endpoint of three can then
 /// neither raise nor lower a fee beyond what the others show.
 #[must_use]
 pub fn median(quotes: &[FeeQuote]) -> Option<FeeQuote> {
     let mut sorted = quotes.to_vec();
     sorted.sort_by_key(|quote| per_thousand(quote.rate()));
-    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// Returns the highest quote of at most `max` sat/vB; `None` if there is none. For a redemption, which must not be too slow because one

@@ -46,7 +46,7 @@ pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Judgement, Objection, Plan, Preflight, PreflightCheck};
 pub use status::{Included, Inclusion, TransactionStatus};
-pub use unspent::{Coins, Outputs, Unspent};
+pub use unspent::{Coins, ConfirmedOutput, Outputs, Unspent};
 
 use crate::address::Chain;
 

@@ -31,13 +31,33 @@ enum State {
 
 /// The confirmed unspent outputs to a script, the most valuable first: at most 200.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outputs(pub Vec<Funding>);
+pub struct Outputs(pub Vec<ConfirmedOutput>);
+
+/// An unspent output in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConfirmedOutput {
+    /// The outpoint and the value.
+    pub funding: Funding,
+    /// The height of its block.
+    pub height: u64,
+}
 
 impl Outputs {
     /// Returns the sum of the outputs, in base units.
     #[must_use]
     pub fn sum(&self) -> u64 {
-        self.0.iter().map(|funding| funding.value).fold(0, u64::saturating_add)
+        self.0.iter().map(|output| output.funding.value).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the outputs of an HTLC that a redemption or a refund spends: the one that covers `amount` and was mined first. If none
+    /// covers it, all of them, which only a refund can return. What strangers pay to the address needs transactions of its own, because
+    /// its refund may be valid earlier.
+    #[must_use]
+    pub fn to_recover(&self, amount: u64) -> Vec<Funding> {
+        let covering = self.0.iter().filter(|output| output.funding.value >= amount);
+        let first = covering.min_by_key(|output| (output.height, output.funding.outpoint)).map(|output| output.funding);
+        first.map_or_else(|| self.0.iter().map(|output| output.funding).collect(), |funding| vec![funding])
     }
 }
 
@@ -120,7 +140,10 @@ impl Machine for Unspent {
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Outputs>, Fault> {
         Ok(match self.read(replies)? {
             Turn::Ask(requests) => Turn::Ask(requests),
-            Turn::Done(()) => Turn::Done(Outputs(self.found.iter().map(|claim| claim.funding).collect())),
+            Turn::Done(()) => {
+                let output = |claim: &Claim| Some(ConfirmedOutput { funding: claim.funding, height: claim.height? });
+                Turn::Done(Outputs(self.found.iter().filter_map(output).collect()))
+            }
         })
     }
 }

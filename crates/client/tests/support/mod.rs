@@ -14,8 +14,8 @@
     reason = "a test ends by panicking, and uses the parts it needs"
 )]
 
-pub mod memory;
 pub mod chains;
+pub mod memory;
 pub mod world;
 
 use std::collections::HashMap;

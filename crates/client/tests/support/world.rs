@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign_client::countersign::json::{self, Node};
 use countersign_client::countersign::evm::alloy_primitives::B256;
+use countersign_client::countersign::json::{self, Node};
 use countersign_client::countersign::{HtlcTerms, Leg, Policy, Proposal, Registry, Verified, VerifiedTerms, verify_record};
 use countersign_client::driver::{
     Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding, Store,

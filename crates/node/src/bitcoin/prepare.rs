@@ -1,8 +1,8 @@
 //! Prepares orders, redemptions and refunds with the coins and the fee rate that the chain reports.
 
-use countersign::bitcoin::Bitcoin;
 use countersign::bitcoin::recover::{Fee, Payout, Recovery};
-use countersign::{Asset, Policy, UnsignedOrder, VerifiedOrder};
+use countersign::bitcoin::{Bitcoin, FeeRate};
+use countersign::{Asset, Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_client::Transport;
 use countersign_client::driver::KeptTransaction;
 
@@ -30,8 +30,17 @@ impl<T: Transport> BitcoinChain<'_, T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let (fundings, rate) = (self.fundings(&recovery.htlc.tree).await?, self.fee_rate(speed, policy).await?);
-        Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate.rate)))?)
+        let fundings = self.outputs(&recovery.htlc.tree).await?.to_recover(recovery.htlc.amount);
+        let rate = self.rate_of(recovery, speed, policy).await?;
+        Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate)))?)
+    }
+
+    async fn rate_of(&self, recovery: &Recovery, speed: Speed, policy: &Policy) -> Result<FeeRate, NodeError> {
+        let estimate = match recovery.role() {
+            Role::Redeem => self.urgent_fee_rate(speed, policy).await?,
+            _ => self.fee_rate(speed, policy).await?,
+        };
+        Ok(estimate.rate)
     }
 
     #[allow(clippy::unused_async, reason = "every family has the same methods")]
@@ -48,7 +57,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let ((fundings, min, vsize), now) = (self.replaceable(sent, policy).await?, self.fee_rate(speed, policy).await?.rate);
+        let ((fundings, min, vsize), now) = (self.replaceable(sent, policy).await?, self.rate_of(recovery, speed, policy).await?);
         let rate = if now.fee(vsize) > min.fee(vsize) { now } else { min };
         Ok(recovery.clone().with_policy(policy).prepare(&Payout::new(fundings, account, Fee::Deducted(rate)))?)
     }

@@ -1,18 +1,18 @@
 //! The wallet context for paying: coins, a fee rate, and the HTLC outputs to redeem or refund.
 
-use countersign::bitcoin::bitcoin::{Amount, ScriptBuf, TxOut};
 use countersign::bitcoin::htlc::Tree;
-use countersign::bitcoin::{FeeRate, Selection, Wallet};
-use countersign::{Contract, Policy, U256};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use countersign::bitcoin::reader::fees::{self, FeeQuote};
+use countersign::bitcoin::reader::{Coins, FeeEstimation, Outputs, Unspent};
+use countersign::bitcoin::recover::Funding;
+use countersign::bitcoin::{FeeRate, Selection, Utxo, Wallet};
+use countersign::chains::Coin;
+use countersign::{Code, Contract, Policy, Refusal, U256};
+use countersign_client::Transport;
+use countersign_core::reader::{Observation, Verdict};
 
-use super::{
-    BitcoinChain, Caller, Claim, Code, Coin, Funding, MAX_COINS, NodeError, OutPoint, Refusal, Transport, Utxo, agree, esplora, rpc,
-};
+use super::BitcoinChain;
+use crate::error::NodeError;
 use crate::nodes::Speed;
-
-/// The number of transactions that are requested from an endpoint concurrently.
-const AT_ONCE: usize = 4;
 
 /// A fee rate for the next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,13 @@ pub struct FeeEstimate {
     pub is_floor: bool,
 }
 
-impl<'n, T: Transport> BitcoinChain<'n, T> {
+impl From<FeeQuote> for FeeEstimate {
+    fn from(quote: FeeQuote) -> Self {
+        Self { rate: quote.rate(), is_floor: quote.0.is_none() }
+    }
+}
+
+impl<T: Transport> BitcoinChain<'_, T> {
     /// Reads the confirmed coins of an address that nothing in the mempool spends: at most 200, the most valuable first.
     ///
     /// Each coin comes with the transaction that created it, which proves the amount. Taproot coins come without it, because a taproot
@@ -38,58 +44,55 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, or if the library cannot spend its type of script.
     /// Returns another [`NodeError`] if no endpoint answers.
     pub async fn coins(&self, owner: &str) -> Result<Vec<Utxo>, NodeError> {
-        let script = self.chain.script(owner, "/owner")?;
-        self.connection.first(|caller| self.coins_of(caller, &script)).await
+        let subject = self.on_chain(self.chain.chain.script(owner, "/owner")?);
+        self.connection.first(|caller| self.connection.read_one::<Coins>(caller, &subject)).await
     }
 
-    async fn coins_of(&self, caller: Caller<'n, T>, script: &ScriptBuf) -> Result<Vec<Utxo>, NodeError> {
-        let claims = self.unspent(caller, script).await?;
-        stream::iter(claims).map(|claim| coin(caller, script, claim)).buffered(AT_ONCE).try_collect().await
-    }
-
-    /// Returns the sum of the coins that [`BitcoinChain::coins`] lists, in base units. Only the 200 most valuable coins count.
+    /// Returns the sum of the confirmed coins of an address, in base units: as much as enough endpoints show at least. Only the 200 most
+    /// valuable coins count.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, and another [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, and another [`NodeError`] if too few endpoints answer.
     pub async fn balance(&self, owner: &str) -> Result<u64, NodeError> {
-        let script = self.chain.script(owner, "/owner")?;
-        let claims = self.connection.first(|caller| self.unspent(caller, &script)).await?;
-        Ok(claims.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add))
+        let subject = self.on_chain(self.chain.chain.script(owner, "/owner")?);
+        let sum = |one: &Observation<Unspent>| Ok::<_, NodeError>(one.output().sum());
+        match self.connection.gather::<Unspent, _, _>(&subject, sum).await?.ask(sum) {
+            Verdict::Stands(sum, _) => Ok(sum),
+            Verdict::Open(doubt) | Verdict::Falls(doubt) => Err(self.connection.doubt(doubt)),
+        }
     }
 
     pub(crate) async fn balance_of(&self, owner: &str, _: Option<&Contract>) -> Result<U256, NodeError> {
         self.balance(owner).await.map(U256::from)
     }
 
-    /// Lists the confirmed unspent outputs to a script.
-    async fn unspent(&self, caller: Caller<'n, T>, script: &ScriptBuf) -> Result<Vec<Claim>, NodeError> {
-        self.identify(caller).await?;
-        let claims = if caller.endpoint.is_rpc { rpc::unspent(caller, script).await } else { esplora::unspent(caller, script).await };
-        let mut claims: Vec<Claim> = claims?.into_iter().filter(|claim| claim.height.is_some()).collect();
-        claims.sort_by_key(|claim| (u64::MAX.saturating_sub(claim.funding.value), claim.funding.outpoint));
-        claims.truncate(MAX_COINS);
-        let total = claims.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add);
-        if total > self.chain.supply() {
-            return Err(caller.malformed(Refusal::new(Code::AmountAboveSupply, "").with_actual(total)));
-        }
-        Ok(claims)
-    }
-
-    /// Lists the confirmed, unspent outputs of an HTLC, which a redemption or a refund spends. The endpoints must agree on the list.
+    /// Lists the confirmed, unspent outputs of an HTLC that enough endpoints show, the most valuable first. An output that only some
+    /// endpoints show does not change what the others agree on.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
+    /// Returns [`NodeError`] if too few endpoints answer.
     pub async fn fundings(&self, tree: &Tree) -> Result<Vec<Funding>, NodeError> {
-        let script = tree.script_pubkey();
-        let lists = self.connection.each(|caller| self.unspent(caller, &script)).await;
-        let fundings = |claims: &Vec<Claim>| claims.iter().map(|claim| claim.funding).collect::<Vec<_>>();
-        let agreed = agree(lists, self.connection.needed(), fundings)?;
-        Ok(agreed.first().map(fundings).unwrap_or_default())
+        Ok(self.outputs(tree).await?.0.into_iter().map(|output| output.funding).collect())
     }
 
-    /// Estimates the fee rate for confirmation within a number of blocks. It is at least 1 sat/vB. The first endpoint that answers decides.
+    pub(super) async fn outputs(&self, tree: &Tree) -> Result<Outputs, NodeError> {
+        let quorum = self.hear_all::<Unspent>(&self.on_chain(tree.script_pubkey())).await?;
+        let lists = quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
+        let mut agreed = Vec::new();
+        for output in lists.iter().flat_map(|list| &list.0) {
+            let shows = |list: &Outputs| if list.0.contains(output) { Ok(()) } else { Err(()) };
+            if !agreed.contains(output) && matches!(quorum.ask(shows), Verdict::Stands(..)) {
+                agreed.push(*output);
+            }
+        }
+        agreed.sort_by_key(|output| (u64::MAX.saturating_sub(output.funding.value), output.funding.outpoint));
+        Ok(Outputs(agreed))
+    }
+
+    /// Estimates the fee rate for confirmation within a number of blocks. It is the median of what the endpoints show, and at least
+    /// 1 sat/vB.
     ///
     /// | speed | blocks on Bitcoin | blocks on Litecoin |
     /// |---|---|---|
@@ -99,26 +102,38 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if the rate exceeds the policy, and another [`NodeError`] if no
-    /// endpoint answers.
+    /// Returns [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if the rate exceeds the policy, and another [`NodeError`] if too few
+    /// endpoints answer.
     pub async fn fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
-        let blocks = match (self.chain.coin, speed) {
+        let quotes = self.quotes(speed).await?;
+        self.within_policy(fees::median(&quotes), policy)
+    }
+
+    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, but takes the highest rate within the policy that any endpoint shows: a
+    /// redemption must not be too slow because one endpoint says a low rate.
+    pub(super) async fn urgent_fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
+        let quotes = self.quotes(speed).await?;
+        self.within_policy(fees::highest(&quotes, policy.bitcoin_fee_rate).or_else(|| fees::median(&quotes)), policy)
+    }
+
+    async fn quotes(&self, speed: Speed) -> Result<Vec<FeeQuote>, NodeError> {
+        let blocks = match (self.chain.chain.coin, speed) {
             (Coin::Bitcoin, Speed::Slow) | (Coin::Litecoin, Speed::Normal) => 6,
             (Coin::Bitcoin, Speed::Normal) => 3,
             (Coin::Bitcoin, Speed::Fast) => 1,
             (Coin::Litecoin, Speed::Slow) => 24,
             (Coin::Litecoin, Speed::Fast) => 2,
         };
-        let ask = |caller: Caller<'n, T>| async move {
-            self.identify(caller).await?;
-            if caller.endpoint.is_rpc { rpc::fee_rate(caller, blocks).await } else { esplora::fee_rate(caller, blocks).await }
-        };
-        let floor = FeeRate::from_whole(1);
-        let estimate = self.connection.first(ask).await?;
-        // Compares the fees for 1,000 vB, because `FeeRate` does not implement `Ord`.
-        let rate = estimate.filter(|rate| rate.fee(1_000).is_none_or(|fee| fee > 1_000)).unwrap_or(floor);
-        rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
-        Ok(FeeEstimate { rate, is_floor: estimate.is_none() })
+        let quorum = self.hear_all::<FeeEstimation>(&self.on_chain(blocks)).await?;
+        let quotes = quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
+        Ok(quotes.into_iter().copied().collect())
+    }
+
+    fn within_policy(&self, quote: Option<FeeQuote>, policy: &Policy) -> Result<FeeEstimate, NodeError> {
+        let quote = quote.ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))?;
+        let estimate = FeeEstimate::from(quote);
+        estimate.rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
+        Ok(estimate)
     }
 
     /// Returns the lowest fee rate that lets a transaction of `vsize` virtual bytes replace one that paid `fee` base units (BIP-125).
@@ -143,20 +158,4 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         let estimate = self.fee_rate(speed, policy).await?;
         Ok(Wallet::new(coins, owner, estimate.rate).with_selection(Selection::LowestFee))
     }
-}
-
-/// Reads one coin, with the transaction that created it if the amount must be proven.
-async fn coin<T: Transport>(caller: Caller<'_, T>, script: &ScriptBuf, claim: Claim) -> Result<Utxo, NodeError> {
-    let Funding { outpoint, value, .. } = claim.funding;
-    let output = TxOut { value: Amount::from_sat(value), script_pubkey: script.clone() };
-    if script.is_p2tr() {
-        return Ok(Utxo::new(outpoint, output)?);
-    }
-    let OutPoint { txid, .. } = outpoint;
-    let previous =
-        if caller.endpoint.is_rpc { rpc::transaction(caller, txid, claim.hash).await? } else { esplora::transaction(caller, txid).await? };
-    Utxo::with_previous_tx(outpoint, output, previous).map_err(|refusal| match refusal.code() {
-        Code::UtxoMismatch => caller.malformed(refusal),
-        _ => NodeError::Refused(refusal),
-    })
 }

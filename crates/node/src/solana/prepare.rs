@@ -1,13 +1,14 @@
 //! Prepares orders, redemptions and refunds with the blockhash, fees and accounts that the chain reports.
 
-use countersign::solana::reader::{PreflightCheck, PreflightQuery, Settlement, SettlementQuery};
+use countersign::solana::reader::{self, PreflightCheck, PreflightQuery, Settlement, SettlementQuery};
 use countersign::solana::recover::Recovery;
 use countersign::solana::{FundingPath, Gasless, PriorityFee, Solana, UnsignedOrder};
 use countersign::{Policy, VerifiedOrder};
 use countersign_client::Transport;
 use countersign_client::driver::KeptTransaction;
+use countersign_core::reader::Submission;
 
-use super::{Preflight, SolanaChain, parse, send};
+use super::{Preflight, SolanaChain, parse};
 use crate::error::NodeError;
 use crate::nodes::Speed;
 
@@ -70,7 +71,8 @@ impl<T: Transport> SolanaChain<'_, T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder, NodeError> {
-        let (sent, _) = send::decode(sent)?;
+        let submission = Submission::new(self.connection.network, &sent.id, &sent.payload);
+        let (sent, _) = reader::decode(&submission)?;
         let before = PriorityFee::from_message(&sent.message).map_or(0, |fee| fee.compute_unit_price);
         let min_price = before.saturating_add(before.div_ceil(10));
         self.prepare_paying(recovery, account, min_price, speed, policy).await

@@ -6,46 +6,48 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, RpcError, Sent, Turn};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, RpcError, Sent, Submission, Turn};
 use countersign_core::{Code, Refusal};
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
+use zeroize::Zeroizing;
 
 use super::{FINALIZED, identity};
 use crate::read;
 
-/// A signed transaction. Its `Debug` shows only the id, because a redemption contains the secret.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SignedTransaction {
-    network: Network,
-    id: String,
-    payload: String,
-}
-
-impl fmt::Debug for SignedTransaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SignedTransaction({})", self.id)
+/// Decodes a transaction that is to be sent, and requires that it has the stated id. Returns it with its base64 form.
+///
+/// # Errors
+///
+/// [`Code::TransactionMismatch`] at `/payload` or `/id`.
+pub fn decode(submission: &Submission) -> Result<(VersionedTransaction, Zeroizing<String>), Refusal> {
+    let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
+    let bytes = hex::decode(submission.payload.as_bytes()).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
+    let transaction = read::transaction(&bytes).ok_or_else(|| refuse("/payload", "the bytes are not one transaction"))?;
+    let id = transaction.signatures.first().map(ToString::to_string).unwrap_or_default();
+    if submission.id != id {
+        return Err(refuse("/id", "the transaction has another id").with_expected(id).with_actual(&submission.id));
     }
-}
-
-impl SignedTransaction {
-    /// Creates the transaction as nodes accept it.
-    #[must_use]
-    pub fn new(network: &Network, transaction: &VersionedTransaction) -> Self {
-        let id = transaction.signatures.first().map(ToString::to_string).unwrap_or_default();
-        Self { network: network.clone(), id, payload: STANDARD.encode(read::transaction_bytes(transaction)) }
-    }
+    Ok((transaction, Zeroizing::new(STANDARD.encode(bytes))))
 }
 
 /// Sends a transaction to one endpoint, without a simulation or retries by the node. If the node refuses it, reads whether it is on chain
 /// already.
 ///
 /// The first round only asks for the identity, so that no transaction is sent to another chain.
-#[derive(Debug)]
 pub struct Broadcast {
     identity: Identity,
-    transaction: SignedTransaction,
+    id: String,
+    /// The transaction in base64.
+    payload: Zeroizing<String>,
     step: Step,
+}
+
+impl fmt::Debug for Broadcast {
+    /// Leaves out the payload, because that of a redemption contains the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Broadcast({}, {:?})", self.id, self.step)
+    }
 }
 
 #[derive(Debug)]
@@ -57,13 +59,13 @@ enum Step {
 }
 
 impl Machine for Broadcast {
-    type Subject = SignedTransaction;
+    type Subject = Submission;
     type Output = Sent;
     const MAX_ROUNDS: usize = 3;
 
-    fn start(transaction: &SignedTransaction, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let identity = identity(&transaction.network)?;
-        Ok((Self { identity, transaction: transaction.clone(), step: Step::Identity }, Vec::new()))
+    fn start(submission: &Submission, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        let (identity, (_, payload)) = (identity(&submission.network)?, decode(submission)?);
+        Ok((Self { identity, id: submission.id.clone(), payload, step: Step::Identity }, Vec::new()))
     }
 
     fn identity(&self) -> Identity {
@@ -71,16 +73,16 @@ impl Machine for Broadcast {
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Sent>, Fault> {
-        let SignedTransaction { id, payload, .. } = &self.transaction;
+        let Self { id, payload, .. } = self;
         match &self.step {
             Step::Identity => {
                 self.step = Step::Send;
                 let options = r#"{"encoding":"base64","skipPreflight":true,"maxRetries":0}"#;
-                Ok(Turn::Ask(vec![Request::json_rpc("sendTransaction", format!(r#"["{payload}",{options}]"#))]))
+                Ok(Turn::Ask(vec![Request::json_rpc("sendTransaction", format!(r#"["{}",{options}]"#, payload.as_str()))]))
             }
             Step::Send => match replies.get(0)?.json_or_error()? {
                 Ok(node) if node.text()? == id => Ok(Turn::Done(Sent::Accepted)),
-                Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(id).into()),
+                Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(id.as_str()).into()),
                 Err(error) => {
                     self.step = Step::LookUp(error.clone());
                     Ok(Turn::Ask(vec![statuses(id)]))

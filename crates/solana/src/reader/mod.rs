@@ -37,7 +37,7 @@ use countersign_core::{Code, Refusal};
 
 use crate::address::{self, Address};
 pub use balance::{Balance, BalanceQuery, BaseUnits};
-pub use broadcast::{Broadcast, SignedTransaction, Status, StatusQuery, TransactionStatus};
+pub use broadcast::{Broadcast, Status, StatusQuery, TransactionStatus, decode};
 pub use context::{Blockhash, Context, ContextQuery, Offer, ValidBlockhash, wallet_context};
 pub use head::Head;
 pub use history::SwapHistory;

@@ -2,10 +2,10 @@
 
 use countersign_core::Code;
 use countersign_core::chains::Network;
-use countersign_core::reader::{Failure, FailureKind, Sent};
+use countersign_core::reader::{Failure, FailureKind, Sent, Submission};
+use countersign_solana::read;
 use countersign_solana::reader::{
-    Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, SignedTransaction, Status, StatusQuery,
-    TransactionStatus, wallet_context,
+    Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, Status, StatusQuery, TransactionStatus, wallet_context,
 };
 use countersign_testkit::chain::solana::blockhash;
 
@@ -23,8 +23,10 @@ fn empty() -> Chain {
     Chain::empty(&of(FORMS[2]))
 }
 
-fn signed() -> SignedTransaction {
-    SignedTransaction::new(&devnet(), &dust(7, Address::from([1; 32])).transaction)
+fn signed() -> Submission {
+    let transaction = dust(7, Address::from([1; 32])).transaction;
+    let (id, payload) = (transaction.signatures[0].to_string(), hex::encode(read::transaction_bytes(&transaction)));
+    Submission::new(&devnet(), &id, &payload)
 }
 
 /// A transaction may carry the secret. It is not sent before the endpoint has shown its cluster.

@@ -6,8 +6,8 @@ use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
 
-use super::block::{self, Block, LATEST, PENDING, Prices};
-use super::{MAX_STEP_BACK, check_version, hex, spec_version};
+use super::block::{self, LATEST, PENDING, Prices};
+use super::{Endpoint, check_version, hex, spec_version};
 use crate::{Call, Execution, ExecutionEncoding, InvokeTransaction, ResourceBound, ResourceBounds, felt};
 
 /// FRI per unit of the policy's `starknet_fee`.
@@ -126,8 +126,7 @@ fn check(bounds: &ResourceBounds, policy: &Policy) -> Result<(), Refusal> {
 #[derive(Debug)]
 pub struct Context {
     sender: Sender,
-    known: Known,
-    learned: Known,
+    endpoint: Endpoint,
     /// The nonce and the prices, once they are read.
     first: Option<(Felt, Prices)>,
 }
@@ -138,7 +137,7 @@ impl Machine for Context {
     const MAX_ROUNDS: usize = 2;
 
     fn start(sender: &Sender, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let machine = Self { sender: sender.clone(), known: known.clone(), learned: Known::default(), first: None };
+        let machine = Self { sender: sender.clone(), endpoint: Endpoint::new(sender.chain_id, known), first: None };
         let nonce = json!({"block_id": PENDING, "contract_address": hex(sender.address)});
         Ok((machine, vec![spec_version(), Request::json_rpc("starknet_getNonce", nonce), block::by_tag(LATEST)]))
     }
@@ -159,9 +158,7 @@ impl Machine for Context {
             return Ok(Turn::Done(Costs { nonce, prices, amounts }));
         }
         check_version(&replies.get(0)?)?;
-        let (nonce, block) = (felt::read(replies.json(1)?)?, Block::read(&replies.json(2)?)?);
-        self.known.check_height(block.number, MAX_STEP_BACK)?;
-        self.learned = Known::default().with_height(block.number);
+        let (nonce, block) = (felt::read(replies.json(1)?)?, self.endpoint.newest(&replies.json(2)?)?);
         self.first = Some((nonce, block.prices));
         Ok(match &self.sender.calls {
             Some(calls) => Turn::Ask(vec![estimate(self.sender.address, nonce, calls)]),
@@ -170,7 +167,7 @@ impl Machine for Context {
     }
 
     fn learned(&self) -> Known {
-        self.learned.clone()
+        self.endpoint.learned.clone()
     }
 }
 

@@ -5,8 +5,8 @@ use countersign_core::{Refusal, StarknetGeneration};
 use serde_json::{Value, json};
 use starknet_types_core::felt::Felt;
 
-use super::block::{self, Block, LATEST};
-use super::{MAX_ANSWER, MAX_STEP_BACK, call, check_version, felts, hex, spec_version, unless_of_contract};
+use super::block::{self, LATEST};
+use super::{Endpoint, MAX_ANSWER, call, check_version, felts, hex, spec_version, unless_of_contract};
 use crate::{felt, read};
 
 /// A contract on a chain.
@@ -43,9 +43,8 @@ impl Agree for ContractDescription {
 /// Describes a contract at an endpoint's newest block.
 #[derive(Debug)]
 pub struct Contract {
-    query: ContractQuery,
-    known: Known,
-    learned: Known,
+    address: Felt,
+    endpoint: Endpoint,
     is_block_read: bool,
 }
 
@@ -55,22 +54,19 @@ impl Machine for Contract {
     const MAX_ROUNDS: usize = 2;
 
     fn start(query: &ContractQuery, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let machine = Self { query: *query, known: known.clone(), learned: Known::default(), is_block_read: false };
+        let machine = Self { address: query.address, endpoint: Endpoint::new(query.chain_id, known), is_block_read: false };
         Ok((machine, vec![spec_version(), block::by_tag(LATEST)]))
     }
 
     fn identity(&self) -> Identity {
-        super::identity(self.query.chain_id)
+        super::identity(self.endpoint.chain_id)
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ContractDescription>, Fault> {
-        let contract = self.query.address;
+        let contract = self.address;
         if !std::mem::replace(&mut self.is_block_read, true) {
             check_version(&replies.get(0)?)?;
-            let latest = Block::read(&replies.json(1)?)?;
-            self.known.check_height(latest.number, MAX_STEP_BACK)?;
-            self.learned = Known::default().with_height(latest.number);
-            let newest = block::at(latest.hash);
+            let newest = block::at(self.endpoint.newest(&replies.json(1)?)?.hash);
             let requests = vec![class_hash_at(contract, &newest), class_at(contract, &newest), call(contract, read::TOKEN, &[], &newest)];
             return Ok(Turn::Ask(requests));
         }
@@ -83,7 +79,7 @@ impl Machine for Contract {
     }
 
     fn learned(&self) -> Known {
-        self.learned.clone()
+        self.endpoint.learned.clone()
     }
 }
 

@@ -4,16 +4,12 @@ use countersign_core::Refusal;
 use countersign_core::reader::{Fault, Head, Identity, Known, Machine, Replies, Request, Turn};
 use starknet_types_core::felt::Felt;
 
-use super::block::{self, Block, LATEST};
-use super::{MAX_STEP_BACK, check_version, hex, spec_version};
+use super::block::{self, LATEST};
+use super::{Endpoint, check_version, hex, spec_version};
 
 /// Reads the newest block that L2 has accepted. The subject is the chain id.
 #[derive(Debug)]
-pub struct NewestBlock {
-    chain_id: Felt,
-    known: Known,
-    learned: Known,
-}
+pub struct NewestBlock(Endpoint);
 
 impl Machine for NewestBlock {
     type Subject = Felt;
@@ -21,23 +17,20 @@ impl Machine for NewestBlock {
     const MAX_ROUNDS: usize = 1;
 
     fn start(chain_id: &Felt, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let machine = Self { chain_id: *chain_id, known: known.clone(), learned: Known::default() };
-        Ok((machine, vec![spec_version(), block::by_tag(LATEST)]))
+        Ok((Self(Endpoint::new(*chain_id, known)), vec![spec_version(), block::by_tag(LATEST)]))
     }
 
     fn identity(&self) -> Identity {
-        super::identity(self.chain_id)
+        super::identity(self.0.chain_id)
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Head>, Fault> {
         check_version(&replies.get(0)?)?;
-        let block = Block::read(&replies.json(1)?)?;
-        self.known.check_height(block.number, MAX_STEP_BACK)?;
-        self.learned = Known::default().with_height(block.number);
+        let block = self.0.newest(&replies.json(1)?)?;
         Ok(Turn::Done(Head::new(block.number, hex(block.hash), block.time)))
     }
 
     fn learned(&self) -> Known {
-        self.learned.clone()
+        self.0.learned.clone()
     }
 }

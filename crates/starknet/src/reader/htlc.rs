@@ -9,7 +9,7 @@ use starknet_types_core::felt::Felt;
 
 use super::block::{self, Block, LATEST, ON_L1};
 use super::events::{Event, Events, MAX_PAGES};
-use super::{MAX_ANSWER, MAX_STEP_BACK, answer, balance_of, call, chain_id, contract, felts, hex, parse, unless_of_contract};
+use super::{Endpoint, MAX_ANSWER, answer, balance_of, call, chain_id, contract, felts, hex, parse, unless_of_contract};
 use crate::address::{from_account, to_account};
 use crate::felt;
 use crate::read::{self, Access, FELTS, HtlcEvent, Progress, StoredOrder};
@@ -34,8 +34,7 @@ const ENDED: &[Felt] = &[read::REDEEMED, read::REFUNDED];
 pub struct Htlc {
     terms: HtlcTerms,
     query: OrderQuery,
-    known: Known,
-    learned: Known,
+    endpoint: Endpoint,
     stamp: Option<Vec<u8>>,
     state: State,
 }
@@ -43,7 +42,6 @@ pub struct Htlc {
 /// Where an order is stored, and the terms that it must have.
 #[derive(Debug)]
 pub(super) struct OrderQuery {
-    chain_id: Felt,
     pub(super) htlc: Felt,
     token: Felt,
     pub(super) id: Felt,
@@ -94,7 +92,6 @@ impl OrderQuery {
             .ok_or_else(|| malformed("/token").with_reason("on Starknet every asset is a token, so the terms must name one"))?;
         let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
         Ok(Self {
-            chain_id: chain_id(&terms.network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/network"))?,
             htlc,
             token: parse(token, "/token")?,
             id: parse(&format!("0x{id}"), "/swap_id")?,
@@ -127,13 +124,13 @@ impl Machine for Htlc {
 
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let query = OrderQuery::new(terms)?;
-        let (known, learned) = (known.clone(), Known::default());
-        let machine = Self { terms: terms.clone(), query, known, learned, stamp: None, state: State::Blocks };
+        let chain_id = chain_id(&terms.network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/network"))?;
+        let machine = Self { terms: terms.clone(), query, endpoint: Endpoint::new(chain_id, known), stamp: None, state: State::Blocks };
         Ok((machine, vec![super::spec_version(), block::by_tag(LATEST), block::by_tag(ON_L1)]))
     }
 
     fn identity(&self) -> Identity {
-        super::identity(self.query.chain_id)
+        super::identity(self.endpoint.chain_id)
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Finding>, Fault> {
@@ -148,7 +145,7 @@ impl Machine for Htlc {
     }
 
     fn learned(&self) -> Known {
-        self.learned.clone()
+        self.endpoint.learned.clone()
     }
 
     fn stamp(&self) -> Option<Vec<u8>> {
@@ -159,9 +156,7 @@ impl Machine for Htlc {
 impl Htlc {
     fn blocks(&mut self, replies: &Replies<'_>) -> Result<Turn<Finding>, Fault> {
         super::check_version(&replies.get(0)?)?;
-        let latest = Block::read(&replies.json(1)?)?;
-        self.known.check_height(latest.number, MAX_STEP_BACK)?;
-        self.learned = Known::default().with_height(latest.number);
+        let latest = self.endpoint.newest(&replies.json(1)?)?;
         // A mark above the newest block comes from another node behind the same address that is ahead. Without a mark, nothing is final.
         let on_l1 = match replies.get(2)?.json_or_error()? {
             Ok(node) => Some(Block::read(&node)?)
@@ -172,7 +167,7 @@ impl Htlc {
             Ok(access) => access,
             Err(why) => return Ok(unclear(&latest, None, why.to_string())),
         };
-        let class = self.known.fact(&self.query.class_fact());
+        let class = self.endpoint.known.fact(&self.query.class_fact());
         self.stamp = Some(stamp(&self.terms, class, &latest, on_l1.as_ref()));
         let newest = block::at(latest.hash);
         let mut requests = vec![
@@ -207,7 +202,7 @@ impl Htlc {
         let Some(class) = unless_of_contract(&class)?.map(felt::read).transpose()? else {
             return Ok(unclear(&latest, None, "there is no contract at the address of the HTLC"));
         };
-        match (self.known.fact(&self.query.class_fact()), rest) {
+        match (self.endpoint.known.fact(&self.query.class_fact()), rest) {
             (Some(known), _) if *known != class.to_bytes_be() => {
                 return Ok(unclear(&latest, Some(class), "the contract's class has changed since it was first read"));
             }
@@ -217,7 +212,7 @@ impl Htlc {
                 return Ok(unclear(&latest, Some(class), "the contract's class does not have the interface of the pinned generation"));
             }
         }
-        self.learned = Known::default().with_height(latest.number).with_fact(self.query.class_fact(), class.to_bytes_be());
+        self.endpoint.learned = self.endpoint.learned.clone().with_fact(self.query.class_fact(), class.to_bytes_be());
         let token = match unless_of_contract(&token)? {
             Some(node) => read::address(&felts(&node, MAX_ANSWER)?).ok(),
             None => None,

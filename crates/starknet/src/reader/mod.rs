@@ -33,7 +33,7 @@ mod preflight;
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::reader::{Fault, Identity, Reader, Reply, Request};
+use countersign_core::reader::{Fault, Identity, Known, Reader, Reply, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::{Value, json};
 use starknet_types_core::felt::Felt;
@@ -48,6 +48,7 @@ pub use preflight::{Intended, Judged, Preflight, PreflightCheck};
 
 use crate::felt;
 use crate::read::{self, Unclear};
+use block::Block;
 
 /// Reads the state of one HTLC from one endpoint.
 pub type HtlcReader = Reader<Htlc>;
@@ -85,6 +86,28 @@ pub fn chain_id(network: &Network) -> Option<Felt> {
 #[must_use]
 pub fn chain_name(chain_id: Felt) -> String {
     felt::to_short_string(&chain_id).unwrap_or_else(|| hex(chain_id))
+}
+
+/// The chain that an endpoint must serve, and what it showed before.
+#[derive(Debug)]
+struct Endpoint {
+    chain_id: Felt,
+    known: Known,
+    learned: Known,
+}
+
+impl Endpoint {
+    fn new(chain_id: Felt, known: &Known) -> Self {
+        Self { chain_id, known: known.clone(), learned: Known::default() }
+    }
+
+    /// Reads the newest block, which must not have gone back.
+    fn newest(&mut self, node: &Node<'_, '_>) -> Result<Block, Fault> {
+        let block = Block::read(node)?;
+        self.known.check_height(block.number, MAX_STEP_BACK)?;
+        self.learned = Known::default().with_height(block.number);
+        Ok(block)
+    }
 }
 
 /// Returns a felt in hex with `0x`, as nodes accept it.

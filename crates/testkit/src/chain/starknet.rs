@@ -1,4 +1,5 @@
 //! A Starknet chain with one order, in memory, and its endpoints, honest or lying on request. No time passes.
+#![allow(clippy::unwrap_used, reason = "a panic in a test is a failed test")]
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

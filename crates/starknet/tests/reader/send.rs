@@ -1,7 +1,5 @@
 //! Checking, sending, following and describing through the machines alone.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a panic in a test is a failed test")]
-
 use countersign_core::reader::{
     Agree, Answer, Failure, FailureKind, Fault, Known, Machine, Next, Reader, Request, RpcError, Sent, Submission,
 };

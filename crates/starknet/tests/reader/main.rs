@@ -9,15 +9,17 @@
     reason = "a panic in a test is a failed test"
 )]
 
-use countersign_core::reader::{
-    Agree, Answer, Failure, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request, RpcError, Verdict,
-};
-use countersign_core::{Finding, HtlcState, HtlcTerms, Policy, SecretHash, StarknetGeneration, U256};
-use countersign_starknet::reader::{Amount, AmountQuery, Context, Costs, Htlc, MAX_ROUNDS, NewestBlock, STRK, Sender, chain_id, execution};
+mod lies;
+mod send;
+mod wallet;
+
+use countersign_core::reader::{Agree, Answer, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request, Verdict};
+use countersign_core::{Finding, HtlcState, HtlcTerms, SecretHash, StarknetGeneration, U256};
+use countersign_starknet::reader::{Htlc, MAX_ROUNDS};
 use countersign_starknet::{Felt, felt, read};
 use countersign_testkit::cairo;
 use countersign_testkit::chain::starknet::{
-    CLASS, Chain, INITIATED, LATEST, NOW, READABLE, SECRET, chain_of, halves, hash_of, hex, redeemed_data, terms,
+    CLASS, Chain, INITIATED, LATEST, NOW, READABLE, SECRET, chain_of, hash_of, hex, redeemed_data, terms,
 };
 use serde_json::{Value, json};
 
@@ -371,76 +373,7 @@ fn a_question_is_put_to_each_endpoint_alone() {
     assert!(Quorum::<Observation<Htlc>>::new(["a", "a"], 2).is_err());
 }
 
-/// What an endpoint may answer instead of the truth.
-fn lies() -> Vec<Answer> {
-    let deep = ["[".repeat(1_000), "]".repeat(1_000)].concat();
-    let texts = ["null", "7", "\"x\"", "\"0x\"", "[]", "{}", "true", "[\"x\"]", "1e400", "[", "", &deep];
-    let long = json!(vec!["0x1"; 65]).to_string();
-    let mut lies: Vec<_> = texts.into_iter().chain([long.as_str()]).map(|text| Answer::result(text.as_bytes())).collect();
-    lies.extend([20, 21, 24, 40, -32_603].map(|code| Answer::Error(RpcError::new(code, "no", None))));
-    lies.extend([FailureKind::Timeout, FailureKind::Status(429), FailureKind::NotJsonRpc].map(|kind| Answer::Failed(Failure::from(kind))));
-    lies.push(Answer::http(200, *b"[]"));
-    lies
-}
-
-/// Returns whether the chain shows that the HTLC holds or has paid its funds.
-const fn is_evidence(finding: &Finding) -> bool {
-    matches!(finding.state, HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. })
-}
-
-fn scenarios() -> Vec<(&'static str, Chain)> {
-    let all = READABLE.into_iter().flat_map(|id| [(id, chain_of(id)), (id, chain_of(id).redeemed(&SECRET)), (id, chain_of(id).refunded())]);
-    all.collect()
-}
-
-#[test]
-fn no_lie_makes_evidence() {
-    for (id, chain) in scenarios() {
-        let terms = destination(id);
-        let honest = drive::<Htlc>(&terms, &Known::default(), |_, _, request| chain.answer(request));
-        let truth = honest.outcome.unwrap().into_output();
-        assert!(is_evidence(&truth) && truth.seen.is_finalized, "{id}: {truth:?}");
-        for (round, requests) in honest.asked.iter().enumerate() {
-            let truths: Vec<_> = requests.iter().map(|request| chain.answer(request)).collect();
-            for (place, request) in requests.iter().enumerate() {
-                // These parts say only whether the state is final.
-                let params = params(request);
-                let is_mark = params["block_id"] == "l1_accepted" || params["block_id"]["block_hash"] == hash_of(INITIATED + 10);
-                let tell = |lie: &Answer| {
-                    let answer = |at, here, asked: &Request| if (at, here) == (round, place) { lie.clone() } else { chain.answer(asked) };
-                    drive::<Htlc>(&terms, &Known::default(), answer).outcome
-                };
-                for lie in lies() {
-                    if let Ok(observation) = tell(&lie) {
-                        let finding = observation.output();
-                        assert!(!is_evidence(finding) || is_mark, "{id} {request:?} {lie:?}: {finding:?}");
-                        assert!(!finding.seen.is_finalized, "{id} {request:?} {lie:?}: {finding:?}");
-                    }
-                }
-                // The answer to another request of the round may have the right type. It shows an older block, or endpoints do not agree.
-                for other in truths.iter().filter(|other| **other != truths[place]) {
-                    if let Ok(observation) = tell(other) {
-                        let finding = observation.output();
-                        let is_older = finding.seen.height < truth.seen.height;
-                        assert!(finding.key() != truth.key() || !finding.seen.is_finalized || is_older, "{id} {request:?}: {finding:?}");
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn answers_that_are_too_long_are_refused() {
-    let chain = chain_of(USUAL);
-    let long = Answer::result(vec![b' '; countersign_core::json::MAX_BYTES + 1]);
-    for round in 0..3 {
-        let drive = drive::<Htlc>(&destination(USUAL), &Known::default(), |at, place, request| {
-            if (at, place) == (round, 1) { long.clone() } else { chain.answer(request) }
-        });
-        assert_eq!(drive.outcome.unwrap_err().code(), "node_malformed");
-    }
-}
+type Change = fn(&mut HtlcTerms);
 
 /// A stamp names everything that is read after the first round.
 #[test]
@@ -465,7 +398,7 @@ fn a_stamp_is_of_one_order_at_one_block() {
         stamp(&terms, &none, &Chain { on_l1: Some(INITIATED + 11), ..chain_of(USUAL) }),
         stamp(&terms, &none, &Chain { on_l1: None, ..chain_of(USUAL) }),
     ];
-    let changes: [fn(&mut HtlcTerms); 4] = [
+    let changes: [Change; 4] = [
         |terms| terms.swap_id_recomputed = false,
         |terms| terms.secret_hash = SecretHash([1; 32]),
         |terms| terms.timelock += 1,
@@ -483,7 +416,7 @@ fn a_stamp_is_of_one_order_at_one_block() {
 
 #[test]
 fn terms_that_cannot_be_read_are_refused() {
-    let changes: [(fn(&mut HtlcTerms), &str); 5] = [
+    let changes: [(Change, &str); 5] = [
         (|terms| terms.htlc = None, "/htlc"),
         (|terms| terms.token = None, "/token"),
         (|terms| terms.token = Some("me".to_owned()), "/token"),
@@ -495,79 +428,4 @@ fn terms_that_cannot_be_read_are_refused() {
         change(&mut terms);
         assert_eq!(Reader::<Htlc>::new(&terms, &Known::default()).unwrap_err().location(), at);
     }
-}
-
-fn chain_id_of(chain: &Chain) -> Felt {
-    felt::from_short_string(chain.chain_id).unwrap()
-}
-
-fn costs(chain: &Chain, sender: &Sender) -> Result<Costs, Fault> {
-    drive::<Context>(sender, &Known::default(), |_, _, request| chain.answer(request)).outcome.map(Observation::into_output)
-}
-
-/// The chain at other prices.
-fn at_prices(l1_gas: u64, l2_gas: u64) -> Chain {
-    let mut block = chain_of(USUAL).block(LATEST);
-    block["l1_gas_price"]["price_in_fri"] = json!(format!("{l1_gas:#x}"));
-    block["l2_gas_price"]["price_in_fri"] = json!(format!("{l2_gas:#x}"));
-    lying(chain_of(USUAL), "starknet_getBlockWithTxHashes", |_| true, block)
-}
-
-#[test]
-fn fees_are_the_median_and_for_a_redemption_the_highest_within_the_policy() {
-    let sender = |calls| Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls };
-    let prices = |sender: &Sender, all: &[(u64, u64)]| {
-        let all: Vec<_> = all.iter().map(|(l1_gas, l2_gas)| costs(&at_prices(*l1_gas, *l2_gas), sender).unwrap()).collect();
-        let bounds = execution(sender, &all.iter().collect::<Vec<_>>(), 10, &Policy::default()).map(|context| context.resource_bounds);
-        bounds.map(|bounds| (bounds.l1_gas.max_price_per_unit, bounds.l2_gas.max_price_per_unit)).map_err(|refusal| refusal.code().name())
-    };
-    let (funding, redemption) = (sender(Some(Vec::new())), sender(None));
-    for (all, median, highest) in [
-        (&[(10, 30)][..], (10, 30), (10, 30)),
-        (&[(10, 30), (20, 40), (1, 50)], (10, 40), (20, 50)),
-        // An endpoint whose figures exceed the policy does not count.
-        (&[(10, 30), (u64::MAX, u64::MAX), (20, 40)], (20, 40), (20, 40)),
-    ] {
-        assert_eq!(prices(&funding, all), Ok(median));
-        assert_eq!(prices(&redemption, all), Ok(highest));
-    }
-    assert_eq!(prices(&funding, &[(1, u64::MAX)]), Err("gas_limit_too_high"));
-    // Two endpoints whose highest prices are too high together: the dearer one counts.
-    let limit = 10_000_000_000_000_000_000_u64;
-    let (l1_gas, l2_gas) = (limit / 5_000 - 1_000_000, limit / 40_000_000 - 1_000);
-    assert_eq!(
-        prices(&redemption, &[(l1_gas, 1), (1, l2_gas)]).unwrap().0.min(2),
-        if l1_gas * 5_000 > l2_gas * 40_000_000 { 2 } else { 1 }
-    );
-    // No endpoint sees a redemption.
-    let chain = chain_of(USUAL);
-    let drive = drive::<Context>(&redemption, &Known::default(), |_, _, request| chain.answer(request));
-    assert_eq!(drive.asked.len(), 1);
-    // Endpoints agree on the nonce, and on whether the calls succeed.
-    let failing = lying(chain_of(USUAL), "starknet_estimateFee", |_| true, error(41));
-    let other_nonce = lying(chain_of(USUAL), "starknet_getNonce", |_| true, json!("0x2b"));
-    let keys = [&chain, &at_prices(1, 1), &failing, &other_nonce].map(|chain| costs(chain, &funding).unwrap().key());
-    assert!(keys[0] == keys[1] && keys[0] != keys[2] && keys[0] != keys[3]);
-}
-
-#[test]
-fn no_lie_is_a_number() {
-    let chain = chain_of(USUAL);
-    let chain_id = chain_id_of(&chain);
-    let amount = AmountQuery { chain_id, token: STRK, owner: Felt::from(5), spender: None };
-    let sender = Sender { chain_id, address: Felt::from(5), calls: Some(Vec::new()) };
-    for lie in lies() {
-        for wrong in 0..3 {
-            let answer = |round, place, request: &Request| if (round, place) == (0, wrong) { lie.clone() } else { chain.answer(request) };
-            assert!(drive::<NewestBlock>(&chain_id, &Known::default(), answer).outcome.is_err(), "{wrong} {lie:?}");
-            assert!(drive::<Amount>(&amount, &Known::default(), answer).outcome.is_err(), "{wrong} {lie:?}");
-            assert!(drive::<Context>(&sender, &Known::default(), answer).outcome.is_err(), "{wrong} {lie:?}");
-        }
-        let answer = |round, place, request: &Request| if (round, place) == (1, 1) { lie.clone() } else { chain.answer(request) };
-        if let Ok(costs) = drive::<Context>(&sender, &Known::default(), answer).outcome {
-            assert!(costs.output().bounds(10, &Policy::default()).is_err(), "{lie:?}");
-        }
-    }
-    let balance = drive::<Amount>(&amount, &Known::default(), |_, _, request| chain.answer(request)).outcome.unwrap();
-    assert_eq!((balance.output().0, halves(balance.output().0)), (chain.balance, halves(chain.balance)));
 }
