@@ -29,7 +29,7 @@ use sui_sdk_types::{Address, Digest};
 
 pub use ask::{Ask, Equal, On, Question};
 pub use grpc::is_message;
-pub use htlc::{Htlc, HtlcReader};
+pub use htlc::{Htlc, HtlcReader, field_of};
 pub use package::{Package, PackageDescription, UpgradeAuthority};
 pub use simulation::{Check, Judgement, Plan, Preflight, Rehearsal};
 pub use transactions::{Broadcast, Receipt, TransactionReceipt};
