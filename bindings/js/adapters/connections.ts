@@ -315,7 +315,8 @@ interface ProviderError {
 export function asAnswer(error: unknown): ChainAnswer {
   const causes = chainOf(error);
   // viem gives the code -1 to whatever its transport throws.
-  const found = causes.find(({ code, name }) => typeof code === "number" && name !== "UnknownRpcError");
+  // The code of a DOMException is a number too, with a meaning of its own.
+  const found = causes.find((one) => typeof one.code === "number" && one.name !== "UnknownRpcError" && !(one instanceof DOMException));
   if (!found) {
     const isTimeout = causes.some(({ name }) => name === "TimeoutError" || name === "AbortError");
     return { failed: isTimeout ? "timeout" : "other", detail: messageOf(error) };
