@@ -134,7 +134,8 @@ function learn(record: SwapRecord, leg: Leg, quorum: Quorum, readers: readonly R
 
 /** A provider by EIP-1193, or a client of viem. */
 export interface Eip1193Provider {
-  request(request: { method: string; params?: unknown }): Promise<unknown>;
+  // Libraries narrow the type of the request to the methods that they know.
+  request(request: never): Promise<unknown>;
 }
 
 /**
@@ -142,8 +143,7 @@ export interface Eip1193Provider {
  * wallet's node says is only as good as that node.
  */
 export function eip1193(provider: Eip1193Provider): Connection {
-  // A client of viem accepts known methods only, as far as its types go.
-  return each(async (method, params) => ({ result: await provider.request({ method, params }) }));
+  return each(async (method, params) => ({ result: await provider.request({ method, params } as never) }));
 }
 
 /** A connection of @solana/web3.js. */

@@ -42,8 +42,8 @@ export async function connections(
 ): Promise<Quorum> {
   const own: Connection = async (requests) => requests.map((): ChainAnswer => ({ failed: "other" }));
   const endpoints = {
-    client: eip1193(client as never),
-    provider: eip1193(provider as never),
+    client: eip1193(client),
+    provider: eip1193(provider),
     solana: solanaConnection(solana),
     starknet: starknetProvider(starknet),
     own,

@@ -66,7 +66,10 @@ fn every_conversation_has_its_requests_and_its_outcome() {
         for line in conversations(family) {
             let (record, expected) = (open(line["fixture"].as_str().unwrap()), &line["outcome"]);
             let reader = play(&record, &line, "one");
-            assert_eq!((json!(reader.fault().map(|fault| fault.code)), json!(reader.height())), (expected["fault"].clone(), expected["height"].clone()));
+            assert_eq!(
+                (json!(reader.fault().map(|fault| fault.code)), json!(reader.height())),
+                (expected["fault"].clone(), expected["height"].clone())
+            );
             let mut quorum = Quorum::new(["one"], 1).unwrap();
             assert!(!quorum.is_settled());
             quorum.hear(&reader);
@@ -75,7 +78,7 @@ fn every_conversation_has_its_requests_and_its_outcome() {
             assert_eq!(verdict(&record, &quorum, &line), expected["verdict"], "{family}: {}", line["case"]);
             funded += usize::from(expected["verdict"]["left"].is_u64());
             // No case other than an honest one releases the secret.
-            assert_eq!(expected["verdict"]["left"].is_u64() && line["case"] != "funded", false, "{family}: {}", line["case"]);
+            assert!(expected["verdict"]["left"].is_null() || line["case"] == "funded", "{family}: {}", line["case"]);
         }
     }
     assert!(funded >= 5, "{funded}");
@@ -131,7 +134,7 @@ fn nothing_is_combined_from_two_endpoints() {
         ([&funded, &funded, &absent], None),
         ([&absent, &funded, &funded], None),
         ([&funded, &broken, &funded], None),
-        ([&funded, &absent, &broken], Some("node_disagreement")),
+        ([&funded, &absent, &broken], Some("endpoints_disagree")),
         ([&absent, &absent, &funded], Some("destination_not_funded")),
     ] {
         let quorum = hear(shown);

@@ -4,7 +4,10 @@
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs;
+use std::rc::Rc;
 
 use countersign::reader::{Answer, FailureKind, HtlcReader, Known, Request, RpcError};
 use countersign::{HtlcTerms, Policy};
@@ -13,7 +16,6 @@ use countersign_testkit::chain::{bitcoin, evm, solana, starknet, sui, tron};
 use countersign_testkit::project;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// The caller's clock.
 const NOW: u64 = 1_800_000_000;
@@ -91,7 +93,7 @@ fn converse(case: &str, fixture: &str, is_rpc: bool, record: &Record, chain: &Ch
 
 /// Adds the conversations that need no chain of their own.
 fn with_failures(mut conversations: Conversations, funded: impl Fn(&Request) -> Answer + Clone + 'static) -> Conversations {
-    let (first, honest) = (std::cell::Cell::new(true), funded.clone());
+    let (first, honest) = (Cell::new(true), funded.clone());
     conversations.push(("a chain that cannot be identified", {
         Box::new(move |request| match (first.replace(false), honest(request)) {
             (true, Answer::Result(_)) => Answer::result(*b"{}"),
@@ -99,7 +101,7 @@ fn with_failures(mut conversations: Conversations, funded: impl Fn(&Request) -> 
             (_, answer) => answer,
         })
     }));
-    let calls = std::cell::Cell::new(0_u32);
+    let calls = Cell::new(0_u32);
     conversations.push(("an endpoint that breaks off", {
         Box::new(move |request| {
             calls.set(calls.get().saturating_add(1));
@@ -144,7 +146,7 @@ fn starknet_chains(terms: &HtlcTerms) -> Conversations {
         chain.events = if terms.swap_id_recomputed { Vec::new() } else { vec![chain.initiated(terms.secret_hash, terms.amount)] };
         chain
     };
-    let honest = std::rc::Rc::new(funded());
+    let honest = Rc::new(funded());
     let conversations: Conversations = vec![
         ("funded", on(funded())),
         ("not funded", on(starknet::Chain { order: None, ..funded() })),
@@ -156,7 +158,7 @@ fn starknet_chains(terms: &HtlcTerms) -> Conversations {
 
 fn solana_chains(terms: &HtlcTerms) -> Conversations {
     let on = |chain: solana::Chain| -> Chain { Box::new(move |request| chain.answer(request)) };
-    let honest = std::rc::Rc::new(solana::Chain::funded(terms));
+    let honest = Rc::new(solana::Chain::funded(terms));
     let conversations: Conversations = vec![
         ("funded", on(solana::Chain::funded(terms))),
         ("not funded", on(solana::Chain::empty(terms))),
@@ -207,23 +209,28 @@ fn litecoin_chains(terms: &HtlcTerms) -> Conversations {
     const GENESIS: &[u8] = b"12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2";
     let script = countersign::bitcoin::Chain::from_network(&terms.network).unwrap().script(&terms.swap_id, "").unwrap();
     let ledger = |value: u64, depth: usize| {
-        let mut ledger = bitcoin::Ledger::new();
+        let mut ledger = bitcoin::Ledger { has_transaction_index: true, ..bitcoin::Ledger::new() };
         if value > 0 {
-            ledger.mempool.push(bitcoin::pay(bitcoin::outpoint(1), &[vec![1; 64]], &[(value, script.clone())]));
+            // Its parent shows that the coins do not come from the extension block.
+            let parent = bitcoin::pay(
+                bitcoin::outpoint(1),
+                &[vec![1; 64]],
+                &[(value, countersign::bitcoin::bitcoin::ScriptBuf::new_op_return([9]))],
+            );
+            let from = countersign::bitcoin::bitcoin::OutPoint { txid: parent.compute_txid(), vout: 0 };
+            ledger.mempool.push(parent);
+            ledger.mempool.push(bitcoin::pay(from, &[vec![1; 64]], &[(value, script.clone())]));
         }
         ledger.mine(depth);
         ledger
     };
     let amount = u64::try_from(terms.amount).unwrap();
-    let on = |ledger: bitcoin::Ledger| -> Chain {
-        Box::new(move |request| match request {
-            Request::Get { path, .. } if &**path == "/block-height/0" => Answer::http(200, GENESIS),
-            Request::JsonRpc { method: "getblockhash", params } if &**params == "[0]" => {
-                Answer::result([b"\"", GENESIS, b"\""].concat())
-            }
-            request => ledger.answer(request),
-        })
+    let show = |ledger: &bitcoin::Ledger, request: &Request| match request {
+        Request::Get { path, .. } if &**path == "/block-height/0" => Answer::http(200, GENESIS),
+        Request::JsonRpc { method: "getblockhash", params } if &**params == "[0]" => Answer::result([b"\"", GENESIS, b"\""].concat()),
+        request => ledger.answer(request),
     };
+    let on = |ledger: bitcoin::Ledger| -> Chain { Box::new(move |request| show(&ledger, request)) };
     let on_regtest = |ledger: bitcoin::Ledger| -> Chain { Box::new(move |request| ledger.answer(request)) };
     let honest = ledger(amount, 6);
     let conversations: Conversations = vec![
@@ -233,10 +240,7 @@ fn litecoin_chains(terms: &HtlcTerms) -> Conversations {
         ("funded with less than the amount", on(ledger(amount - 1, 6))),
         ("another chain", on_regtest(honest.clone())),
     ];
-    with_failures(conversations, move |request| match request {
-        Request::Get { path, .. } if &**path == "/block-height/0" => Answer::http(200, GENESIS),
-        request => honest.answer(request),
-    })
+    with_failures(conversations, move |request| show(&honest, request))
 }
 
 #[test]
@@ -244,7 +248,7 @@ fn recorded_conversations_are_those_of_today() {
     let families: [(&str, &str, &[bool], fn(&HtlcTerms) -> Conversations); 6] = [
         ("evm", "evm-record-evm-v1", &[false], evm_chains),
         ("tron", "evm-record-tron", &[false], tron_chains),
-        ("starknet", "evm-record-starknet", &[false], starknet_chains),
+        ("starknet", "starknet-to-2025-11", &[false], starknet_chains),
         ("solana", "evm-record-solana", &[false], solana_chains),
         ("sui", "evm-record-sui-testnet", &[false], sui_chains),
         ("bitcoin", "evm-record-litecoin", &[false, true], litecoin_chains),
@@ -263,7 +267,10 @@ fn recorded_conversations_are_those_of_today() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, lines).unwrap();
         } else {
-            assert!(fs::read_to_string(&path).unwrap() == lines, "{family}: run this test with COUNTERSIGN_RECORD=1, and look at the change");
+            assert!(
+                fs::read_to_string(&path).unwrap() == lines,
+                "{family}: run this test with COUNTERSIGN_RECORD=1, and look at the change"
+            );
         }
     }
 }
