@@ -168,7 +168,10 @@ impl Terminal {
         let unsigned = match task.replaces {
             [] => Some(self.nodes.prepare_recovery(&recovery, chain, &ending.account, self.speed, &self.policy).await?),
             // A transaction with too low a fee is replaced by one that should be mined at once.
-            [sent] => self.nodes.prepare_replacement(&recovery, chain, &ending.account, sent, Speed::Fast, &self.policy).await?,
+            [sent] => {
+                let sent = self.nodes.submission(chain, &sent.id, &sent.payload)?;
+                self.nodes.prepare_replacement(&recovery, chain, &ending.account, &sent, Speed::Fast, &self.policy).await?
+            }
             // A recovery is a single transaction.
             _ => None,
         };

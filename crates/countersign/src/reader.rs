@@ -53,7 +53,7 @@
 
 mod send;
 
-pub use send::{SendObservation, SendReader};
+pub use send::{NotSent, SendObservation, SendReader, check_sent};
 
 pub use countersign_core::reader::{
     Agree, Answer, Doubt, Drive, Failure, FailureKind, Fault, Format, Head, Identity, Known, MAX_REQUESTS, MAX_TOTAL, Machine, Miscount,

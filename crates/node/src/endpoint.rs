@@ -1,19 +1,15 @@
 //! One endpoint: where requests are sent, and how JSON-RPC calls are made.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::json::{self, Node};
-use countersign::{Code, Refusal};
-use countersign_client::url::Url;
-use countersign_client::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
-#[cfg(feature = "starknet")]
-pub(crate) use countersign_core::reader::json_rpc::end_of_trace;
-use countersign_core::reader::{Answer, FailureKind, Fault, Request as ReadRequest, json_rpc};
+
+use countersign_core::reader::{Answer, FailureKind, Request as ReadRequest, json_rpc};
+use countersign_transport::url::Url;
+use countersign_transport::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
 use futures_util::future::join_all;
 use zeroize::Zeroizing;
 
@@ -36,10 +32,6 @@ pub struct Endpoint {
     name: String,
     /// Whether this is a node's own RPC, where an index server is the default.
     pub(crate) is_rpc: bool,
-    /// Whether the endpoint is known to serve the right chain.
-    pub(crate) is_identified: AtomicBool,
-    /// The greatest height that the endpoint has reported.
-    height: AtomicU64,
     /// Limits the concurrent requests to the endpoint.
     lane: Lane,
     /// The request for the chain's identity, and its answer: an endpoint with a fixed address serves one chain.
@@ -85,18 +77,7 @@ impl Endpoint {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (host, _) => host.unwrap_or_default().to_owned(),
         };
-        let (is_identified, height) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Self {
-            url,
-            authorization,
-            name: host.clone(),
-            host,
-            is_rpc,
-            is_identified,
-            height,
-            lane: Lane::default(),
-            identity: Mutex::default(),
-        })
+        Ok(Self { url, authorization, name: host.clone(), host, is_rpc, lane: Lane::default(), identity: Mutex::default() })
     }
 
     /// Returns the name, by which the endpoint is told from the other endpoints of its chain: the host, with a number if several
@@ -119,27 +100,6 @@ impl Endpoint {
     pub fn host(&self) -> &str {
         &self.host
     }
-}
-
-/// One JSON-RPC call.
-#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
-pub(crate) struct Call {
-    method: &'static str,
-    /// The parameters, as JSON.
-    params: serde_json::Value,
-}
-
-impl Call {
-    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
-    pub(crate) const fn new(method: &'static str, params: serde_json::Value) -> Self {
-        Self { method, params }
-    }
-}
-
-/// Returns the result of the call at `index`.
-#[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
-pub(crate) fn nth<'s, 'r, 'v>(results: &'s [Node<'r, 'v>], index: usize) -> Result<&'s Node<'r, 'v>, Refusal> {
-    results.get(index).ok_or_else(|| Refusal::new(Code::MissingField, "/result"))
 }
 
 /// An endpoint, and the HTTP stack that reaches it.
@@ -265,66 +225,6 @@ impl<T: Transport> Caller<'_, T> {
         }
     }
 
-    /// Calls several methods in one request, and reads the results in the order of the calls. If one call fails, all of them count as
-    /// failed.
-    #[allow(dead_code, reason = "Tron is not read by JSON-RPC, and a build may have Tron alone")]
-    pub(crate) async fn rpc<R>(&self, calls: &[Call], read: impl FnOnce(&[Node<'_, '_>]) -> Result<R, Refusal>) -> Result<R, NodeError> {
-        let read = |answers: Vec<Result<Node<'_, '_>, NodeError>>| {
-            let results = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
-            read(&results).map_err(|refusal| self.malformed(refusal))
-        };
-        self.rpc_each(calls, read).await?
-    }
-
-    /// Calls several methods in one request, and reads the outcome of each in the order of the calls.
-    pub(crate) async fn rpc_each<R>(
-        &self,
-        calls: &[Call],
-        read: impl FnOnce(Vec<Result<Node<'_, '_>, NodeError>>) -> R,
-    ) -> Result<R, NodeError> {
-        let requests: Vec<_> = calls.iter().map(|call| ReadRequest::json_rpc(call.method, &call.params)).collect();
-        let answers = self.exchange_all(&requests).await;
-        if let Some(Answer::Failed(failure)) = answers.first() {
-            return Err(NodeError::from_fault(self.endpoint.host(), Fault::Unanswered(failure.clone())));
-        }
-        let mut values = Vec::new();
-        for answer in &answers {
-            values.push(match answer {
-                Answer::Result(text) => Some(json::parse(text).map_err(|refusal| self.malformed(refusal.under("/result")))?),
-                _ => None,
-            });
-        }
-        let mut outcomes = Vec::new();
-        for (answer, value) in answers.iter().zip(&values) {
-            outcomes.push(match (answer, value) {
-                (_, Some(value)) => Ok(Node::root(value, "/result")),
-                (Answer::Error(error), _) => Err(NodeError::from_fault(self.endpoint.host(), Fault::Rpc(error.clone()))),
-                _ => Err(self.malformed(Refusal::new(Code::MissingField, "/result"))),
-            });
-        }
-        Ok(read(outcomes))
-    }
-
-    /// Posts JSON to a path below the endpoint's URL.
-    pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, NodeError> {
-        let _permit = self.endpoint.lane.enter(&[]).await;
-        let request = self.request(Method::Post, path).with_header("content-type", "application/json").with_body(body);
-        self.send(&request).await
-    }
-
-    /// Posts a body of another type to a path below the endpoint's URL, and returns the response with any status.
-    pub(crate) async fn post_as(&self, content_type: &str, path: &str, body: Vec<u8>) -> Result<Response, NodeError> {
-        let _permit = self.endpoint.lane.enter(&[]).await;
-        let request = self.request(Method::Post, path).with_header("content-type", content_type).with_body(body);
-        self.exchange(&request).await
-    }
-
-    /// Gets a path below the endpoint's URL.
-    pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, NodeError> {
-        let _permit = self.endpoint.lane.enter(&[]).await;
-        self.send(&self.request(Method::Get, path)).await
-    }
-
     fn request(&self, method: Method, path: &str) -> Request {
         let mut url = self.endpoint.url.clone();
         if !path.is_empty() {
@@ -338,34 +238,9 @@ impl<T: Transport> Caller<'_, T> {
         }
     }
 
-    async fn send(&self, request: &Request) -> Result<Vec<u8>, NodeError> {
-        let answer = self.exchange(request).await?;
-        match answer.status {
-            200 => Ok(answer.body),
-            // Bitcoin's RPC returns a failed call with status 500 and the error as JSON.
-            500 if self.endpoint.is_rpc && answer.body.first() == Some(&b'{') => Ok(answer.body),
-            status => Err(NodeError::Status { endpoint: self.endpoint.host().to_owned(), status }),
-        }
-    }
-
     async fn exchange(&self, request: &Request) -> Result<Response, NodeError> {
         let answer = self.transport.send(request).await;
         answer.map_err(|error| NodeError::Transport { endpoint: self.endpoint.host().to_owned(), error })
-    }
-
-    /// Creates the error for an answer that is malformed or contradicts itself.
-    pub(crate) fn malformed(&self, refusal: Refusal) -> NodeError {
-        NodeError::Malformed { endpoint: self.endpoint.host().to_owned(), refusal }
-    }
-
-    /// Requires that the endpoint's newest block has not gone back by more than `tolerance` blocks. If it has, the node is stale, or one
-    /// of several behind the same address. A step back of a few blocks may be a reorganization.
-    pub(crate) fn check_height(&self, now: u64, tolerance: u64) -> Result<(), NodeError> {
-        let before = self.endpoint.height.fetch_max(now, Ordering::Relaxed);
-        if now.saturating_add(tolerance) < before {
-            return Err(NodeError::WentBack { endpoint: self.endpoint.host().to_owned(), before, now });
-        }
-        Ok(())
     }
 }
 
@@ -387,13 +262,5 @@ fn is_too_much(response: &Result<Response, NodeError>) -> bool {
         Ok(response) => matches!(response.status, 400 | 413 | 422),
         Err(NodeError::Transport { error, .. }) => error.kind == TransportErrorKind::TooLarge,
         Err(_) => false,
-    }
-}
-
-#[cfg(feature = "solana")]
-impl<T> Caller<'_, T> {
-    /// Returns the minimum height that the endpoint must have, given what it reported before.
-    pub(crate) fn min_height(&self, tolerance: u64) -> u64 {
-        self.endpoint.height.load(Ordering::Relaxed).saturating_sub(tolerance)
     }
 }

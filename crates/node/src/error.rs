@@ -1,10 +1,8 @@
 //! The error of reads and writes: why a chain did not answer, or why its answer is not used.
 
-use countersign::{Code, Refusal, text};
-use countersign_client::driver::ChainError;
-use countersign_client::{TransportError, TransportErrorKind};
+use countersign::{Code, Refusal};
 use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
-use countersign_transport::GatherError;
+use countersign_transport::{GatherError, TransportError, TransportErrorKind};
 
 /// Why a chain did not answer, or why its answer is not used.
 ///
@@ -129,19 +127,6 @@ impl NodeError {
             Self::WrongChain { .. } | Self::Endpoint(_) | Self::NotConnected(_) | Self::Refused(_) | Self::Rejected { .. } => false,
         }
     }
-
-    /// Creates [`NodeError::Rpc`] from a node's error message, which it escapes.
-    pub(crate) fn rpc(endpoint: &str, code: i64, message: &str, data: Option<Vec<u8>>) -> Self {
-        Self::Rpc { endpoint: endpoint.to_owned(), code, message: text::escape_untrusted(message), data }
-    }
-
-    /// Converts [`NodeError::Rpc`] to [`NodeError::Rejected`]. Returns any other error unchanged.
-    pub(crate) fn rejected(self) -> Self {
-        match self {
-            Self::Rpc { endpoint, message, .. } => Self::Rejected { endpoint, message },
-            other => other,
-        }
-    }
 }
 
 impl NodeError {
@@ -206,16 +191,6 @@ impl From<GatherError> for NodeError {
             GatherError::Refused(refusal) => Self::Refused(refusal),
             GatherError::NotConnected(chain) => Self::NotConnected(chain),
             other => Self::NotConnected(other.to_string()),
-        }
-    }
-}
-
-impl From<NodeError> for ChainError {
-    fn from(error: NodeError) -> Self {
-        match error {
-            NodeError::NotConnected(chain) => Self::NotConnected(chain),
-            rejected @ NodeError::Rejected { .. } => Self::Rejected(rejected.to_string()),
-            other => Self::Unavailable(other.to_string()),
         }
     }
 }

@@ -5,7 +5,6 @@ pub mod bitcoin;
 mod config;
 #[allow(dead_code, reason = "each family uses a part of it, and a build may lack some families")]
 mod contracts;
-#[allow(dead_code, reason = "each family uses a part of it, and a build may lack some families")]
 mod endpoint;
 mod error;
 #[cfg(feature = "evm")]
@@ -13,8 +12,6 @@ pub mod evm;
 mod lane;
 mod nodes;
 mod prepare;
-#[allow(dead_code, reason = "each family uses a part of it, and a build may lack some families")]
-mod quorum;
 #[cfg(feature = "solana")]
 pub mod solana;
 #[cfg(feature = "starknet")]

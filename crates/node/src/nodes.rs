@@ -1,25 +1,21 @@
 //! The connections to all configured chains, as the client's driver uses them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use countersign::chains::Network;
-use countersign::{Asset, Family, HtlcState, HtlcTerms, Registry, SeenAt, U256};
-use countersign_client::Transport;
-use countersign_client::driver::{ChainError, Chains, KeptTransaction};
-use countersign_core::Finding;
+use countersign::reader::{HtlcQuorum, HtlcReader, NotSent, SendObservation, SendReader, check_sent};
+use countersign::{Asset, Family, Hold, HtlcTerms, Registry, U256};
 pub use countersign_core::reader::Head;
 use countersign_core::reader::{
-    Agree, Answer, Doubt, FailureKind, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Sent, Submission, Verdict,
+    Agree, Answer, Doubt, FailureKind, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
 };
-use countersign_transport::{self as transport, ChainEndpoints, Link, MaybeSend, MaybeSync, Memory, gather};
+use countersign_transport::{ChainEndpoints, Chains, Link, MaybeSend, MaybeSync, Memory, Transport, gather};
 use futures_util::future::join_all;
 
 use crate::config::{Endpoints, NodeConfig};
 use crate::contracts::Description;
 use crate::endpoint::{Caller, Endpoint};
 use crate::error::NodeError;
-use crate::quorum::combine_findings as combine;
 
 /// Connections to the configured chains.
 ///
@@ -264,12 +260,50 @@ impl<T: Transport> Nodes<T> {
         of_family!(self, &asset.chain.record.chain, |connected| connected.describe(asset).await)
     }
 
-    async fn read(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        of_family!(self, &terms.chain, |connected| connected.htlc(terms).await)
+    /// Reads the state of an HTLC from the endpoints of its chain, each at its newest block. [`Funded::judge`](countersign::Funded::judge)
+    /// compares it with the verified terms, and [`HtlcQuorum::state`] shows it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain is not connected, [`NodeError::Refused`] if the terms do not name an HTLC, and
+    /// another [`NodeError`] if no endpoint answers or too few of them agree. The state is then unknown.
+    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<HtlcQuorum, NodeError> {
+        let connection = self.connection(&terms.chain)?;
+        let start = |known: &Known| HtlcReader::new(terms, known);
+        let quorum = gather(self, &self.transport, &self.memory, &terms.chain, start, |_| Ok::<_, Hold>(())).await?;
+        match quorum.agreed::<Hold>() {
+            Ok(_) => Ok(quorum.into()),
+            Err(doubt) => Err(connection.doubt(doubt)),
+        }
     }
 
-    async fn send(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        of_family!(self, &transaction.chain, |connected| connected.broadcast(transaction).await)
+    /// Sends a signed transaction to the endpoints of a chain. `payload` has the form that nodes accept
+    /// ([`Broadcast`](countersign::Broadcast)). A transaction that an endpoint knows already counts as accepted.
+    ///
+    /// Succeeds once as many endpoints accept it as must agree, because a single one may keep it to itself.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain is not connected, and [`NodeError::Refused`] if the payload is not a transaction of
+    /// the chain with this id. Returns [`NodeError::Rejected`] if too few endpoints accept it and one rejects it. After any other
+    /// [`NodeError`], an endpoint may have relayed it.
+    pub async fn broadcast(&self, chain: &str, id: &str, payload: &str) -> Result<(), NodeError> {
+        let connection = self.connection(chain)?;
+        let start = |known: &Known| SendReader::new(connection.network, id, payload, known);
+        let quorum = gather(self, &self.transport, &self.memory, chain, start, SendObservation::accepts).await?;
+        check_sent(&quorum).map_err(|error| match error {
+            NotSent::Rejected { endpoint, message } => NodeError::Rejected { endpoint, message },
+            NotSent::Unknown(doubt) => connection.doubt(doubt),
+        })
+    }
+
+    /// Creates the form in which [`Nodes::prepare_replacement`] takes a transaction that was sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain is not connected.
+    pub fn submission(&self, chain: &str, id: &str, payload: &str) -> Result<Submission, NodeError> {
+        Ok(Submission::new(self.connection(chain)?.network, id, payload))
     }
 }
 
@@ -289,9 +323,47 @@ const FAMILIES: &[Family] = &[
     Family::Tron,
 ];
 
-impl<T: Transport> transport::Chains for Nodes<T> {
+/// Gives the chains of each family the methods that all families share.
+macro_rules! shared_methods {
+    ($($feature:literal $chain:path;)*) => {
+        $(#[cfg(feature = $feature)]
+        impl<T: Transport> $chain {
+            /// Reads the state of an HTLC: see [`Nodes::htlc`].
+            ///
+            /// # Errors
+            ///
+            /// Returns the same errors as [`Nodes::htlc`].
+            pub async fn htlc(&self, terms: &HtlcTerms) -> Result<HtlcQuorum, NodeError> {
+                self.connection.nodes.htlc(terms).await
+            }
+
+            /// Sends a signed transaction: see [`Nodes::broadcast`].
+            ///
+            /// # Errors
+            ///
+            /// Returns the same errors as [`Nodes::broadcast`].
+            pub async fn broadcast(&self, id: &str, payload: &str) -> Result<(), NodeError> {
+                self.connection.nodes.broadcast(self.connection.name, id, payload).await
+            }
+        })*
+    };
+}
+
+shared_methods! {
+    "bitcoin" crate::bitcoin::BitcoinChain<'_, T>;
+    "evm" crate::evm::EvmChain<'_, T>;
+    "solana" crate::solana::SolanaChain<'_, T>;
+    "starknet" crate::starknet::StarknetChain<'_, T>;
+    "sui" crate::sui::SuiChain<'_, T>;
+    "tron" crate::tron::TronChain<'_, T>;
+}
+
+impl<T: Transport> Chains for Nodes<T> {
     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
-        let Endpoints { all, quorum } = &self.chains.get(chain)?.endpoints;
+        let ChainNodes { network, endpoints: Endpoints { all, quorum } } = self.chains.get(chain)?;
+        if !FAMILIES.contains(&network.family()) {
+            return None;
+        }
         let links = all.iter().map(|endpoint| Link::new(endpoint.name()).with_rpc(endpoint.is_rpc)).collect();
         Some(ChainEndpoints::from_links(links, usize::try_from(*quorum).unwrap_or(usize::MAX)))
     }
@@ -302,20 +374,6 @@ impl<T: Transport> transport::Chains for Nodes<T> {
             Some(endpoint) => Caller { endpoint, transport: &self.transport }.ask(requests).await,
             None => vec![Answer::Failed(FailureKind::Unsupported.into()); requests.len()],
         }
-    }
-}
-
-impl<T: Transport> Chains for Nodes<T> {
-    async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), ChainError> {
-        Ok(self.read(terms).await?)
-    }
-
-    async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), ChainError> {
-        Ok(self.send(transaction).await?)
-    }
-
-    fn has(&self, chain: &str) -> bool {
-        self.chains.get(chain).is_some_and(|nodes| FAMILIES.contains(&nodes.network.family()))
     }
 }
 
@@ -367,47 +425,6 @@ impl<'n, T: Transport> Connection<'n, T> {
         Ok(reader.finish().map_err(|fault| NodeError::from_fault(name, fault))?.into_output())
     }
 
-    /// Sends a transaction. It counts as accepted once as many endpoints accept it as must agree, because a single one may keep it to
-    /// itself, and as rejected if that cannot be and one rejects it. After any other error, an endpoint may have relayed it.
-    pub(crate) async fn send<M: Machine<Subject = Submission, Output = Sent>>(&self, submission: &Submission) -> Result<(), NodeError> {
-        let accepts = |sent: &Observation<M>| match sent.output() {
-            Sent::Accepted => Ok(()),
-            Sent::Rejected(why) => Err(why.clone()),
-        };
-        let quorum = self.gather::<M, _, _>(submission, accepts).await?;
-        let doubt = match quorum.ask(accepts) {
-            Verdict::Stands(..) => return Ok(()),
-            Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
-        };
-        let rejection = quorum.heard().find_map(|(name, word)| match word.ok()?.output() {
-            Sent::Rejected(why) => Some(NodeError::Rejected { endpoint: name.to_owned(), message: why.clone() }),
-            Sent::Accepted => None,
-        });
-        Err(rejection.unwrap_or_else(|| self.doubt(doubt)))
-    }
-
-    /// Reads the state of an HTLC. The endpoints must agree.
-    pub(crate) async fn read_htlc<M: Machine<Subject = HtlcTerms, Output = Finding>>(
-        &self,
-        terms: &HtlcTerms,
-    ) -> Result<(HtlcState, SeenAt), NodeError> {
-        let findings = self.all_agreed::<M>(terms).await?;
-        combine(findings, self.needed()).ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
-    }
-
-    /// Reads a subject from one endpoint, without a quorum.
-    pub(crate) async fn read_one<M: Machine>(&self, caller: Caller<'n, T>, subject: &M::Subject) -> Result<M::Output, NodeError> {
-        let known = self.nodes.memory.known(self.name, caller.endpoint.name()).with_rpc(caller.endpoint.is_rpc);
-        let mut reader = Reader::<M>::new(subject, &known)?;
-        while let Next::Ask(requests) = reader.next() {
-            let answers = caller.ask(requests).await;
-            if reader.answer(&answers).is_err() {
-                reader.fail(FailureKind::Other.into());
-            }
-        }
-        reader.finish().map(Observation::into_output).map_err(|fault| NodeError::from_fault(caller.endpoint.host(), fault))
-    }
-
     pub(crate) fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
         NodeError::from_doubt(self.endpoints.all.first().map_or("", Endpoint::name), doubt)
     }
@@ -438,25 +455,5 @@ impl<'n, T: Transport> Connection<'n, T> {
             }
         }
         Err(refused.or(failed).unwrap_or_else(|| NodeError::NotConnected(self.name.to_owned())))
-    }
-}
-
-impl<T: Transport> Caller<'_, T> {
-    /// Requires that the endpoint serves the chain with the expected identity. Checks this once per endpoint.
-    pub(crate) async fn identify<F: Future<Output = Result<String, NodeError>>>(
-        &self,
-        expected: &str,
-        ask: impl FnOnce() -> F,
-    ) -> Result<(), NodeError> {
-        if self.endpoint.is_identified.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let actual = ask().await?;
-        if actual != expected {
-            let (endpoint, expected) = (self.endpoint.host().to_owned(), expected.to_owned());
-            return Err(NodeError::WrongChain { endpoint, expected, actual });
-        }
-        self.endpoint.is_identified.store(true, Ordering::Relaxed);
-        Ok(())
     }
 }

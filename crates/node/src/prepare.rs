@@ -2,8 +2,8 @@
 
 use countersign::recover::Recovery;
 use countersign::{Policy, Unsigned, Verified};
-use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
+use countersign_core::reader::Submission;
+use countersign_transport::Transport;
 
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
@@ -90,7 +90,7 @@ impl<T: Transport> Nodes<T> {
         recovery: &Recovery,
         chain: &str,
         account: &str,
-        sent: &KeptTransaction,
+        sent: &Submission,
         speed: Speed,
         policy: &Policy,
     ) -> Result<Option<Unsigned>, NodeError> {

@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read;
+use countersign::reader::HtlcQuorum;
 use countersign::{EvmGeneration, FinalityRule, Funded, Generation, Hold, HtlcState, SeenAt, VerifiedTerms};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
@@ -24,7 +25,7 @@ use support::{Chain, INITIATED, LATEST, NOW, SECRET, hash_of, id, log, nodes, re
 
 const RULE: FinalityRule = FinalityRule::new(countersign::Finality::Safe, 64, 50);
 
-async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<HtlcQuorum, NodeError> {
     let nodes = nodes(chain, count);
     let read = nodes.evm("ethereum").unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -36,8 +37,8 @@ async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<
 
 async fn judge(chain: Chain, count: usize) -> Result<Funded, String> {
     let terms = terms();
-    let (state, seen) = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
+    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
 }
 
 fn chain() -> Chain {
@@ -48,7 +49,8 @@ fn chain() -> Chain {
 async fn a_funded_order_is_evidence() {
     let terms = terms();
     for count in [1, 2, 3] {
-        let (state, seen) = read_with(chain(), count, &terms).await.unwrap();
+        let quorum = read_with(chain(), count, &terms).await.unwrap();
+        let (state, seen) = quorum.state().unwrap();
         let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
         assert_eq!((&locked.initiator, &locked.redeemer), (&terms.destination.initiator, &terms.destination.redeemer));
         assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, terms.destination.timelock, 99));
@@ -57,7 +59,7 @@ async fn a_funded_order_is_evidence() {
         assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 5));
         // The third endpoint is not waited for.
         assert_eq!(u32::try_from(count).unwrap().min(2), seen.agreed);
-        assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok());
+        assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
     }
 }
 
@@ -84,13 +86,13 @@ async fn three_round_trips_per_endpoint_and_its_identity_in_the_first() {
 async fn a_young_payment_is_not_final() {
     let young = Chain { safe: Some(INITIATED - 1), finalized: Some(INITIATED - 40), ..chain() };
     assert_eq!(judge(young, 1).await.unwrap_err(), "destination_not_final");
-    let (_, seen) = read_with(Chain { safe: Some(INITIATED), finalized: None, ..chain() }, 1, &terms()).await.unwrap();
+    let (_, seen) = read_with(Chain { safe: Some(INITIATED), finalized: None, ..chain() }, 1, &terms()).await.unwrap().state().unwrap();
     assert_eq!((seen.is_safe, seen.is_finalized), (true, false));
     // One endpoint without a mark is enough to remove it.
     let one = Chain { finalized: None, ..chain() }.lying(|host, method, params| {
         (host == "b.example" && method == "eth_getBlockByNumber" && params[0] == "safe").then_some(Value::Null)
     });
-    let (_, seen) = read_with(one, 2, &terms()).await.unwrap();
+    let (_, seen) = read_with(one, 2, &terms()).await.unwrap().state().unwrap();
     assert_eq!((seen.agreed, seen.is_safe), (2, false));
 }
 
@@ -112,7 +114,7 @@ async fn another_order_at_the_safe_block_is_no_mark() {
         let is_safe = method == "eth_call" && params[1]["blockHash"] == safe;
         is_safe.then(|| json!(hex::encode_prefixed([1_u8; 192])))
     };
-    let (_, seen) = read_with(Chain { finalized: None, ..chain() }.lying(lie), 1, &terms()).await.unwrap();
+    let (_, seen) = read_with(Chain { finalized: None, ..chain() }.lying(lie), 1, &terms()).await.unwrap().state().unwrap();
     assert!(!seen.is_safe);
 }
 
@@ -176,7 +178,7 @@ async fn an_order_of_the_older_layout_is_read_too() {
     assert!(judge(open, 1).await.is_ok());
     let mut ended = chain().redeemed(&terms.destination, SECRET);
     ended.order = Some([U256::ONE, initiator, redeemer, initiated, timelock, amount]);
-    let (state, _) = read_with(ended, 1, &terms).await.unwrap();
+    let (state, _) = read_with(ended, 1, &terms).await.unwrap().state().unwrap();
     assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{state:?}");
 }
 
@@ -194,7 +196,7 @@ async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
     ] {
         let mut terms = terms();
         terms.destination.generation = Some(Generation::Evm(generation));
-        let (state, _) = read_with(Chain { order, ..chain() }, 1, &terms).await.unwrap();
+        let (state, _) = read_with(Chain { order, ..chain() }, 1, &terms).await.unwrap().state().unwrap();
         match (&state, is_pinned) {
             (HtlcState::Unclear(why), false) => assert!(why.contains("`old`") && why.contains("`v3`"), "{why}"),
             (HtlcState::Locked(_), true) => assert!(order.is_some()),
@@ -212,8 +214,8 @@ async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
     let destination = terms.destination.clone();
     let (htlc, id, amount) = (chain().htlc, id(&destination), B256::from(destination.amount));
     let judge = async |logs: Vec<Value>| {
-        let (state, seen) = read_with(Chain { logs, ..chain() }, 1, &terms).await.map_err(|error| error.code().to_owned())?;
-        Funded::judge(&terms, &state, &seen, &RULE, NOW).map(|_| ()).map_err(|hold| hold.code().to_owned())
+        let quorum = read_with(Chain { logs, ..chain() }, 1, &terms).await.map_err(|error| error.code().to_owned())?;
+        Funded::judge(&terms, &quorum, &RULE, NOW).map(|_| ()).map_err(|hold| hold.code().to_owned())
     };
     let hash = B256::from(destination.secret_hash.0);
     let good = log(htlc, &[read::INITIATED, id, hash, amount], &[], INITIATED);
@@ -238,11 +240,11 @@ async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
 #[tokio::test]
 async fn the_event_says_how_an_order_ended() {
     let terms = terms();
-    let (state, seen) = read_with(chain().redeemed(&terms.destination, SECRET), 2, &terms).await.unwrap();
+    let (state, seen) = read_with(chain().redeemed(&terms.destination, SECRET), 2, &terms).await.unwrap().state().unwrap();
     let transaction = Some(hash_of(LATEST - 70 + 1_000_000_000).to_string());
     assert_eq!(state, HtlcState::Redeemed { secret: Some(SECRET), transaction });
     assert_eq!((seen.depth, seen.agreed), (71, 2));
-    let (state, _) = read_with(chain().refunded(&terms.destination), 1, &terms).await.unwrap();
+    let (state, _) = read_with(chain().refunded(&terms.destination), 1, &terms).await.unwrap().state().unwrap();
     assert!(matches!(state, HtlcState::Refunded { transaction: Some(_) }), "{state:?}");
     assert_eq!(judge(chain().refunded(&terms.destination), 1).await.unwrap_err(), "destination_refunded");
 
@@ -424,7 +426,7 @@ async fn enough_endpoints_must_agree() {
     assert!(judge(chain().lying(lie(&["a.example"])), 3).await.is_ok());
     assert_eq!(judge(chain().lying(lie(&["a.example"])), 2).await.unwrap_err(), "node_disagree");
     // Two endpoints with the same lie outvote the third. This is the limit of a quorum.
-    let (_, seen) = read_with(chain().lying(lie(&["a.example", "b.example"])), 3, &terms()).await.unwrap();
+    let (_, seen) = read_with(chain().lying(lie(&["a.example", "b.example"])), 3, &terms()).await.unwrap().state().unwrap();
     assert_eq!((seen.agreed, seen.needed), (2, 2));
 
     // One endpoint that reports "funded" is not enough.
@@ -444,7 +446,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
         let block = (method == "eth_getBlockByNumber" && host == "b.example").then(|| params[0].as_str().unwrap().to_owned())?;
         (block == "latest").then(|| honest.block(LATEST - 20))
     });
-    let (state, seen) = read_with(Chain { safe: Some(LATEST - 32), ..behind }, 2, &terms()).await.unwrap();
+    let (state, seen) = read_with(Chain { safe: Some(LATEST - 32), ..behind }, 2, &terms()).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (99, 80, LATEST - 20, NOW - 5 - 20 * 12));
 }

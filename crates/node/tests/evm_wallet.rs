@@ -363,7 +363,7 @@ async fn broadcast(answers: &'static [(&'static str, i64, bool)]) -> Result<(), 
             _ => None,
         }
     };
-    nodes(chain().lying(lie), answers.len()).evm("ethereum").unwrap().broadcast(&kept).await
+    nodes(chain().lying(lie), answers.len()).evm("ethereum").unwrap().broadcast(&kept.id, &kept.payload).await
 }
 
 #[tokio::test]
@@ -396,7 +396,7 @@ async fn only_the_kept_transaction_is_sent() {
         KeptTransaction { payload: "0x".to_owned(), ..kept.clone() },
         KeptTransaction { payload: "zz".to_owned(), ..kept.clone() },
     ] {
-        let error = ethereum.broadcast(&wrong).await.unwrap_err();
+        let error = ethereum.broadcast(&wrong.id, &wrong.payload).await.unwrap_err();
         assert_eq!(refused(&error).0, Code::TransactionMismatch);
     }
     assert!(nodes.transport().seen.lock().unwrap().is_empty());

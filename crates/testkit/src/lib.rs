@@ -9,6 +9,7 @@
     clippy::missing_errors_doc,
     clippy::missing_panics_doc,
     clippy::panic,
+    clippy::unwrap_used,
     reason = "a panic in a test is a failed test"
 )]
 #![allow(missing_docs, missing_debug_implementations, reason = "only the project's own tests use this crate")]

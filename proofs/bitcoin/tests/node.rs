@@ -14,6 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{OutPoint, Transaction};
+use countersign::reader::HtlcQuorum;
 use countersign::Unsigned;
 use countersign::recover::Recovery;
 use countersign_bitcoin::recover::{Fee, Funding, Payout};
@@ -93,14 +94,14 @@ impl<'n> Swap<'n> {
         self.nodes.bitcoin(CHAIN).expect("connected")
     }
 
-    async fn read(&self) -> Result<(HtlcState, SeenAt), NodeError> {
+    async fn read(&self) -> Result<HtlcQuorum, NodeError> {
         self.chain().htlc(&self.terms.destination).await
     }
 
     async fn judge(&self) -> Done<Result<Funded, &'static str>> {
-        let (state, seen) = self.read().await?;
+        let quorum = self.read().await?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        Ok(Funded::judge(&self.terms, &state, &seen, &RULE, now).map_err(|hold| hold.code()))
+        Ok(Funded::judge(&self.terms, &quorum, &RULE, now).map_err(|hold| hold.code()))
     }
 
     /// Pays the HTLC through the node crate alone: coins, fee rate, preflight, broadcast.
@@ -116,13 +117,13 @@ impl<'n> Swap<'n> {
     async fn send(&self, wallet: Wallet) -> Done<Transaction> {
         let transaction = signed(self.scene.unsigned(wallet), WALLET)?;
         self.chain().preflight(&transaction, &Policy::default()).await?;
-        self.chain().broadcast(&kept(&transaction)).await?;
-        self.chain().broadcast(&kept(&transaction)).await?;
+        self.chain().broadcast(&kept(&transaction).id, &kept(&transaction).payload).await?;
+        self.chain().broadcast(&kept(&transaction).id, &kept(&transaction).payload).await?;
         Ok(transaction)
     }
 
     async fn locked(&self, depth: u64) -> Done<SeenAt> {
-        let (state, seen) = self.read().await?;
+        let (state, seen) = self.read().await?.state().unwrap();
         let HtlcState::Locked(locked) = &state else { return Err(format!("{state:?}").into()) };
         assert_eq!((locked.elapsed, seen.depth, locked.amount), (depth, depth, U256::from(AMOUNT)));
         Ok(seen)
@@ -190,9 +191,9 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         // Redeemed: in the mempool, then in a block.
         let redeem = signed(swap.scene.htlc().redeem(&SECRET, &swap.payout().await?)?, REDEEMER)?;
         assert!(swap.chain().preflight(&redeem, &Policy::default()).await? > 0);
-        swap.chain().broadcast(&kept(&redeem)).await?;
+        swap.chain().broadcast(&kept(&redeem).id, &kept(&redeem).payload).await?;
         for depth in 0..3 {
-            let (state, seen) = swap.read().await?;
+            let (state, seen) = swap.read().await?.state().unwrap();
             let transaction = Some(redeem.compute_txid().to_string());
             assert_eq!((state, seen.depth), (HtlcState::Redeemed { secret: Some(SECRET), transaction }, depth));
             let status = swap.chain().status(&redeem.compute_txid().to_string()).await?.ok_or("status")?;
@@ -206,7 +207,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         node.mine(timelock - 1)?;
         let refund = signed(swap.scene.htlc().refund(&swap.payout().await?)?, INITIATOR)?;
         swap.locked(u64::from(timelock) - 1).await?;
-        let error = swap.chain().broadcast(&kept(&refund)).await.expect_err("a block too early");
+        let error = swap.chain().broadcast(&kept(&refund).id, &kept(&refund).payload).await.expect_err("a block too early");
         assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("non-BIP68-final")), "{error}");
         if by_rpc {
             assert_eq!(swap.chain().preflight(&refund, &Policy::default()).await.expect_err("too early").code(), "transaction_rejected");
@@ -214,17 +215,17 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         node.mine(1)?;
         assert_eq!(swap.judge().await?.expect_err("no time"), "destination_no_time");
         swap.locked(u64::from(timelock)).await?;
-        swap.chain().broadcast(&kept(&refund)).await?;
+        swap.chain().broadcast(&kept(&refund).id, &kept(&refund).payload).await?;
         // It waits, so one that pays more takes its place.
         let (recovery, owner, policy) = (Recovery::Bitcoin(swap.scene.refund()), swap.scene.owner(), Policy::default());
         let replacement = nodes.prepare_replacement(&recovery, CHAIN, &owner, &kept(&refund), Speed::Fast, &policy).await?;
         let Some(Unsigned::Bitcoin(replacement)) = replacement else { panic!("a Bitcoin transaction is replaced by its inputs") };
         let replaced = refund.compute_txid();
         let refund = signed(replacement, INITIATOR)?;
-        swap.chain().broadcast(&kept(&refund)).await?;
+        swap.chain().broadcast(&kept(&refund).id, &kept(&refund).payload).await?;
         assert_ne!(refund.compute_txid(), replaced);
         node.mine(1)?;
-        let (state, seen) = swap.read().await?;
+        let (state, seen) = swap.read().await?.state().unwrap();
         assert_eq!((state, seen.depth), (HtlcState::Refunded { transaction: Some(refund.compute_txid().to_string()) }, 1));
     }
     Ok(())
@@ -250,11 +251,11 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
         |transaction: &Transaction| output.value.to_sat() - transaction.output.iter().map(|output| output.value.to_sat()).sum::<u64>();
     let policy = Policy::default();
     let cheap = signed(swap.scene.unsigned(wallet(FeeRate::parse("2.5")?)?), WALLET)?;
-    assert!(matches!(swap.chain().broadcast(&kept(&cheap)).await, Err(NodeError::Rejected { .. })));
+    assert!(matches!(swap.chain().broadcast(&kept(&cheap).id, &kept(&cheap).payload).await, Err(NodeError::Rejected { .. })));
     let vsize = first.weight().to_vbytes_ceil();
     let rate = countersign_node::bitcoin::BitcoinChain::<Http>::replacement_rate(fee(&first), vsize, &policy)?;
     let second = signed(swap.scene.unsigned(wallet(rate)?), WALLET)?;
-    swap.chain().broadcast(&kept(&second)).await?;
+    swap.chain().broadcast(&kept(&second).id, &kept(&second).payload).await?;
     assert_eq!(swap.chain().status(&first.compute_txid().to_string()).await?, None);
     swap.locked(0).await?;
     node.mine(7)?;
@@ -278,12 +279,12 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     node.call("invalidateblock", &[&after.hash])?;
     let elsewhere = Swap::new(&only, 41);
     let rival = signed(elsewhere.scene.unsigned(wallet(FeeRate::from_whole(50))?), WALLET)?;
-    elsewhere.chain().broadcast(&kept(&rival)).await?;
+    elsewhere.chain().broadcast(&kept(&rival).id, &kept(&rival).payload).await?;
     node.mine(3)?;
     swap.nodes = &only;
     assert_eq!(swap.read().await?.0, HtlcState::Absent);
     assert_eq!(swap.chain().status(&second.compute_txid().to_string()).await?, None);
-    let error = swap.chain().broadcast(&kept(&second)).await.expect_err("its coin is spent");
+    let error = swap.chain().broadcast(&kept(&second).id, &kept(&second).payload).await.expect_err("its coin is spent");
     assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("missingorspent")), "{error}");
     elsewhere.locked(3).await?;
     let listed = elsewhere.chain().fundings(&elsewhere.scene.tree).await?;

@@ -288,9 +288,10 @@ impl Stage {
     }
 
     fn judge(&self) -> Result<Funded, Hold> {
-        let (state, seen) = ready(self.nodes.tron("tron").unwrap().htlc(&self.record.terms.destination)).unwrap();
+        let quorum = ready(self.nodes.tron("tron").unwrap().htlc(&self.record.terms.destination)).unwrap();
+        let (_, seen) = quorum.state().unwrap();
         let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == "tron").unwrap());
-        Funded::judge(&self.record.terms, &state, &seen, &rule, seen.head_time)
+        Funded::judge(&self.record.terms, &quorum, &rule, seen.head_time)
     }
 
     fn initiate(&self, leg: Leg) {
@@ -312,9 +313,9 @@ impl Stage {
         unsigned.sign(&sender()).unwrap();
         let [kept] = KeptTransaction::all(&Signed::from(unsigned.finish().unwrap()), "tron").try_into().unwrap();
         let tron = self.nodes.tron("tron").unwrap();
-        ready(tron.broadcast(&kept)).unwrap();
+        ready(tron.broadcast(&kept.id, &kept.payload)).unwrap();
         // Again is the same.
-        ready(tron.broadcast(&kept)).unwrap();
+        ready(tron.broadcast(&kept.id, &kept.payload)).unwrap();
         kept
     }
 

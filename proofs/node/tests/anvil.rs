@@ -133,7 +133,7 @@ impl Stage {
     /// Broadcasts a transaction, and waits until it is mined.
     async fn broadcast(&self, transaction: &KeptTransaction) {
         let chain = self.chain();
-        chain.broadcast(transaction).await.unwrap();
+        chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
         for _ in 0..250 {
             if let Some(receipt) = chain.receipt(transaction.id.parse().unwrap()).await.unwrap() {
                 return assert!(receipt.success, "{receipt:?}");
@@ -178,14 +178,14 @@ impl Stage {
     }
 
     async fn state(&self, terms: &HtlcTerms) -> HtlcState {
-        self.chain().htlc(terms).await.unwrap().0
+        self.chain().htlc(terms).await.unwrap().state().unwrap().0
     }
 
     async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
-        let (state, seen) = self.chain().htlc(&record.terms.destination).await.unwrap();
+        let quorum = self.chain().htlc(&record.terms.destination).await.unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let rule = FinalityRule::of(registry().chains().find(|chain| chain.record.chain == "ethereum").unwrap());
-        Funded::judge(&record.terms, &state, &seen, &rule, now)
+        Funded::judge(&record.terms, &quorum, &rule, now)
     }
 }
 
@@ -291,8 +291,8 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert!(preflight.gas_used.is_some_and(|gas| gas > 50_000), "{preflight:?}");
     let funding = signed(unsigned, &key);
     stage.broadcast(&funding).await;
-    chain.broadcast(&funding).await.unwrap();
-    let (state, seen) = chain.htlc(source).await.unwrap();
+    chain.broadcast(&funding.id, &funding.payload).await.unwrap();
+    let (state, seen) = chain.htlc(source).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((&locked.initiator, &locked.redeemer, locked.amount), (&source.initiator, &source.redeemer, source.amount));
     assert_eq!((locked.timelock, locked.elapsed, locked.covered), (source.timelock, 0, true));
@@ -354,7 +354,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert_eq!(chain.preflight(&unsigned).await.unwrap().gas_used, None);
     let redemption = signed(unsigned, &key);
     stage.broadcast(&redemption).await;
-    let (state, seen) = chain.htlc(destination).await.unwrap();
+    let (state, seen) = chain.htlc(destination).await.unwrap().state().unwrap();
     assert_eq!(state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(redemption.id.clone()) });
     assert_eq!((seen.depth, seen.is_safe), (1, false));
     assert_eq!(chain.balance(redeemer, Some(payout_token)).await.unwrap(), destination.amount);
@@ -375,20 +375,20 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert!(chain.preflight(&unsigned).await.unwrap().gas_used.is_some());
     stage.rpc("evm_setAutomine", json!([false])).await;
     let slow = signed(unsigned, &key);
-    chain.broadcast(&slow).await.unwrap();
+    chain.broadcast(&slow.id, &slow.payload).await.unwrap();
     assert_eq!(chain.receipt(slow.id.parse().unwrap()).await.unwrap(), None);
     let (recovery, account) = (Recovery::Evm(refund), owner.to_string());
     let replacement = stage.nodes.prepare_replacement(&recovery, "ethereum", &account, &slow, Speed::Slow, &policy).await.unwrap();
     let Some(Unsigned::Evm(replacement)) = replacement else { panic!("an EVM transaction is replaced by its nonce") };
     let faster = signed(replacement, &key);
     assert_ne!(faster.id, slow.id);
-    chain.broadcast(&faster).await.unwrap();
+    chain.broadcast(&faster.id, &faster.payload).await.unwrap();
     stage.mine(1).await;
     let transaction = Some(faster.id.clone());
     assert_eq!(stage.state(destination).await, HtlcState::Refunded { transaction });
     assert_eq!(stage.judge(&record).await, Err(Hold::Refunded));
     assert_eq!(chain.receipt(slow.id.parse().unwrap()).await.unwrap(), None);
-    assert!(matches!(chain.broadcast(&slow).await, Err(NodeError::Rejected { .. })));
+    assert!(matches!(chain.broadcast(&slow.id, &slow.payload).await, Err(NodeError::Rejected { .. })));
 }
 
 /// Adds one to the amount in every answer of `orders`.
@@ -431,7 +431,7 @@ async fn an_answer_that_differs_from_its_proof_is_not_believed() {
                 reply["result"]["accountProof"] = json!([]);
             }
         });
-        let (state, _) = unproven.evm("ethereum").unwrap().htlc(source).await.unwrap();
+        let (state, _) = unproven.evm("ethereum").unwrap().htlc(source).await.unwrap().state().unwrap();
         assert!(matches!(&state, HtlcState::Locked(locked) if locked.amount != source.amount), "{state:?}");
     }
 }

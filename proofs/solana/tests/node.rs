@@ -305,7 +305,7 @@ impl Scene {
     }
 
     async fn read(&self) -> HtlcState {
-        self.nodes.htlc(&self.terms.destination).await.unwrap().0
+        self.nodes.htlc(&self.terms.destination).await.unwrap().state().unwrap().0
     }
 
     /// Prepares the order with what the machine says, signs and sends it.
@@ -321,8 +321,8 @@ impl Scene {
         unsigned.sign(key).unwrap();
         let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into(), self.name()).try_into().unwrap();
         // Twice, as a driver that was interrupted would.
-        self.nodes.broadcast(&kept).await.unwrap();
-        self.nodes.broadcast(&kept).await.unwrap();
+        self.nodes.broadcast(&kept.id, &kept.payload).await.unwrap();
+        self.nodes.broadcast(&kept.id, &kept.payload).await.unwrap();
     }
 
     fn recovery(&self, redeems: bool) -> recover::Recovery {
@@ -366,10 +366,11 @@ async fn an_order_is_funded_proven_and_redeemed() {
         assert_eq!(scene.read().await, HtlcState::Absent, "{form}");
         scene.fund().await;
         scene.nodes.transport().warp(1_090);
-        let (state, seen) = scene.nodes.htlc(&scene.terms.destination).await.unwrap();
+        let quorum = scene.nodes.htlc(&scene.terms.destination).await.unwrap();
+        let (state, seen) = quorum.state().unwrap();
         let HtlcState::Locked(locked) = &state else { panic!("{form}: {state:?}") };
         assert_eq!((locked.elapsed, seen.depth, seen.is_finalized), (90, 91, true), "{form}");
-        assert!(Funded::judge(&scene.terms, &state, &seen, &scene.rule(), NOW).is_ok(), "{form}");
+        assert!(Funded::judge(&scene.terms, &quorum, &scene.rule(), NOW).is_ok(), "{form}");
 
         let before = scene.has(scene.swap.redeemer);
         scene.recover(true).await.unwrap();
@@ -444,8 +445,8 @@ async fn accounts_of_every_layout_are_read_and_judged() {
         let nodes = connect(svm, &terms.destination, &case);
         nodes.transport().warp(forms::EXPIRY - swap.timelock + 99);
         let rule = FinalityRule::of(case.registry.chains().find(|chain| chain.record.chain == terms.source.chain).unwrap());
-        let (state, seen) = nodes.htlc(&terms.destination).await.unwrap();
-        let judged = Funded::judge(&terms, &state, &seen, &rule, NOW).map_err(|hold| hold.code());
+        let quorum = nodes.htlc(&terms.destination).await.unwrap();
+        let judged = Funded::judge(&terms, &quorum, &rule, NOW).map_err(|hold| hold.code());
         if form.is_audited() || form.own.is_none() {
             assert_eq!(judged.unwrap().left(), swap.timelock - 99, "{}", form.program);
             // One unit less in the account, and it is not what was verified.
@@ -453,8 +454,8 @@ async fn accounts_of_every_layout_are_read_and_judged() {
             let place = data.windows(8).position(|bytes| bytes == swap.amount.to_le_bytes()).unwrap();
             data[place] -= 1;
             nodes.transport().with(|svm| put(svm, forms::key(form.swap_account), program, lamports, &data));
-            let (state, seen) = nodes.htlc(&terms.destination).await.unwrap();
-            assert_eq!(Funded::judge(&terms, &state, &seen, &rule, NOW).unwrap_err().code(), "destination_differs");
+            let quorum = nodes.htlc(&terms.destination).await.unwrap();
+            assert_eq!(Funded::judge(&terms, &quorum, &rule, NOW).unwrap_err().code(), "destination_differs");
         } else {
             assert_eq!(judged.unwrap_err(), "destination_unclear", "{}", form.program);
         }

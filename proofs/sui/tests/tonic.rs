@@ -294,10 +294,11 @@ fn terms() -> VerifiedTerms {
 #[tokio::test]
 async fn an_order_is_evidence() {
     let (nodes, terms) = (Node::with_order("Initiated").connect().await, terms());
-    let (state, seen) = nodes.sui("sui_testnet").unwrap().htlc(&terms.destination).await.unwrap();
+    let quorum = nodes.sui("sui_testnet").unwrap().htlc(&terms.destination).await.unwrap();
+    let (state, seen) = quorum.state().unwrap();
     assert!(matches!(&state, HtlcState::Locked(locked) if locked.elapsed == 62_682), "{state:?}");
     assert_eq!((seen.height, seen.depth, seen.is_finalized), (HEAD, 62, true));
-    assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok());
+    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
     let head = nodes.head("sui_testnet", 0).await.unwrap();
     assert_eq!((head.height, head.time), (HEAD, NOW - 3));
 }
@@ -307,7 +308,7 @@ async fn an_order_has_ended() {
     let terms = terms();
     let read = async |event: &str| {
         let nodes = Node::with_order(event).connect().await;
-        nodes.sui("sui_testnet").unwrap().htlc(&terms.destination).await.unwrap().0
+        nodes.sui("sui_testnet").unwrap().htlc(&terms.destination).await.unwrap().state().unwrap().0
     };
     let secret: [u8; 32] = bytes(&made()["order"]["secret"]).try_into().unwrap();
     assert_eq!(read("Redeemed").await, HtlcState::Redeemed { secret: Some(secret), transaction: Some(base58(2)) });
@@ -326,7 +327,7 @@ async fn errors_of_the_stack_are_unknown() {
     assert_eq!(sui.receipt(sui_sdk_types::Digest::new([7; 32])).await.unwrap(), None);
     // A status for one of several objects.
     node.0.lock().unwrap().objects.remove(0);
-    assert_eq!(sui.htlc(&terms.destination).await.unwrap().0, HtlcState::Absent);
+    assert_eq!(sui.htlc(&terms.destination).await.unwrap().state().unwrap().0, HtlcState::Absent);
     // A service that the stack does not have.
     let package = made()["order"]["package"].as_str().unwrap().parse().unwrap();
     let error = sui.describe_package(package).await.unwrap_err();
@@ -363,7 +364,7 @@ async fn an_order_is_prepared_signed_and_sent() {
     let signatures: Vec<_> = signed.payloads().signatures().iter().map(|signature| signature.to_base64()).collect();
     let [kept] = KeptTransaction::all(&Signed::from(signed), "sui_testnet").try_into().unwrap();
     let sui = nodes.sui("sui_testnet").unwrap();
-    sui.broadcast(&kept).await.unwrap();
+    sui.broadcast(&kept.id, &kept.payload).await.unwrap();
     assert_eq!(node.0.lock().unwrap().executed, [(kept.id.clone(), signatures)]);
     let id = sui_sdk_types::Digest::from_base58(&kept.id).unwrap();
     let Receipt { checkpoint, success, .. } = sui.receipt(id).await.unwrap().unwrap();

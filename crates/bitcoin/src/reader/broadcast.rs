@@ -50,7 +50,7 @@ impl Machine for Broadcast {
     const MAX_ROUNDS: usize = 3;
 
     fn start(submission: &Submission, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let chain = NamedChain::new("", &submission.network)?;
+        let chain = NamedChain::from_network(&submission.network, "")?;
         let (_, txid) = decode(submission)?;
         Ok((Self { chain, submission: submission.clone(), txid, is_rpc: known.is_rpc(), state: State::Identity }, Vec::new()))
     }

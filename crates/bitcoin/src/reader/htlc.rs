@@ -74,7 +74,7 @@ impl Machine for Htlc {
     const MAX_ROUNDS: usize = 13;
 
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let named = NamedChain::from_terms(terms)?;
+        let named = NamedChain::from_network(&terms.network, &terms.chain)?;
         let context = Context { tree: chain::tree(terms, named.chain)?, named, terms: terms.clone(), known: known.clone() };
         let (state, requests) = if known.is_rpc() {
             let (state, requests) = rpc::State::start(&context);

@@ -38,7 +38,7 @@ use bitcoin::Network as BitcoinNetwork;
 use bitcoin::constants::genesis_block;
 use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::reader::{Fault, Format, Identity, Known, Reply, Request};
-use countersign_core::{Code, HtlcTerms, Refusal};
+use countersign_core::{Code, Refusal};
 
 pub use broadcast::{Broadcast, decode};
 pub use fees::{FeeEstimation, FeeQuote};
@@ -64,19 +64,20 @@ pub struct NamedChain {
 }
 
 impl NamedChain {
+    /// Creates a chain with its name.
+    #[must_use]
+    pub fn new(chain: Chain, name: impl Into<String>) -> Self {
+        Self { chain, name: name.into() }
+    }
+
     /// Creates the chain of a network.
     ///
     /// # Errors
     ///
     /// [`Code::UnsupportedFamily`] for a network of another family.
-    pub fn new(name: impl Into<String>, network: &Network) -> Result<Self, Refusal> {
-        let name = name.into();
-        let chain = Chain::from_network(network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/chain").with_actual(&name))?;
-        Ok(Self { chain, name })
-    }
-
-    fn from_terms(terms: &HtlcTerms) -> Result<Self, Refusal> {
-        Self::new(&terms.chain, &terms.network)
+    pub fn from_network(network: &Network, name: &str) -> Result<Self, Refusal> {
+        let chain = Chain::from_network(network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/chain").with_actual(name))?;
+        Ok(Self::new(chain, name))
     }
 
     /// Returns what identifies the chain: the hash of block 0.

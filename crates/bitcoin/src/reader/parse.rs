@@ -60,14 +60,24 @@ pub(super) fn number<'v>(node: &Node<'_, 'v>) -> Result<&'v str, Refusal> {
 }
 
 /// Reads an amount in whole coins, a decimal with at most eight digits after the point. Returns it in base units.
+///
+/// Nodes write plain decimals. A host that parses and writes the answer again writes small ones with an exponent.
 pub(super) fn coins(node: &Node<'_, '_>) -> Result<u64, Refusal> {
     let text = number(node)?;
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let refuse = || node.refuse(Code::DecimalDigit);
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().map_err(|_| refuse())?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let is_decimal = [whole, fraction].iter().all(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    if !is_decimal || whole.is_empty() || fraction.len() > 8 {
-        return Err(node.refuse(Code::DecimalDigit));
+    // The number of zeros to append to the digits.
+    let zeros = i32::try_from(fraction.len()).ok().and_then(|digits| exponent.checked_add(8)?.checked_sub(digits));
+    let zeros = zeros.and_then(|zeros| usize::try_from(zeros).ok()).filter(|zeros| *zeros <= 20);
+    match zeros {
+        Some(zeros) if is_decimal && !whole.is_empty() => {
+            format!("{whole}{fraction}{}", "0".repeat(zeros)).parse().map_err(|_| node.refuse(Code::NumberTooLarge))
+        }
+        _ => Err(refuse()),
     }
-    format!("{whole}{fraction:0<8}").parse().map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
 #[cfg(test)]
@@ -79,10 +89,12 @@ mod tests {
     #[test]
     fn coins_are_exact() {
         let read = |text| coins(&Node::root(&Value::Number(text), ""));
-        for (text, units) in [("0.00500000", 500_000), ("0.1", 10_000_000), ("3", 300_000_000), ("0.00000001", 1)] {
+        for (text, units) in
+            [("0.00500000", 500_000), ("0.1", 10_000_000), ("3", 300_000_000), ("0.00000001", 1), ("3.3e-6", 330), ("1E+1", 1_000_000_000)]
+        {
             assert_eq!(read(text).unwrap(), units, "{text}");
         }
-        for text in ["-1", "1e-8", "0.000000001", "99999999999999999999", ".5"] {
+        for text in ["-1", "1e-9", "1e99", "1e", "1.5e-8", "0.000000001", "99999999999999999999", ".5"] {
             assert!(read(text).is_err(), "{text}");
         }
     }

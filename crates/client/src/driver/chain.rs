@@ -1,6 +1,6 @@
 //! What the driver asks chains, through connections that interpret nothing.
 
-use countersign::reader::{Doubt, HtlcObservation, HtlcQuorum, HtlcReader, Known, SendReader, Sent, Verdict};
+use countersign::reader::{HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, check_sent};
 use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, VerifiedTerms};
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
 
@@ -72,25 +72,10 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
         let chain = registry.chains().find(|chain| chain.record.chain == transaction.chain);
         let network = &chain.ok_or_else(|| ChainError::NotConnected(transaction.chain.clone()))?.network;
         let start = |known: &Known| SendReader::new(network, &transaction.id, &transaction.payload, known);
-        let accepts = |sent: &countersign::reader::SendObservation| match sent.sent() {
-            Sent::Accepted => Ok(()),
-            Sent::Rejected(why) => Err(why.clone()),
-        };
-        let quorum = gather(self.chains, self.timer, self.memory, &transaction.chain, start, accepts).await?;
-        let doubt = match quorum.ask(accepts) {
-            Verdict::Stands(..) => return Ok(()),
-            Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
-        };
-        let rejection = quorum.heard().find_map(|(name, word)| match word.ok()?.sent() {
-            Sent::Rejected(why) => Some(format!("{name}: {why}")),
-            Sent::Accepted => None,
-        });
-        Err(match (rejection, doubt) {
-            (Some(why), _) => ChainError::Rejected(why),
-            (None, Doubt::Disagree { agreed, needed, detail }) if agreed > 0 => {
-                ChainError::Unavailable(format!("{agreed} of {needed} endpoints accepted the transaction{detail}"))
-            }
-            (None, doubt) => ChainError::Unavailable(doubt.to_string()),
+        let quorum = gather(self.chains, self.timer, self.memory, &transaction.chain, start, SendObservation::accepts).await?;
+        check_sent(&quorum).map_err(|error| match error {
+            NotSent::Rejected { endpoint, message } => ChainError::Rejected(format!("{endpoint}: {message}")),
+            NotSent::Unknown(doubt) => ChainError::Unavailable(doubt.to_string()),
         })
     }
 }

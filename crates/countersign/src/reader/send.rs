@@ -1,7 +1,8 @@
 //! Sends a signed transaction to one endpoint.
 
 use countersign_core::reader::{
-    Agree, Answer, Drive, Failure, Fault, Known, Machine, Miscount, Observation, Observed, Reader, Request, Sent, Submission,
+    Agree, Answer, Doubt, Drive, Failure, Fault, Known, Machine, Miscount, Observation, Observed, Quorum, Reader, Request, Sent,
+    Submission, Verdict,
 };
 use countersign_core::{Code, Family, Network, Refusal};
 
@@ -95,6 +96,47 @@ impl SendObservation {
     pub const fn sent(&self) -> &Sent {
         &self.sent
     }
+
+    /// Returns whether the endpoint accepts the transaction: the question to put to a quorum.
+    ///
+    /// # Errors
+    ///
+    /// The endpoint's reason.
+    pub fn accepts(&self) -> Result<(), String> {
+        match &self.sent {
+            Sent::Accepted => Ok(()),
+            Sent::Rejected(why) => Err(why.clone()),
+        }
+    }
+}
+
+/// Why a transaction does not count as sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "it is rejected, or nobody knows")]
+pub enum NotSent {
+    /// Too few endpoints accept it, and this one rejects it.
+    Rejected {
+        /// The endpoint.
+        endpoint: String,
+        /// Its reason.
+        message: String,
+    },
+    /// Too few endpoints accept it, and none rejects it. One of them may have relayed it.
+    Unknown(Doubt<String>),
+}
+
+/// Returns whether a transaction counts as sent: as many endpoints accept it as must agree, because a single one may keep it to itself.
+///
+/// # Errors
+///
+/// [`NotSent`].
+pub fn check_sent(quorum: &Quorum<SendObservation>) -> Result<(), NotSent> {
+    let doubt = match quorum.ask(SendObservation::accepts) {
+        Verdict::Stands(..) => return Ok(()),
+        Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
+    };
+    let rejection = quorum.heard().find_map(|(name, word)| Some((name.to_owned(), word.ok()?.accepts().err()?)));
+    Err(rejection.map_or_else(|| NotSent::Unknown(doubt), |(endpoint, message)| NotSent::Rejected { endpoint, message }))
 }
 
 impl Agree for SendObservation {

@@ -12,10 +12,10 @@ mod wallet;
 use std::pin::pin;
 use std::time::Duration;
 
-use countersign::bitcoin::reader::{Htlc, NamedChain, NewestBlock, OnChain};
-use countersign::{HtlcState, HtlcTerms, SeenAt};
-use countersign_client::Transport;
+use countersign::bitcoin::Chain;
+use countersign::bitcoin::reader::{NamedChain, NewestBlock, OnChain};
 use countersign_core::reader::{Agree, FailureKind, Fault, Machine, Quorum};
+use countersign_transport::Transport;
 use futures_util::future::{Either, select};
 
 use crate::endpoint::Caller;
@@ -29,42 +29,28 @@ pub use wallet::FeeEstimate;
 const READING: Duration = Duration::from_secs(20);
 
 /// A connected Bitcoin-like chain.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct BitcoinChain<'n, T> {
-    connection: Connection<'n, T>,
-    chain: NamedChain,
-}
-
-impl<T> Clone for BitcoinChain<'_, T> {
-    fn clone(&self) -> Self {
-        Self { connection: self.connection, chain: self.chain.clone() }
-    }
+    pub(crate) connection: Connection<'n, T>,
+    chain: Chain,
 }
 
 impl<'n, T: Transport> BitcoinChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {
-        let chain = NamedChain::new(connection.name, connection.network);
-        let chain = chain.map_err(|_| NodeError::NotConnected(connection.name.to_owned()))?;
+        let chain = Chain::from_network(connection.network).ok_or_else(|| NodeError::NotConnected(connection.name.to_owned()))?;
         Ok(Self { connection, chain })
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<NewestBlock>(caller, &self.chain).await
-    }
-
-    /// Reads the state of one HTLC. The endpoints must agree. The swap id in the terms must be the address that follows from the other
-    /// terms. What a state means is described at [`Htlc`]. [`BitcoinChain::fundings`] lists all unspent outputs of an HTLC.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the terms are invalid or do not give the address. Returns another [`NodeError`] if no endpoint
-    /// answers or too few of them agree. The state is then unknown.
-    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        self.connection.read_htlc::<Htlc>(terms).await
+        self.connection.read_one::<NewestBlock>(caller, &self.named()).await
     }
 
     fn on_chain<S>(&self, subject: S) -> OnChain<S> {
-        OnChain::new(self.chain.clone(), subject)
+        OnChain::new(self.named(), subject)
+    }
+
+    fn named(&self) -> NamedChain {
+        NamedChain::new(self.chain, self.connection.name)
     }
 
     /// Reads a subject from all endpoints, each within its own time limit.

@@ -3,8 +3,8 @@
 use countersign::bitcoin::recover::{Fee, Payout, Recovery};
 use countersign::bitcoin::{Bitcoin, FeeRate};
 use countersign::{Asset, Policy, Role, UnsignedOrder, VerifiedOrder};
-use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
+use countersign_core::reader::Submission;
+use countersign_transport::Transport;
 
 use super::BitcoinChain;
 use crate::contracts::Description;
@@ -53,7 +53,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         &self,
         recovery: &Recovery,
         account: &str,
-        sent: &KeptTransaction,
+        sent: &Submission,
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {

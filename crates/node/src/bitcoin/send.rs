@@ -2,12 +2,11 @@
 
 use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::{Transaction, Txid};
-use countersign::bitcoin::reader::{Broadcast, Inclusion, Judgement, Objection, Plan, Preflight, PreflightCheck, decode};
+use countersign::bitcoin::reader::{Inclusion, Judgement, Objection, Plan, Preflight, PreflightCheck, decode};
 use countersign::bitcoin::recover::Funding;
 use countersign::{Code, Policy, Refusal};
-use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
-use countersign_core::reader::{Observation, Sent, Submission, Verdict};
+use countersign_core::reader::{Observation, Submission, Verdict};
+use countersign_transport::Transport;
 
 use super::{BitcoinChain, TransactionStatus};
 use crate::error::NodeError;
@@ -37,36 +36,11 @@ impl<T: Transport> BitcoinChain<'_, T> {
 
     /// Returns the inputs of a stored transaction, the lowest fee rate of a transaction that may replace it, and its size in virtual
     /// bytes.
-    pub(super) async fn replaceable(&self, sent: &KeptTransaction, policy: &Policy) -> Result<(Vec<Funding>, FeeRate, u64), NodeError> {
-        let (transaction, _) = decode(&self.submission(sent))?;
+    pub(super) async fn replaceable(&self, sent: &Submission, policy: &Policy) -> Result<(Vec<Funding>, FeeRate, u64), NodeError> {
+        let (transaction, _) = decode(sent)?;
         let Preflight { inputs, fee, .. } = self.check(Plan::new(&transaction, None)).await?;
         let vsize = transaction.weight().to_vbytes_ceil();
         Ok((inputs, Self::replacement_rate(fee, vsize, policy)?, vsize))
-    }
-
-    fn submission(&self, kept: &KeptTransaction) -> Submission {
-        Submission::new(self.connection.network, &kept.id, &kept.payload)
-    }
-
-    /// Broadcasts a signed transaction through every endpoint. Succeeds once as many of them as must agree accept it or already know it.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] with [`Code::TransactionMalformed`] if the payload is not a transaction with the stored id. Returns
-    /// [`NodeError::Rejected`] if too few endpoints accept the transaction and one of them rejects it. After any other [`NodeError`] it is
-    /// unknown whether the transaction arrived.
-    pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        let is_accepted = |one: &Observation<Broadcast>| match one.output() {
-            Sent::Accepted => Ok(()),
-            Sent::Rejected(message) => Err(message.clone()),
-        };
-        let quorum = self.connection.gather::<Broadcast, _, _>(&self.submission(transaction), is_accepted).await?;
-        let doubt = match quorum.ask(is_accepted) {
-            Verdict::Stands(..) => return Ok(()),
-            Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
-        };
-        let rejection = quorum.heard().find_map(|(name, word)| Some((name.to_owned(), is_accepted(word.ok()?).err()?)));
-        Err(rejection.map_or_else(|| self.connection.doubt(doubt), |(endpoint, message)| NodeError::Rejected { endpoint, message }))
     }
 
     /// Reads how far a transaction is confirmed; `None` if the endpoints agree that they do not know it. A node's own RPC finds mined

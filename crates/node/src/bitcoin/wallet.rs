@@ -7,8 +7,8 @@ use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{FeeRate, Selection, Utxo, Wallet};
 use countersign::chains::Coin;
 use countersign::{Code, Contract, Policy, Refusal, U256};
-use countersign_client::Transport;
 use countersign_core::reader::{Observation, Verdict};
+use countersign_transport::Transport;
 
 use super::BitcoinChain;
 use crate::error::NodeError;
@@ -44,7 +44,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, or if the library cannot spend its type of script.
     /// Returns another [`NodeError`] if no endpoint answers.
     pub async fn coins(&self, owner: &str) -> Result<Vec<Utxo>, NodeError> {
-        let subject = self.on_chain(self.chain.chain.script(owner, "/owner")?);
+        let subject = self.on_chain(self.chain.script(owner, "/owner")?);
         self.connection.first(|caller| self.connection.read_one::<Coins>(caller, &subject)).await
     }
 
@@ -55,7 +55,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     ///
     /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, and another [`NodeError`] if too few endpoints answer.
     pub async fn balance(&self, owner: &str) -> Result<u64, NodeError> {
-        let subject = self.on_chain(self.chain.chain.script(owner, "/owner")?);
+        let subject = self.on_chain(self.chain.script(owner, "/owner")?);
         let sum = |one: &Observation<Unspent>| Ok::<_, NodeError>(one.output().sum());
         match self.connection.gather::<Unspent, _, _>(&subject, sum).await?.ask(sum) {
             Verdict::Stands(sum, _) => Ok(sum),
@@ -117,7 +117,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     }
 
     async fn quotes(&self, speed: Speed) -> Result<Vec<FeeQuote>, NodeError> {
-        let blocks = match (self.chain.chain.coin, speed) {
+        let blocks = match (self.chain.coin, speed) {
             (Coin::Bitcoin, Speed::Slow) | (Coin::Litecoin, Speed::Normal) => 6,
             (Coin::Bitcoin, Speed::Normal) => 3,
             (Coin::Bitcoin, Speed::Fast) => 1,

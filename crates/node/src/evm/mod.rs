@@ -9,11 +9,9 @@ use countersign::chains::Network;
 use countersign::evm::UnsignedOrder;
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256};
-use countersign::evm::reader::{self, Broadcast, Describe, Inclusion, OnChain, Plan, PreflightCheck, Tip};
-use countersign::{Asset, Generation, HtlcState, HtlcTerms, SeenAt};
-use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
-use countersign_core::reader::Submission;
+use countersign::evm::reader::{Describe, Inclusion, OnChain, Plan, PreflightCheck, Tip};
+use countersign::{Asset, Generation};
+use countersign_transport::Transport;
 
 pub use countersign::evm::reader::{ContractDescription, Domain, Preflight, Receipt};
 
@@ -25,7 +23,7 @@ use crate::nodes::{Connection, Head};
 /// A connected EVM chain.
 #[derive(Debug)]
 pub struct EvmChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
     chain_id: u64,
 }
 
@@ -53,16 +51,6 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         self.connection.read_one::<Tip>(caller, &self.chain_id).await
     }
 
-    /// Reads the state of one HTLC from the endpoints, each at its newest block: see [`reader::Htlc`]. The endpoints must agree.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the terms contain an invalid address or swap id. Returns another [`NodeError`] if no endpoint
-    /// answers or too few of them agree. The state is then unknown.
-    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        self.connection.read_htlc::<reader::Htlc>(terms).await
-    }
-
     /// Checks that the sender has enough of the coin, the token and the allowance, and simulates the calls: see [`PreflightCheck`]. Call
     /// it before signing. The endpoints must agree.
     ///
@@ -74,22 +62,6 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order, self.chain_id)?;
         Ok(self.connection.agreed::<PreflightCheck>(&plan).await?.0?)
-    }
-
-    /// Sends a signed transaction to the endpoints: see [`Broadcast`]. Succeeds once as many of them as must agree have accepted it,
-    /// because a single one may keep it to itself.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] with [`Code::TransactionMismatch`](countersign::Code::TransactionMismatch) if the payload is not a
-    /// transaction of this chain with the stored id. Returns [`NodeError::Rejected`] if too few endpoints accepted the transaction and
-    /// one rejected it. After any error but a refusal, an endpoint may have relayed the transaction.
-    pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        self.connection.send::<Broadcast>(&self.submission(transaction)).await
-    }
-
-    fn submission(&self, transaction: &KeptTransaction) -> Submission {
-        Submission::new(self.connection.network, &transaction.id, &transaction.payload)
     }
 
     /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree.

@@ -7,8 +7,8 @@ use countersign::evm::reader;
 use countersign::evm::recover::Recovery;
 use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
 use countersign::{Policy, Refusal, UnsignedOrder, VerifiedOrder};
-use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
+use countersign_core::reader::Submission;
+use countersign_transport::Transport;
 
 use super::EvmChain;
 use crate::error::NodeError;
@@ -47,11 +47,11 @@ impl<T: Transport> EvmChain<'_, T> {
         &self,
         recovery: &Recovery,
         account: &str,
-        sent: &KeptTransaction,
+        sent: &Submission,
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let (sender, (envelope, _)) = (parse(account, "/sender")?, reader::decode(&self.submission(sent))?);
+        let (sender, (envelope, _)) = (parse(account, "/sender")?, reader::decode(sent)?);
         // A nonce belongs to an account. Another account cannot replace the transaction, but only send a second one.
         if envelope.recover_signer().ok() != Some(sender) {
             return self.prepare_recovery(recovery, account, speed, policy).await;

@@ -4,7 +4,7 @@ use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::reader::{Amount, AmountOf, Context, FeeLevels, fees};
 use countersign::evm::{Calls, Fees};
 use countersign::{Contract, Policy};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 use super::EvmChain;
 use super::prepare::parse;

@@ -2,7 +2,7 @@
 
 use countersign::solana::reader::{self, ContextQuery, Offer, wallet_context};
 use countersign::solana::{Address, SelfFunded};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 use super::SolanaChain;
 use crate::error::NodeError;

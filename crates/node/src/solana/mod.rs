@@ -13,9 +13,9 @@ use countersign::solana::address::{self, from_account};
 use countersign::solana::reader::{self, BalanceQuery, ProgramQuery};
 pub use countersign::solana::reader::{Preflight, ProgramDescription, TransactionStatus};
 use countersign::solana::{Address, reader::Judgement};
-use countersign::{Asset, Contract, Generation, HtlcState, HtlcTerms, Refusal, SeenAt, U256};
-use countersign_client::Transport;
+use countersign::{Asset, Contract, Generation, Refusal, U256};
 use countersign_core::reader::{Agree, Machine};
+use countersign_transport::Transport;
 
 use crate::contracts::Description;
 use crate::endpoint::Caller;
@@ -25,7 +25,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Solana cluster.
 #[derive(Debug)]
 pub struct SolanaChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
 }
 
 impl<T> Clone for SolanaChain<'_, T> {
@@ -40,17 +40,6 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {
         reader::identity(connection.network).map_err(|_| NodeError::NotConnected(connection.name.to_owned()))?;
         Ok(Self { connection })
-    }
-
-    /// Reads the state of one swap from every endpoint, at the endpoint's newest finalized slot: see [`reader::Htlc`]. The endpoints must
-    /// agree.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the terms are invalid. Returns another [`NodeError`] if no endpoint answers or too few of them
-    /// agree. The state is then unknown.
-    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
     /// Returns the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.

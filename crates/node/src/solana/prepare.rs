@@ -4,9 +4,8 @@ use countersign::solana::reader::{self, PreflightCheck, PreflightQuery, Settleme
 use countersign::solana::recover::Recovery;
 use countersign::solana::{FundingPath, Gasless, PriorityFee, Solana, UnsignedOrder};
 use countersign::{Policy, VerifiedOrder};
-use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
 use countersign_core::reader::Submission;
+use countersign_transport::Transport;
 
 use super::{Preflight, SolanaChain, parse};
 use crate::error::NodeError;
@@ -67,12 +66,11 @@ impl<T: Transport> SolanaChain<'_, T> {
         &self,
         recovery: &Recovery,
         account: &str,
-        sent: &KeptTransaction,
+        sent: &Submission,
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder, NodeError> {
-        let submission = Submission::new(self.connection.network, &sent.id, &sent.payload);
-        let (sent, _) = reader::decode(&submission)?;
+        let (sent, _) = reader::decode(sent)?;
         let before = PriorityFee::from_message(&sent.message).map_or(0, |fee| fee.compute_unit_price);
         let min_price = before.saturating_add(before.div_ceil(10));
         self.prepare_paying(recovery, account, min_price, speed, policy).await

@@ -8,12 +8,12 @@ mod prepare;
 mod send;
 mod wallet;
 
-use countersign::starknet::reader::{self, Contract, ContractQuery, NewestBlock, chain_id};
+use countersign::starknet::reader::{Contract, ContractQuery, NewestBlock, chain_id};
 pub use countersign::starknet::reader::{ContractDescription, Preflight, TransactionStatus};
 use countersign::starknet::{Felt, StarknetGeneration, address::from_account, felt};
-use countersign::{Asset, Generation, HtlcState, HtlcTerms, Refusal, SeenAt};
-use countersign_client::Transport;
+use countersign::{Asset, Generation, Refusal};
 use countersign_core::reader::{Doubt, Verdict};
+use countersign_transport::Transport;
 
 use crate::contracts::Description;
 use crate::endpoint::Caller;
@@ -23,7 +23,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Starknet chain.
 #[derive(Debug)]
 pub struct StarknetChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
     chain_id: Felt,
 }
 
@@ -43,16 +43,6 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
         self.connection.read_one::<NewestBlock>(caller, &self.chain_id).await
-    }
-
-    /// Reads the state of one HTLC at each endpoint's newest block: see [`Htlc`](reader::Htlc). The endpoints must agree.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the terms contain an invalid address or swap id. Returns another [`NodeError`] if no endpoint
-    /// answers or too few of them agree. The state is then unknown.
-    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        self.connection.read_htlc::<reader::Htlc>(terms).await
     }
 
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {

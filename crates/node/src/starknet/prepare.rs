@@ -3,7 +3,7 @@
 use countersign::starknet::recover::Recovery;
 use countersign::starknet::{ApprovalStep, FundingPath, Gasless, Starknet};
 use countersign::{Policy, Role, UnsignedOrder, VerifiedOrder};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
 use crate::error::NodeError;

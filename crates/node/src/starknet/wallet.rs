@@ -3,8 +3,8 @@
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
 use countersign::starknet::{Call as ContractCall, Execution, Felt, UnsignedOrder, VerifiedOrder};
 use countersign::{Contract, Policy, U256};
-use countersign_client::Transport;
 use countersign_core::reader::Observation;
+use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
 use crate::error::NodeError;

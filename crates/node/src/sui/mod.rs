@@ -11,7 +11,7 @@ mod wallet;
 use countersign::sui::reader::{self, Ask, NewestCheckpoint, On};
 use countersign::sui::sui_sdk_types::Address;
 use countersign::{Code, Refusal};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 pub use reader::{PackageDescription, Preflight, Receipt, UpgradeAuthority};
 
@@ -22,7 +22,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Sui network.
 #[derive(Debug)]
 pub struct SuiChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
 }
 
 impl<T> Clone for SuiChain<'_, T> {

@@ -4,7 +4,7 @@ use countersign::sui::reader::{Ask, Plan, Rehearsal};
 use countersign::sui::recover::Recovery;
 use countersign::sui::{Gas, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 use super::wallet::GasCoins;
 use super::{SuiChain, own_address};

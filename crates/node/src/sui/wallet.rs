@@ -4,7 +4,7 @@ use countersign::sui::reader::{Ask, Balance, Check, HeldCoins, InitialSharedVers
 use countersign::sui::sui_sdk_types::{Address, TypeTag};
 use countersign::sui::{Coin, Gas, MAX_GAS_COINS, UnsignedOrder, choose_gas, htlc};
 use countersign::{Code, Contract, Refusal, U256};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 use super::{SuiChain, own_address};
 use crate::error::NodeError;

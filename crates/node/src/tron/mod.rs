@@ -10,10 +10,9 @@ use countersign::chains::Network;
 use countersign::tron::alloy_primitives::B256;
 use countersign::tron::reader::{self, Included, OnChain, Plan, View};
 use countersign::tron::{Address, UnsignedOrder};
-use countersign::{Asset, HtlcState, HtlcTerms, Refusal, SeenAt};
-use countersign_client::Transport;
-use countersign_client::driver::KeptTransaction;
-use countersign_core::reader::{Observation, Sent, Submission, Verdict};
+use countersign::{Asset, Refusal};
+use countersign_core::reader::{Observation, Verdict};
+use countersign_transport::Transport;
 
 pub use countersign::tron::reader::{ContractDescription, Preflight, Receipt};
 
@@ -25,7 +24,7 @@ use crate::nodes::{Connection, Head};
 /// A connected Tron chain.
 #[derive(Debug)]
 pub struct TronChain<'n, T> {
-    connection: Connection<'n, T>,
+    pub(crate) connection: Connection<'n, T>,
     chain_id: u64,
 }
 
@@ -54,17 +53,6 @@ impl<'n, T: Transport> TronChain<'n, T> {
         self.connection.read_one::<reader::Tip>(caller, &self.on_chain(View::Newest)).await
     }
 
-    /// Reads the state of one HTLC from every endpoint, at the endpoint's newest block. The endpoints must agree. What is read is
-    /// described at [`reader::Htlc`].
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the terms contain an invalid address or swap id. Returns another [`NodeError`] if no endpoint
-    /// answers or too few of them agree. The state is then unknown.
-    pub async fn htlc(&self, terms: &HtlcTerms) -> Result<(HtlcState, SeenAt), NodeError> {
-        self.connection.read_htlc::<reader::Htlc>(terms).await
-    }
-
     /// Checks that the sender has enough TRX, tokens and allowance, and runs the first call. Call it before signing. What is checked is
     /// described at [`reader::PreflightCheck`]. The endpoints must agree that it passes, or on the code of the refusal.
     ///
@@ -77,31 +65,6 @@ impl<'n, T: Transport> TronChain<'n, T> {
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(self.chain_id, order)?;
         Ok(self.connection.agreed::<reader::PreflightCheck>(&plan).await?.0?)
-    }
-
-    /// Broadcasts a signed transaction through every endpoint. Succeeds if enough endpoints accept it or already know it. A single one
-    /// may keep it to itself.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the payload is not a transaction with the stored id. Returns [`NodeError::Rejected`] if too few
-    /// endpoints accept the transaction and one rejects it. After any other [`NodeError`] it is unknown whether the transaction arrived.
-    pub async fn broadcast(&self, transaction: &KeptTransaction) -> Result<(), NodeError> {
-        let submission = Submission::new(self.connection.network, &transaction.id, &transaction.payload);
-        let accepts = |one: &Observation<reader::Broadcast>| match one.output() {
-            Sent::Accepted => Ok(()),
-            Sent::Rejected(why) => Err(why.clone()),
-        };
-        let quorum = self.connection.gather::<reader::Broadcast, _, _>(&submission, accepts).await?;
-        let doubt = match quorum.ask(accepts) {
-            Verdict::Stands(..) => return Ok(()),
-            Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
-        };
-        let rejection = quorum.heard().find_map(|(name, word)| Some((name, accepts(word.ok()?).err()?)));
-        Err(match rejection {
-            Some((name, message)) => NodeError::Rejected { endpoint: name.to_owned(), message },
-            None => self.connection.doubt(doubt),
-        })
     }
 
     /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree. It is final if enough of them say

@@ -3,7 +3,7 @@
 use countersign::tron::recover::Recovery;
 use countersign::tron::{Address, ApprovalPlan, ApprovalStep, FundingPath, Tron};
 use countersign::{Policy, UnsignedOrder, VerifiedOrder};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 use super::{TronChain, parse};
 use crate::error::NodeError;

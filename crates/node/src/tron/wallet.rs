@@ -4,7 +4,7 @@ use countersign::Contract;
 use countersign::tron::alloy_primitives::U256;
 use countersign::tron::reader::{Balance, BalanceOf, Reference, Tip, View, candidates};
 use countersign::tron::{Address, Calls};
-use countersign_client::Transport;
+use countersign_transport::Transport;
 
 use super::{TronChain, parse};
 use crate::error::NodeError;

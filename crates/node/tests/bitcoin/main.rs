@@ -42,8 +42,8 @@ fn funded(depth: usize) -> (Shared, Transaction) {
 /// The driver's decision: the code of a failure or of a hold.
 async fn judge(servers: &Servers, quorum: u32) -> Result<Funded, &'static str> {
     let (nodes, terms) = (servers.connect(quorum), terms());
-    let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| error.code())?;
-    Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code())
+    let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| error.code())?;
+    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code())
 }
 
 fn edited(answer: Answer, edit: impl FnOnce(&mut Value)) -> Answer {
@@ -58,7 +58,7 @@ async fn a_funding_is_locked_and_deeper_with_each_block() {
     let servers = Servers::default().with("a.example", &ledger).with("b.example", &ledger);
     for depth in 0..=u64::from(TIMELOCK) {
         let (nodes, terms) = (servers.connect(2), terms());
-        let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.unwrap();
+        let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.unwrap().state().unwrap();
         let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
         assert_eq!((seen.depth, locked.elapsed, seen.agreed, seen.needed), (depth, depth, 2, 2));
         assert_eq!(locked.amount.to::<u64>(), AMOUNT);
@@ -88,7 +88,7 @@ async fn every_way_to_end_is_read_from_the_spending_transaction() {
         let servers = Servers::default().with("a.example", &ledger);
         for depth in 0..3 {
             let nodes = servers.connect(1);
-            let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms().destination).await.unwrap();
+            let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms().destination).await.unwrap().state().unwrap();
             let expected = if is_redeemed {
                 HtlcState::Redeemed { secret: Some(SECRET), transaction: id.clone() }
             } else {
@@ -109,7 +109,7 @@ async fn the_output_that_covers_the_amount_is_judged() {
     let servers = Servers::default().with("a.example", &ledger);
     let nodes = servers.connect(1);
     let bitcoin = nodes.bitcoin("bitcoin_regtest").unwrap();
-    let (state, seen) = bitcoin.htlc(&terms().destination).await.unwrap();
+    let (state, seen) = bitcoin.htlc(&terms().destination).await.unwrap().state().unwrap();
     assert!(matches!(&state, HtlcState::Locked(locked) if locked.amount.to::<u64>() == AMOUNT), "{state:?}");
     assert_eq!(seen.depth, 4);
     let values: Vec<u64> = bitcoin.fundings(&fake::tree()).await.unwrap().iter().map(|funding| funding.value).collect();
@@ -210,8 +210,8 @@ async fn no_lie_of_a_server_proves_a_funding() {
             "the proof of another transaction",
             |path, answer| {
                 let other = |answer: Answer| {
-                    let mut ledger = Ledger::new();
-                    let (status, body) = ledger.answer(&format!("/tx/{}/merkleblock-proof", ledger.blocks[3].1[0].compute_txid()), &[]);
+                    let ledger = Ledger::new();
+                    let (status, body) = ledger.get(&format!("/tx/{}/merkleblock-proof", ledger.blocks[3].1[0].compute_txid()));
                     if answer.0 == 200 { (status, body) } else { answer }
                 };
                 Ok(if path.ends_with("/merkleblock-proof") { other(answer) } else { answer })
@@ -303,7 +303,7 @@ async fn the_least_depth_and_the_most_time_that_has_passed_count() {
     ahead.lock().unwrap().mine(3);
     let servers = Servers::default().with("a.example", &ledger).with("b.example", &ahead);
     let nodes = servers.connect(2);
-    let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms().destination).await.unwrap();
+    let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms().destination).await.unwrap().state().unwrap();
     assert!(matches!(state, HtlcState::Locked(locked) if (locked.least_elapsed, locked.elapsed) == (1, 4)));
     assert_eq!(seen.depth, 1);
     assert_eq!(judge(&servers, 2).await.unwrap_err(), "destination_not_final");
@@ -314,7 +314,7 @@ async fn a_chain_that_goes_back_is_not_believed_and_a_replaced_block_starts_agai
     let (ledger, transaction) = funded(3);
     let nodes = Servers::default().with("a.example", &ledger).connect(1);
     let bitcoin = nodes.bitcoin("bitcoin_regtest").unwrap();
-    let (_, before) = bitcoin.htlc(&terms().destination).await.unwrap();
+    let (_, _) = bitcoin.htlc(&terms().destination).await.unwrap().state().unwrap();
     {
         // Two blocks are replaced, and the funding is mined later.
         let mut ledger = ledger.lock().unwrap();
@@ -323,7 +323,7 @@ async fn a_chain_that_goes_back_is_not_believed_and_a_replaced_block_starts_agai
         ledger.mempool.push(transaction);
         ledger.mine(1);
     }
-    let (state, after) = bitcoin.htlc(&terms().destination).await.unwrap();
+    let (state, after) = bitcoin.htlc(&terms().destination).await.unwrap().state().unwrap();
     assert!(matches!(state, HtlcState::Locked(_)));
     assert_eq!((before.depth, after.depth, after.height), (3, 1, 7));
     assert_ne!(before.hash, after.hash);
@@ -396,28 +396,31 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
     let fee = bitcoin.preflight(&redeem, &policy).await.unwrap_err();
     assert_eq!(fee.code(), "fee_rate_too_high", "499,000 sat for some 150 vB");
     assert_eq!(bitcoin.status(&redeem.compute_txid().to_string()).await.unwrap(), None);
-    bitcoin.broadcast(&kept(&redeem)).await.unwrap();
-    bitcoin.broadcast(&kept(&redeem)).await.unwrap();
+    bitcoin.broadcast(&kept(&redeem).id, &kept(&redeem).payload).await.unwrap();
+    bitcoin.broadcast(&kept(&redeem).id, &kept(&redeem).payload).await.unwrap();
     assert_eq!(ledger.lock().unwrap().mempool.len(), 1);
     let rival = spend(&transaction, Leaf::Refund, &[]);
     assert_eq!(bitcoin.preflight(&rival, &policy).await.unwrap_err().code(), "transaction_rejected");
-    let error = bitcoin.broadcast(&kept(&rival)).await.unwrap_err();
+    let error = bitcoin.broadcast(&kept(&rival).id, &kept(&rival).payload).await.unwrap_err();
     assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("missingorspent")), "{error}");
     ledger.lock().unwrap().mine(2);
     let status = bitcoin.status(&redeem.compute_txid().to_string()).await.unwrap().unwrap();
     assert_eq!((status.confirmations, status.block_hash), (2, Some(ledger.lock().unwrap().hash(9).to_string())));
-    bitcoin.broadcast(&kept(&redeem)).await.unwrap();
+    bitcoin.broadcast(&kept(&redeem).id, &kept(&redeem).payload).await.unwrap();
 
     let mut renamed = kept(&redeem);
     renamed.id = "00".repeat(32);
-    assert_eq!(bitcoin.broadcast(&renamed).await.unwrap_err().code(), Code::TransactionMalformed.name());
+    assert_eq!(bitcoin.broadcast(&renamed.id, &renamed.payload).await.unwrap_err().code(), Code::TransactionMalformed.name());
     // A busy server says nothing about the transaction. One that returns another id lies.
     let next = pay(OutPoint { txid: redeem.compute_txid(), vout: 0 }, &[vec![1]], &[(600, ScriptBuf::new())]);
     for (answer, code) in [((503, Vec::new()), "node_http_status"), ((200, "11".repeat(32).into_bytes()), "node_malformed")] {
         let answer: Answer = answer;
         let lie = move |path: &str, honest| Ok(if path == "/tx" { answer.clone() } else { honest });
         let nodes = Servers::default().with("a.example", &ledger).lying("a.example", lie).connect(1);
-        assert_eq!(nodes.bitcoin("bitcoin_regtest").unwrap().broadcast(&kept(&next)).await.unwrap_err().code(), code);
+        assert_eq!(
+            nodes.bitcoin("bitcoin_regtest").unwrap().broadcast(&kept(&next).id, &kept(&next).payload).await.unwrap_err().code(),
+            code
+        );
     }
 }
 
@@ -425,8 +428,8 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
 async fn an_old_head_is_stale() {
     let servers = Servers::default().with("a.example", &funded(3).0);
     let (nodes, terms) = (servers.connect(1), terms());
-    let (state, seen) = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.unwrap();
-    let hold = Funded::judge(&terms, &state, &seen, &RULE, NOW + 4 * 3_600).unwrap_err();
+    let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.unwrap();
+    let hold = Funded::judge(&terms, &quorum, &RULE, NOW + 4 * 3_600).unwrap_err();
     assert!(matches!(hold, Hold::Stale { .. }), "{hold}");
 }
 
@@ -446,7 +449,8 @@ async fn coins_that_have_just_left_litecoins_extension_block_are_not_clear() {
         let servers = Servers::default().with("a.example", &ledger).lying("a.example", lie);
         let nodes = servers.connect_to("litecoin", 1);
         for depth in 1..=24 {
-            let (state, seen) = nodes.bitcoin("litecoin_regtest").unwrap().htlc(&terms_on("litecoin").destination).await.unwrap();
+            let (state, seen) =
+                nodes.bitcoin("litecoin_regtest").unwrap().htlc(&terms_on("litecoin").destination).await.unwrap().state().unwrap();
             assert_eq!(seen.depth, depth);
             assert_eq!(matches!(state, HtlcState::Locked(_)), depth >= first_clear, "{depth}: {state:?}");
             ledger.lock().unwrap().mine(1);

@@ -94,7 +94,7 @@ async fn a_redemption_shows_the_secret() {
         let redeemed = Chain::ended(&terms.destination, &redeem);
         let transaction = Some(name(redeemed.mined.last().unwrap()));
         let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction };
-        let (state_seen, seen) = read_with(redeemed, 2, form, &terms).await.unwrap();
+        let (state_seen, seen) = read_with(redeemed, 2, form, &terms).await.unwrap().state().unwrap();
         assert_eq!((state_seen, seen.depth, seen.is_finalized), (expected, 60, true), "{form}");
 
         let mut inside = Chain::ended(&terms.destination, &redeem);
@@ -172,7 +172,7 @@ async fn the_first_end_of_the_swap_decides() {
         let less = initiate(&htlc, &if is_audited(&htlc) { swap } else { with_less(swap) });
         for (again, ended) in [(&made, &redeem), (&less, &redeem), (&made, &refund), (&less, &refund)] {
             for (first, is_redeemed) in [(&redeem, true), (&refund, false)] {
-                let (state, seen) = read_with(past(form, &[&made, first, again, ended]), 1, form, &terms).await.unwrap();
+                let (state, seen) = read_with(past(form, &[&made, first, again, ended]), 1, form, &terms).await.unwrap().state().unwrap();
                 assert_eq!(matches!(state, HtlcState::Redeemed { .. }), is_redeemed, "{form}: {state:?}");
                 assert_eq!(matches!(state, HtlcState::Refunded { .. }), !is_redeemed, "{form}: {state:?}");
                 assert_eq!((seen.depth, seen.is_finalized), (FINALIZED + 1 - INITIATED - 10, true), "{form}");
@@ -182,12 +182,12 @@ async fn the_first_end_of_the_swap_decides() {
             continue;
         }
         // A swap with less came before.
-        let (seen_state, seen) = read_with(past(form, &[&less, &refund, &made, &redeem]), 1, form, &terms).await.unwrap();
+        let (seen_state, seen) = read_with(past(form, &[&less, &refund, &made, &redeem]), 1, form, &terms).await.unwrap().state().unwrap();
         assert!(matches!(seen_state, HtlcState::Redeemed { secret: Some(SECRET), .. }) && seen.is_finalized, "{form}: {seen_state:?}");
         // The swap of the terms was never funded.
         assert_eq!(state(past(form, &[&less, &refund]), form).await, HtlcState::Absent, "{form}");
         // The secret is public, but the owner was not paid the amount of the terms.
-        let (state, seen) = read_with(past(form, &[&less, &redeem]), 1, form, &terms).await.unwrap();
+        let (state, seen) = read_with(past(form, &[&less, &redeem]), 1, form, &terms).await.unwrap().state().unwrap();
         assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}: {state:?}");
         assert!(!seen.is_safe && !seen.is_finalized, "{form}");
     }
@@ -235,21 +235,23 @@ async fn a_crowd_of_transactions_hides_nothing() {
         // The transactions are listed in pages of 1,000. The oldest and the newest ones are read first.
         for (before, between, after, trips) in [(0, 0, 0, 2), (0, 0, 40, 2), (0, 0, 3_900, 5), (40, 40, 0, 3), (0, 0, 998, 3)] {
             let nodes = nodes(ended(&refund, before, between, after), 1, form);
-            let (state, _) = nodes.solana(&terms(form).destination.chain).unwrap().htlc(&terms(form).destination).await.unwrap();
+            let (state, _) =
+                nodes.solana(&terms(form).destination.chain).unwrap().htlc(&terms(form).destination).await.unwrap().state().unwrap();
             assert!(matches!(state, HtlcState::Refunded { .. }), "{form} {before} {between} {after}: {state:?}");
             assert_eq!(nodes.transport().requests.lock().unwrap()["a.example"], trips, "{form} {before} {between} {after}");
         }
         // Beyond the limits the state is unclear, and reading stops.
         for (before, after) in [(300, 0), (0, 4_000)] {
             let nodes = nodes(ended(&refund, before, 0, after), 1, form);
-            let (state, _) = nodes.solana(&terms(form).destination.chain).unwrap().htlc(&terms(form).destination).await.unwrap();
+            let (state, _) =
+                nodes.solana(&terms(form).destination.chain).unwrap().htlc(&terms(form).destination).await.unwrap().state().unwrap();
             assert!(is_unclear(&state), "{form} {before} {after}: {state:?}");
             let chain = nodes.transport();
             assert!(chain.requests.lock().unwrap()["a.example"] <= 4 + 2);
             assert!(chain.count("getTransaction") <= 256 && chain.count("getSignaturesForAddress") <= 4);
         }
         // But a secret in one of the newest transactions is public.
-        let (state, seen) = read_with(ended(&redeem, 300, 0, 0), 1, form, &terms(form)).await.unwrap();
+        let (state, seen) = read_with(ended(&redeem, 300, 0, 0), 1, form, &terms(form)).await.unwrap().state().unwrap();
         assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}: {state:?}");
         assert!(!seen.is_finalized);
 
@@ -304,7 +306,11 @@ async fn one_transaction_that_cannot_be_read_fails_only_what_it_decides() {
         for unreadable in [unavailable(), Value::Null] {
             for (index, is_decided) in [(0, false), (2, false), (4, true)] {
                 let is_failure = unreadable.is_object();
-                let (state, seen) = read_with(lying_about(ended(&redeem), index, unreadable.clone()), 1, form, &terms(form)).await.unwrap();
+                let (state, seen) = read_with(lying_about(ended(&redeem), index, unreadable.clone()), 1, form, &terms(form))
+                    .await
+                    .unwrap()
+                    .state()
+                    .unwrap();
                 assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form} {index}: {state:?}");
                 assert_eq!(seen.is_finalized, is_decided, "{form} {index}");
                 match read_with(lying_about(ended(&refund), index, unreadable.clone()), 1, form, &terms(form)).await {

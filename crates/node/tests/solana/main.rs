@@ -18,6 +18,7 @@ mod history;
 mod send;
 mod wallet;
 
+use countersign::reader::HtlcQuorum;
 use countersign::solana::Address;
 use countersign::solana::htlc::HtlcAccount;
 use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt, VerifiedTerms};
@@ -31,7 +32,7 @@ use serde_json::{Value, json};
 
 const RULE: FinalityRule = FinalityRule::new(Finality::Finalized, 64, 1_500);
 
-async fn read_with(chain: impl Into<Front>, count: usize, form: &str, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(chain: impl Into<Front>, count: usize, form: &str, terms: &VerifiedTerms) -> Result<HtlcQuorum, NodeError> {
     let nodes = nodes(chain, count, form);
     let read = nodes.solana(&terms.destination.chain).unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -42,13 +43,13 @@ async fn read_with(chain: impl Into<Front>, count: usize, form: &str, terms: &Ve
 }
 
 async fn state(chain: impl Into<Front>, form: &str) -> HtlcState {
-    read_with(chain, 1, form, &terms(form)).await.unwrap().0
+    read_with(chain, 1, form, &terms(form)).await.unwrap().state().unwrap().0
 }
 
 async fn judge(chain: impl Into<Front>, count: usize, form: &str) -> Result<Funded, String> {
     let terms = terms(form);
-    let (state, seen) = read_with(chain, count, form, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(chain, count, form, &terms).await.map_err(|error| error.code().to_owned())?;
+    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
 }
 
 fn chain(form: &str) -> Chain {
@@ -70,7 +71,8 @@ async fn a_funded_swap_is_evidence_in_every_form() {
         let destination = &terms.destination;
         // As soon as two of three agree, the third is not awaited.
         for (count, agreed) in [(1, 1), (2, 2), (3, 2)] {
-            let (state, seen) = read_with(chain(form), count, form, &terms).await.unwrap();
+            let quorum = read_with(chain(form), count, form, &terms).await.unwrap();
+            let (state, seen) = quorum.state().unwrap();
             let HtlcState::Locked(locked) = &state else { panic!("{form}: {state:?}") };
             assert_eq!((&locked.initiator, &locked.redeemer), (&destination.initiator, &destination.redeemer), "{form}");
             assert_eq!((locked.amount, locked.timelock, locked.elapsed), (destination.amount, destination.timelock, NEWEST - INITIATED));
@@ -79,7 +81,7 @@ async fn a_funded_swap_is_evidence_in_every_form() {
             assert_eq!((seen.height, seen.depth, seen.head_time), (FINALIZED, 100, NOW - 20));
             assert_eq!((seen.is_safe, seen.is_finalized, seen.hash.len()), (true, true, 64));
             assert_eq!((seen.agreed, seen.needed), (agreed, agreed));
-            assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok(), "{form}");
+            assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok(), "{form}");
         }
     }
 }
@@ -354,7 +356,7 @@ async fn the_clock_says_which_slot_the_accounts_are_of() {
             reply
         })
     });
-    let (_, seen) = read_with(ahead, 1, form, &terms(form)).await.unwrap();
+    let (_, seen) = read_with(ahead, 1, form, &terms(form)).await.unwrap().state().unwrap();
     assert_eq!(seen.height, FINALIZED);
 }
 
@@ -363,7 +365,7 @@ async fn the_clock_says_which_slot_the_accounts_are_of() {
 async fn endpoints_at_different_slots_agree() {
     let form = FORMS[3];
     let ahead = chain(form).lying(|host, method, _| (host == "b.example" && method == "getSlot").then(|| json!(NEWEST + 70)));
-    let (state, seen) = read_with(ahead, 2, form, &terms(form)).await.unwrap();
+    let (state, seen) = read_with(ahead, 2, form, &terms(form)).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((locked.elapsed, locked.least_elapsed), (NEWEST + 70 - INITIATED, NEWEST - INITIATED));
     assert_eq!((seen.depth, seen.agreed), (100, 2));

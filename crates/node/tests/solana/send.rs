@@ -29,7 +29,7 @@ async fn kept(form: &str) -> KeptTransaction {
 }
 
 async fn send(chain: impl Into<Front>, count: usize, transaction: &KeptTransaction) -> Result<(), NodeError> {
-    nodes(chain, count, FORMS[2]).solana("solana_testnet").unwrap().broadcast(transaction).await
+    nodes(chain, count, FORMS[2]).solana("solana_testnet").unwrap().broadcast(&transaction.id, &transaction.payload).await
 }
 
 fn empty() -> Chain {
@@ -45,7 +45,7 @@ async fn a_transaction_is_sent_once_however_often() {
     let transaction = kept(FORMS[2]).await;
     let honest = nodes(empty(), 2, FORMS[2]);
     for _ in 0..2 {
-        honest.solana("solana_testnet").unwrap().broadcast(&transaction).await.unwrap();
+        honest.solana("solana_testnet").unwrap().broadcast(&transaction.id, &transaction.payload).await.unwrap();
     }
     let seen = honest.transport().seen.lock().unwrap();
     let sent: Vec<_> = seen.iter().filter(|(_, method, _)| method == "sendTransaction").collect();
@@ -87,7 +87,7 @@ async fn only_the_transaction_that_was_kept_is_sent() {
     others[3].payload = "zz".to_owned();
     for other in others {
         let nodes = nodes(empty(), 1, FORMS[2]);
-        let error = nodes.solana("solana_testnet").unwrap().broadcast(&other).await.unwrap_err();
+        let error = nodes.solana("solana_testnet").unwrap().broadcast(&other.id, &other.payload).await.unwrap_err();
         assert_eq!(error.code(), "transaction_mismatch");
         assert!(nodes.transport().seen.lock().unwrap().is_empty());
     }

@@ -17,6 +17,7 @@ mod fake;
 mod shapes;
 mod wallet;
 
+use countersign::reader::HtlcQuorum;
 use countersign::starknet::{Felt, StarknetGeneration, felt, read};
 use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt, U256, VerifiedTerms};
 use countersign_client::TransportErrorKind;
@@ -28,7 +29,7 @@ use serde_json::{Value, json};
 const RULE: FinalityRule = FinalityRule::new(Finality::Safe, 64, 50);
 const USUAL: &str = "starknet-to-2025-11";
 
-async fn read_with(chain: impl Into<Front>, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(chain: impl Into<Front>, count: usize, terms: &VerifiedTerms) -> Result<HtlcQuorum, NodeError> {
     let nodes = nodes(chain, count);
     let read = nodes.starknet("starknet").unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -40,8 +41,8 @@ async fn read_with(chain: impl Into<Front>, count: usize, terms: &VerifiedTerms)
 
 async fn judge_of(id: &str, chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
     let terms = terms(id);
-    let (state, seen) = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
+    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
 }
 
 async fn judge(chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
@@ -57,7 +58,8 @@ async fn a_funded_order_is_evidence() {
     for id in READABLE {
         for count in [1, 2, 3] {
             let terms = terms(id);
-            let (state, seen) = read_with(chain_of(id), count, &terms).await.unwrap();
+            let quorum = read_with(chain_of(id), count, &terms).await.unwrap();
+            let (state, seen) = quorum.state().unwrap();
             let HtlcState::Locked(locked) = &state else { panic!("{id}: {state:?}") };
             assert_eq!((&locked.initiator, &locked.redeemer), (&terms.destination.initiator, &terms.destination.redeemer));
             assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, terms.destination.timelock, 99));
@@ -66,7 +68,7 @@ async fn a_funded_order_is_evidence() {
             assert_eq!((seen.height, &seen.hash, seen.depth), (LATEST, &hash_of(LATEST), 100));
             assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 5));
             assert_eq!(u32::try_from(count / 2 + 1).unwrap(), seen.agreed, "as many as must agree");
-            assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok(), "{id}");
+            assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok(), "{id}");
         }
     }
 }
@@ -80,10 +82,11 @@ async fn an_order_that_cannot_be_read_is_unclear_and_never_locked() {
         // Even if the contract has a getter that would fit.
         chain.generation = StarknetGeneration::November2025;
         terms.destination.generation = terms.destination.generation.filter(|_| id != USUAL);
-        let (state, seen) = read_with(chain, 1, &terms).await.unwrap();
+        let quorum = read_with(chain, 1, &terms).await.unwrap();
+        let (state, _) = quorum.state().unwrap();
         let HtlcState::Unclear(why) = &state else { panic!("{id}: {state:?}") };
         assert!(why.contains("not known"), "{why}");
-        assert_eq!(Funded::judge(&terms, &state, &seen, &RULE, NOW).unwrap_err().code(), "destination_unclear");
+        assert_eq!(Funded::judge(&terms, &quorum, &RULE, NOW).unwrap_err().code(), "destination_unclear");
     }
 }
 
@@ -108,7 +111,7 @@ async fn three_round_trips_per_endpoint() {
 
 #[tokio::test]
 async fn a_young_payment_is_not_final() {
-    let (_, seen) = read_with(Chain { on_l1: Some(INITIATED - 1), ..chain() }, 1, &terms(USUAL)).await.unwrap();
+    let (_, seen) = read_with(Chain { on_l1: Some(INITIATED - 1), ..chain() }, 1, &terms(USUAL)).await.unwrap().state().unwrap();
     assert_eq!((seen.is_safe, seen.is_finalized), (true, false));
     // A block that only L2 has accepted can still be replaced, so some of the timelock must have passed.
     let young = || Chain { latest: INITIATED + 63, on_l1: None, ..chain() };
@@ -120,7 +123,7 @@ async fn a_young_payment_is_not_final() {
         let is_mark = method == "starknet_getBlockWithTxHashes" && params["block_id"] == "l1_accepted";
         (host == "b.example" && is_mark).then(|| json!({"error": {"code": 24, "message": "Block not found"}}))
     });
-    let (_, seen) = read_with(one, 2, &terms(USUAL)).await.unwrap();
+    let (_, seen) = read_with(one, 2, &terms(USUAL)).await.unwrap().state().unwrap();
     assert_eq!((seen.agreed, seen.is_finalized), (2, false));
     // The order was different or did not exist in the block that L1 accepted.
     let on_l1 = hash_of(INITIATED + 10);
@@ -129,7 +132,7 @@ async fn a_young_payment_is_not_final() {
         let lie = move |_: &str, method: &str, params: &Value| {
             (method == "starknet_call" && params["block_id"]["block_hash"] == on_l1).then(|| answer.clone())
         };
-        let (_, seen) = read_with(chain().lying(lie), 1, &terms(USUAL)).await.unwrap();
+        let (_, seen) = read_with(chain().lying(lie), 1, &terms(USUAL)).await.unwrap().state().unwrap();
         assert!(!seen.is_finalized);
     }
 }
@@ -228,8 +231,8 @@ async fn the_class_is_that_of_the_pinned_generation_and_stays() {
     });
     let (nodes, terms) = (nodes(moving, 1), terms(USUAL));
     let starknet = nodes.starknet("starknet").unwrap();
-    assert!(matches!(starknet.htlc(&terms.destination).await.unwrap().0, HtlcState::Locked(_)));
-    let (state, _) = starknet.htlc(&terms.destination).await.unwrap();
+    assert!(matches!(starknet.htlc(&terms.destination).await.unwrap().state().unwrap().0, HtlcState::Locked(_)));
+    let (state, _) = starknet.htlc(&terms.destination).await.unwrap().state().unwrap();
     assert!(matches!(&state, HtlcState::Unclear(why) if why.contains("changed")), "{state:?}");
     // Endpoints that report different classes do not agree.
     let two = chain().lying(|host, method, _| (host == "b.example" && method == "starknet_getClassHashAt").then(|| json!("0x7")));
@@ -240,11 +243,11 @@ async fn the_class_is_that_of_the_pinned_generation_and_stays() {
 async fn the_event_says_how_an_order_ended() {
     for id in READABLE {
         let terms = terms(id);
-        let (state, seen) = read_with(chain_of(id).redeemed(&SECRET), 2, &terms).await.unwrap();
+        let (state, seen) = read_with(chain_of(id).redeemed(&SECRET), 2, &terms).await.unwrap().state().unwrap();
         let transaction = Some(hash_of(LATEST - 95 + 1_000_000_000));
         assert_eq!(state, HtlcState::Redeemed { secret: Some(SECRET), transaction }, "{id}");
         assert_eq!((seen.depth, seen.agreed), (96, 2));
-        let (state, seen) = read_with(chain_of(id).refunded(), 1, &terms).await.unwrap();
+        let (state, seen) = read_with(chain_of(id).refunded(), 1, &terms).await.unwrap().state().unwrap();
         assert!(matches!(state, HtlcState::Refunded { transaction: Some(_) }), "{state:?}");
         assert_eq!(seen.depth, 11);
         assert_eq!(judge_of(id, chain_of(id).refunded(), 1).await.unwrap_err(), "destination_refunded");
@@ -265,7 +268,7 @@ async fn events_are_followed_over_a_bounded_number_of_pages() {
         let terms = terms(id);
         for (empty, is_found) in [(0, true), (3, true), (15, true), (16, false), (1_000, false)] {
             let nodes = nodes(Chain { empty_pages: Some(empty), ..chain_of(id).redeemed(&SECRET) }, 1);
-            let (state, _) = nodes.starknet("starknet").unwrap().htlc(&terms.destination).await.unwrap();
+            let (state, _) = nodes.starknet("starknet").unwrap().htlc(&terms.destination).await.unwrap().state().unwrap();
             assert_eq!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), is_found, "{id} {empty}: {state:?}");
             assert_eq!(matches!(state, HtlcState::Unclear(_)), !is_found, "{id} {empty}: {state:?}");
             assert_eq!(nodes.transport().count("starknet_getEvents"), (empty + 1).min(16));
@@ -457,7 +460,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
         let is_latest = method == "starknet_getBlockWithTxHashes" && params["block_id"] == "latest";
         (host == "b.example" && is_latest).then(|| honest.block(LATEST - 20))
     });
-    let (state, seen) = read_with(behind, 2, &terms(USUAL)).await.unwrap();
+    let (state, seen) = read_with(behind, 2, &terms(USUAL)).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (99, 80, LATEST - 20, NOW - 5 - 20 * 4));
 }

@@ -85,7 +85,7 @@ async fn enough_endpoints_must_agree() {
 async fn the_worst_of_the_agreeing_endpoints_counts() {
     let mut behind = Ledger::funded();
     (behind.height, behind.time, behind.digest) = (FUNDED + 4, (NOW - 50, 0), digest_of(6));
-    let (state, seen) = read(Network::new(&[Ledger::funded(), behind])).await.unwrap();
+    let (state, seen) = read(Network::new(&[Ledger::funded(), behind])).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!(locked.elapsed, 62_682, "the most that has passed");
     assert_eq!((seen.height, seen.depth, seen.head_time), (FUNDED + 4, 5, NOW - 50));
@@ -97,8 +97,8 @@ async fn an_old_head_is_stale() {
     let old = one(|ledger| ledger.time = (NOW - 121, 0));
     // Older than the order itself, which no node can know.
     assert_eq!(judge(old).await.unwrap_err(), "node_malformed");
-    let (state, seen) = read(funded()).await.unwrap();
-    let held = Funded::judge(&terms(), &state, &seen, &RULE, NOW + 200).unwrap_err();
+    let quorum = read(funded()).await.unwrap();
+    let held = Funded::judge(&terms(), &quorum, &RULE, NOW + 200).unwrap_err();
     assert!(matches!(held, Hold::Stale { .. }), "{held}");
 }
 
@@ -287,8 +287,8 @@ async fn terms_without_a_registry_or_with_a_malformed_id_are_refused() {
     // No order on Sui can have this amount, so only the record's own id is requested.
     let mut terms = terms();
     terms.destination.amount = U256::MAX;
-    let (state, seen) = read_with(funded(), &terms).await.unwrap();
-    assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_err());
+    let quorum = read_with(funded(), &terms).await.unwrap();
+    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_err());
 }
 
 // ---- packages

@@ -16,6 +16,7 @@ mod wallet;
 
 use std::collections::BTreeSet;
 
+use countersign::reader::HtlcQuorum;
 use countersign::sui::sui_sdk_types::Address;
 use countersign::{FinalityRule, Funded, HtlcState, SecretHash, SeenAt, VerifiedTerms};
 use countersign_client::Response;
@@ -35,7 +36,7 @@ fn one(change: impl FnOnce(&mut Ledger)) -> Network {
     Network::new(&[ledger])
 }
 
-async fn read_with(network: Network, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(network: Network, terms: &VerifiedTerms) -> Result<HtlcQuorum, NodeError> {
     let nodes = network.connect();
     let read = nodes.sui("sui_testnet").unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -45,17 +46,17 @@ async fn read_with(network: Network, terms: &VerifiedTerms) -> Result<(HtlcState
     read
 }
 
-async fn read(network: Network) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read(network: Network) -> Result<HtlcQuorum, NodeError> {
     read_with(network, &terms()).await
 }
 
 async fn judge(network: Network) -> Result<Funded, String> {
-    let (state, seen) = read(network).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms(), &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    let quorum = read(network).await.map_err(|error| error.code().to_owned())?;
+    Funded::judge(&terms(), &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
 }
 
 async fn unclear(network: Network) -> String {
-    match read(network).await.unwrap().0 {
+    match read(network).await.unwrap().state().unwrap().0 {
         HtlcState::Unclear(why) => why,
         other => panic!("{other:?}"),
     }
@@ -74,7 +75,7 @@ async fn a_funded_order_is_evidence() {
         assert_eq!((seen.height, seen.hash.as_str(), seen.depth), (HEAD, hex::encode([9; 32]).as_str(), 62));
         assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 3));
         assert_eq!((seen.agreed, seen.needed), (needed, needed), "as soon as enough agree");
-        assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok());
+        assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
     }
 }
 
@@ -104,15 +105,16 @@ fn recorded(state: &'static str) -> Network {
 async fn what_the_reference_sdk_encodes_is_evidence() {
     let (made, terms) = (made(), terms());
     let transaction = made["digests"]["transaction"].as_str().unwrap().to_owned();
-    let (state, seen) = read(recorded("Initiated")).await.unwrap();
+    let quorum = read(recorded("Initiated")).await.unwrap();
+    let (state, seen) = quorum.state().unwrap();
     let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
     assert_eq!((locked.amount, locked.elapsed), (terms.destination.amount, 62_682));
     assert_eq!((seen.height, seen.depth, seen.is_finalized), (HEAD, 62, true));
     assert_eq!(seen.hash, made["digests"]["head"].as_str().unwrap());
-    assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok());
+    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
     let redeemed = HtlcState::Redeemed { secret: Some(word(&made["order"]["secret"])), transaction: Some(transaction.clone()) };
-    assert_eq!(read(recorded("Redeemed")).await.unwrap().0, redeemed);
-    assert_eq!(read(recorded("Refunded")).await.unwrap().0, HtlcState::Refunded { transaction: Some(transaction) });
+    assert_eq!(read(recorded("Redeemed")).await.unwrap().state().unwrap().0, redeemed);
+    assert_eq!(read(recorded("Refunded")).await.unwrap().state().unwrap().0, HtlcState::Refunded { transaction: Some(transaction) });
 }
 
 #[tokio::test]
@@ -189,7 +191,7 @@ async fn an_upgraded_package_keeps_the_types_of_the_first() {
 
 #[tokio::test]
 async fn an_order_that_is_not_there_is_absent_and_not_under_another_id() {
-    let (state, seen) = read(one(|ledger| drop(ledger.objects.remove(0)))).await.unwrap();
+    let (state, seen) = read(one(|ledger| drop(ledger.objects.remove(0)))).await.unwrap().state().unwrap();
     assert_eq!((state, seen.height, seen.depth, seen.is_finalized), (HtlcState::Absent, HEAD, 0, false));
     // The id that follows from the terms with the other chain word.
     let elsewhere = |ledger: &mut Ledger| ledger.objects[0].id = Some(address(&made()["order"]["fields"][1]));
@@ -219,8 +221,8 @@ async fn an_id_that_does_not_follow_from_the_terms_needs_the_event() {
     let (mut ledger, mut terms) = (Ledger::funded(), terms());
     other_id(&mut ledger, &mut terms);
     let judged = async |ledger: &Ledger, terms: &VerifiedTerms| {
-        let (state, seen) = read_with(Network::new(std::slice::from_ref(ledger)), terms).await.unwrap();
-        Funded::judge(terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code())
+        let quorum = read_with(Network::new(std::slice::from_ref(ledger)), terms).await.unwrap();
+        Funded::judge(terms, &quorum, &RULE, NOW).map_err(|hold| hold.code())
     };
     assert!(judged(&ledger, &terms).await.is_ok(), "the event shows the secret hash");
     let mut without = ledger.clone();
@@ -242,20 +244,20 @@ async fn the_other_chain_word_proves_the_secret_hash_too() {
     object.contents[..32].copy_from_slice(&word(&order["fields"][1]));
     object.contents[33..65].copy_from_slice(&word(&order["ids"][1]));
     ledger.transactions[0].events.clear();
-    let (state, seen) = read_with(Network::new(&[ledger]), &terms).await.unwrap();
-    assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok());
+    let quorum = read_with(Network::new(&[ledger]), &terms).await.unwrap();
+    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
 }
 
 #[tokio::test]
 async fn a_transaction_in_no_checkpoint_is_not_final() {
     let early = |ledger: &mut Ledger| ledger.transactions[0].checkpoint = None;
-    let (_, seen) = read(one(early)).await.unwrap();
+    let (_, seen) = read(one(early)).await.unwrap().state().unwrap();
     assert_eq!((seen.depth, seen.is_safe, seen.is_finalized), (0, false, false));
     assert_eq!(judge(one(early)).await.unwrap_err(), "destination_not_final");
     // One endpoint that has not seen the checkpoint is enough to remove the mark.
     let (mut other, ledger) = (Ledger::funded(), Ledger::funded());
     early(&mut other);
-    let (_, seen) = read(Network::new(&[ledger, other])).await.unwrap();
+    let (_, seen) = read(Network::new(&[ledger, other])).await.unwrap().state().unwrap();
     assert_eq!((seen.agreed, seen.depth, seen.is_finalized), (2, 0, false));
 }
 
@@ -263,10 +265,10 @@ async fn a_transaction_in_no_checkpoint_is_not_final() {
 async fn the_event_says_how_an_order_ended() {
     let transaction = Some(digest_of(2));
     let secret = Some(word(&made()["order"]["secret"]));
-    let (state, seen) = read(Network::new(&[Ledger::ended("Redeemed")])).await.unwrap();
+    let (state, seen) = read(Network::new(&[Ledger::ended("Redeemed")])).await.unwrap().state().unwrap();
     assert_eq!(state, HtlcState::Redeemed { secret, transaction: transaction.clone() });
     assert!(seen.is_finalized);
-    let (state, _) = read(Network::new(&[Ledger::ended("Refunded")])).await.unwrap();
+    let (state, _) = read(Network::new(&[Ledger::ended("Refunded")])).await.unwrap().state().unwrap();
     assert_eq!(state, HtlcState::Refunded { transaction });
     assert_eq!(judge(Network::new(&[Ledger::ended("Redeemed")])).await.unwrap_err(), "destination_redeemed");
     assert_eq!(judge(Network::new(&[Ledger::ended("Refunded")])).await.unwrap_err(), "destination_refunded");

@@ -28,7 +28,7 @@ async fn kept() -> (KeptTransaction, UnsignedOrder) {
 
 async fn sent(network: Network, kept: &KeptTransaction) -> Result<Nodes<Network>, NodeError> {
     let nodes = network.connect();
-    nodes.sui("sui_testnet").unwrap().broadcast(kept).await?;
+    nodes.sui("sui_testnet").unwrap().broadcast(&kept.id, &kept.payload).await?;
     Ok(nodes)
 }
 
@@ -133,7 +133,7 @@ async fn only_the_kept_transaction_is_sent() {
         (with(&kept.id, "0x00".to_owned()), Code::JsonSyntax),
     ] {
         let nodes = Network::new(&[rich()]).connect();
-        let error = nodes.sui("sui_testnet").unwrap().broadcast(&transaction).await.unwrap_err();
+        let error = nodes.sui("sui_testnet").unwrap().broadcast(&transaction.id, &transaction.payload).await.unwrap_err();
         assert_eq!(refused(&error).0, code, "{error}");
         assert!(nodes.transport().seen.lock().unwrap().is_empty());
     }

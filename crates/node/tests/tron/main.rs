@@ -14,6 +14,7 @@ mod wallet;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use countersign::reader::HtlcQuorum;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256};
 use countersign::tron::{Address, read};
 use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt, VerifiedTerms};
@@ -28,7 +29,7 @@ use serde_json::{Value, json};
 const RULE: FinalityRule = FinalityRule::new(Finality::Finalized, 20, 300);
 const ORDERS: &str = "9c3f1e90";
 
-async fn read_with(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<(HtlcState, SeenAt), NodeError> {
+async fn read_with(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<HtlcQuorum, NodeError> {
     let nodes = nodes(tron, count);
     let read = nodes.tron("tron").unwrap().htlc(&terms.destination).await;
     if let Err(error) = &read {
@@ -43,8 +44,8 @@ async fn judge(tron: impl Into<Fake>, count: usize) -> Result<Funded, String> {
 }
 
 async fn judge_terms(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<Funded, String> {
-    let (state, seen) = read_with(tron, count, terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(terms, &state, &seen, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(tron, count, terms).await.map_err(|error| error.code().to_owned())?;
+    Funded::judge(terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
 }
 
 fn tron() -> Tron {
@@ -55,7 +56,8 @@ fn tron() -> Tron {
 async fn a_funded_order_is_evidence() {
     let terms = terms();
     for count in [1, 2, 3] {
-        let (state, seen) = read_with(tron(), usize::try_from(count).unwrap(), &terms).await.unwrap();
+        let quorum = read_with(tron(), usize::try_from(count).unwrap(), &terms).await.unwrap();
+        let (state, seen) = quorum.state().unwrap();
         let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
         assert_eq!((&locked.initiator, &locked.redeemer), (&terms.destination.initiator, &terms.destination.redeemer));
         assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, terms.destination.timelock, 99));
@@ -66,7 +68,7 @@ async fn a_funded_order_is_evidence() {
         assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 3));
         // The reading ends as soon as enough endpoints agree.
         assert_eq!((seen.agreed, seen.needed), (count.min(2), count.min(2)));
-        assert!(Funded::judge(&terms, &state, &seen, &RULE, NOW).is_ok());
+        assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
     }
 }
 
@@ -115,14 +117,14 @@ async fn what_is_not_irreversible_is_not_final() {
     let young = |solid| Tron { solid, ..tron() };
     assert!(judge(young(INITIATED), 1).await.is_ok());
     assert_eq!(judge(young(INITIATED - 1), 1).await.unwrap_err(), "destination_not_final");
-    let (_, seen) = read_with(young(INITIATED - 1), 1, &terms()).await.unwrap();
+    let (_, seen) = read_with(young(INITIATED - 1), 1, &terms()).await.unwrap().state().unwrap();
     assert_eq!((seen.is_safe, seen.is_finalized), (false, false));
     // One endpoint that has not seen it is enough to remove the mark.
     let one = tron().lying(|host, path, question| {
         let is_solid = host == "b.example" && path == "/walletsolidity/triggerconstantcontract";
         (is_solid && question["data"].as_str().unwrap().starts_with(ORDERS)).then(|| returned(&[0; 192]))
     });
-    let (_, seen) = read_with(one, 2, &terms()).await.unwrap();
+    let (_, seen) = read_with(one, 2, &terms()).await.unwrap().state().unwrap();
     assert_eq!((seen.agreed, seen.is_finalized), (2, false));
     // An irreversible state without its block does not count.
     let other = tron().lying(|_, path, _| (path == "/walletsolidity/getnowblock").then(|| tron().block(INITIATED - 5)));
@@ -239,11 +241,11 @@ async fn a_contract_of_another_kind_is_unclear() {
 async fn the_event_says_how_an_order_ended() {
     let terms = terms();
     let destination = &terms.destination;
-    let (state, seen) = read_with(tron().redeemed(destination, SECRET), 2, &terms).await.unwrap();
+    let (state, seen) = read_with(tron().redeemed(destination, SECRET), 2, &terms).await.unwrap().state().unwrap();
     let transaction = Some(bare(id_of(LATEST - 70 + 1_000_000_000)));
     assert_eq!(state, HtlcState::Redeemed { secret: Some(SECRET), transaction });
     assert_eq!((seen.depth, seen.agreed, seen.is_finalized), (71, 2, true));
-    let (state, seen) = read_with(tron().refunded(destination), 1, &terms).await.unwrap();
+    let (state, seen) = read_with(tron().refunded(destination), 1, &terms).await.unwrap().state().unwrap();
     assert!(matches!(state, HtlcState::Refunded { transaction: Some(_) }), "{state:?}");
     assert!(!seen.is_finalized, "the irreversible block still has it open");
     assert_eq!(judge(tron().refunded(destination), 1).await.unwrap_err(), "destination_refunded");
@@ -253,7 +255,7 @@ async fn the_event_says_how_an_order_ended() {
     at_once.order.as_mut().unwrap()[5] = U256::from(INITIATED);
     let ending = info(INITIATED, &[redeemed(at_once.htlc, destination, SECRET)]);
     at_once.infos.get_mut(&INITIATED).unwrap().push(ending);
-    let (state, _) = read_with(at_once, 1, &terms).await.unwrap();
+    let (state, _) = read_with(at_once, 1, &terms).await.unwrap().state().unwrap();
     assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{state:?}");
 
     let silent = Tron { infos: [].into(), ..tron().redeemed(destination, SECRET) };
@@ -384,7 +386,7 @@ async fn of_the_blocks_before_and_after_the_one_that_leaves_less_counts() {
             Tron { latest: LATEST + 7 * step, time: NOW - 3 + 21 * step, ..tron() }.block(LATEST + 7 * step)
         })
     });
-    let (state, seen) = read_with(growing, 1, &terms()).await.unwrap();
+    let (state, seen) = read_with(growing, 1, &terms()).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (106, 100, LATEST, NOW - 3));
 }
@@ -428,7 +430,7 @@ async fn enough_endpoints_must_agree() {
     });
     assert_eq!(judge(one, 3).await.unwrap_err(), "destination_not_funded");
     let behind = tron().lying(|host, path, _| (host == "b.example" && path == "/wallet/getnowblock").then(|| tron().block(LATEST - 20)));
-    let (state, seen) = read_with(behind, 2, &terms()).await.unwrap();
+    let (state, seen) = read_with(behind, 2, &terms()).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (99, 80, LATEST - 20, NOW - 3 - 60));
 }

@@ -377,7 +377,7 @@ async fn broadcast(answers: &[(Value, bool)]) -> Result<(), NodeError> {
             _ => None,
         }
     };
-    nodes(tron(NATIVE).lying(lie), count).tron("tron").unwrap().broadcast(&kept).await
+    nodes(tron(NATIVE).lying(lie), count).tron("tron").unwrap().broadcast(&kept.id, &kept.payload).await
 }
 
 fn says(code: &str) -> Value {
@@ -432,7 +432,7 @@ async fn only_the_kept_transaction_is_sent() {
         KeptTransaction { payload: String::new(), ..kept.clone() },
         KeptTransaction { payload: "zz".to_owned(), ..kept.clone() },
     ] {
-        let error = chain.broadcast(&wrong).await.unwrap_err();
+        let error = chain.broadcast(&wrong.id, &wrong.payload).await.unwrap_err();
         assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::TransactionMismatch), "{error}");
     }
     assert!(nodes.transport().seen.lock().unwrap().is_empty());

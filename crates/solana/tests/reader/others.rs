@@ -1,13 +1,19 @@
 //! What is read besides HTLCs.
 
-use countersign_core::Code;
 use countersign_core::chains::Network;
-use countersign_core::reader::{Failure, FailureKind, Sent, Submission};
-use countersign_solana::read;
+use countersign_core::chains::Network;
+use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
+use countersign_core::{Code, Leg, OrderRecord};
 use countersign_solana::reader::{
-    Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, Status, StatusQuery, TransactionStatus, wallet_context,
+    Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, PreflightCheck, PreflightQuery, Program as Described,
+    ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
 };
-use countersign_testkit::chain::solana::blockhash;
+use countersign_solana::{SelfFunded, Solana, read, recover};
+use countersign_solana::{SelfFunded, Solana, recover};
+use countersign_testkit::chain::solana::{Account, blockhash, case};
+use countersign_testkit::chain::solana::{Account, blockhash, case};
+use countersign_testkit::verified;
+use countersign_testkit::verified;
 
 use super::*;
 
@@ -149,4 +155,54 @@ fn heads_and_balances_are_read_from_one_bank() {
     }
     let elsewhere = BalanceQuery::new(&Network::Evm(1), owner, None);
     assert_eq!(Reader::<Balance>::new(&elsewhere, &Known::default()).unwrap_err().code(), Code::UnknownChain);
+}
+
+/// Replaces each answer of each round. `is_number` are the methods to which every number is an answer.
+fn assert_lies_are_faults<M: Machine>(subject: &M::Subject, chain: &Chain, is_number: &[&str]) {
+    let honest = drive_on::<M>(subject, chain);
+    assert!(honest.outcome.is_ok(), "{:?}", honest.outcome);
+    let deep = format!("{}{}", "[".repeat(70), "]".repeat(70));
+    let results = ["null", "7", "\"7\"", "true", "{}", "[[]]", "[", &deep];
+    let mut lies: Vec<_> = results.iter().map(|text| Answer::result(text.as_bytes())).collect();
+    lies.push(Answer::http(200, b"{}".to_vec()));
+    lies.push(Answer::Error(RpcError::new(-32_005, "Node is behind by 42 slots", None)));
+    lies.push(Answer::Failed(Failure::new(FailureKind::Timeout, "")));
+    for (round, requests) in honest.rounds.iter().enumerate() {
+        for (place, request) in requests.iter().enumerate() {
+            for (index, lie) in lies.iter().enumerate() {
+                if index == 1 && is_number.contains(&method(request)) {
+                    continue;
+                }
+                let answer = |now, at, request: &Request| if (now, at) == (round, place) { lie.clone() } else { chain.answer(request) };
+                let told = drive::<M>(subject, &Known::default(), answer).outcome;
+                assert!(told.is_err(), "round {round}, {request:?}, lie {index}: {told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_is_something_else_is_a_fault_of_every_reader() {
+    for form in FORMS {
+        let terms = of(form);
+        let (htlc, _, address) = parts(&terms);
+        let mut chain = Chain::funded(&terms);
+        let network = &terms.network;
+        let (code, loader) = (Address::from([0x55; 32]), "BPFLoaderUpgradeab1e11111111111111111111111".parse().unwrap());
+        let of_loader = |data: Vec<u8>| Account { lamports: 1, owner: loader, data };
+        chain.accounts.insert(htlc.program, of_loader([&[2, 0, 0, 0], code.as_ref()].concat()));
+        chain.accounts.insert(code, of_loader([&[3, 0, 0, 0], 77_u64.to_le_bytes().as_slice(), &[0; 33], b"code"].concat()));
+        assert_lies_are_faults::<Head>(network, &chain, &[]);
+        assert_lies_are_faults::<Context>(&ContextQuery::new(network, &[address], 50), &chain, &["getBlockHeight"]);
+        assert_lies_are_faults::<Blockhash>(&(network.clone(), blockhash()), &chain, &[]);
+        assert_lies_are_faults::<Balance>(&BalanceQuery::new(network, address, htlc.token.map(|token| token.mint)), &chain, &[]);
+        assert_lies_are_faults::<Status>(&StatusQuery::new(network, Signature::from([3; 64]), 0), &chain, &["getBlockHeight"]);
+        assert_lies_are_faults::<Described>(&ProgramQuery::new(network, htlc.program, Some(address)), &chain, &[]);
+        let order = verified::<Solana>(&case(form)).prepare(SelfFunded::new()).unwrap();
+        let query = PreflightQuery::new(network, &order).unwrap();
+        assert_lies_are_faults::<PreflightCheck>(&query, &chain, &["getMinimumBalanceForRentExemption"]);
+        let record = OrderRecord::from_json(case(form).json()["order"].to_string().as_bytes()).unwrap();
+        let refund = recover::refund(&record, Leg::Source, case(form).registry).unwrap();
+        assert_lies_are_faults::<Settlement>(&SettlementQuery::new(network, &refund), &chain, &[]);
+    }
 }

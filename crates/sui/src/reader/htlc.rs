@@ -94,6 +94,15 @@ struct OrderQuery {
     secret_hash: SecretHash,
 }
 
+/// Returns the object that stores the order of these terms: a dynamic field of the pinned registry, by the record's id.
+///
+/// # Errors
+///
+/// [`Code::AddressMalformed`] or a code for malformed hex if the terms do not name one.
+pub fn field_of(terms: &HtlcTerms) -> Result<Address, Refusal> {
+    Ok(OrderQuery::new(terms)?.field)
+}
+
 impl OrderQuery {
     fn new(terms: &HtlcTerms) -> Result<Self, Refusal> {
         let (package, registry) = (pinned(terms.htlc.as_ref(), "/htlc")?, pinned(terms.htlc_registry.as_ref(), "/htlc_registry")?);

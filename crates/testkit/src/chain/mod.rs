@@ -1,5 +1,7 @@
 //! Chains in memory, which answer what readers ask.
 
+#[cfg(feature = "bitcoin")]
+pub mod bitcoin;
 #[cfg(feature = "solana")]
 pub mod solana;
 #[cfg(feature = "starknet")]

@@ -248,7 +248,7 @@ async fn events_are_read_page_by_page() {
         },
         |_, _| (),
     );
-    assert!(redeemed(&one_by_one.starknet(CHAIN).unwrap().htlc(payout).await.unwrap().0));
+    assert!(redeemed(&one_by_one.starknet(CHAIN).unwrap().htlc(payout).await.unwrap().state().unwrap().0));
     // With the event of the funding there are two pages, and the second one needs the node's token.
     let all = stage.through(
         |method, call| {
@@ -259,7 +259,7 @@ async fn events_are_read_page_by_page() {
         },
         |_, _| (),
     );
-    let (state, _) = all.starknet(CHAIN).unwrap().htlc(payout).await.unwrap();
+    let (state, _) = all.starknet(CHAIN).unwrap().htlc(payout).await.unwrap().state().unwrap();
     assert!(matches!(&state, HtlcState::Unclear(why) if why.contains("more than once")), "{state:?}");
     let seen = all.transport().seen.lock().unwrap().clone();
     let pages: Vec<Value> =

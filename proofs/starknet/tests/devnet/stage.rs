@@ -326,16 +326,16 @@ impl Stage {
     }
 
     pub async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
-        let (state, seen) = self.read(&record.terms.destination).await;
+        let quorum = self.read(&record.terms.destination).await;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == CHAIN).unwrap());
-        Funded::judge(&record.terms, &state, &seen, &rule, now)
+        Funded::judge(&record.terms, &quorum, &rule, now)
     }
 
     /// Broadcasts a transaction, and requires that it succeeds.
     pub async fn broadcast(&self, transaction: &KeptTransaction) -> Value {
         let chain = self.chain();
-        chain.broadcast(transaction).await.unwrap();
+        chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
         let status = chain.status(felt(&transaction.id)).await.unwrap();
         assert_eq!(status, Some(TransactionStatus::AcceptedOnL2 { success: true }));
         self.rpc("starknet_getTransactionReceipt", json!({"transaction_hash": transaction.id})).await

@@ -179,7 +179,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
     let receipt = stage.broadcast(&sent).await;
     covers(&bounds, &receipt);
     // A second broadcast succeeds and changes nothing.
-    chain.broadcast(&sent).await.unwrap();
+    chain.broadcast(&sent.id, &sent.payload).await.unwrap();
     assert_eq!(stage.nonce(&stage.user).await, Felt::ONE);
     let paid = before - chain.balance(stage.user.address, felt(STRK)).await.unwrap();
     assert_eq!(paid, Swap::default().amount + fee(&receipt));
@@ -205,7 +205,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
         ("resources", sign(with(Felt::ONE, 1, price), &stage.user)),
     ];
     for (why, transaction) in refused {
-        let error = chain.broadcast(&transaction).await.unwrap_err();
+        let error = chain.broadcast(&transaction.id, &transaction.payload).await.unwrap_err();
         assert!(matches!(&error, NodeError::Rejected { .. }) && error.to_string().contains(why), "{error}");
         assert_eq!(chain.status(felt(&transaction.id)).await.unwrap(), None, "{why}");
     }
@@ -214,7 +214,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
     // A transaction that is included, but fails.
     let duplicate = stage.order(&Swap::default()).verified.prepare(generous(Felt::ONE)).unwrap();
     let duplicate = signed(duplicate, &stage.user);
-    chain.broadcast(&duplicate).await.unwrap();
+    chain.broadcast(&duplicate.id, &duplicate.payload).await.unwrap();
     assert_eq!(chain.status(felt(&duplicate.id)).await.unwrap(), Some(TransactionStatus::AcceptedOnL2 { success: false }));
 
     // L1 accepts the first one and not yet the second one.
@@ -235,8 +235,8 @@ async fn a_transaction_is_pending_until_its_block_is_made() {
         let unsigned = prepare(&stage, stage.order(swap)).await.unwrap();
         assert_eq!(unsigned.payloads().invoke.as_ref().unwrap().invoke.transaction.nonce, nonce);
         let transaction = signed(unsigned, &stage.user);
-        chain.broadcast(&transaction).await.unwrap();
-        chain.broadcast(&transaction).await.unwrap();
+        chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
+        chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
         assert_eq!(chain.status(felt(&transaction.id)).await.unwrap(), Some(TransactionStatus::Pending));
         // Nothing pending is evidence.
         assert_eq!(stage.read(&stage.order(swap).record.terms.source).await.0, HtlcState::Absent);

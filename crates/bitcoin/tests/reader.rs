@@ -1,0 +1,429 @@
+//! What one endpoint may show of an HTLC, and what it may not: an honest chain, every drift between two earlier readings, and every lie
+//! that a single answer can tell.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends by panicking"
+)]
+
+use countersign_bitcoin::bitcoin::consensus::encode::{serialize, serialize_hex};
+use countersign_bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
+use countersign_bitcoin::htlc::Leaf;
+use countersign_bitcoin::reader::{Broadcast, FeeQuote, Htlc, HtlcReader, fees};
+use countersign_core::reader::{
+    Agree, Answer, FailureKind, Fault, Known, Machine, Next, Observation, Reader, Request, RpcError, Sent, Submission,
+};
+use countersign_core::{Finding, HtlcState, HtlcTerms, SecretHash, U256};
+use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, SECRET, TIMELOCK, funding, outpoint, pay, spend, terms, tree};
+
+/// Drives a reading to its end. Returns it with its rounds, and the number of requests without the identity.
+fn drive<M: Machine>(
+    subject: &M::Subject,
+    known: &Known,
+    mut answer: impl FnMut(usize, usize, &Request) -> Answer,
+) -> (Result<Observation<M>, Fault>, usize, usize) {
+    let (mut reader, mut round, mut requests) = (Reader::<M>::new(subject, known).unwrap(), 0, 0);
+    while let Next::Ask(asked) = reader.next() {
+        requests += asked.len() - 1;
+        let answers: Vec<_> = asked.iter().enumerate().map(|(place, request)| answer(round, place, request)).collect();
+        reader.answer(&answers).unwrap();
+        round += 1;
+    }
+    assert!(round <= M::MAX_ROUNDS);
+    (reader.finish(), round, requests)
+}
+
+fn read_known(ledger: &Ledger, terms: &HtlcTerms, known: &Known) -> Observation<Htlc> {
+    drive::<Htlc>(terms, known, |_, _, request| ledger.answer(request)).0.unwrap()
+}
+
+fn protocol(is_rpc: bool) -> Known {
+    Known::default().with_rpc(is_rpc)
+}
+
+fn read(ledger: &Ledger, is_rpc: bool) -> Finding {
+    read_known(ledger, &terms("bitcoin"), &protocol(is_rpc)).into_output()
+}
+
+/// Reads with what an earlier reading has shown.
+fn read_again(ledger: &Ledger, is_rpc: bool, earlier: &Known) -> Finding {
+    let mut known = protocol(is_rpc);
+    known.learn(earlier);
+    read_known(ledger, &terms("bitcoin"), &known).into_output()
+}
+
+fn is_locked(finding: &Finding) -> bool {
+    matches!(&finding.state, HtlcState::Locked(locked) if locked.amount >= U256::from(AMOUNT))
+}
+
+fn redeemed(by: &Transaction) -> HtlcState {
+    HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(by.compute_txid().to_string()) }
+}
+
+fn refunded(by: &Transaction) -> HtlcState {
+    HtlcState::Refunded { transaction: Some(by.compute_txid().to_string()) }
+}
+
+/// B6, G2: depth and elapsed time are the endpoint's own, and belong together.
+#[test]
+fn an_open_htlc_takes_three_rounds_and_later_two() {
+    let (mut ledger, _) = Ledger::funded(1);
+    for depth in 1..=u64::from(TIMELOCK) {
+        for (is_rpc, first, later) in [(false, (2, 7), (2, 6)), (true, (3, 6), (2, 7))] {
+            let (outcome, rounds, requests) = drive::<Htlc>(&terms("bitcoin"), &protocol(is_rpc), |_, _, request| ledger.answer(request));
+            let observation = outcome.unwrap();
+            assert_eq!((rounds, requests), first);
+            let HtlcState::Locked(locked) = &observation.output().state else { panic!("{observation:?}") };
+            assert_eq!((locked.elapsed, locked.least_elapsed, observation.output().seen.depth), (depth, depth, depth));
+            assert_eq!((locked.timelock, locked.amount), (u64::from(TIMELOCK), U256::from(AMOUNT)));
+            assert_eq!(observation.known().height(), 5 + depth);
+            let mut known = protocol(is_rpc);
+            known.learn(observation.known());
+            let (again, rounds, requests) = drive::<Htlc>(&terms("bitcoin"), &known, |_, _, request| ledger.answer(request));
+            assert_eq!((rounds, requests), later);
+            assert_eq!(again.unwrap().output(), observation.output());
+        }
+        assert_eq!(read(&ledger, false).key(), read(&ledger, true).key());
+        ledger.mine(1);
+    }
+}
+
+#[test]
+fn both_protocols_show_the_same_end() {
+    for (leaf, is_redeemed) in [(Leaf::Redeem, true), (Leaf::Refund, false), (Leaf::InstantRefund, false)] {
+        for has_spending_method in [true, false] {
+            let (mut ledger, transaction) = Ledger::funded(3);
+            ledger.has_spending_method = has_spending_method;
+            let earlier = read_known(&ledger, &terms("bitcoin"), &protocol(false)).known().clone();
+            let spender = spend(&transaction, leaf, &SECRET);
+            let expected = if is_redeemed { redeemed(&spender) } else { refunded(&spender) };
+            ledger.mempool.push(spender);
+            for depth in 0..8 {
+                for is_rpc in [false, true] {
+                    let found = read_again(&ledger, is_rpc, &earlier);
+                    assert_eq!((&found.state, found.seen.depth), (&expected, depth), "{is_rpc}");
+                    assert_eq!(found.key(), read(&ledger, false).key());
+                }
+                // Without an earlier reading, a node shows a refund from a block only if it can show what was refunded.
+                ledger.has_transaction_index = true;
+                assert_eq!(read(&ledger, true).state, expected);
+                ledger.has_transaction_index = false;
+                let is_clear = is_redeemed || depth == 0;
+                assert_eq!(read(&ledger, true).state == expected, is_clear, "{leaf:?} {depth}");
+                ledger.mine(1);
+            }
+            ledger.mine(1);
+            assert!(matches!(read_again(&ledger, true, &earlier).state, HtlcState::Unclear(_)), "older than what a node is searched for");
+        }
+    }
+}
+
+/// B1: coins that have just left the extension block count at 24 blocks.
+#[test]
+fn coins_of_the_extension_block_wait() {
+    let holds_all = ScriptBuf::from_bytes([&[0x58, 0x20][..], &[3; 32]].concat());
+    for (parent_pays, first_clear) in [(holds_all, 24), (ScriptBuf::new_op_return([3]), 1)] {
+        let mut ledger = Ledger { is_litecoin: true, has_transaction_index: true, ..Ledger::new() };
+        let parent = pay(outpoint(4), &[vec![1; 64]], &[(600_000, parent_pays)]);
+        let from = OutPoint { txid: parent.compute_txid(), vout: 0 };
+        let funding = pay(from, &[vec![1; 64]], &[(AMOUNT, tree().script_pubkey())]);
+        ledger.mempool.extend([parent, funding]);
+        ledger.mine(1);
+        for depth in 1..=25 {
+            for is_rpc in [false, true] {
+                let finding = read_known(&ledger, &terms("litecoin"), &protocol(is_rpc)).into_output();
+                assert_eq!((finding.seen.depth, is_locked(&finding)), (depth, depth >= first_clear), "{is_rpc}");
+            }
+            ledger.has_transaction_index = false;
+            let unknown = read_known(&ledger, &terms("litecoin"), &protocol(true)).into_output();
+            assert_eq!(is_locked(&unknown), depth >= 24, "a parent that the node does not know may be one of the extension block");
+            ledger.has_transaction_index = true;
+            ledger.mine(1);
+        }
+    }
+}
+
+/// B2, B5: only an endpoint that lists spent outputs can say that nothing was ever paid.
+#[test]
+fn nothing_is_absent_only_where_spent_outputs_are_listed() {
+    let ledger = Ledger::new();
+    assert_eq!(read(&ledger, false).state, HtlcState::Absent);
+    assert!(matches!(read(&ledger, true).state, HtlcState::Unclear(_)));
+    // An answer that is missing says nothing.
+    for (round, place) in [(0, 1), (0, 2), (0, 3)] {
+        let silent = |at: usize, index: usize, request: &Request| {
+            if (at, index) == (round, place) { Answer::http(404, *b"") } else { ledger.answer(request) }
+        };
+        assert!(drive::<Htlc>(&terms("bitcoin"), &protocol(false), silent).0.is_err());
+    }
+}
+
+/// B3: less than the amount neither makes an order paid nor hides what happened to the payment.
+#[test]
+fn dust_decides_nothing() {
+    for is_rpc in [false, true] {
+        let mut ledger = Ledger::new();
+        ledger.mempool.push(funding(2, 330));
+        ledger.mine(2);
+        assert!(matches!(read(&ledger, is_rpc).state, HtlcState::Unclear(_)), "dust alone");
+        let transaction = funding(1, AMOUNT);
+        ledger.mempool.push(transaction.clone());
+        ledger.mine(2);
+        let earlier = read_known(&ledger, &terms("bitcoin"), &protocol(is_rpc)).known().clone();
+        // More dust, another payment, and one that is not mined.
+        ledger.mempool.extend((3..60).map(|byte| funding(byte, 330)));
+        ledger.mine(1);
+        ledger.mempool.extend([funding(80, AMOUNT + 1)]);
+        ledger.mine(1);
+        ledger.mempool.push(funding(81, AMOUNT + 2));
+        let finding = read(&ledger, is_rpc);
+        assert!(matches!(&finding.state, HtlcState::Locked(locked) if locked.amount == U256::from(AMOUNT)), "{finding:?}");
+        assert_eq!(finding.seen.depth, 4);
+        assert_eq!(finding.key(), read_again(&ledger, is_rpc, &earlier).key());
+        let spender = spend(&transaction, Leaf::Redeem, &SECRET);
+        ledger.mempool.push(spender.clone());
+        ledger.mine(1);
+        assert_eq!(read_again(&ledger, is_rpc, &earlier).state, redeemed(&spender), "the output that is known decides");
+    }
+}
+
+/// The history is followed to its end, which is bounded.
+#[test]
+fn dust_does_not_push_a_spent_payment_off_the_page() {
+    for (dust, is_read) in [(20, true), (60, true), (230, true), (280, false)] {
+        let (mut ledger, transaction) = Ledger::funded(1);
+        let earlier = read_known(&ledger, &terms("bitcoin"), &protocol(false)).known().clone();
+        let spender = spend(&transaction, Leaf::Redeem, &SECRET);
+        ledger.mempool.push(spender.clone());
+        let small = |number: u32| pay(OutPoint { vout: number, ..outpoint(9) }, &[vec![1; 64]], &[(330, tree().script_pubkey())]);
+        ledger.mempool.extend((0..dust).map(small));
+        ledger.mine(1);
+        let (outcome, rounds, _) = drive::<Htlc>(&terms("bitcoin"), &protocol(false), |_, _, request| ledger.answer(request));
+        let state = outcome.unwrap().into_output().state;
+        assert!(rounds <= Htlc::MAX_ROUNDS);
+        assert_eq!(state == redeemed(&spender), is_read, "{dust}: {state:?}");
+        assert!(is_read || matches!(state, HtlcState::Unclear(_)));
+        assert_eq!(read_again(&ledger, false, &earlier).state, redeemed(&spender), "asked for by its outpoint");
+    }
+}
+
+/// A refund of dust in the newest blocks is not the refund of the payment.
+#[test]
+fn a_refund_of_dust_is_not_the_end() {
+    let (mut ledger, payment) = Ledger::funded(1);
+    let dust = funding(2, 330);
+    ledger.mempool.push(dust.clone());
+    ledger.mine(1);
+    let earlier = read_known(&ledger, &terms("bitcoin"), &protocol(true)).known().clone();
+    let redeem = spend(&payment, Leaf::Redeem, &SECRET);
+    ledger.mempool.push(redeem.clone());
+    ledger.mine(1);
+    ledger.mempool.push(spend(&dust, Leaf::Refund, &[]));
+    ledger.mine(1);
+    for has_transaction_index in [false, true] {
+        ledger.has_transaction_index = has_transaction_index;
+        assert!(matches!(read(&ledger, true).state, HtlcState::Unclear(_)));
+        for is_rpc in [false, true] {
+            assert_eq!(read_again(&ledger, is_rpc, &earlier).state, redeemed(&redeem));
+        }
+    }
+}
+
+/// The output that is known may leave the chain, and another may take its place.
+#[test]
+fn a_reorganization_starts_again() {
+    for is_rpc in [false, true] {
+        let (mut ledger, transaction) = Ledger::funded(3);
+        let earlier = read_known(&ledger, &terms("bitcoin"), &protocol(is_rpc)).known().clone();
+        ledger.blocks.truncate(6);
+        let mut abandoned = ledger.clone();
+        ledger.mine(1);
+        ledger.mempool.push(transaction.clone());
+        ledger.mine(1);
+        let finding = read_again(&ledger, is_rpc, &earlier);
+        assert_eq!((is_locked(&finding), finding.seen.depth, finding.seen.height), (true, 1, 7));
+        let rival = funding(5, AMOUNT + 7);
+        abandoned.mempool.push(rival);
+        abandoned.mine(3);
+        let finding = read_again(&abandoned, is_rpc, &earlier);
+        assert!(matches!(&finding.state, HtlcState::Locked(locked) if locked.amount == U256::from(AMOUNT + 7)), "{finding:?}");
+        // E2: a chain that is much shorter than before is not believed.
+        abandoned.blocks.truncate(4);
+        let mut known = protocol(is_rpc);
+        known.learn(&earlier);
+        let (outcome, ..) = drive::<Htlc>(&terms("bitcoin"), &known, |_, _, request| abandoned.answer(request));
+        assert_eq!(outcome.unwrap_err(), Fault::WentBack { before: 8, now: 3 });
+    }
+}
+
+/// E1: the identity is asked in every round. G4: an observation belongs to its terms.
+#[test]
+fn another_chain_and_other_terms_are_not_read() {
+    let (ledger, _) = Ledger::funded(3);
+    for is_rpc in [false, true] {
+        let (_, rounds, _) = drive::<Htlc>(&terms("bitcoin"), &protocol(is_rpc), |_, _, request| ledger.answer(request));
+        for switched in 0..rounds {
+            let other = Ledger { is_litecoin: true, ..ledger.clone() };
+            let answer =
+                |round, _: usize, request: &Request| if round == switched { other.answer(request) } else { ledger.answer(request) };
+            assert!(matches!(drive::<Htlc>(&terms("bitcoin"), &protocol(is_rpc), answer).0, Err(Fault::WrongChain { .. })), "{switched}");
+        }
+    }
+    let terms = terms("bitcoin");
+    assert_eq!(read_known(&ledger, &terms, &protocol(false)).subject(), &terms);
+    let mut changed = [terms.clone(), terms.clone(), terms.clone(), terms.clone()];
+    changed[0].timelock += 1;
+    changed[1].secret_hash = SecretHash([7; 32]);
+    changed[2].initiator = terms.redeemer.clone();
+    changed[3].swap_id.replace_range(10..11, "x");
+    for terms in changed {
+        assert!(HtlcReader::new(&terms, &Known::default()).is_err());
+    }
+}
+
+/// B4: a block must be the one at its height, and above nothing.
+#[test]
+fn a_block_from_the_future_is_not_believed() {
+    let (ledger, _) = Ledger::funded(3);
+    let mut behind = ledger.clone();
+    behind.blocks.truncate(5);
+    let ahead = |_, _: usize, request: &Request| match request {
+        Request::Get { path, .. } if &**path == "/blocks" => behind.answer(request),
+        other => ledger.answer(other),
+    };
+    assert!(matches!(drive::<Htlc>(&terms("bitcoin"), &protocol(false), ahead).0, Err(Fault::Malformed(_))));
+}
+
+/// What an endpoint may return instead of an honest answer: missing, null, of another type, too long, too deep, for another request, twice,
+/// an error for a result, a failure of the connection.
+fn lies(honest: &Answer) -> Vec<Answer> {
+    let deep = ["[".repeat(65), "]".repeat(65)].concat();
+    let texts =
+        ["null", "true", "[]", "{}", "\"\"", "\"00\"", "-1", "1e99", "[null]", "[{}]", "[[]]", "<html>", "", "{\"result\":1}", &deep];
+    let other = serialize(&funding(9, AMOUNT));
+    let long = vec![b'0'; 17 * 1024 * 1024];
+    let bodies = texts.iter().map(|text| text.as_bytes().to_vec());
+    let bodies = bodies.chain([other.clone(), serialize_hex(&funding(9, AMOUNT)).into_bytes(), "11".repeat(32).into_bytes(), long]);
+    let mut lies = vec![Answer::Failed(FailureKind::Timeout.into()), Answer::Failed(FailureKind::TooLarge.into())];
+    match honest {
+        Answer::Http { .. } => {
+            lies.extend([
+                Answer::http(500, *b"{}"),
+                Answer::http(429, *b""),
+                Answer::result(*b"null"),
+                Answer::Error(RpcError::new(-5, "", None)),
+            ]);
+            lies.extend(bodies.map(|body| Answer::http(200, body)));
+        }
+        _ => {
+            lies.extend([Answer::Error(RpcError::new(-1, "", None)), Answer::http(200, *b"null")]);
+            lies.extend(bodies.map(Answer::result));
+            lies.push(Answer::result(format!("\"{}\"", serialize_hex(&funding(9, AMOUNT))).into_bytes()));
+        }
+    }
+    // Twice, with something after it, and cut off.
+    if let Answer::Http { status: 200, body, .. } = honest {
+        lies.extend(
+            [[&body[..], &body[..]].concat(), [&body[..], &[1]].concat(), body[..body.len() - 1].to_vec()]
+                .map(|body| Answer::http(200, body)),
+        );
+    }
+    if let Answer::Result(text) = honest {
+        lies.extend([[&text[..], &text[..]].concat(), text[..text.len() - 1].to_vec()].map(Answer::result));
+    }
+    lies
+}
+
+#[test]
+fn no_single_lie_makes_a_state() {
+    let (open, transaction) = Ledger::funded(3);
+    let mut ended = open.clone();
+    ended.mempool.push(spend(&transaction, Leaf::Redeem, &SECRET));
+    let mut mined = ended.clone();
+    mined.mine(2);
+    let earlier = read_known(&open, &terms("bitcoin"), &protocol(false)).known().clone();
+    let (mut lies_told, fact) = (0, format!("outpoint {}", terms("bitcoin").swap_id));
+    assert!(earlier.fact(&fact).is_some());
+    for (name, ledger) in [("open", &open), ("ended", &ended), ("mined", &mined)] {
+        let expected = read(ledger, false).state;
+        for known in [protocol(false), protocol(true)].into_iter().flat_map(|known| {
+            let mut later = known.clone();
+            later.learn(&earlier);
+            [known, later]
+        }) {
+            let mut asked = Vec::new();
+            drive::<Htlc>(&terms("bitcoin"), &known, |round, place, request| {
+                asked.push((round, place, request.clone()));
+                ledger.answer(request)
+            })
+            .0
+            .unwrap();
+            for (at, index, request) in &asked {
+                for lie in lies(&ledger.answer(request)) {
+                    lies_told += 1;
+                    let answer = |round, place, request: &Request| {
+                        if (round, place) == (*at, *index) { lie.clone() } else { ledger.answer(request) }
+                    };
+                    let (outcome, ..) = drive::<Htlc>(&terms("bitcoin"), &known, answer);
+                    let Ok(observation) = outcome else { continue };
+                    let state = &observation.output().state;
+                    let is_harmless = match state {
+                        HtlcState::Unclear(_) | HtlcState::Absent => true,
+                        // One list may be empty if the other shows the output. That nothing spends an output cannot be proven.
+                        HtlcState::Locked(_) => {
+                            expected == *state || format!("{request:?}").contains("gettxout") || format!("{request:?}").contains("/utxo")
+                        }
+                        HtlcState::Redeemed { secret, .. } => *secret == Some(SECRET) && expected == *state,
+                        _ => false,
+                    };
+                    assert!(is_harmless, "{name}, {request:?} in round {at}: {lie:?} gives {state:?}");
+                    // Without an earlier reading, only the history shows an output that is spent.
+                    let is_history = format!("{request:?}").ends_with("/txs") && name != "open" && known.fact(&fact).is_none();
+                    assert!(
+                        *state != HtlcState::Absent || is_history,
+                        "{name}, {request:?} in round {at}: a single answer hides the output"
+                    );
+                }
+            }
+        }
+    }
+    assert!(lies_told > 1_000, "{lies_told}");
+}
+
+#[test]
+fn a_transaction_is_not_sent_to_another_chain() {
+    let (ledger, transaction) = Ledger::funded(3);
+    let redeem = spend(&transaction, Leaf::Redeem, &SECRET);
+    let submission = Submission::new(&terms("bitcoin").network, &redeem.compute_txid().to_string(), &serialize_hex(&redeem));
+    for is_rpc in [false, true] {
+        let other = Ledger { is_litecoin: true, ..ledger.clone() };
+        let (outcome, rounds, requests) = drive::<Broadcast>(&submission, &protocol(is_rpc), |_, _, request| other.answer(request));
+        assert!(matches!(outcome, Err(Fault::WrongChain { .. })));
+        assert_eq!((rounds, requests), (1, 0));
+        let send = |ledger: &Ledger, submission: &Submission| {
+            drive::<Broadcast>(submission, &protocol(is_rpc), |_, _, request| ledger.answer(request)).0.unwrap().into_output()
+        };
+        assert_eq!(send(&ledger, &submission), Sent::Accepted);
+        let mut spent = ledger.clone();
+        spent.mempool.push(redeem.clone());
+        assert_eq!(send(&spent, &submission), Sent::Accepted, "it is known already");
+        let rival = spend(&transaction, Leaf::Refund, &[]);
+        let rival = Submission::new(&terms("bitcoin").network, &rival.compute_txid().to_string(), &serialize_hex(&rival));
+        assert!(matches!(send(&spent, &rival), Sent::Rejected(why) if why.contains("missingorspent")));
+    }
+}
+
+#[test]
+fn one_endpoint_does_not_set_a_fee() {
+    let quote = |text: &str| FeeQuote(Some(text.parse().unwrap()));
+    let rate = |quote: Option<FeeQuote>| quote.map(|quote| quote.rate().to_string());
+    let three = [quote("900"), quote("7.5"), quote("8")];
+    assert_eq!(rate(fees::median(&three)).as_deref(), Some("8"));
+    assert_eq!(rate(fees::median(&[quote("0.1"), quote("7.5"), FeeQuote(None)])).as_deref(), Some("1"));
+    assert_eq!(rate(fees::highest(&three, 100)).as_deref(), Some("8"));
+    assert_eq!(rate(fees::highest(&three, 1_000)).as_deref(), Some("900"));
+    assert_eq!((rate(fees::median(&[])), rate(fees::highest(&three, 5))), (None, None));
+}

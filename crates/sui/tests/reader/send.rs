@@ -1,0 +1,142 @@
+//! Sending a transaction, which may contain the secret.
+
+use countersign_core::Code;
+use countersign_core::chains::Network;
+use countersign_core::reader::{Agree, Answer, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
+use countersign_sui::reader::{Ask, Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package};
+use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
+use countersign_sui::{Coin, Gas, Sui};
+use countersign_testkit::chain::sui::{Executed, HEAD, Ledger, MAINNET, Object, SUI, digest_of};
+use countersign_testkit::{fixture, key, verified};
+
+use crate::{drive, method};
+
+fn network() -> Network {
+    Network::Sui("testnet".to_owned())
+}
+
+/// A signed order of the fixtures.
+fn submission() -> Submission {
+    let case = fixture::<Sui>("sui-native");
+    let coin = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
+    let mut unsigned = verified::<Sui>(&case).prepare(Gas::new(1_000, 5_000_000, vec![coin])).unwrap();
+    unsigned.sign(&key::<Sui>(&case)).unwrap();
+    let signed = unsigned.finish().unwrap();
+    let id = signed.payloads().payloads().digest().to_base58();
+    Submission::new(&network(), &id, &serde_json::to_string(&signed.payloads().execution()).unwrap())
+}
+
+fn send(ledger: &Ledger, submission: &Submission) -> (Result<Sent, Fault>, Vec<Vec<String>>) {
+    let (sent, asked) = drive::<Broadcast>(submission, &Known::default(), |_, request| ledger.answer(request));
+    (sent.map(|observation| observation.into_output()), asked)
+}
+
+#[test]
+fn nothing_is_sent_before_the_chain_is_known() {
+    let submission = submission();
+    let accepts = Ledger { sent: Ok(Executed::new(submission.id.clone())), ..Ledger::funded() };
+    let (sent, asked) = send(&accepts, &submission);
+    assert_eq!(sent, Ok(Sent::Accepted));
+    assert_eq!(asked, [vec!["GetServiceInfo"], vec!["GetServiceInfo", "ExecuteTransaction"]]);
+    let other = Ledger { chain_id: MAINNET.to_owned(), ..accepts.clone() };
+    let (sent, asked) = send(&other, &submission);
+    assert!(matches!(sent, Err(Fault::WrongChain { .. })));
+    assert_eq!(asked, [vec!["GetServiceInfo"]]);
+    // Neither the subject nor the requests show what is sent.
+    let reader = Reader::<Broadcast>::new(&submission, &Known::default()).unwrap();
+    let shown = format!("{reader:?}");
+    let bytes = serde_json::from_str::<serde_json::Value>(&submission.payload).unwrap()["tx_bytes"].as_str().unwrap().to_owned();
+    assert!(!shown.contains(&bytes) && shown.contains("Outgoing("), "{shown}");
+}
+
+#[test]
+fn a_refused_transaction_is_looked_up() {
+    let submission = submission();
+    let with = |sent, known: Option<Executed>| {
+        let mut ledger = Ledger { sent, ..Ledger::funded() };
+        ledger.transactions.extend(known);
+        send(&ledger, &submission).0
+    };
+    let (ok, id) = (Executed::new(submission.id.clone()), submission.id.clone());
+    let failed = Executed { success: false, reason: Some("MoveAbort 7\u{1b}"), ..ok.clone() };
+    let rejected = |sent: Result<Sent, Fault>| match sent {
+        Ok(Sent::Rejected(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(with(Err((3, "coins are gone")), Some(ok.clone())), Ok(Sent::Accepted));
+    assert_eq!(with(Err((14, "busy")), Some(ok.clone())), Ok(Sent::Accepted));
+    assert_eq!(rejected(with(Err((9, "coins are gone")), None)), "coins are gone");
+    assert!(rejected(with(Ok(failed.clone()), None)).starts_with("it was executed and failed: MoveAbort 7"));
+    assert!(!rejected(with(Err((3, "coins are gone")), Some(failed))).contains('\u{1b}'));
+    assert!(matches!(with(Err((14, "busy")), None), Err(Fault::Rpc(_))));
+    assert_eq!(with(Ok(Executed::new(digest_of(7))), None).unwrap_err().code(), "node_malformed", "another transaction");
+    assert_eq!(with(Ok(Executed::new(digest_of(7))), Some(Executed::new(id))), Ok(Sent::Accepted));
+    // Whatever fails on the way, it may have arrived.
+    for lost in ["ExecuteTransaction", "GetTransaction"] {
+        let refuses = Ledger { sent: Err((3, "gone")), ..Ledger::funded() };
+        let answer = |_, request: &Request| {
+            if method(request) == lost { Answer::Failed(FailureKind::Interrupted.into()) } else { refuses.answer(request) }
+        };
+        let (sent, asked) = drive::<Broadcast>(&submission, &Known::default(), answer);
+        assert!(matches!(sent, Err(Fault::Unanswered(_))));
+        assert_eq!(asked.len(), Broadcast::MAX_ROUNDS);
+    }
+}
+
+#[test]
+fn only_the_stored_transaction_is_sent_and_only_to_a_known_network() {
+    let good = submission();
+    let refused = |submission: &Submission| Reader::<Broadcast>::new(submission, &Known::default()).unwrap_err();
+    let other = refused(&Submission::new(&network(), &digest_of(7), &good.payload));
+    assert_eq!((other.code(), other.location()), (Code::TransactionMismatch, "/id"));
+    assert_eq!(refused(&Submission::new(&network(), &good.id, "{}")).location(), "/payload/tx_bytes");
+    let devnet = refused(&Submission::new(&Network::Sui("devnet".to_owned()), &good.id, &good.payload));
+    assert_eq!((devnet.code(), devnet.location()), (Code::UnknownChain, "/network"));
+}
+
+// ---- the wallet context
+
+#[test]
+fn coins_are_listed_in_at_most_four_rounds_and_each_list_is_judged_alone() {
+    let owner = On::new(network(), Address::new([0xaa; 32]));
+    let coin = |what: u8| {
+        let (id, digest, kind) = (Some(Address::new([what; 32])), Some(digest_of(what)), format!("0x2::coin::Coin<{SUI}>"));
+        Object { id, version: Some(u64::from(what)), digest, kind, balance: Some(5), ..Object::default() }
+    };
+    let listed = |pages: Vec<Vec<Object>>| {
+        let ledger = Ledger { coins: pages, ..Ledger::funded() };
+        let (coins, asked) = drive::<OwnedCoins>(&owner, &Known::default(), |_, request| ledger.answer(request));
+        (coins.map(|coins| coins.into_output().0.len()), asked.len())
+    };
+    assert_eq!(listed(vec![]), (Ok(0), 1));
+    assert_eq!(listed(vec![vec![coin(1), coin(2)], vec![coin(3)]]), (Ok(3), 2));
+    assert_eq!(listed(vec![vec![coin(1)]; 9]), (Ok(4), 4));
+    assert!(listed(vec![vec![coin(1); 501]]).0.is_err());
+
+    let held = |coins: Vec<Coin>| {
+        let mut ledger = Ledger::funded();
+        ledger.objects.push(coin(1));
+        let answer = |_, request: &Request| ledger.answer(request);
+        drive::<Ask<HeldCoins>>(&On::new(network(), coins), &Known::default(), answer).0.unwrap().into_output().0
+    };
+    let reference = |id: u8, version, digest: u8| ObjectReference::new(Address::new([id; 32]), version, Digest::new([digest; 32]));
+    assert!(held(vec![Coin::new(reference(1, 1, 1), 5)]));
+    for other in [(reference(1, 2, 1), 5), (reference(1, 1, 2), 5), (reference(1, 1, 1), 6), (reference(2, 1, 1), 5)] {
+        assert!(!held(vec![Coin::new(reference(1, 1, 1), 5), Coin::new(other.0, other.1)]));
+    }
+}
+
+#[test]
+fn a_question_takes_one_round() {
+    let ledger = Ledger::funded();
+    let answer = |_, request: &Request| ledger.answer(request);
+    let (head, asked) = drive::<Ask<NewestCheckpoint>>(&On::new(network(), ()), &Known::default(), answer);
+    let head = head.unwrap();
+    assert_eq!((head.output().height, head.known().height(), asked.len()), (HEAD, HEAD, 1));
+    let known = Known::default().with_height(HEAD + 129);
+    assert!(drive::<Ask<NewestCheckpoint>>(&On::new(network(), ()), &known, answer).0.is_err());
+    let account = (Address::ZERO, SUI.parse().unwrap());
+    assert_eq!(drive::<Ask<Balance>>(&On::new(network(), account), &Known::default(), answer).0.unwrap().key(), 0);
+    let (package, asked) = drive::<Package>(&On::new(network(), Address::ZERO), &Known::default(), answer);
+    assert_eq!((package.unwrap().key(), asked.len()), (None, 1));
+}

@@ -1,0 +1,99 @@
+//! What is read besides HTLCs.
+
+use countersign_core::Network;
+use countersign_core::reader::{Answer, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
+use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare};
+use countersign_tron::Address;
+use countersign_tron::alloy_primitives::B256;
+use countersign_tron::reader::{self, Broadcast, Inclusion, OnChain, Tip, View};
+use serde_json::{Value, json};
+
+use super::{NATIVE, drive, tron};
+
+/// A redemption contains the secret, which no other chain may see.
+#[test]
+fn a_transaction_is_sent_only_after_the_identity() {
+    let refused = |submission: &Submission| Reader::<Broadcast>::new(submission, &Known::default()).unwrap_err();
+    let network = Network::Tron(728_126_428);
+    for payload in ["", "zz", "00"] {
+        refused(&Submission::new(&network, &bare([1; 32]), payload));
+    }
+    let signed = signed();
+    refused(&Submission::new(&network, &bare([1; 32]), &signed.payload));
+    refused(&Submission::new(&Network::Evm(1), &signed.id, &signed.payload));
+
+    let mut reader = Reader::<Broadcast>::new(&signed, &Known::default()).unwrap();
+    assert!(!format!("{reader:?}").contains(signed.payload.as_str()));
+    let Next::Ask([identity]) = reader.next() else { panic!("nothing but the identity") };
+    assert_eq!(identity, &reader::identity(728_126_428).request);
+    let other = Tron { genesis: 1, ..tron() }.answer(identity);
+    reader.answer(&[other]).unwrap();
+    assert!(matches!(reader.next(), Next::Failed(Fault::WrongChain { .. })));
+
+    let send = |answers: [Value; 2]| {
+        let reader = Reader::<Broadcast>::new(&signed, &Known::default()).unwrap();
+        let answer = |round: usize, place: usize, request: &Request| match (round, place) {
+            (_, 0) => tron().answer(request),
+            _ => Answer::http(200, answers[round - 1].to_string().into_bytes()),
+        };
+        drive(reader, answer).map(Observation::into_output)
+    };
+    let knows = json!({"txID": signed.id});
+    assert_eq!(send([json!({"result": true, "txid": signed.id}), json!({})]), Ok(Sent::Accepted));
+    assert_eq!(send([json!({"code": "TAPOS_ERROR"}), knows.clone()]), Ok(Sent::Accepted));
+    assert!(matches!(send([json!({"code": "TAPOS_ERROR"}), json!({})]), Ok(Sent::Rejected(_))));
+    assert!(matches!(send([json!({"code": "TAPOS_ERROR"}), json!({"txID": bare([7; 32])})]), Ok(Sent::Rejected(_))));
+    assert!(matches!(send([json!({"code": "SERVER_BUSY"}), json!({})]), Err(Fault::Rpc(_))));
+    assert!(matches!(send([json!({"result": true, "txid": bare([7; 32])}), knows]), Err(Fault::Malformed(_))));
+}
+
+/// A signed refund.
+fn signed() -> Submission {
+    use countersign_tron::recover::{self, Leg};
+
+    let record = countersign_testkit::recover::record::<countersign_tron::Tron>(NATIVE, |_| {}).unwrap();
+    let key: countersign_tron::Key = format!("{:064x}", 7).parse().unwrap();
+    let calls = countersign_tron::Calls::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
+    let refund = recover::refund(&record, Leg::Source, countersign_testkit::registry()).unwrap();
+    let mut unsigned = refund.prepare(Address::from(key.address()), &calls).unwrap();
+    unsigned.sign(&key).unwrap();
+    let signed = unsigned.finish().unwrap();
+    let transaction = &signed.transactions()[0];
+    Submission::new(&Network::Tron(728_126_428), &transaction.id, &bare(&transaction.bytes))
+}
+
+#[test]
+fn receipts_of_both_views_must_not_contradict_each_other() {
+    let id = B256::repeat_byte(0x42);
+    let receipt = |block: u64, result: &str| json!({"id": bare(id), "blockNumber": block, "receipt": {"result": result}});
+    let read = |solid: Value, newest: Value| {
+        let reader = Reader::<Inclusion>::new(&OnChain { chain_id: 728_126_428, subject: id }, &Known::default()).unwrap();
+        let answer = |_: usize, place: usize, request: &Request| match place {
+            0 => tron().answer(request),
+            1 => Answer::http(200, solid.to_string().into_bytes()),
+            _ => Answer::http(200, newest.to_string().into_bytes()),
+        };
+        drive(reader, answer).map(|observation| observation.output().0.map(|receipt| (receipt.block, receipt.success, receipt.is_final)))
+    };
+    assert_eq!(read(json!({}), json!({})), Ok(None));
+    assert_eq!(read(json!({}), receipt(9, "SUCCESS")), Ok(Some((9, true, false))));
+    assert_eq!(read(receipt(9, "SUCCESS"), receipt(9, "SUCCESS")), Ok(Some((9, true, true))));
+    assert_eq!(read(receipt(9, "REVERT"), json!({})), Ok(Some((9, false, true))));
+    for newest in [receipt(8, "SUCCESS"), receipt(9, "REVERT")] {
+        assert!(matches!(read(receipt(9, "SUCCESS"), newest), Err(Fault::Malformed(_))));
+    }
+}
+
+#[test]
+fn the_greatest_height_is_the_first_candidate_for_a_reference() {
+    assert_eq!(reader::candidates([100, 7, 100]), [100, 80, 7, 0]);
+    assert_eq!(reader::candidates([]), [0_u64; 0]);
+    let tip = |view, known: &Known| {
+        let reader = Reader::<Tip>::new(&OnChain { chain_id: 728_126_428, subject: view }, known).unwrap();
+        drive(reader, |_, _, request| tron().answer(request)).map(|tip| (tip.output().height, tip.output().time, tip.known().height()))
+    };
+    let known = Known::default().with_height(LATEST + 1);
+    assert_eq!(tip(View::Newest, &known), Ok((LATEST, NOW - 3, LATEST + 1)));
+    assert_eq!(tip(View::Irreversible, &known), Ok((SOLID, NOW - 60, LATEST + 1)));
+    assert!(matches!(tip(View::Newest, &Known::default().with_height(LATEST + 21)), Err(Fault::WentBack { .. })));
+}
