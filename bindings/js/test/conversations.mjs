@@ -69,7 +69,7 @@ export async function serve(line, { batches = true, respond } = {}) {
     asked.push(method);
     const answer = answerTo(line, method, params);
     const part = answer.error ? `"error":${JSON.stringify(answer.error)}` : `"result":${answer.result}`;
-    return `{"jsonrpc":"2.0","id":${id},${part}}`;
+    return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${part}}`;
   };
   const server = createServer(async (request, response) => {
     const chunks = [];

@@ -139,7 +139,7 @@ test("a reading ends when the caller says so, and is over for the others when en
   const waiting = readAll(record, "destination", { endpoints: { one: hangs }, needed: 1, signal: stop.signal });
   stop.abort();
   const quorum = await waiting;
-  assert.throws(() => record.judge(quorum, line.now), { code: "timeout", blame: "chain" });
+  assert.throws(() => record.judge(quorum, line.now), { code: "destination_unclear", message: /timed out/ });
   const honest = eip1193(provider(line));
   await readAll(record, "destination", { endpoints: { one: hangs, two: honest, three: honest }, needed: 2 });
   assert.ok(signals.every((signal) => signal.aborted));

@@ -127,15 +127,6 @@ impl OrderQuery {
     }
 }
 
-/// Returns the id of the dynamic field that stores the order of some terms, by the id in the record.
-///
-/// # Errors
-///
-/// A [`Refusal`] if the terms do not name an order on Sui.
-pub fn field_of(terms: &HtlcTerms) -> Result<Address, Refusal> {
-    OrderQuery::new(terms).map(|query| query.field)
-}
-
 impl Machine for Htlc {
     type Subject = HtlcTerms;
     type Output = Finding;
