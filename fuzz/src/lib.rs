@@ -1,5 +1,10 @@
 //! What the targets share: pinned assets and an order of each family, from the project's fixtures.
 
+mod bytes;
+pub mod chains;
+mod lie;
+pub mod reader;
+
 use std::sync::LazyLock;
 
 use countersign::{CreateOrder, Family, Policy, Proposal, Registry, json};

@@ -189,6 +189,10 @@ impl Drive for HtlcReader {
         each_family!(&self.0, AnyReader => |reader| reader.stamp())
     }
 
+    fn is_of_subject(&self, kept: &HtlcObservation) -> bool {
+        kept.terms == *self.terms()
+    }
+
     fn finish(self) -> Result<HtlcObservation, Fault> {
         Self::finish(self)
     }

@@ -86,6 +86,11 @@ impl Endpoint {
         &self.name
     }
 
+    /// Forgets the answer about the chain's identity, so that it is asked again.
+    pub(crate) fn forget_identity(&self) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     pub(crate) fn set_name(&mut self, name: String) {
         self.name = name;
     }

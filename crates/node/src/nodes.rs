@@ -7,7 +7,7 @@ use countersign::reader::{HtlcQuorum, HtlcReader, NotSent, SendObservation, Send
 use countersign::{Asset, Family, Hold, HtlcTerms, Registry, U256};
 pub use countersign_core::reader::Head;
 use countersign_core::reader::{
-    Agree, Answer, Doubt, FailureKind, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
+    Agree, Answer, Doubt, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
 };
 use countersign_transport::{ChainEndpoints, Chains, Link, MaybeSend, MaybeSync, Memory, Transport, gather};
 use futures_util::future::join_all;
@@ -368,6 +368,13 @@ impl<T: Transport> Chains for Nodes<T> {
         Some(ChainEndpoints::from_links(links, usize::try_from(*quorum).unwrap_or(usize::MAX)))
     }
 
+    fn forget(&self, chain: &str, endpoint: &str) {
+        let found = self.chains.get(chain).and_then(|nodes| nodes.endpoints.all.iter().find(|one| one.name() == endpoint));
+        if let Some(endpoint) = found {
+            endpoint.forget_identity();
+        }
+    }
+
     async fn ask(&self, chain: &str, endpoint: &str, requests: &[ReadRequest]) -> Vec<Answer> {
         let found = self.chains.get(chain).and_then(|nodes| nodes.endpoints.all.iter().find(|one| one.name() == endpoint));
         match found {
@@ -422,7 +429,11 @@ impl<'n, T: Transport> Connection<'n, T> {
                 reader.fail(FailureKind::Other.into());
             }
         }
-        Ok(reader.finish().map_err(|fault| NodeError::from_fault(name, fault))?.into_output())
+        let outcome = reader.finish();
+        if let Err(Fault::WrongChain { .. }) = &outcome {
+            caller.endpoint.forget_identity();
+        }
+        Ok(outcome.map_err(|fault| NodeError::from_fault(name, fault))?.into_output())
     }
 
     pub(crate) fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {

@@ -46,7 +46,7 @@ async fn a_thousand_orders_take_few_requests() {
     let ethereum = nodes.evm("ethereum").unwrap();
     let all = join_all(orders.iter().map(|terms| ethereum.htlc(terms))).await;
     for state in all {
-        let (state, seen) = state.unwrap();
+        let (state, seen) = state.unwrap().state().unwrap();
         assert!(matches!(&state, HtlcState::Locked(locked) if locked.amount == terms.amount) && seen.agreed >= 2);
     }
     let chain = nodes.transport();

@@ -48,6 +48,11 @@ pub trait Chains: MaybeSend + MaybeSync {
         self.endpoints(chain).is_some()
     }
 
+    /// Forgets what is remembered of an endpoint's identity, because it showed another chain. The next request asks it again.
+    fn forget(&self, chain: &str, endpoint: &str) {
+        let _ = (chain, endpoint);
+    }
+
     /// Sends requests to one endpoint, all at once if possible, and returns one answer for each, in their order.
     ///
     /// The first request asks for the chain's identity. An implementation whose endpoint cannot change its chain may answer it from
@@ -125,6 +130,14 @@ macro_rules! forward {
         $(impl<$($lifetime,)? C: Chains> Chains for $pointer where $pointer: MaybeSend + MaybeSync {
             fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
                 C::endpoints(self, chain)
+            }
+
+            fn has(&self, chain: &str) -> bool {
+                C::has(self, chain)
+            }
+
+            fn forget(&self, chain: &str, endpoint: &str) {
+                C::forget(self, chain, endpoint);
             }
 
             fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> impl Future<Output = Vec<Answer>> + MaybeSend {

@@ -84,6 +84,9 @@ where
             running.next().await
         };
         let Some((name, outcome)) = heard else { break };
+        if let Err(Fault::WrongChain { .. }) = &outcome {
+            chains.forget(chain, name);
+        }
         quorum.hear(name, outcome);
     }
     remember(memory, chain, &quorum);
@@ -100,7 +103,8 @@ async fn read<R: Drive>(
     mut reader: R,
 ) -> Result<R::Observation, Fault> {
     while !reader.requests().is_empty() {
-        if let Some(kept) = reader.stamp().and_then(|stamp| memory.observation(chain, &link.name, &stamp)) {
+        let kept = reader.stamp().and_then(|stamp| memory.observation(chain, &link.name, &stamp));
+        if let Some(kept) = kept.filter(|kept| reader.is_of_subject(kept)) {
             return Ok(kept);
         }
         let answers = {

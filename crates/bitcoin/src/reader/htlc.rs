@@ -60,6 +60,7 @@ enum State {
 }
 
 /// The outcome of one round.
+#[allow(clippy::large_enum_variant, reason = "it lives for a moment")]
 enum Step<S> {
     Ask(S, Vec<Request>),
     Done(Head, Look),

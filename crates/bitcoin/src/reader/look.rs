@@ -61,6 +61,7 @@ pub(super) struct HtlcEnd {
 
 /// What one endpoint shows.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it lives for a moment")]
 pub(super) enum Look {
     /// An output that covers the amount.
     Output(Output),

@@ -1,5 +1,6 @@
 //! Checks a transaction before it is sent.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bitcoin::consensus::encode::serialize_hex;
@@ -51,6 +52,15 @@ pub enum Objection {
     Invalid(String),
     /// Its fee exceeds the policy.
     Fee(Refusal),
+}
+
+impl fmt::Display for Objection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(why) => f.write_str(why),
+            Self::Fee(refusal) => refusal.fmt(f),
+        }
+    }
 }
 
 /// The judgement of one endpoint.

@@ -1,9 +1,7 @@
 //! The unspent outputs of a script, and the coins of a wallet.
 
-use std::fmt;
-
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
 use countersign_core::{Code, Refusal};
 
 use super::look::Claim;
@@ -152,16 +150,11 @@ impl Machine for Unspent {
 ///
 /// Taproot coins come without it, because a taproot signature commits to the amount and is invalid if the amount is wrong. One endpoint
 /// is enough for a payment: one that omits or invents coins can only make it fail.
+#[derive(Debug)]
 pub struct Coins {
     unspent: Unspent,
     /// Whether the transactions have been asked for.
     has_asked: bool,
-}
-
-impl fmt::Debug for Coins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.unspent.fmt(f)
-    }
 }
 
 impl Machine for Coins {
@@ -199,7 +192,7 @@ impl Machine for Coins {
 }
 
 impl Coins {
-    fn coins(&self, raws: &[countersign_core::reader::Reply<'_>]) -> Result<Vec<Utxo>, Fault> {
+    fn coins(&self, raws: &[Reply<'_>]) -> Result<Vec<Utxo>, Fault> {
         let Unspent { found, state, subject } = &self.unspent;
         let coin = |(index, claim): (usize, &Claim)| {
             let Funding { outpoint, value, .. } = claim.funding;

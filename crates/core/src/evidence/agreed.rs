@@ -17,7 +17,7 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, SeenA
         numbers.sort_unstable_by(|one, other| other.cmp(one));
         numbers.get(place).copied()
     };
-    let elapsed = |finding: &Finding| if let HtlcState::Locked(locked) = &finding.state { locked.elapsed } else { 0 };
+    let shortest = |finding: &Finding| if let HtlcState::Locked(locked) = &finding.state { locked.least_elapsed } else { 0 };
     let height = greatest(|finding| finding.seen.height)?;
     let shown = findings.iter().find(|finding| finding.seen.height == height)?;
     let state = match &shown.state {
@@ -26,7 +26,7 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, SeenA
                 u64::MAX.saturating_sub(if let HtlcState::Locked(locked) = &finding.state { locked.elapsed } else { 0 })
             })?;
             let is_covered = greatest(|finding| u64::from(matches!(&finding.state, HtlcState::Locked(locked) if locked.covered)))? == 1;
-            let elapsed = (greatest(elapsed)?, u64::MAX.saturating_sub(longest));
+            let elapsed = (greatest(shortest)?, u64::MAX.saturating_sub(longest));
             HtlcState::Locked(locked.clone().with_elapsed(elapsed.0, elapsed.1).with_covered(is_covered))
         }
         other => other.clone(),

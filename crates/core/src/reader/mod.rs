@@ -160,6 +160,10 @@ pub trait Drive: Send + Sync {
     /// Returns a name for everything that is still to be read: see [`Reader::stamp`].
     fn stamp(&self) -> Option<Vec<u8>>;
 
+    /// Returns whether an observation is of the subject that is read here. One of another subject must not take its place, whatever its
+    /// stamp.
+    fn is_of_subject(&self, kept: &Self::Observation) -> bool;
+
     /// Returns the observation.
     ///
     /// # Errors
@@ -204,6 +208,10 @@ impl<M: Machine> Drive for Reader<M> {
 
     fn stamp(&self) -> Option<Vec<u8>> {
         Self::stamp(self)
+    }
+
+    fn is_of_subject(&self, kept: &Observation<M>) -> bool {
+        kept.subject == self.subject
     }
 
     fn finish(self) -> Result<Observation<M>, Fault> {

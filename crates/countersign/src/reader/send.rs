@@ -80,6 +80,10 @@ impl Drive for SendReader {
         None
     }
 
+    fn is_of_subject(&self, _: &SendObservation) -> bool {
+        false
+    }
+
     fn finish(self) -> Result<SendObservation, Fault> {
         each_family!(self.0, AnySender => |reader| reader.finish().map(SendObservation::new))
     }

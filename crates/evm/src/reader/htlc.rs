@@ -340,18 +340,16 @@ impl Query {
         );
         if stored.needs_event {
             match self.funding_hash(&replies.json(1)?, order, &block)? {
+                Some(hash) if !self.binds_hash => locked = locked.with_secret_hash(hash),
                 // The id commits to the hash, so the event shows only where it is.
-                Some(hash) if self.binds_hash => {
-                    if hash != self.secret_hash {
-                        return Err(contradiction("the event of the funding has another secret hash than the order's id"));
-                    }
+                Some(hash) if hash != self.secret_hash => {
+                    return Err(contradiction("the event of the funding has another secret hash than the order's id"));
                 }
-                Some(hash) => locked = locked.with_secret_hash(hash),
                 None if self.binds_hash => {
                     let why = "the contract may count the blocks of another chain: its event is not in the block that the order names";
                     return Ok(blocks.finding(HtlcState::Unclear(why.to_owned())));
                 }
-                None => {}
+                _ => {}
             }
         }
         let locked = locked.with_token(self.token_text.clone()).with_covered(stored.is_covered);

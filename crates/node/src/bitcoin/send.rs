@@ -2,10 +2,10 @@
 
 use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::{Transaction, Txid};
-use countersign::bitcoin::reader::{Inclusion, Judgement, Objection, Plan, Preflight, PreflightCheck, decode};
+use countersign::bitcoin::reader::{Inclusion, Objection, Plan, Preflight, PreflightCheck, decode};
 use countersign::bitcoin::recover::Funding;
 use countersign::{Code, Policy, Refusal};
-use countersign_core::reader::{Observation, Submission, Verdict};
+use countersign_core::reader::{Doubt, Observation, Submission, Verdict};
 use countersign_transport::Transport;
 
 use super::{BitcoinChain, TransactionStatus};
@@ -26,12 +26,28 @@ impl<T: Transport> BitcoinChain<'_, T> {
     }
 
     async fn check(&self, plan: Plan) -> Result<Preflight, NodeError> {
-        let Judgement(judgement) = self.connection.agreed::<PreflightCheck>(&self.on_chain(plan)).await?;
-        judgement.map_err(|objection| match objection {
-            Objection::Fee(refusal) => NodeError::Refused(refusal),
-            Objection::Invalid(message) => NodeError::Rejected { endpoint: self.connection.name.to_owned(), message },
-            other => NodeError::Rejected { endpoint: self.connection.name.to_owned(), message: format!("{other:?}") },
-        })
+        let passes = |one: &Observation<PreflightCheck>| match &one.output().0 {
+            Ok(_) => Ok(()),
+            Err(objection) => Err(objection.to_string()),
+        };
+        let quorum = self.connection.gather::<PreflightCheck, _, _>(&self.on_chain(plan), passes).await?;
+        match quorum.agreed::<String>() {
+            Ok(group) => {
+                let first = group.into_iter().next().map(|one| one.output().0.clone());
+                let judgement = first.ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))?;
+                judgement.map_err(|objection| match objection {
+                    Objection::Fee(refusal) => NodeError::Refused(refusal),
+                    other => NodeError::Rejected { endpoint: self.connection.name.to_owned(), message: other.to_string() },
+                })
+            }
+            Err(mut doubt) => {
+                if let Doubt::Disagree { detail, .. } = &mut doubt {
+                    let objections = quorum.heard().filter_map(|(name, word)| Some((name, passes(word.ok()?).err()?)));
+                    detail.extend(objections.map(|(name, why)| format!("; {name} rejects the transaction: {why}")));
+                }
+                Err(self.connection.doubt(doubt))
+            }
+        }
     }
 
     /// Returns the inputs of a stored transaction, the lowest fee rate of a transaction that may replace it, and its size in virtual

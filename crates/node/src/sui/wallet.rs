@@ -48,11 +48,11 @@ impl<T: Transport> SuiChain<'_, T> {
 
     /// Reads the SUI coins of an account at their newest versions: at most 2,000 of them.
     ///
-    /// The first endpoint that answers decides. A coin that does not exist can only make the transaction fail.
+    /// The list is that of one endpoint. A transaction must use only coins that enough endpoints show at their versions.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError`] if no endpoint answers.
+    /// Returns [`NodeError`] if too few endpoints answer.
     pub async fn coins(&self, owner: Address) -> Result<Vec<Coin>, NodeError> {
         Ok(self.coin_lists(owner).await?.into_iter().next().unwrap_or_default())
     }

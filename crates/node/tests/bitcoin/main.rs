@@ -314,7 +314,7 @@ async fn a_chain_that_goes_back_is_not_believed_and_a_replaced_block_starts_agai
     let (ledger, transaction) = funded(3);
     let nodes = Servers::default().with("a.example", &ledger).connect(1);
     let bitcoin = nodes.bitcoin("bitcoin_regtest").unwrap();
-    let (_, _) = bitcoin.htlc(&terms().destination).await.unwrap().state().unwrap();
+    let (_, before) = bitcoin.htlc(&terms().destination).await.unwrap().state().unwrap();
     {
         // Two blocks are replaced, and the funding is mined later.
         let mut ledger = ledger.lock().unwrap();

@@ -12,7 +12,6 @@
     reason = "a test ends by panicking"
 )]
 
-mod evidence;
 mod fake;
 mod history;
 mod send;
@@ -21,7 +20,7 @@ mod wallet;
 use countersign::reader::HtlcQuorum;
 use countersign::solana::Address;
 use countersign::solana::htlc::HtlcAccount;
-use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt, VerifiedTerms};
+use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, VerifiedTerms};
 use countersign_client::TransportErrorKind;
 use countersign_node::NodeError;
 use fake::{
@@ -382,7 +381,7 @@ async fn a_swap_from_the_future_is_refused() {
         let read = read_with(chain, 1, form, &terms).await;
         if form == FORMS[0] {
             // The swap may also have a longer timelock than its terms.
-            assert!(matches!(read.unwrap().0, HtlcState::Unclear(_)));
+            assert!(matches!(read.unwrap().state().unwrap().0, HtlcState::Unclear(_)));
             continue;
         }
         assert_eq!(read.unwrap_err().code(), "node_malformed", "{form}");

@@ -470,6 +470,7 @@ async fn a_recovery_that_is_not_mined_is_replaced() {
     for (price, expected) in [(0, 1_102), (1_101, 1_102), (5_000, 5_000)] {
         let nodes = nodes(chain(price, 1_000_000_000), 1, form);
         let sender = stranger().address().to_string();
+        let sent = nodes.submission("solana_testnet", &sent.id, &sent.payload).unwrap();
         let replaced = nodes.prepare_replacement(&recovery, "solana_testnet", &sender, &sent, Speed::Normal, &Policy::default()).await;
         let Some(Unsigned::Solana(replaced)) = replaced.unwrap() else { panic!("a recovery on Solana") };
         let message = &replaced.payloads().transaction.as_ref().unwrap().transaction().message;

@@ -84,7 +84,7 @@ async fn requests_and_answers_have_the_shapes_of_the_reference_sdk() {
     let nodes = nodes(chain, 1);
     let _ = nodes.prepare(&wallet::verified_order(), "starknet", "", Speed::Fast, &Policy::default()).await.unwrap();
     nodes.starknet("starknet").unwrap().describe_contract(nodes.transport().htlc).await.unwrap();
-    nodes.broadcast(&kept.id, &kept.payload).await.unwrap();
+    nodes.broadcast("starknet", &kept.id, &kept.payload).await.unwrap();
     methods.extend(check(nodes.transport()));
     methods.sort();
     methods.dedup();

@@ -347,7 +347,7 @@ async fn what_is_sent_is_the_transaction_that_was_kept() {
     let id = kept.id.clone();
     let accepting = chain().lying(move |_, method, _| (method == "starknet_addInvokeTransaction").then(|| json!({"transaction_hash": id})));
     let nodes_ = nodes(accepting, 2);
-    nodes_.broadcast(&kept.id, &kept.payload).await.unwrap();
+    nodes_.broadcast("starknet", &kept.id, &kept.payload).await.unwrap();
     {
         let seen = nodes_.transport().seen.lock().unwrap();
         let sent: Vec<_> = seen.iter().filter(|(_, method, _)| method == "starknet_addInvokeTransaction").collect();
@@ -396,23 +396,26 @@ async fn a_refusal_is_told_from_a_failure() {
     for status in ["RECEIVED", "CANDIDATE", "PRE_CONFIRMED", "ACCEPTED_ON_L2", "ACCEPTED_ON_L1"] {
         let mut chain = failing(52);
         chain.statuses.insert(kept.id.clone(), json!({"finality_status": status, "execution_status": "SUCCEEDED"}));
-        nodes(chain, 1).broadcast(&kept.id, &kept.payload).await.unwrap_or_else(|error| panic!("{status}: {error}"));
+        nodes(chain, 1).broadcast("starknet", &kept.id, &kept.payload).await.unwrap_or_else(|error| panic!("{status}: {error}"));
     }
     let mut chain_ = failing(52);
     chain_.statuses.insert(kept.id.clone(), json!({"finality_status": "REJECTED"}));
-    assert!(nodes(chain_, 1).broadcast(&kept.id, &kept.payload).await.is_err());
+    assert!(nodes(chain_, 1).broadcast("starknet", &kept.id, &kept.payload).await.is_err());
     // A node that returns another hash has not accepted the transaction.
     let lying = chain().lying(|_, method, _| (method == "starknet_addInvokeTransaction").then(|| json!({"transaction_hash": "0x1"})));
     assert_eq!(
         nodes(lying, 1).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(),
         "node_malformed"
     );
-    // An endpoint that failed may have relayed the transaction.
+    // Too few can accept the transaction, and one rejects it.
     let mixed = chain().lying(|host, method, _| {
         let code = if host == "a.example" { 52 } else { -32_603 };
         (method == "starknet_addInvokeTransaction").then(|| json!({"error": {"code": code, "message": "no"}}))
     });
-    assert_eq!(nodes(mixed, 2).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(), "node_error");
+    assert_eq!(
+        nodes(mixed, 2).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(),
+        "transaction_rejected"
+    );
 }
 
 #[tokio::test]

@@ -266,7 +266,7 @@ async fn the_words_of_a_node_are_escaped_and_capped() {
 async fn the_driver_sees_an_unknown_and_no_path() {
     let nodes = lying("GetServiceInfo", || Err(TransportErrorKind::Timeout)).connect();
     let error = nodes.htlc(&terms().destination).await.unwrap_err();
-    assert!(matches!(error, countersign_client::driver::ChainError::Unavailable(_)), "{error}");
+    assert!(matches!(error, NodeError::Transport { .. }), "{error}");
     assert!(!error.to_string().contains("the-key"), "{error}");
 }
 

@@ -66,7 +66,8 @@ async fn unclear(network: Network) -> String {
 async fn a_funded_order_is_evidence() {
     let terms = terms();
     for (count, needed) in [(1, 1), (2, 2), (3, 2)] {
-        let (state, seen) = read(Network::new(&vec![Ledger::funded(); count])).await.unwrap();
+        let quorum = read(Network::new(&vec![Ledger::funded(); count])).await.unwrap();
+        let (state, seen) = quorum.state().unwrap();
         let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
         assert_eq!((&locked.initiator, &locked.redeemer), (&terms.destination.initiator, &terms.destination.redeemer));
         // The head is 62.682 seconds after the funding: 65.432 before the clock, which is 2.75 before the head.

@@ -39,7 +39,8 @@ impl<T: Clone + PartialEq> Agree for Equal<T> {
     }
 }
 
-/// A question that one round answers. Only this crate asks such questions: [`Ask`] is the machine that does.
+/// A question that one round answers. It is not exported, so that only this crate can ask such questions.
+#[expect(unnameable_types, reason = "nobody else implements it")]
 pub trait Question: fmt::Debug + Send + Sync + 'static {
     /// What the question is about.
     type Subject: fmt::Debug + Clone + PartialEq + Send + Sync + 'static;
@@ -62,7 +63,7 @@ pub trait Question: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// Asks a [`Question`] in one round.
+/// Asks a question in one round: for example [`Balance`](super::Balance) or [`Check`](super::Check).
 #[derive(Debug)]
 pub struct Ask<Q: Question> {
     subject: Q::Subject,

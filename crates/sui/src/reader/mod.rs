@@ -27,7 +27,7 @@ use countersign_core::reader::{Fault, Head, Identity, Known, Reply, Request};
 use countersign_core::{Account, Code, Refusal};
 use sui_sdk_types::{Address, Digest};
 
-pub use ask::{Ask, Equal, On, Question};
+pub use ask::{Ask, Equal, On};
 pub use grpc::is_message;
 pub use htlc::{Htlc, HtlcReader, field_of};
 pub use package::{Package, PackageDescription, UpgradeAuthority};

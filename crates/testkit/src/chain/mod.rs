@@ -2,6 +2,8 @@
 
 #[cfg(feature = "bitcoin")]
 pub mod bitcoin;
+#[cfg(feature = "evm")]
+pub mod evm;
 #[cfg(feature = "solana")]
 pub mod solana;
 #[cfg(feature = "starknet")]
