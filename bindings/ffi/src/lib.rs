@@ -11,6 +11,7 @@
 
 mod error;
 mod order;
+mod reader;
 mod recovery;
 mod shapes;
 mod swap;
@@ -18,6 +19,7 @@ mod trust;
 
 pub use error::CountersignError;
 pub use order::{Order, SignedOrder, UnsignedOrder};
+pub use reader::{ChainAnswer, ChainRequest, Fault, Quorum, Reader, split_batch};
 pub use recovery::Recovery;
 pub use shapes::{Coverage, Htlc, HtlcTerms, Line, NativePayload, Proof, Request, Terms, Transaction, Value, Warning};
 pub use swap::{Leg, Record};

@@ -1,11 +1,11 @@
-//! The record of an order under way, and what its chains say.
+//! The record of an order under way, and the readers of its HTLCs.
 
 use std::sync::Arc;
 
-use countersign_batch::objects::{self, Documents};
+use countersign_batch::objects::{self, Documents, Failure};
 
 use crate::shapes::{self, Htlc, HtlcTerms, Proof, Warning};
-use crate::{Policy, Registry, Result};
+use crate::{Policy, Quorum, Reader, Registry, Result};
 
 /// One side of a swap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Enum)]
@@ -53,17 +53,31 @@ impl Record {
         shapes::list(objects::warnings(&self.0.verified.warnings))
     }
 
-    /// Decodes what a chain returned about the HTLC of a leg. The evidence is JSON with the members of the chain's family, which
-    /// `docs/spec/batch.md#evidence` lists.
-    pub fn read_htlc(&self, leg: Leg, evidence: Vec<u8>) -> Result<Htlc> {
-        Ok(objects::read_htlc(&self.0, leg.name(), &evidence)?.into())
+    /// Creates the reader of the HTLC of a leg for one endpoint, which has this name in the quorum. It says what to ask; the caller's own
+    /// connection sends it.
+    ///
+    /// `known` is what [`Reader::known`] was after the last reading of this endpoint. `protocol` says whether an endpoint of a
+    /// Bitcoin-like chain is an Esplora server, `esplora`, or a node's own RPC, `rpc`.
+    #[uniffi::method(default(known = None, protocol = None))]
+    pub fn reader(&self, leg: Leg, endpoint: String, known: Option<String>, protocol: Option<String>) -> Result<Reader> {
+        let is_rpc = match protocol.as_deref() {
+            None | Some("esplora") => false,
+            Some("rpc") => true,
+            Some(_) => return Err(Failure::usage("/protocol", "esplora or rpc").into()),
+        };
+        let reader = self.0.reader(leg.name(), &endpoint, known.unwrap_or_default().as_bytes(), is_rpc)?;
+        Ok(Reader::new(endpoint, reader))
     }
 
-    /// Compares what the destination chain returned with the verified terms. Only with the proof may the secret leave.
-    ///
-    /// `seen` is JSON: `height`, `hash`, `head_time` in Unix seconds, `depth`, and optionally `is_safe`, `is_finalized`,
-    /// `agreed`, `needed`. `now` is in Unix seconds.
-    pub fn judge(&self, evidence: Vec<u8>, seen: Vec<u8>, now: u64) -> Result<Proof> {
-        Ok(objects::judge(&self.0, &evidence, &seen, now)?.into())
+    /// Compares what the endpoints show of the destination with the verified terms, at `now` in Unix seconds. Only with the proof may the
+    /// secret leave.
+    pub fn judge(&self, quorum: &Quorum, now: u64) -> Result<Proof> {
+        Ok(self.0.judge(&quorum.lock(), now)?.into())
+    }
+
+    /// Returns the state of the HTLC of a leg, on which enough endpoints agree. For display: only [`judge`](Self::judge) decides about the
+    /// secret.
+    pub fn state(&self, leg: Leg, quorum: &Quorum) -> Result<Htlc> {
+        Ok(self.0.state(leg.name(), &quorum.lock())?.into())
     }
 }

@@ -37,3 +37,19 @@ export function inWholeUnits(value: Value): string {
   const fraction = digits.slice(whole.length).replace(/0+$/, "");
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
+
+/**
+ * Writes a value that a connection has parsed as JSON again. Throws if it cannot be, or is nested too deeply.
+ *
+ * An integer above 2^53 that is not a bigint has lost digits, and is written with an exponent: no reader takes that for an amount.
+ */
+export function jsonText(value: unknown): string {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) return value.toExponential();
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
+  if (typeof value === "object" && value !== null) {
+    const members = Object.entries(value).filter(([, inner]) => inner !== undefined);
+    return `{${members.map(([key, inner]) => `${JSON.stringify(key)}:${jsonText(inner)}`).join(",")}}`;
+  }
+  return JSON.stringify(value) ?? "null";
+}

@@ -1,14 +1,24 @@
-// The record of an order that is under way, and what chains say about it.
+// The record of an order that is under way, and what chains show of it.
 import * as glue from "countersign-glue";
 import { Freeable, bind, handleOf } from "./handle.js";
-import { type Document, documentBytes, text, wholeNumber, wrongType } from "./input.js";
+import { documentBytes, members, text, wholeNumber, wrongType } from "./input.js";
 import { call } from "./module.js";
 import { type Documents, openDocuments } from "./order.js";
 import { read } from "./output.js";
+import { Quorum, Reader, openReader, quorumHandle } from "./reader.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
 import type { Funded, Htlc, HtlcTerms, Leg, Warning } from "./types.js";
 
 const CREATE = Symbol("create");
+const NOTHING = new Uint8Array();
+
+/** How a reader begins. */
+export interface ReaderOptions {
+  /** What {@link Reader.known} was after the last reading of this endpoint. It notices an endpoint that falls behind. */
+  readonly known?: string | undefined;
+  /** Bitcoin-like chains: whether the endpoint is an Esplora server, which is the default, or a node's own RPC. */
+  readonly protocol?: "esplora" | "rpc" | undefined;
+}
 
 /** A verified order record: what both HTLCs must say. */
 export class Record extends Freeable {
@@ -47,28 +57,45 @@ export class Record extends Freeable {
   }
 
   /**
-   * Decodes what a chain returned about the HTLC of a leg.
+   * Creates the reader of the HTLC of a leg for one endpoint. It says what to ask; the caller's own connection sends it.
    *
-   * @param evidence - JSON with what the chain returned. `docs/spec/batch.md#evidence` lists the members of each family.
+   * @param endpoint - The endpoint's name in the quorum.
    */
-  readHtlc(leg: Leg, evidence: Document): Htlc {
-    const [side, bytes] = [text(leg, "leg"), documentBytes(evidence, "evidence")];
-    return read(call(() => this.#handle.readHtlc(side, bytes)));
+  reader(leg: Leg, endpoint: string, options: ReaderOptions = {}): Reader {
+    const { known, protocol = "esplora" } = members(options, "options");
+    if (protocol !== "esplora" && protocol !== "rpc") throw wrongType("options.protocol", '"esplora" or "rpc"', protocol);
+    const [side, name] = [text(leg, "leg"), text(endpoint, "endpoint")];
+    const before = known === undefined ? NOTHING : documentBytes(known, "options.known");
+    return openReader(name, call(() => this.#handle.reader(side, name, before, protocol === "rpc")));
+  }
+
+  /** Creates a quorum, for code that must not choose between the builds of this package: `new Quorum(endpoints, needed)`. */
+  quorum(endpoints: readonly string[], needed: number): Quorum {
+    return new Quorum(endpoints, needed);
   }
 
   /**
-   * Compares what the destination chain returned with the verified terms. Reveal the secret only if it returns.
+   * Compares what the endpoints show of the destination with the verified terms. Reveal the secret only if it returns.
    *
-   * @param evidence - What the destination chain returned, as for {@link readHtlc}.
-   * @param seen - JSON with `height`, `hash`, `head_time` (Unix seconds), `depth`, and optionally `is_safe`, `is_finalized`,
-   *   `agreed`, `needed`.
-   * @param now - Unix seconds by the caller's clock.
-   * @throws {@link CountersignError} with the blame `chain` if the secret must not leave, and whether waiting may help.
+   * @param quorum - What the readers of the destination have shown.
+   * @param now - Unix seconds by the caller's clock: `Math.floor(Date.now() / 1000)`.
+   * @throws {@link CountersignError} with the blame `chain` while the secret must not leave; the message says whether waiting may help.
    */
-  judge(evidence: Document, seen: Document, now: number): Funded {
-    const [bytes, where] = [documentBytes(evidence, "evidence"), documentBytes(seen, "seen")];
-    const seconds = BigInt(wholeNumber(now, "now"));
-    return read(call(() => this.#handle.judge(bytes, where, seconds)));
+  judge(quorum: Quorum, now: number): Funded {
+    const [heard, seconds] = [quorumHandle(quorum), BigInt(wholeNumber(now, "now"))];
+    return read(call(() => this.#handle.judge(heard, seconds)));
+  }
+
+  /**
+   * Returns the state of the HTLC of a leg, on which enough endpoints agree. It is for display: only {@link judge} decides about the
+   * secret.
+   *
+   * @param quorum - What the readers of that leg have shown.
+   * @throws {@link CountersignError} with the blame `chain` if too few endpoints agree.
+   */
+  state(leg: Leg, quorum: Quorum): Htlc {
+    const [side, heard] = [text(leg, "leg"), quorumHandle(quorum)];
+    return read(call(() => this.#handle.state(side, heard)));
   }
 
   get #handle(): glue.Record {

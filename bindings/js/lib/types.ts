@@ -160,7 +160,59 @@ export interface HtlcTerms {
   readonly secretHash: string;
 }
 
-/** What a chain says about one HTLC. Members that a state does not have are null. */
+/** A request to an endpoint of a chain. The caller's connection sends it as it is. */
+export type ChainRequest =
+  | {
+      readonly kind: "json_rpc";
+      readonly method: string;
+      /** The parameters, parsed. */
+      readonly params: unknown;
+      /** The parameters as JSON text. */
+      readonly paramsText: string;
+    }
+  | {
+      readonly kind: "get";
+      /** The path below the endpoint's URL, which begins with `/`. */
+      readonly path: string;
+    }
+  | {
+      readonly kind: "post";
+      /** The path below the endpoint's URL, which begins with `/`. */
+      readonly path: string;
+      /** The media type for the header `content-type`. */
+      readonly contentType: string;
+      readonly body: Uint8Array;
+    };
+
+/**
+ * The answer to one {@link ChainRequest}. Its content is untrusted, and nothing in it needs to be checked before it is handed over.
+ *
+ * - `result`: the parsed `result` of a JSON-RPC reply. Integers above 2^53 must be `bigint`: a `number` has lost digits, and is then not
+ *   accepted as an amount.
+ * - `resultText`: the same as JSON text.
+ * - `error`: the `error` of a JSON-RPC reply.
+ * - `status`, `body`, `grpcStatus`: the response to a GET or POST with any status, and its header `grpc-status`.
+ * - `failed`: no complete response arrived. This never says anything about the chain.
+ * - `response`, `place`: what {@link splitBatch} returns.
+ */
+export type ChainAnswer =
+  | { readonly result: unknown }
+  | { readonly resultText: string | Uint8Array }
+  | { readonly error: { readonly code?: number; readonly message?: string; readonly data?: unknown } }
+  | { readonly status: number; readonly body: Uint8Array; readonly grpcStatus?: string | undefined }
+  | { readonly failed: "connect" | "timeout" | "interrupted" | "too_large" | "unsupported" | "other"; readonly detail?: string | undefined }
+  | { readonly response: BatchResponse; readonly place: number };
+
+/** The response to a JSON-RPC batch with the ids 0, 1, and so on. */
+export interface BatchResponse {
+  /** The HTTP status. */
+  readonly status: number;
+  readonly body: Uint8Array;
+  /** The number of calls in the batch. */
+  readonly calls: number;
+}
+
+/** What a chain shows of one HTLC. Members that a state does not have are null. */
 export interface Htlc {
   readonly state: "absent" | "locked" | "redeemed" | "refunded" | "unclear";
   /** `locked`: who gets a refund. */
@@ -185,6 +237,16 @@ export interface Htlc {
   readonly transaction: string | null;
   /** `unclear`: why. */
   readonly reason: string | null;
+  /** Height of the block at which the state was read. */
+  readonly height: number;
+  /** Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block. */
+  readonly depth: number;
+  /** Whether the state is in a final block, by the policy's rule for the chain. */
+  readonly isFinal: boolean;
+  /** How many endpoints show this state. */
+  readonly agreed: number;
+  /** How many endpoints must show it. */
+  readonly needed: number;
 }
 
 /** The proof that a destination is funded. */

@@ -15,7 +15,7 @@ export const FAMILIES = ["bitcoin", "evm", "solana", "starknet", "sui", "tron"];
 /** The builds. */
 export const BUILDS = ["all", ...FAMILIES];
 /** The adapters to wallet libraries. */
-export const ADAPTERS = ["eip1193", "psbt", "solana-wallet", "starknet-account", "sui-wallet", "viem"];
+export const ADAPTERS = ["connections", "eip1193", "psbt", "solana-wallet", "starknet-account", "sui-wallet", "viem"];
 
 /** Returns the folder for tools that are built once, the same as `.ci/wasm` has. */
 export function cacheFolder() {

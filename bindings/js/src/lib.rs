@@ -316,14 +316,130 @@ impl Record {
         json(&objects::warnings(&self.0.verified.warnings))
     }
 
-    /// Decodes what a chain returned about the HTLC of a leg.
-    #[wasm_bindgen(js_name = readHtlc)]
-    pub fn read_htlc(&self, leg: &str, evidence: &[u8]) -> Text {
-        objects::read_htlc(&self.0, leg, evidence).map(|state| json(&state)).map_err(thrown)
+    /// Creates the reader of the HTLC of a leg for one endpoint.
+    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], is_rpc: bool) -> Result<Reader, String> {
+        self.0.reader(leg, endpoint, known, is_rpc).map(Reader).map_err(thrown)
     }
 
-    /// Compares what the destination chain returned with the verified terms.
-    pub fn judge(&self, evidence: &[u8], seen: &[u8], now: u64) -> Text {
-        objects::judge(&self.0, evidence, seen, now).map(|proof| json(&proof)).map_err(thrown)
+    /// Compares what the endpoints show of the destination with the verified terms.
+    pub fn judge(&self, quorum: &Quorum, now: u64) -> Text {
+        self.0.judge(&quorum.0, now).map(|proof| json(&proof)).map_err(thrown)
+    }
+
+    /// Returns the state of the HTLC of a leg, on which enough endpoints agree.
+    pub fn state(&self, leg: &str, quorum: &Quorum) -> Text {
+        self.0.state(leg, &quorum.0).map(|state| json(&state)).map_err(thrown)
+    }
+}
+
+/// Reads one HTLC from one endpoint.
+#[wasm_bindgen]
+pub struct Reader(objects::Reader);
+
+#[wasm_bindgen]
+impl Reader {
+    /// Returns the requests to send now.
+    pub fn requests(&self) -> String {
+        json(&self.0.requests())
+    }
+
+    /// Takes the answers, which are not there any more afterwards.
+    pub fn answer(&mut self, answers: Answers) -> Result<(), String> {
+        self.0.answer(answers.list).map_err(thrown)
+    }
+
+    /// Returns why the endpoint's answers cannot be used.
+    pub fn fault(&self) -> Option<String> {
+        self.0.fault().map(thrown)
+    }
+
+    /// Returns the height of the newest block that the endpoint shows.
+    pub fn height(&self) -> Option<u64> {
+        self.0.height()
+    }
+
+    /// Returns what is known about the endpoint now.
+    pub fn known(&self) -> String {
+        self.0.known()
+    }
+}
+
+/// The answers of one round, which are collected one by one: together they may be larger than any JSON document.
+#[wasm_bindgen]
+pub struct Answers {
+    list: Vec<objects::Answer>,
+    batches: Vec<Vec<objects::Answer>>,
+}
+
+#[wasm_bindgen]
+impl Answers {
+    /// Starts without answers.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self { list: Vec::new(), batches: Vec::new() }
+    }
+
+    /// Adds the JSON text of a result.
+    pub fn result(&mut self, text: Vec<u8>) {
+        self.list.push(objects::Answer::Result(text));
+    }
+
+    /// Adds an error, as the JSON text of the member `error`.
+    pub fn error(&mut self, text: &[u8]) {
+        self.list.push(objects::error_answer(text));
+    }
+
+    /// Adds the response to a GET or POST.
+    pub fn http(&mut self, status: u16, body: Vec<u8>, grpc_status: Option<String>) {
+        self.list.push(objects::Answer::Http { status, body, grpc_status });
+    }
+
+    /// Adds that no complete response arrived.
+    pub fn failed(&mut self, kind: String, detail: String) {
+        self.list.push(objects::Answer::Failed { kind, detail });
+    }
+
+    /// Splits the response to a batch, and returns its number for `from_batch`.
+    pub fn split(&mut self, status: u16, body: &[u8], calls: usize) -> usize {
+        self.batches.push(objects::split_batch(status, body, calls));
+        self.batches.len().saturating_sub(1)
+    }
+
+    /// Adds one answer of a response that was split.
+    #[wasm_bindgen(js_name = fromBatch)]
+    pub fn from_batch(&mut self, batch: usize, place: usize) {
+        let answer = self.batches.get(batch).and_then(|answers| answers.get(place)).cloned();
+        let missing = || objects::Answer::Failed { kind: "other".to_owned(), detail: "the batch has no such reply".to_owned() };
+        self.list.push(answer.unwrap_or_else(missing));
+    }
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What several endpoints show of one HTLC.
+#[wasm_bindgen]
+pub struct Quorum(objects::Quorum);
+
+#[wasm_bindgen]
+impl Quorum {
+    /// Creates a quorum of endpoints.
+    #[wasm_bindgen(constructor)]
+    pub fn new(endpoints: Vec<String>, needed: usize) -> Result<Self, String> {
+        objects::Quorum::new(endpoints.iter().map(String::as_str), needed).map(Self).map_err(thrown)
+    }
+
+    /// Takes what the endpoint of a reader shows.
+    pub fn hear(&mut self, reader: &Reader) {
+        self.0.hear(&reader.0);
+    }
+
+    /// Returns whether enough endpoints agree, or every endpoint has spoken.
+    #[wasm_bindgen(js_name = isSettled)]
+    pub fn is_settled(&self) -> bool {
+        self.0.is_settled()
     }
 }

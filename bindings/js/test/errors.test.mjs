@@ -5,7 +5,7 @@ import { test } from "node:test";
 import * as countersign from "countersign";
 import { REGISTRY, documents, fixture, walletOf } from "./fixtures.mjs";
 
-const { CountersignError, Order, Policy, Record, Recovery, Registry, SignedOrder, UnsignedOrder, init, verifyLine } = countersign;
+const { CountersignError, Order, Policy, Reader, Record, Recovery, Registry, SignedOrder, UnsignedOrder, init, verifyLine } = countersign;
 const one = fixture("evm-token-approval-unlimited");
 const registry = new Registry(REGISTRY);
 const docs = documents(one.input);
@@ -58,7 +58,7 @@ test("arguments of another type", () => {
 });
 
 test("constructors that are not for callers", () => {
-  for (const Kind of [Order, UnsignedOrder, SignedOrder, Recovery, Record]) assert.throws(() => new Kind(), TypeError);
+  for (const Kind of [Order, UnsignedOrder, SignedOrder, Recovery, Record, Reader]) assert.throws(() => new Kind(), TypeError);
   const fake = Object.create(Order.prototype);
   assert.throws(() => fake.terms, TypeError);
   assert.throws(() => Order.prototype.prepare.call({}, wallet), TypeError);

@@ -6,6 +6,7 @@
 mod input;
 mod lines;
 mod order;
+mod reader;
 mod recovery;
 mod refusal;
 mod trust;
@@ -20,6 +21,8 @@ mod _native {
     use crate::lines::{verify_line, verify_many};
     #[pymodule_export]
     use crate::order::{Order, SignedOrder, UnsignedOrder};
+    #[pymodule_export]
+    use crate::reader::{ChainAnswer, ChainRequest, Quorum, Reader, split_batch};
     #[pymodule_export]
     use crate::recovery::{Record, Recovery};
     #[pymodule_export]

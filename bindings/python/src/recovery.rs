@@ -1,10 +1,12 @@
 //! How an order ends without the service: recoveries, and evidence from the chains.
 
 use countersign_batch::objects::{self, Documents};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::input::{Secret, Text};
 use crate::order::UnsignedOrder;
+use crate::reader::{Quorum, Reader};
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
 use crate::values::{Htlc, HtlcTerms, Notice, Proof, all};
@@ -123,31 +125,51 @@ impl Record {
         all(objects::warnings(&self.0.verified.warnings))
     }
 
-    /// Decodes what a chain returned about the HTLC of a leg.
+    /// Creates the reader of the HTLC of a leg for one endpoint. It says what to ask; the caller's own connection sends it.
     ///
     /// Args:
     ///     leg: `source` or `destination`.
-    ///     evidence: JSON with the members of the chain's family, as docs/spec/batch.md of the project lists them. Fetch it with
-    ///         any client.
+    ///     endpoint: The endpoint's name in the quorum.
+    ///     known: What `Reader.known` was after the last reading of this endpoint. It notices an endpoint that falls behind.
+    ///     protocol: Bitcoin-like chains: `esplora` for an Esplora server, `rpc` for a node's own RPC.
     ///
     /// Raises:
-    ///     Refusal: At the member of `/evidence` that is missing or malformed.
-    ///     ValueError: If the leg is another word.
-    fn read_htlc(&self, leg: Text, evidence: Text) -> PyResult<Htlc> {
-        objects::read_htlc(&self.0, leg.as_str()?, evidence.as_bytes()).map(Htlc::from).map_err(raise)
+    ///     Refusal: At the member of `/known` that is malformed.
+    ///     ValueError: If the leg or the protocol is another word.
+    #[pyo3(signature = (leg, endpoint, *, known = None, protocol = None))]
+    fn reader(&self, leg: Text, endpoint: Text, known: Option<Text>, protocol: Option<Text>) -> PyResult<Reader> {
+        let is_rpc = match protocol.as_ref().map(Text::as_str).transpose()? {
+            None | Some("esplora") => false,
+            Some("rpc") => true,
+            Some(_) => return Err(PyValueError::new_err("protocol: expected esplora or rpc")),
+        };
+        let (endpoint, known) = (endpoint.as_str()?, known.as_ref().map_or(&b""[..], Text::as_bytes));
+        let reader = self.0.reader(leg.as_str()?, endpoint, known, is_rpc).map_err(raise)?;
+        Ok(Reader::new(endpoint, reader))
     }
 
-    /// Compares what the destination chain returned with the verified terms, and returns the proof that it is funded.
+    /// Compares what the endpoints show of the destination with the verified terms, and returns the proof that it is funded.
     ///
     /// Args:
-    ///     evidence: As for `read_htlc`.
-    ///     seen: JSON: `height`, `hash`, `head_time` (Unix seconds) and `depth`; optionally `is_safe`, `is_finalized`, `agreed`
-    ///         and `needed`.
+    ///     quorum: What the readers of the destination have shown.
     ///     now: The time in Unix seconds.
     ///
     /// Raises:
-    ///     Refusal: While the secret must not be revealed, or at a member that is missing or malformed.
-    fn judge(&self, evidence: Text, seen: Text, now: u64) -> PyResult<Proof> {
-        objects::judge(&self.0, evidence.as_bytes(), seen.as_bytes(), now).map(Proof::from).map_err(raise)
+    ///     Refusal: While the secret must not be revealed, with the blame `chain`.
+    fn judge(&self, quorum: &Quorum, now: u64) -> PyResult<Proof> {
+        self.0.judge(&quorum.lock(), now).map(Proof::from).map_err(raise)
+    }
+
+    /// Returns the state of the HTLC of a leg, on which enough endpoints agree. For display: only `judge` decides about the secret.
+    ///
+    /// Args:
+    ///     leg: `source` or `destination`.
+    ///     quorum: What the readers of that leg have shown.
+    ///
+    /// Raises:
+    ///     Refusal: If too few endpoints agree, with the blame `chain`.
+    ///     ValueError: If the leg is another word.
+    fn state(&self, leg: Text, quorum: &Quorum) -> PyResult<Htlc> {
+        self.0.state(leg.as_str()?, &quorum.lock()).map(Htlc::from).map_err(raise)
     }
 }

@@ -29,6 +29,11 @@ pub(crate) fn raise(failure: Failure) -> PyErr {
         let expected = failure.expected.unwrap_or(failure.message);
         return PyValueError::new_err(format!("{}: expected {expected}", failure.at.trim_start_matches('/')));
     }
+    new(failure)
+}
+
+/// Creates a `Refusal` for any failure.
+pub(crate) fn new(failure: Failure) -> PyErr {
     Python::attach(|py| {
         let error = Refusal::new_err(failure.to_string());
         let value = error.value(py);

@@ -230,6 +230,16 @@ value! {
         transaction: Option<String>,
         /// Unclear: why.
         reason: Option<String>,
+        /// Height of the block at which the state was read.
+        height: u64,
+        /// Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block.
+        depth: u64,
+        /// Whether the state is in a final block, by the policy's rule for the chain.
+        is_final: bool,
+        /// How many endpoints show this state.
+        agreed: u32,
+        /// How many endpoints must show it.
+        needed: u32,
     }
 }
 

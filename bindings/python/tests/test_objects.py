@@ -181,33 +181,17 @@ def test_a_recovery_refunds_and_redeems(registry: countersign.Registry) -> None:
     assert refused.value.at == "/wallet/Nonce"
 
 
-def test_evidence_is_decoded_and_judged(registry: countersign.Registry) -> None:
+def test_a_record_says_what_its_htlcs_must_hold(registry: countersign.Registry) -> None:
     case = case_of("evm-record-evm-v1")
     order = json.loads(case.documents["order"])
     htlc = order.get("result", order)["destination_swap"]
     record = countersign.Record.verify(case.documents["request"], case.documents["response"], case.documents["order"], registry)
-
-    def words(*values: object) -> str:
-        numbers = (int(str(value), 16) if str(value).startswith("0x") else int(str(value)) for value in values)
-        return "0x" + "".join(f"{number:064x}" for number in numbers)
-
-    asset = next(asset for asset in json.loads(REGISTRY)["assets"] if asset["id"] == htlc["asset"])
-    stored = words(htlc["initiator"], htlc["redeemer"], 900, htlc["timelock"], htlc["amount"], 0)
-    evidence = {"orders": stored, "token": words(asset["token"]["address"]), "holds": htlc["amount"], "head": 1000}
-    seen = {"height": 1000, "hash": "aa", "head_time": 5000, "depth": 100, "is_safe": True, "is_finalized": True}
     terms = record.terms("destination")
     assert (terms.chain, terms.amount, terms.timelock, terms.unit) == ("base", htlc["amount"], htlc["timelock"], "blocks")
     assert (terms.swap_id, terms.secret_hash, terms.account) == (htlc["swap_id"], htlc["secret_hash"], None)
     assert (record.order_id, record.warnings()) == (order.get("result", order)["order_id"], [])
     with pytest.raises(ValueError, match="source or destination"):
         record.terms("nowhere")  # type: ignore[arg-type]
-    state = record.read_htlc("destination", json.dumps(evidence))
-    assert (state.state, state.elapsed, state.covered) == ("locked", 100, True)
-    proof = record.judge(json.dumps(evidence), json.dumps(seen), 5000)
-    assert (proof.order_id, proof.unit, proof.left) == (order.get("result", order)["order_id"], "blocks", 3500)
-    with pytest.raises(countersign.Refusal) as held:
-        record.judge(json.dumps({**evidence, "orders": words(0, 0, 0, 0, 0, 0)}), json.dumps(seen), 5000)
-    assert (held.value.code, held.value.blame) == ("destination_not_funded", "chain")
 
 
 def test_what_a_wallet_sent_is_compared_with_the_order(registry: countersign.Registry) -> None:
@@ -253,7 +237,7 @@ def test_objects_of_the_wrong_type_are_type_errors(registry: countersign.Registr
     for threads in (0, -1, 2**70):
         with pytest.raises((ValueError, OverflowError)):
             countersign.verify_many(["{}"], registry, threads=threads)
-    for name in ("Order", "UnsignedOrder", "SignedOrder", "Recovery", "Record", "Terms", "Value"):
+    for name in ("Order", "UnsignedOrder", "SignedOrder", "Recovery", "Record", "Reader", "ChainRequest", "ChainAnswer", "Terms", "Value"):
         with pytest.raises(TypeError):
             getattr(countersign, name)()
 

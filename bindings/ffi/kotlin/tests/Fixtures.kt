@@ -27,12 +27,15 @@ class Case(line: String) {
 }
 
 /** The fixtures of the project. */
-class Fixtures(folder: File) {
+class Fixtures(private val folder: File) {
     val registryText = File(folder, "registry.json").readBytes()
     val registry = Registry(registryText)
     val cases = listOf("bitcoin", "evm", "solana", "starknet", "sui", "tron")
         .flatMap { family -> File(folder, "accept/$family.jsonl").readLines() }
         .map(::Case)
+
+    /** The lines with the recorded conversations of a family's reader. */
+    fun readers(family: String): List<String> = File(folder, "readers/$family.jsonl").readLines()
 
     fun case(id: String): Case = cases.first { it.id == id }
 }

@@ -6,6 +6,7 @@ import kotlin.system.exitProcess
 /** The tests by name. Each throws where it fails. */
 fun tests(fixtures: Fixtures, lines: File, orders: Int): Map<String, () -> Unit> =
     batchTests(lines) + objectTests(fixtures) + recoveryTests(fixtures) + errorTests(fixtures) + exampleTests(fixtures) +
+        readerTests(fixtures) +
         mapOf("$orders orders leave no memory behind" to { leaks(fixtures, orders) })
 
 fun main(arguments: Array<String>) {

@@ -114,7 +114,7 @@ fun finish(fixtures: Fixtures, case: Case): SignedOrder =
         }
     }
 
-/** Recovery and evidence. */
+/** Recovery and records. */
 fun recoveryTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
     "a record refunds without the service" to {
         val case = fixtures.case("evm-record-evm-v1")
@@ -135,24 +135,12 @@ fun recoveryTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
         val error = refused("secret_wrong", "secret") { Recovery.redeem(case.record!!, Leg.DESTINATION, "0x" + "5a".repeat(32), fixtures.registry) }
         check(!error.toString().contains("5a5a"))
     },
-    "evidence is judged against the verified terms" to {
+    "a record says what its HTLCs must hold" to {
         val case = fixtures.case("evm-record-evm-v1")
         Record.verify(case.request, case.response, case.record!!, fixtures.registry).use { record ->
             equal(record.orderId(), case.expect["order_id"].asString, "order id")
             val terms = record.terms(Leg.DESTINATION)
             equal(listOf(terms.unit, terms.chain, record.terms(Leg.SOURCE).chain), listOf("blocks", "base", "ethereum"), "terms")
-            val words = listOf(terms.initiator, terms.redeemer).map { it.removePrefix("0x").lowercase() } +
-                listOf("900", terms.timelock.toString(), terms.amount, "0").map { it.toBigInteger().toString(16) }
-            val orders = "0x" + words.joinToString("") { it.padStart(64, '0') }
-            val token = "0x" + terms.token!!.removePrefix("0x").lowercase().padStart(64, '0')
-            fun evidence(holds: String) = """{"orders": "$orders", "token": "$token", "holds": "$holds", "head": 1000}""".toByteArray()
-            val seen = """{"height": 1000, "hash": "aa", "head_time": 5000, "depth": 100, "is_safe": true, "is_finalized": true}""".toByteArray()
-            val state = record.readHtlc(Leg.DESTINATION, evidence(terms.amount))
-            equal(listOf(state.state, state.elapsed, state.covered), listOf("locked", 100UL, true), "state")
-            val proof = record.judge(evidence(terms.amount), seen, 5000UL)
-            equal(proof.orderId to proof.left, case.expect["order_id"].asString to terms.timelock - 100UL, "proof")
-            val error = refused("destination_not_covered", "too little") { record.judge(evidence("1"), seen, 5000UL) }
-            equal(error.blame, "chain", "blame")
         }
     },
 )

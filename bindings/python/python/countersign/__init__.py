@@ -1,10 +1,13 @@
 """Verifies what a cross-chain swap service asks a wallet to sign, before anything is signed.
 
 The states of an order are `Order` (verified), `UnsignedOrder` and `SignedOrder`. `verify_line` and `verify_many` take whole cases
-as JSON. Everything that is refused raises `Refusal`.
+as JSON. A `Reader` says what to ask a chain, and a `Quorum` compares what several endpoints show. Everything that is refused raises
+`Refusal`.
 """
 
 from countersign._native import (
+    ChainAnswer,
+    ChainRequest,
     Coverage,
     Htlc,
     HtlcTerms,
@@ -14,6 +17,8 @@ from countersign._native import (
     Order,
     Policy,
     Proof,
+    Quorum,
+    Reader,
     Record,
     Recovery,
     Refusal,
@@ -25,11 +30,14 @@ from countersign._native import (
     UnsignedOrder,
     Value,
     __version__,
+    split_batch,
     verify_line,
     verify_many,
 )
 
 __all__ = [
+    "ChainAnswer",
+    "ChainRequest",
     "Coverage",
     "Htlc",
     "HtlcTerms",
@@ -39,6 +47,8 @@ __all__ = [
     "Order",
     "Policy",
     "Proof",
+    "Quorum",
+    "Reader",
     "Record",
     "Recovery",
     "Refusal",
@@ -50,6 +60,7 @@ __all__ = [
     "UnsignedOrder",
     "Value",
     "__version__",
+    "split_batch",
     "verify_line",
     "verify_many",
 ]

@@ -36,7 +36,7 @@ use crate::outcome::Outcome;
 
 pub use external::matches;
 pub use native::wallet_calls;
-pub use reader::{Answer, Ask, Quorum, Reader, answers, split_batch};
+pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
 pub use record::{Proof, Record, htlc_terms, verify_record};
 pub use shapes::{
     Coverage, Failure, Htlc, HtlcTerms, Line, Native, Notice, Request, Terms, Transaction, Value, coverage, summary, terms, warnings,

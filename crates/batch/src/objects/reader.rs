@@ -147,6 +147,16 @@ fn read_answer(node: &Node<'_, '_>) -> Result<Answer, countersign::Refusal> {
     Ok(Answer::Failed { kind: members.need("failed")?.text()?.to_owned(), detail })
 }
 
+/// Returns the answer for the `error` member of a JSON-RPC reply, given as JSON text of any shape. It is read as [`split_batch`] reads it.
+#[must_use]
+pub fn error_answer(error: &[u8]) -> Answer {
+    let reply = [br#"{"id":0,"error":"#, error, b"}"].concat();
+    match split_batch(200, &reply, 1).pop() {
+        Some(answer @ Answer::Error { .. }) => answer,
+        _ => Answer::Error { code: 0, message: "an error that is not JSON".to_owned(), data: None },
+    }
+}
+
 /// Splits the body of a response to a JSON-RPC batch whose ids were 0, 1, .., in the order of the requests, into its answers.
 #[must_use]
 pub fn split_batch(status: u16, body: &[u8], calls: usize) -> Vec<Answer> {
