@@ -408,12 +408,14 @@ impl<'n, T: Transport> Connection<'n, T> {
     }
 
     /// Reads a subject on which the endpoints must agree, and returns what one of those that agree shows.
+    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
     pub(crate) async fn agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<M::Output, NodeError> {
         let first = self.all_agreed::<M>(subject).await?.into_iter().next();
         first.ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
     }
 
     /// Reads a subject on which the endpoints must agree, and returns what each of those that agree shows.
+    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
     pub(crate) async fn all_agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Vec<M::Output>, NodeError> {
         let quorum = self.gather::<M, _, _>(subject, |_| Ok::<_, NodeError>(())).await?;
         let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
