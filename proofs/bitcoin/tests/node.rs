@@ -15,16 +15,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{OutPoint, Transaction};
 use countersign::reader::HtlcQuorum;
-use countersign::Unsigned;
 use countersign::recover::Recovery;
+use countersign::{Funded, Unsigned};
 use countersign_bitcoin::recover::{Fee, Funding, Payout};
 use countersign_bitcoin::{FeeRate, Wallet};
-use countersign_client::driver::KeptTransaction;
 use countersign_client::{Http, Timeouts};
 use countersign_core::chains::Network;
 use countersign_core::{
-    Account, CreateOrder, Family, Finality, FinalityRule, Funded, HtlcState, Policy, Proposal, Registry, SecretHash, SeenAt, U256,
-    VerifiedTerms,
+    Account, CreateOrder, Family, Finality, FinalityRule, HtlcState, Policy, Proposal, Registry, SecretHash, SeenAt, U256, VerifiedTerms,
 };
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use serde_json::json;
@@ -73,11 +71,6 @@ fn terms(scene: &Scene) -> VerifiedTerms {
     terms
 }
 
-fn kept(transaction: &Transaction) -> KeptTransaction {
-    let id = transaction.compute_txid().to_string();
-    KeptTransaction { chain: CHAIN.to_owned(), role: "initiate".to_owned(), id, payload: serialize_hex(transaction), inputs: Vec::new() }
-}
-
 /// One HTLC on the node's chain, and the connections to it.
 struct Swap<'n> {
     scene: Scene,
@@ -119,9 +112,13 @@ impl<'n> Swap<'n> {
     async fn send(&self, wallet: Wallet) -> Done<Transaction> {
         let transaction = signed(self.scene.unsigned(wallet), WALLET)?;
         self.chain().preflight(&transaction, &Policy::default()).await?;
-        self.chain().broadcast(&kept(&transaction).id, &kept(&transaction).payload).await?;
-        self.chain().broadcast(&kept(&transaction).id, &kept(&transaction).payload).await?;
+        self.broadcast(&transaction).await?;
+        self.broadcast(&transaction).await?;
         Ok(transaction)
+    }
+
+    async fn broadcast(&self, transaction: &Transaction) -> Result<(), NodeError> {
+        self.chain().broadcast(&transaction.compute_txid().to_string(), &serialize_hex(transaction)).await
     }
 
     async fn locked(&self, depth: u64) -> Done<SeenAt> {
@@ -172,9 +169,9 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         for _ in 0..3 {
             node.pay(&swap.scene.owner(), "0.02")?;
         }
-        match swap.read().await {
-            Ok((HtlcState::Absent, _)) => assert!(by_index),
-            Ok((HtlcState::Unclear(_), _)) => assert!(!by_index),
+        match swap.read().await.map(|quorum| quorum.state().unwrap().0) {
+            Ok(HtlcState::Absent) => assert!(by_index),
+            Ok(HtlcState::Unclear(_)) => assert!(!by_index),
             Err(NodeError::Disagree { .. }) => assert!(by_index && by_rpc),
             other => panic!("{other:?}"),
         }
@@ -193,7 +190,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         // Redeemed: in the mempool, then in a block.
         let redeem = signed(swap.scene.htlc().redeem(&SECRET, &swap.payout().await?)?, REDEEMER)?;
         assert!(swap.chain().preflight(&redeem, &Policy::default()).await? > 0);
-        swap.chain().broadcast(&kept(&redeem).id, &kept(&redeem).payload).await?;
+        swap.broadcast(&redeem).await?;
         for depth in 0..3 {
             let (state, seen) = swap.read().await?.state().unwrap();
             let transaction = Some(redeem.compute_txid().to_string());
@@ -209,7 +206,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         node.mine(timelock - 1)?;
         let refund = signed(swap.scene.htlc().refund(&swap.payout().await?)?, INITIATOR)?;
         swap.locked(u64::from(timelock) - 1).await?;
-        let error = swap.chain().broadcast(&kept(&refund).id, &kept(&refund).payload).await.expect_err("a block too early");
+        let error = swap.broadcast(&refund).await.expect_err("a block too early");
         assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("non-BIP68-final")), "{error}");
         if by_rpc {
             // An Esplora server does not simulate, so it does not agree.
@@ -219,14 +216,15 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         node.mine(1)?;
         assert_eq!(swap.judge().await?.expect_err("no time"), "destination_no_time");
         swap.locked(u64::from(timelock)).await?;
-        swap.chain().broadcast(&kept(&refund).id, &kept(&refund).payload).await?;
+        swap.broadcast(&refund).await?;
         // It waits, so one that pays more takes its place.
         let (recovery, owner, policy) = (Recovery::Bitcoin(swap.scene.refund()), swap.scene.owner(), Policy::default());
-        let replacement = nodes.prepare_replacement(&recovery, CHAIN, &owner, &kept(&refund), Speed::Fast, &policy).await?;
+        let sent = nodes.submission(CHAIN, &refund.compute_txid().to_string(), &serialize_hex(&refund))?;
+        let replacement = nodes.prepare_replacement(&recovery, CHAIN, &owner, &sent, Speed::Fast, &policy).await?;
         let Some(Unsigned::Bitcoin(replacement)) = replacement else { panic!("a Bitcoin transaction is replaced by its inputs") };
         let replaced = refund.compute_txid();
         let refund = signed(replacement, INITIATOR)?;
-        swap.chain().broadcast(&kept(&refund).id, &kept(&refund).payload).await?;
+        swap.broadcast(&refund).await?;
         assert_ne!(refund.compute_txid(), replaced);
         node.mine(1)?;
         let (state, seen) = swap.read().await?.state().unwrap();
@@ -255,11 +253,11 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
         |transaction: &Transaction| output.value.to_sat() - transaction.output.iter().map(|output| output.value.to_sat()).sum::<u64>();
     let policy = Policy::default();
     let cheap = signed(swap.scene.unsigned(wallet(FeeRate::parse("2.5")?)?), WALLET)?;
-    assert!(matches!(swap.chain().broadcast(&kept(&cheap).id, &kept(&cheap).payload).await, Err(NodeError::Rejected { .. })));
+    assert!(matches!(swap.broadcast(&cheap).await, Err(NodeError::Rejected { .. })));
     let vsize = first.weight().to_vbytes_ceil();
     let rate = countersign_node::bitcoin::BitcoinChain::<Http>::replacement_rate(fee(&first), vsize, &policy)?;
     let second = signed(swap.scene.unsigned(wallet(rate)?), WALLET)?;
-    swap.chain().broadcast(&kept(&second).id, &kept(&second).payload).await?;
+    swap.broadcast(&second).await?;
     assert_eq!(swap.chain().status(&first.compute_txid().to_string()).await?, None);
     swap.locked(0).await?;
     node.mine(7)?;
@@ -283,12 +281,12 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     node.call("invalidateblock", &[&after.hash])?;
     let elsewhere = Swap::new(&only, 41);
     let rival = signed(elsewhere.scene.unsigned(wallet(FeeRate::from_whole(50))?), WALLET)?;
-    elsewhere.chain().broadcast(&kept(&rival).id, &kept(&rival).payload).await?;
+    elsewhere.broadcast(&rival).await?;
     node.mine(3)?;
     swap.nodes = &only;
-    assert_eq!(swap.read().await?.0, HtlcState::Absent);
+    assert_eq!(swap.read().await?.state().unwrap().0, HtlcState::Absent);
     assert_eq!(swap.chain().status(&second.compute_txid().to_string()).await?, None);
-    let error = swap.chain().broadcast(&kept(&second).id, &kept(&second).payload).await.expect_err("its coin is spent");
+    let error = swap.broadcast(&second).await.expect_err("its coin is spent");
     assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("missingorspent")), "{error}");
     elsewhere.locked(3).await?;
     let listed = elsewhere.chain().fundings(&elsewhere.scene.tree).await?;
