@@ -284,7 +284,7 @@ impl Stage {
     }
 
     fn state(&self, leg: Leg) -> HtlcState {
-        ready(self.nodes.tron("tron").unwrap().htlc(self.record.terms.leg(leg))).unwrap().0
+        ready(self.nodes.tron("tron").unwrap().htlc(self.record.terms.leg(leg))).unwrap().state().unwrap().0
     }
 
     fn judge(&self) -> Result<Funded, Hold> {
