@@ -30,7 +30,7 @@ use countersign::{
     VerifiedTerms, json as tree, recover,
 };
 use countersign_batch::Case as JsonCase;
-use countersign_client::driver::{Chains as _, KeptTransaction};
+use countersign_client::driver::KeptTransaction;
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
 use countersign_proofs_solana::{audited_machine, machine, rent};
@@ -321,8 +321,8 @@ impl Scene {
         unsigned.sign(key).unwrap();
         let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into(), self.name()).try_into().unwrap();
         // Twice, as a driver that was interrupted would.
-        self.nodes.broadcast(&kept.id, &kept.payload).await.unwrap();
-        self.nodes.broadcast(&kept.id, &kept.payload).await.unwrap();
+        self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();
+        self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();
     }
 
     fn recovery(&self, redeems: bool) -> recover::Recovery {
