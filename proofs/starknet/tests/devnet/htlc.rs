@@ -308,7 +308,7 @@ async fn endpoints_must_agree() {
     let both = [url.clone(), format!("{url}/rpc")];
     let read = async |urls: &[String]| {
         let nodes = connect(urls, CHAIN, stage.registry, |_, _| (), |_, _| ());
-        nodes.starknet(CHAIN).unwrap().htlc(payout).await
+        nodes.starknet(CHAIN).unwrap().htlc(payout).await.map(|quorum| quorum.state().unwrap())
     };
     let (state, seen) = read(&both).await.unwrap();
     assert!(matches!(state, HtlcState::Locked(_)));

@@ -322,11 +322,11 @@ impl Stage {
     }
 
     pub async fn read(&self, terms: &HtlcTerms) -> (HtlcState, SeenAt) {
-        self.chain().htlc(terms).await.unwrap()
+        self.chain().htlc(terms).await.unwrap().state().unwrap()
     }
 
     pub async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
-        let quorum = self.read(&record.terms.destination).await;
+        let quorum = self.chain().htlc(&record.terms.destination).await.unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == CHAIN).unwrap());
         Funded::judge(&record.terms, &quorum, &rule, now)
