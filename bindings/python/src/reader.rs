@@ -65,7 +65,7 @@ impl ChainRequest {
 }
 
 /// The answer to one `ChainRequest`. Its content is untrusted, and nothing in it needs to be checked before it is handed over.
-#[pyclass(frozen, eq, module = "countersign")]
+#[pyclass(frozen, eq, from_py_object, module = "countersign")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChainAnswer(objects::Answer);
 
