@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { BUILDS, DIST } from "./paths.mjs";
 
 /** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
-export const limitOf = (build) => (build === "all" ? 760_000 : 350_000);
+export const limitOf = (build) => (build === "all" ? 1_000_000 : 350_000);
 
 /** Measures every build: WebAssembly and JavaScript, plain, with gzip, and with brotli, in bytes. */
 export function measure() {
