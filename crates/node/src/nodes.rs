@@ -10,6 +10,7 @@ use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
 };
 use countersign_transport::{ChainEndpoints, Chains, Link, MaybeSend, MaybeSync, Memory, Transport, gather};
+#[cfg(feature = "bitcoin")]
 use futures_util::future::join_all;
 
 use crate::config::{Endpoints, NodeConfig};
@@ -386,6 +387,7 @@ impl<T: Transport> Chains for Nodes<T> {
 
 impl<'n, T: Transport> Connection<'n, T> {
     /// Returns the number of endpoints that must give the same answer.
+    #[cfg(any(feature = "bitcoin", feature = "solana", feature = "sui"))]
     pub(crate) const fn needed(&self) -> u32 {
         self.endpoints.quorum
     }
@@ -441,6 +443,7 @@ impl<'n, T: Transport> Connection<'n, T> {
     }
 
     /// Queries all endpoints concurrently.
+    #[cfg(feature = "bitcoin")]
     pub(crate) async fn each<R, F: Future<Output = Result<R, NodeError>>>(
         &self,
         ask: impl Fn(Caller<'n, T>) -> F,
@@ -450,6 +453,7 @@ impl<'n, T: Transport> Connection<'n, T> {
 
     /// Queries one endpoint after another until one answers. Only for answers that need no quorum, because the chain, the policy or
     /// another answer checks them.
+    #[cfg(feature = "bitcoin")]
     pub(crate) async fn first<R, F: Future<Output = Result<R, NodeError>>>(
         &self,
         ask: impl Fn(Caller<'n, T>) -> F,

@@ -378,7 +378,8 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     chain.broadcast(&slow.id, &slow.payload).await.unwrap();
     assert_eq!(chain.receipt(slow.id.parse().unwrap()).await.unwrap(), None);
     let (recovery, account) = (Recovery::Evm(refund), owner.to_string());
-    let replacement = stage.nodes.prepare_replacement(&recovery, "ethereum", &account, &slow, Speed::Slow, &policy).await.unwrap();
+    let sent = stage.nodes.submission("ethereum", &slow.id, &slow.payload).unwrap();
+    let replacement = stage.nodes.prepare_replacement(&recovery, "ethereum", &account, &sent, Speed::Slow, &policy).await.unwrap();
     let Some(Unsigned::Evm(replacement)) = replacement else { panic!("an EVM transaction is replaced by its nonce") };
     let faster = signed(replacement, &key);
     assert_ne!(faster.id, slow.id);
