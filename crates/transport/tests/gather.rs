@@ -214,6 +214,11 @@ async fn an_absurd_height_of_one_endpoint_is_forgotten_and_a_laggard_is_found() 
     assert_eq!((height("0"), height("1"), height("2")), (100, 100, 0));
     *world.endpoints.lock().unwrap() = vec![Endpoint { height: 90, ..HONEST }; 3];
     let (quorum, _) = world.read(&memory, 2, 50).await;
+    // The same story at an absurd height is remembered only as high as the others have reached.
+    let world_of_equals = World::new(&[Endpoint { height: 1_000_000, ..HONEST }, HONEST, HONEST], 2);
+    let fresh = Memory::default();
+    world_of_equals.read(&fresh, 1, 50).await;
+    assert_eq!((fresh.known("chain", "0").height(), fresh.known("chain", "1").height()), (100, 100));
     let went_back = quorum.heard().filter(|(_, word)| matches!(word, Err(Fault::WentBack { before: 100, now: 90 }))).count();
     assert_eq!(went_back, 2, "the third never showed a height that the others share");
 }
