@@ -107,9 +107,9 @@ impl ChainAnswer {
     ///     kind: `connect`, `timeout`, `interrupted`, `too_large`, `unsupported` or `other`.
     ///     detail: The message of the connection.
     #[staticmethod]
-    #[pyo3(signature = (kind, detail = String::new()))]
-    fn failed(kind: String, detail: String) -> Self {
-        Self(objects::Answer::Failed { kind, detail })
+    #[pyo3(signature = (kind, detail = None))]
+    fn failed(kind: String, detail: Option<String>) -> Self {
+        Self(objects::Answer::Failed { kind, detail: detail.unwrap_or_default() })
     }
 
     fn __repr__(&self) -> &'static str {
@@ -172,8 +172,8 @@ impl Reader {
     ///
     /// Raises:
     ///     ValueError: For another number of answers. The reader is then unchanged.
-    fn answer(&self, py: Python<'_>, answers: Vec<ChainAnswer>) -> PyResult<()> {
-        let answers = answers.into_iter().map(|answer| answer.0).collect();
+    fn answer(&self, py: Python<'_>, answers: Vec<Bound<'_, ChainAnswer>>) -> PyResult<()> {
+        let answers = answers.iter().map(|answer| answer.get().0.clone()).collect();
         py.detach(|| self.lock().answer(answers)).map_err(raise)
     }
 

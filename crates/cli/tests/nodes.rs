@@ -22,16 +22,22 @@ const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111
 
 /// A node of an EVM chain.
 fn answer(seen: &Seen, chain_id: &str, balance: &str) -> Reply {
-    let call: Value = serde_json::from_str(&seen.text()).unwrap();
-    let result = match call["method"].as_str().unwrap() {
-        "eth_chainId" => json!(chain_id),
-        "eth_getBlockByNumber" => {
-            json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - 7)})
-        }
-        "eth_getBalance" => json!(balance),
-        other => panic!("{other}"),
+    let result = |call: &Value| {
+        let result = match call["method"].as_str().unwrap() {
+            "eth_chainId" => json!(chain_id),
+            "eth_getBlockByNumber" => {
+                json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - 7)})
+            }
+            "eth_getBalance" => json!(balance),
+            other => panic!("{other}"),
+        };
+        json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
     };
-    Reply::json(200, json!({"jsonrpc": "2.0", "id": call["id"], "result": result}).to_string())
+    let reply = match serde_json::from_str(&seen.text()).unwrap() {
+        Value::Array(calls) => Value::Array(calls.iter().map(result).collect()),
+        call => result(&call),
+    };
+    Reply::json(200, reply.to_string())
 }
 
 fn node(chain_id: &'static str, balance: &'static str) -> Server {

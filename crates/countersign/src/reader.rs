@@ -80,7 +80,7 @@ any_family! {
 
 /// Reads one HTLC from one endpoint. The family of its chain decides what is asked.
 ///
-/// At most three rounds of requests while the HTLC is open, and a constant number in every other case.
+/// Three rounds of requests while the HTLC is open, and a constant number for ends, pages and a node's RPC.
 #[derive(Debug)]
 pub struct HtlcReader(AnyReader);
 
@@ -312,6 +312,12 @@ impl HtlcQuorum {
     pub fn is_final(&self, rule: &FinalityRule) -> bool {
         let is_final = |one: &HtlcObservation| if one.is_final(rule) { Ok(()) } else { Err(()) };
         matches!(self.0.ask(is_final), Verdict::Stands(..))
+    }
+
+    /// Returns whether every observation is of these terms.
+    #[must_use]
+    pub fn is_of(&self, terms: &HtlcTerms) -> bool {
+        self.0.heard().filter_map(|(_, word)| word.ok()).all(|one| one.terms == *terms)
     }
 
     /// Returns the secret if any endpoint shows it. A value that hashes to the hash of the terms is the secret, whoever shows it.

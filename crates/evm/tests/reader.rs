@@ -150,12 +150,14 @@ fn an_order_that_does_not_exist_takes_two_rounds() {
 
 #[test]
 fn terms_that_name_no_order_are_refused() {
-    for (change, at) in [
-        ((|terms| terms.htlc = None) as fn(&mut HtlcTerms), "/htlc"),
+    type Change = (fn(&mut HtlcTerms), &'static str);
+    let changes: [Change; 4] = [
+        (|terms| terms.htlc = None, "/htlc"),
         (|terms| terms.token = Some("USDC".to_owned()), "/token"),
         (|terms| terms.swap_id = "0x12".to_owned(), "/swap_id"),
         (|terms| terms.network = Network::Tron(1), "/network"),
-    ] {
+    ];
+    for (change, at) in changes {
         assert_eq!(HtlcReader::new(&leg_with(change), &Known::default()).unwrap_err().location(), at);
     }
 }

@@ -434,7 +434,7 @@ impl<'n, T: Transport> Connection<'n, T> {
             }
         }
         let outcome = reader.finish();
-        if let Err(Fault::WrongChain { .. }) = &outcome {
+        if !matches!(&outcome, Ok(_) | Err(Fault::Unanswered(_))) {
             caller.endpoint.forget_identity();
         }
         Ok(outcome.map_err(|fault| NodeError::from_fault(name, fault))?.into_output())

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read;
 use countersign::reader::HtlcQuorum;
-use countersign::{EvmGeneration, FinalityRule, Funded, Generation, Hold, HtlcState, SeenAt, VerifiedTerms};
+use countersign::{EvmGeneration, FinalityRule, Funded, Generation, HtlcState, VerifiedTerms};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;

@@ -1,4 +1,4 @@
-//! The readers alone: a chain in memory answers what they ask, honestly or not.
+//! The readers alone, against a chain in memory that is honest or not.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,

@@ -2,7 +2,14 @@
 //!
 //! Without a variable, this requires that the files are what is recorded now. `COUNTERSIGN_RECORD=1` writes them.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -245,7 +252,8 @@ fn litecoin_chains(terms: &HtlcTerms) -> Conversations {
 
 #[test]
 fn recorded_conversations_are_those_of_today() {
-    let families: [(&str, &str, &[bool], fn(&HtlcTerms) -> Conversations); 6] = [
+    type OfFamily = (&'static str, &'static str, &'static [bool], fn(&HtlcTerms) -> Conversations);
+    let families: [OfFamily; 6] = [
         ("evm", "evm-record-evm-v1", &[false], evm_chains),
         ("tron", "evm-record-tron", &[false], tron_chains),
         ("starknet", "starknet-to-2025-11", &[false], starknet_chains),

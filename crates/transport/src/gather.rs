@@ -18,6 +18,8 @@ use crate::transport::{MaybeSend, MaybeSync, Transport};
 const ROUND: Duration = Duration::from_secs(10);
 /// The time limit for one endpoint.
 const READING: Duration = Duration::from_secs(20);
+/// Both limits for the RPC of a Bitcoin-like node, which may have to scan all its outputs.
+const SCAN: Duration = Duration::from_secs(30);
 /// How long the other endpoints are waited for when enough agree, but the question does not stand.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -62,7 +64,9 @@ where
         let reader = start(&memory.known(chain, &link.name).with_rpc(link.is_rpc))?;
         running.push(async move {
             let reading = pin!(read(chains, timer, memory, chain, link, reader));
-            let outcome = within(timer, READING, reading).await.unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())));
+            let outcome = within(timer, if link.is_rpc { SCAN } else { READING }, reading)
+                .await
+                .unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())));
             (link.name.as_str(), outcome)
         });
     }
@@ -84,7 +88,8 @@ where
             running.next().await
         };
         let Some((name, outcome)) = heard else { break };
-        if let Err(Fault::WrongChain { .. }) = &outcome {
+        // An answer that a reader refused may have been the one about the identity.
+        if !matches!(&outcome, Ok(_) | Err(Fault::Unanswered(_))) {
             chains.forget(chain, name);
         }
         quorum.hear(name, outcome);
@@ -109,7 +114,7 @@ async fn read<R: Drive>(
         }
         let answers = {
             let asking = pin!(chains.ask(chain, &link.name, reader.requests()));
-            within(timer, ROUND, asking).await
+            within(timer, if link.is_rpc { SCAN } else { ROUND }, asking).await
         };
         match answers {
             Some(answers) => reader.answer(&answers).map_err(|miscount| {
@@ -131,14 +136,19 @@ async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, futu
     }
 }
 
-/// Remembers what the endpoints that agree have shown. An absurd height that a single endpoint shows is forgotten.
+/// Remembers what the endpoints that agree have shown. Of the heights, at most the one that as many endpoints as must agree have reached: an
+/// absurd height that a single endpoint shows is forgotten.
 fn remember<O: Agree + Observed>(memory: &Memory, chain: &str, quorum: &Quorum<O>) {
     let Ok(group) = quorum.agreed::<()>() else { return };
+    let mut heights: Vec<_> = group.iter().map(|one| one.known().height()).collect();
+    heights.sort_unstable_by(|one, other| other.cmp(one));
+    let reached = heights.get(quorum.needed().saturating_sub(1)).copied().unwrap_or_default();
     for (name, word) in quorum.heard() {
         if let Ok(observation) = word
             && group.iter().any(|member| std::ptr::eq(*member, observation))
         {
-            memory.learn(chain, name, observation.known());
+            let known = observation.known();
+            memory.learn(chain, name, &known.clone().with_height(known.height().min(reached)));
         }
     }
 }

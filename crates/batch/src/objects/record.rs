@@ -103,7 +103,11 @@ impl Record {
     /// [`Failure`] with the code `usage` at `/leg`, or with the blame `chain` if too few endpoints agree.
     pub fn state(&self, leg: &str, quorum: &Quorum) -> Result<Htlc, Failure> {
         let [source, destination] = &self.rules;
-        let rule = if read_leg(leg)? == Leg::Source { source } else { destination };
+        let side = read_leg(leg)?;
+        if !quorum.0.is_of(self.verified.terms.leg(side)) {
+            return Err(Failure::usage("/quorum", format!("readers of the leg {leg}")));
+        }
+        let rule = if side == Leg::Source { source } else { destination };
         let (state, seen) = quorum.0.state().map_err(|doubt| Failure::from(countersign::Hold::from(doubt)))?;
         Ok(shapes::htlc(&state, &seen, quorum.0.is_final(rule)))
     }

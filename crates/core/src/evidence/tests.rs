@@ -237,7 +237,10 @@ fn terms_never_change() {
 
 fn finding(elapsed: u64, height: u64, is_safe: bool) -> Finding {
     let locked = locked().with_elapsed(elapsed, elapsed);
-    Finding::new(HtlcState::Locked(locked), SeenAt::new(height, height.to_string(), NOW + height, height).with_marks(is_safe, false))
+    Finding::new(
+        HtlcState::Locked(locked),
+        SeenAt::new(height, height.to_string(), NOW.saturating_add(height), height).with_marks(is_safe, false),
+    )
 }
 
 /// Each number is the worst of the best that are needed: a laggard, or an endpoint without marks, spoils nothing.

@@ -1,8 +1,10 @@
 //! JSON-RPC 2.0 bodies: the only place where calls have ids.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Answer, Failure, FailureKind, Request, RpcError};
@@ -50,6 +52,36 @@ struct Parts<'b> {
     error: Option<&'b RawValue>,
 }
 
+/// Reads an array of at most this many replies, so that a longer one takes no memory.
+struct AtMost(usize);
+
+impl<'b> DeserializeSeed<'b> for AtMost {
+    type Value = Vec<Parts<'b>>;
+
+    fn deserialize<D: Deserializer<'b>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'b> Visitor<'b> for AtMost {
+    type Value = Vec<Parts<'b>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {} replies", self.0)
+    }
+
+    fn visit_seq<A: SeqAccess<'b>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut replies = Vec::new();
+        while let Some(reply) = list.next_element()? {
+            if replies.len() >= self.0 {
+                return Err(A::Error::invalid_length(replies.len().saturating_add(1), &self));
+            }
+            replies.push(reply);
+        }
+        Ok(replies)
+    }
+}
+
 /// Splits the body of an HTTP response into the answers to `calls` calls, in the order of the calls.
 ///
 /// A node that does not accept a batch returns a single error without an id, which is the answer to every call.
@@ -66,8 +98,14 @@ pub fn decode(body: &[u8], calls: usize) -> Result<Vec<Answer>, Refusal> {
         Refusal::new(Code::JsonSyntax, "").with_reason(crate::report::text::escape_untrusted(&error.to_string()))
     };
     let is_batch = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-    let replies: Vec<Parts<'_>> =
-        if is_batch { serde_json::from_slice(body).map_err(syntax)? } else { vec![serde_json::from_slice(body).map_err(syntax)?] };
+    let replies = if is_batch {
+        let mut parser = serde_json::Deserializer::from_slice(body);
+        let replies = AtMost(calls).deserialize(&mut parser).map_err(syntax)?;
+        parser.end().map_err(syntax)?;
+        replies
+    } else {
+        vec![serde_json::from_slice(body).map_err(syntax)?]
+    };
     let mut answers: Vec<Option<Answer>> = vec![None; calls];
     for reply in replies {
         let error = present(reply.error).map(|error| read_error(error.get())).transpose()?;
@@ -202,6 +240,8 @@ mod tests {
             (br#"[{"id":0,"result":1},{"result":2}]"#, Code::MissingField),
             (br#"[{"id":0,"result":1,"result":2}]"#, Code::JsonSyntax),
             (br#"[{"id":0,"result":1}"#, Code::JsonSyntax),
+            (br#"[{"id":0,"result":1},{"id":1,"result":1},{"id":1,"result":1}]"#, Code::JsonSyntax),
+            (br#"[{"id":0,"result":1},{"id":1,"result":1}] []"#, Code::JsonSyntax),
             (b"<html>", Code::JsonSyntax),
             (b"", Code::JsonSyntax),
         ] {

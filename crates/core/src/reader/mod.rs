@@ -415,6 +415,10 @@ fn turn<M: Machine>(
     if bytes > MAX_TOTAL {
         return Err(Fault::TooMuch("the answers are too long"));
     }
+    let in_json = requests.iter().zip(answers).filter(|(request, answer)| is_json(request, answer));
+    if in_json.fold(0_usize, |sum, (_, answer)| sum.saturating_add(answer.len())) > json::MAX_BYTES {
+        return Err(Fault::TooMuch("the answers of one round are too long"));
+    }
     let values = requests.iter().zip(answers).map(|(request, answer)| parse(request, answer)).collect::<Result<Vec<_>, _>>()?;
     let replies: Vec<_> =
         requests.iter().zip(answers).zip(&values).map(|((request, answer), value)| reply(request, answer, value.as_ref())).collect();
@@ -424,6 +428,15 @@ fn turn<M: Machine>(
         return Err(Fault::WrongChain { expected: identity.expected.clone(), actual: crate::report::text::escape_untrusted(&actual) });
     }
     machine.answer(&Replies::new(rest))
+}
+
+/// Returns whether an answer is parsed as JSON.
+const fn is_json(request: &Request, answer: &Answer) -> bool {
+    matches!(
+        (request, answer),
+        (Request::JsonRpc { .. }, Answer::Result(_))
+            | (Request::Get { format: Format::Json, .. } | Request::Post { format: Format::Json, .. }, Answer::Http { status: 200, .. })
+    )
 }
 
 /// Parses an answer in JSON; `None` for any other.

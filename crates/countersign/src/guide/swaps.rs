@@ -56,7 +56,7 @@
 //!     // On a `Hold`: wait and read again where `may_end()`, else stop. Before the secret leaves: `check_time` with a new `now`.
 //!     Ok(judged)
 //! }
-//! # let _ = may_release::<fn(&str, &Request) -> Answer>;
+//! # let _ = |proposal, registry: &Registry, policy: &Policy| may_release(proposal, registry, policy, |_, _| Answer::result(*b"null"), 0);
 //! ```
 //!
 //! `countersign-transport` has this loop with time limits. `countersign-client` has a driver that takes these steps for every stored swap,

@@ -1,4 +1,4 @@
-//! EVM chains, read over JSON-RPC. What is asked, and what the answers mean, is in [`reader`].
+//! EVM chains, read over JSON-RPC. What is asked, and what the answers mean, is in [`countersign::evm::reader`].
 //!
 //! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md`.
 

@@ -19,7 +19,7 @@ mod wallet;
 
 use countersign::reader::HtlcQuorum;
 use countersign::starknet::{Felt, StarknetGeneration, felt, read};
-use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt, U256, VerifiedTerms};
+use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, U256, VerifiedTerms};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;

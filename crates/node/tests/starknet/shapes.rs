@@ -1,7 +1,6 @@
 //! The requests, and the answers of the endpoints in these tests, have the format of the reference SDK (starknet-core, interface 0.9).
 
 use countersign::Policy;
-use countersign_client::driver::Chains as _;
 use countersign_node::Speed;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

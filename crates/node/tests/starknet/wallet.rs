@@ -3,7 +3,7 @@
 use countersign::recover::{self, Leg};
 use countersign::starknet::{Felt, ResourceBound, Starknet, read};
 use countersign::{Code, Policy, Role, U256, Unsigned, Verified, VerifiedOrder};
-use countersign_client::driver::{Chains as _, KeptTransaction};
+use countersign_client::driver::KeptTransaction;
 use countersign_node::starknet::TransactionStatus;
 use countersign_node::{NodeError, Speed};
 use countersign_testkit::recover::read_record;

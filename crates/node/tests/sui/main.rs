@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use countersign::reader::HtlcQuorum;
 use countersign::sui::sui_sdk_types::Address;
-use countersign::{FinalityRule, Funded, HtlcState, SecretHash, SeenAt, VerifiedTerms};
+use countersign::{FinalityRule, Funded, HtlcState, SecretHash, VerifiedTerms};
 use countersign_client::Response;
 use countersign_node::NodeError;
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use countersign::reader::HtlcQuorum;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256};
 use countersign::tron::{Address, read};
-use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, SeenAt, VerifiedTerms};
+use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, VerifiedTerms};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;

@@ -1,7 +1,6 @@
 //! What is read besides HTLCs.
 
 use countersign_core::chains::Network;
-use countersign_core::chains::Network;
 use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
 use countersign_core::{Code, Leg, OrderRecord};
 use countersign_solana::reader::{
@@ -9,10 +8,7 @@ use countersign_solana::reader::{
     ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
 };
 use countersign_solana::{SelfFunded, Solana, read, recover};
-use countersign_solana::{SelfFunded, Solana, recover};
 use countersign_testkit::chain::solana::{Account, blockhash, case};
-use countersign_testkit::chain::solana::{Account, blockhash, case};
-use countersign_testkit::verified;
 use countersign_testkit::verified;
 
 use super::*;
