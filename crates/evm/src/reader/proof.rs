@@ -1,7 +1,7 @@
 //! Checks `eth_getProof` against the state root of a block: the order that a node reports must be the one that its chain stores.
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use alloy_rlp::{Header, encode};
+use alloy_rlp::{EMPTY_STRING_CODE, Header, encode};
 use alloy_trie::proof::verify_proof;
 use alloy_trie::{Nibbles, TrieAccount};
 use countersign_core::Refusal;
@@ -66,6 +66,10 @@ fn is_proven(node: &Node<'_, '_>, root: B256, key: B256, value: Option<Vec<u8>>)
 
 /// Returns the greatest number of nibbles that a path through a node and the nodes inside it can have; `None` if it is not a node.
 fn path_length(mut node: &[u8], level: usize) -> Option<usize> {
+    // The only node of an empty trie.
+    if node == [EMPTY_STRING_CODE] {
+        return Some(0);
+    }
     if level > KEY_NIBBLES || !Header::decode(&mut node).ok()?.list {
         return None;
     }
