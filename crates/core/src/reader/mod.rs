@@ -415,7 +415,8 @@ fn turn<M: Machine>(
     if bytes > MAX_TOTAL {
         return Err(Fault::TooMuch("the answers are too long"));
     }
-    let in_json = requests.iter().zip(answers).filter(|(request, answer)| is_json(request, answer));
+    // An answer that is too long by itself is refused where it is parsed.
+    let in_json = requests.iter().zip(answers).filter(|(request, answer)| is_json(request, answer) && answer.len() <= json::MAX_BYTES);
     if in_json.fold(0_usize, |sum, (_, answer)| sum.saturating_add(answer.len())) > json::MAX_BYTES {
         return Err(Fault::TooMuch("the answers of one round are too long"));
     }

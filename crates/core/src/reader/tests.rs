@@ -83,7 +83,7 @@ fn ends_after_the_last_round_and_at_the_first_bad_answer() {
         (Answer::Error(RpcError::new(-1, "no", None)), "node_error"),
         (Answer::Failed(FailureKind::Timeout.into()), "timeout"),
         (Answer::http(200, *b"5"), "node_malformed"),
-        (Answer::result(vec![b' '; crate::json::MAX_BYTES + 1]), "node_too_much"),
+        (Answer::result(vec![b' '; crate::json::MAX_BYTES + 1]), "node_malformed"),
     ] {
         let mut reader = reader();
         reader.answer(&[result("7"), answer]).unwrap();
