@@ -174,7 +174,7 @@ fn is_told<C: Chain>(story: Story, state: &HtlcState, terms: &HtlcTerms) -> bool
     }
 }
 
-/// Returns what is known about the endpoint.
+/// Chooses the heights and facts that the endpoint showed before.
 fn known<C: Chain>(terms: &HtlcTerms, chain: &Endpoint<C>, control: u8, bytes: &mut Bytes<'_>) -> Known {
     let mut known = Known::default().with_rpc(C::HAS_RPC && control & 1 == 1);
     if control & 2 != 0

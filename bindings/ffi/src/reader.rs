@@ -159,7 +159,7 @@ impl Reader {
         self.lock().height()
     }
 
-    /// Returns what is known about the endpoint now, as JSON, for its next reader. Keep it if the quorum agrees with the endpoint.
+    /// Returns the endpoint's memory as JSON, to pass to its next reader. Keep it only if the quorum agrees with the endpoint.
     pub fn known(&self) -> String {
         self.lock().known()
     }

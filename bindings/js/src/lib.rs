@@ -358,7 +358,7 @@ impl Reader {
         self.0.height()
     }
 
-    /// Returns what is known about the endpoint now.
+    /// Returns the endpoint's memory as JSON, to pass to its next reader.
     pub fn known(&self) -> String {
         self.0.known()
     }

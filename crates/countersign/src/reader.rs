@@ -224,7 +224,7 @@ impl HtlcObservation {
         &self.known
     }
 
-    /// Compares what the endpoint shows with the verified terms. Returns what is left of the timelock at `now`, in the chain's unit.
+    /// Compares the finding with the verified terms. Returns the remaining timelock at `now`, in the chain's unit.
     ///
     /// # Errors
     ///

@@ -35,7 +35,7 @@ impl Memory {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what is known about an endpoint.
+    /// Returns the heights and facts that an endpoint has shown.
     #[must_use]
     pub fn known(&self, chain: &str, endpoint: &str) -> Known {
         self.lock().get(&key(chain, endpoint)).map(|memory| memory.known.clone()).unwrap_or_default()

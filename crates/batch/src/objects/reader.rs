@@ -210,7 +210,7 @@ impl Reader {
         Some(self.reader.outcome()?.ok()?.finding().seen.height)
     }
 
-    /// Returns what is known about the endpoint now, as JSON text for the next [`Record::reader`](super::Record::reader) of it.
+    /// Returns the endpoint's memory as JSON text, to pass to its next [`Record::reader`](super::Record::reader).
     #[must_use]
     pub fn known(&self) -> String {
         let mut known = self.known.clone();

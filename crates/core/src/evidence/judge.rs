@@ -199,8 +199,8 @@ impl Judgement {
         Ok(())
     }
 
-    /// Returns what is left of the destination's timelock at `now`, in the chain's unit: what was left at the newest block that was seen,
-    /// without what the chain has counted since, at its fastest pace.
+    /// Returns the remaining timelock of the destination at `now`, in the chain's unit. Subtracts the blocks, slots or milliseconds that the
+    /// chain may have counted since the newest block that was seen, at its fastest pace.
     #[must_use]
     pub fn left_at(&self, now: u64) -> u64 {
         let seconds = now.saturating_sub(self.seen.head_time);

@@ -360,7 +360,7 @@ impl<M: Machine> Reader<M> {
         }
     }
 
-    /// Returns what is read.
+    /// Returns the subject.
     #[must_use]
     pub const fn subject(&self) -> &M::Subject {
         &self.subject

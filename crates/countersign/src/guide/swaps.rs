@@ -21,7 +21,7 @@
 //!    leg, from the record alone: the service may be gone by then.
 //!
 //! Steps 1 to 3, for a wallet with connections of its own. The same code serves every family, because a reader's requests are the chain's
-//! ordinary RPC: a method and parameters, or a path. `Wallet::send` sends one request to one endpoint and returns what came back:
+//! ordinary RPC: a method and parameters, or a path. `send` passes one request to one endpoint and returns its answer:
 //!
 //! ```
 //! use countersign::reader::{Answer, HtlcQuorum, HtlcReader, Known, Request};

@@ -128,7 +128,7 @@ impl Plan {
         self.steps.iter().map(call).collect()
     }
 
-    /// Returns what is paid, if it is a token.
+    /// Returns the token that is paid and its amount; `None` for the chain's own coin.
     fn token_deposit(&self) -> Option<&Expected> {
         self.deposit.as_ref().filter(|expected| !expected.is_native)
     }
