@@ -18,7 +18,10 @@
 //! Specification: `docs/spec/chains.md#readers`.
 
 mod answer;
+mod ask;
+mod broadcast;
 mod fault;
+mod funds;
 pub mod json_rpc;
 mod known;
 mod quorum;
@@ -30,7 +33,10 @@ mod tests;
 use std::fmt;
 
 pub use answer::{Answer, Failure, FailureKind, Replies, Reply, RpcError};
+pub use ask::{Ask, Equal, Judged, Question};
+pub use broadcast::{Broadcast, NotTaken, Sending};
 pub use fault::Fault;
+pub use funds::{check_allowance, check_balance};
 pub use known::Known;
 pub use quorum::{Agree, Doubt, Quorum, Verdict};
 pub use request::{Format, Request};
