@@ -6,9 +6,9 @@ use super::Fault;
 use crate::json::{self, Node};
 use crate::report::Refusal;
 
-/// The maximum number of facts that are kept for one endpoint. The facts are cleared when there are more.
+/// The maximum number of facts, and of hints, that are kept for one endpoint. They are cleared when there are more.
 const MAX_FACTS: usize = 4_096;
-/// The maximum length in bytes of a fact.
+/// The maximum length in bytes of a fact or hint.
 const MAX_FACT: usize = 1_024;
 
 /// What an endpoint showed in earlier readings that the quorum agreed with. The caller keeps it between readings; losing it costs no
@@ -18,6 +18,7 @@ pub struct Known {
     height: u64,
     is_rpc: bool,
     facts: BTreeMap<String, Vec<u8>>,
+    hints: BTreeMap<String, Vec<u8>>,
 }
 
 impl Known {
@@ -35,10 +36,17 @@ impl Known {
         self
     }
 
-    /// Adds a fact that later readings must find unchanged, or start from. A family chooses its name.
+    /// Adds a fact that later readings must find unchanged. A family chooses its name.
     #[must_use]
     pub fn with_fact(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.facts.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds a hint from which later readings start, and which they may replace. A family chooses its name.
+    #[must_use]
+    pub fn with_hint(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.hints.insert(name.into(), value.into());
         self
     }
 
@@ -60,6 +68,12 @@ impl Known {
         self.facts.get(name).map(Vec::as_slice)
     }
 
+    /// Returns a hint by its name.
+    #[must_use]
+    pub fn hint(&self, name: &str) -> Option<&[u8]> {
+        self.hints.get(name).map(Vec::as_slice)
+    }
+
     /// Parses what [`Known::to_json`] wrote.
     ///
     /// # Errors
@@ -69,29 +83,31 @@ impl Known {
         let value = json::parse(text)?;
         let root = Node::root(&value, "");
         let members = root.object()?;
-        members.only(&["height", "is_rpc", "facts"])?;
+        members.only(&["height", "is_rpc", "facts", "hints"])?;
         let mut known = Self::default().with_height(members.need("height")?.integer()?).with_rpc(members.need("is_rpc")?.bool()?);
-        let facts = members.need("facts")?;
-        let facts = facts.object()?;
-        for name in facts.keys().take(MAX_FACTS) {
-            known.facts.insert(name.to_owned(), facts.need(name)?.hex_bytes(MAX_FACT)?);
-        }
+        (known.facts, known.hints) = (read_named(&members.need("facts")?)?, read_named(&members.need("hints")?)?);
         Ok(known)
     }
 
     /// Writes what is known as JSON, to keep it outside the process.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let facts: BTreeMap<_, _> = self.facts.iter().map(|(name, value)| (name, hex::encode_prefixed(value))).collect();
-        serde_json::json!({"height": self.height, "is_rpc": self.is_rpc, "facts": facts}).to_string()
+        let named = |values: &BTreeMap<String, Vec<u8>>| -> BTreeMap<String, String> {
+            values.iter().map(|(name, value)| (name.clone(), hex::encode_prefixed(value))).collect()
+        };
+        serde_json::json!({"height": self.height, "is_rpc": self.is_rpc, "facts": named(&self.facts), "hints": named(&self.hints)})
+            .to_string()
     }
 
-    /// Adds what a later reading has shown. A fact that is already known is kept.
+    /// Adds what a later reading has shown. A fact that is already known is kept, a hint is replaced.
     pub fn learn(&mut self, later: &Self) {
         self.height = self.height.max(later.height);
-        if self.facts.len().saturating_add(later.facts.len()) > MAX_FACTS {
-            self.facts.clear();
+        for (own, added) in [(&mut self.facts, &later.facts), (&mut self.hints, &later.hints)] {
+            if own.len().saturating_add(added.len()) > MAX_FACTS {
+                own.clear();
+            }
         }
+        self.hints.extend(later.hints.clone());
         for (name, value) in &later.facts {
             self.facts.entry(name.clone()).or_insert_with(|| value.clone());
         }
@@ -106,4 +122,9 @@ impl Known {
     pub const fn check_height(&self, now: u64, tolerance: u64) -> Result<(), Fault> {
         if now.saturating_add(tolerance) < self.height { Err(Fault::WentBack { before: self.height, now }) } else { Ok(()) }
     }
+}
+
+fn read_named(node: &Node<'_, '_>) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+    let members = node.object()?;
+    members.keys().take(MAX_FACTS).map(|name| Ok((name.to_owned(), members.need(name)?.hex_bytes(MAX_FACT)?))).collect()
 }

@@ -222,11 +222,17 @@ fn an_endpoint_that_is_named_twice_counts_once() {
 
 #[test]
 fn what_is_known_is_kept_and_bounded() {
-    let mut known = Known::default().with_height(10).with_fact("class 1", *b"a");
-    known.learn(&Known::default().with_height(5).with_fact("class 1", *b"b").with_fact("class 2", *b"c"));
+    let mut known = Known::default().with_height(10).with_fact("class 1", *b"a").with_hint("outpoint", *b"d");
+    known.learn(&Known::default().with_height(5).with_fact("class 1", *b"b").with_fact("class 2", *b"c").with_hint("outpoint", *b"e"));
+    assert_eq!(known.hint("outpoint"), Some(&b"e"[..]), "a hint is replaced");
     assert_eq!((known.height(), known.fact("class 1"), known.fact("class 2")), (10, Some(&b"a"[..]), Some(&b"c"[..])));
     assert_eq!(Known::from_json(known.to_json().as_bytes()).unwrap(), known);
-    for text in ["{}", "[]", r#"{"height": -1, "is_rpc": false, "facts": {}}"#, r#"{"height": 1, "is_rpc": false, "facts": {"a": "0"}}"#] {
+    for text in [
+        "{}",
+        "[]",
+        r#"{"height": -1, "is_rpc": false, "facts": {}, "hints": {}}"#,
+        r#"{"height": 1, "is_rpc": false, "facts": {"a": "0"}, "hints": {}}"#,
+    ] {
         assert!(Known::from_json(text.as_bytes()).is_err(), "{text}");
     }
     assert_eq!(known.check_height(8, 2), Ok(()));
