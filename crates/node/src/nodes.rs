@@ -10,8 +10,6 @@ use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
 };
 use countersign_transport::{ChainEndpoints, Chains, Link, MaybeSend, MaybeSync, Memory, Transport, gather};
-#[cfg(feature = "bitcoin")]
-use futures_util::future::join_all;
 
 use crate::config::{Endpoints, NodeConfig};
 use crate::contracts::Description;
@@ -387,7 +385,7 @@ impl<T: Transport> Chains for Nodes<T> {
 
 impl<'n, T: Transport> Connection<'n, T> {
     /// Returns the number of endpoints that must give the same answer.
-    #[cfg(any(feature = "bitcoin", feature = "solana", feature = "sui"))]
+    #[cfg(any(feature = "solana", feature = "sui"))]
     pub(crate) const fn needed(&self) -> u32 {
         self.endpoints.quorum
     }
@@ -407,17 +405,25 @@ impl<'n, T: Transport> Connection<'n, T> {
         Ok(gather(self.nodes, self.transport, &self.nodes.memory, self.name, start, question).await?)
     }
 
+    /// Reads a subject from all endpoints that answer in time: see [`gather_all`](countersign_transport::gather_all).
+    #[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "starknet"))]
+    pub(crate) async fn gather_all<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Quorum<Observation<M>>, NodeError> {
+        let start = |known: &Known| Reader::<M>::new(subject, known);
+        Ok(countersign_transport::gather_all(self.nodes, self.transport, &self.nodes.memory, self.name, start).await?)
+    }
+
     /// Reads a subject on which the endpoints must agree, and returns what one of those that agree shows.
     #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
     pub(crate) async fn agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<M::Output, NodeError> {
-        let first = self.all_agreed::<M>(subject).await?.into_iter().next();
-        first.ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
+        let quorum = self.gather::<M, _, _>(subject, |_| Ok::<_, NodeError>(())).await?;
+        let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
+        group.first().map(|one| one.output().clone()).ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
     }
 
-    /// Reads a subject on which the endpoints must agree, and returns what each of those that agree shows.
-    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
+    /// Reads a subject on which the endpoints must agree, and returns what each of those shows that agree and answer in time.
+    #[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana"))]
     pub(crate) async fn all_agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Vec<M::Output>, NodeError> {
-        let quorum = self.gather::<M, _, _>(subject, |_| Ok::<_, NodeError>(())).await?;
+        let quorum = self.gather_all::<M>(subject).await?;
         let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
         Ok(group.into_iter().map(|one| one.output().clone()).collect())
     }
@@ -442,15 +448,6 @@ impl<'n, T: Transport> Connection<'n, T> {
 
     pub(crate) fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
         NodeError::from_doubt(self.endpoints.all.first().map_or("", Endpoint::name), doubt)
-    }
-
-    /// Queries all endpoints concurrently.
-    #[cfg(feature = "bitcoin")]
-    pub(crate) async fn each<R, F: Future<Output = Result<R, NodeError>>>(
-        &self,
-        ask: impl Fn(Caller<'n, T>) -> F,
-    ) -> Vec<Result<R, NodeError>> {
-        join_all(self.callers().map(ask)).await
     }
 
     /// Queries one endpoint after another until one answers. Only for answers that need no quorum, because the chain, the policy or

@@ -56,6 +56,38 @@ where
     R: Drive<Observation: Agree>,
     T: Ord,
 {
+    let is_answered = |quorum: &Quorum<R::Observation>| match quorum.ask(&question) {
+        Verdict::Stands(..) => true,
+        Verdict::Falls(_) => quorum.agreed::<E>().is_ok(),
+        Verdict::Open(_) => false,
+    };
+    gather_until(chains, timer, memory, chain, start, is_answered).await
+}
+
+/// Reads from all endpoints of a chain concurrently, for a choice among what they show, as of a fee. Ends when every endpoint has spoken
+/// or used up its time, and two seconds after enough endpoints agree.
+///
+/// # Errors
+///
+/// The same errors as [`gather`].
+pub async fn gather_all<R: Drive<Observation: Agree>>(
+    chains: &impl Chains,
+    timer: &impl Transport,
+    memory: &Memory,
+    chain: &str,
+    start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
+) -> Result<Quorum<R::Observation>, GatherError> {
+    gather_until(chains, timer, memory, chain, start, |_| false).await
+}
+
+async fn gather_until<R: Drive<Observation: Agree>>(
+    chains: &impl Chains,
+    timer: &impl Transport,
+    memory: &Memory,
+    chain: &str,
+    start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
+    is_answered: impl Fn(&Quorum<R::Observation>) -> bool + MaybeSend + MaybeSync,
+) -> Result<Quorum<R::Observation>, GatherError> {
     let endpoints = chains.endpoints(chain).ok_or_else(|| GatherError::NotConnected(chain.to_owned()))?;
     let mut quorum = Quorum::new(endpoints.links.iter().map(|link| link.name.as_str()), endpoints.needed)?;
     let mut names = HashSet::new();
@@ -71,14 +103,8 @@ where
         });
     }
     let mut grace = None;
-    while !quorum.is_complete() {
-        let has_agreed = quorum.agreed::<E>().is_ok();
-        match quorum.ask(&question) {
-            Verdict::Stands(..) => break,
-            Verdict::Falls(_) if has_agreed => break,
-            Verdict::Falls(_) | Verdict::Open(_) => {}
-        }
-        let heard = if has_agreed {
+    while !quorum.is_complete() && !is_answered(&quorum) {
+        let heard = if quorum.agreed::<()>().is_ok() {
             let grace: &mut Pin<Box<_>> = grace.get_or_insert_with(|| Box::pin(timer.sleep(GRACE)));
             match select(running.next(), grace).await {
                 Either::Left((heard, _)) => heard,

@@ -10,7 +10,7 @@ mod transport;
 
 pub use chains::{ChainEndpoints, Chains, Link, NoChains};
 pub use error::{TransportError, TransportErrorKind};
-pub use gather::{GatherError, gather};
+pub use gather::{GatherError, gather, gather_all};
 #[cfg(feature = "http")]
 pub use http::{Http, Timeouts};
 pub use memory::Memory;

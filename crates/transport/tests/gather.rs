@@ -15,7 +15,7 @@ use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Identity, Known, Machine, Observation, Quorum, Reader, Replies, Request, Turn, Verdict,
 };
 use countersign_transport::{
-    ChainEndpoints, Chains, GatherError, Memory, NoChains, Request as Http, Response, Transport, TransportError, gather,
+    ChainEndpoints, Chains, GatherError, Memory, NoChains, Request as Http, Response, Transport, TransportError, gather, gather_all,
 };
 use tokio::time::{Instant, sleep};
 
@@ -191,6 +191,22 @@ async fn others_are_waited_for_only_while_they_can_help() {
     // Nobody else can help: the answer is known at once.
     let (_, seconds) = World::new(&[low, low, Endpoint { takes: None, ..HONEST }], 2).read(&Memory::default(), 1, 50).await;
     assert_eq!(seconds, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_are_heard_that_speak_within_the_grace() {
+    let (later, hangs) = (Endpoint { takes: Some(2), height: 101, ..HONEST }, Endpoint { takes: None, ..HONEST });
+    for (endpoints, heard, limit) in [
+        (vec![HONEST, HONEST, later], 3, 4),
+        (vec![HONEST, hangs, HONEST], 2, 4),
+        (vec![HONEST], 1, 2),
+        (vec![HONEST, hangs, hangs], 3, 10),
+    ] {
+        let (world, memory, begin) = (World::new(&endpoints, endpoints.len() / 2 + 1), Memory::default(), Instant::now());
+        let start = |known: &Known| Reader::<Height>::new(&1, known);
+        let quorum = gather_all(&world, &Clock, &memory, "chain", start).await.unwrap();
+        assert_eq!((quorum.heard().count(), begin.elapsed().as_secs()), (heard, limit), "{endpoints:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

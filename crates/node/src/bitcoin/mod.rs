@@ -9,14 +9,9 @@ mod prepare;
 mod send;
 mod wallet;
 
-use std::pin::pin;
-use std::time::Duration;
-
 use countersign::bitcoin::Chain;
 use countersign::bitcoin::reader::{NamedChain, NewestBlock, OnChain};
-use countersign_core::reader::{Agree, FailureKind, Fault, Machine, Quorum};
 use countersign_transport::Transport;
-use futures_util::future::{Either, select};
 
 use crate::endpoint::Caller;
 use crate::error::NodeError;
@@ -24,9 +19,6 @@ use crate::nodes::{Connection, Head};
 
 pub use countersign::bitcoin::reader::TransactionStatus;
 pub use wallet::FeeEstimate;
-
-/// The time limit for one endpoint where all of them are heard.
-const READING: Duration = Duration::from_secs(20);
 
 /// A connected Bitcoin-like chain.
 #[derive(Debug, Clone, Copy)]
@@ -51,25 +43,5 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
 
     fn named(&self) -> NamedChain {
         NamedChain::new(self.chain, self.connection.name)
-    }
-
-    /// Reads a subject from all endpoints, each within its own time limit.
-    async fn hear_all<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Quorum<M::Output>, NodeError> {
-        let needed = usize::try_from(self.connection.needed()).unwrap_or(usize::MAX);
-        let mut quorum = Quorum::new(self.connection.callers().map(|caller| caller.endpoint.name()), needed)?;
-        let read = |caller: Caller<'n, T>| async move {
-            let (reading, limit) = (pin!(self.connection.read_one::<M>(caller, subject)), pin!(caller.transport.sleep(READING)));
-            Ok(match select(reading, limit).await {
-                Either::Left((Ok(output), _)) => Ok(output),
-                // The subject is the caller's.
-                Either::Left((Err(NodeError::Refused(refusal)), _)) => return Err(NodeError::Refused(refusal)),
-                Either::Left((Err(error), _)) => Err(Fault::Unanswered(error.failure())),
-                Either::Right(_) => Err(Fault::Unanswered(FailureKind::Timeout.into())),
-            })
-        };
-        for (caller, outcome) in self.connection.callers().zip(self.connection.each(read).await) {
-            quorum.hear(caller.endpoint.name(), outcome?);
-        }
-        Ok(quorum)
     }
 }

@@ -1,5 +1,7 @@
 //! The wallet context for paying: coins, a fee rate, and the HTLC outputs to redeem or refund.
 
+use std::cmp::Reverse;
+
 use countersign::bitcoin::htlc::Tree;
 use countersign::bitcoin::reader::fees::{self, FeeQuote};
 use countersign::bitcoin::reader::{Coins, FeeEstimation, Outputs, Unspent};
@@ -78,16 +80,16 @@ impl<T: Transport> BitcoinChain<'_, T> {
     }
 
     pub(super) async fn outputs(&self, tree: &Tree) -> Result<Outputs, NodeError> {
-        let quorum = self.hear_all::<Unspent>(&self.on_chain(tree.script_pubkey())).await?;
+        let quorum = self.connection.gather_all::<Unspent>(&self.on_chain(tree.script_pubkey())).await?;
         let lists = quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
         let mut agreed = Vec::new();
-        for output in lists.iter().flat_map(|list| &list.0) {
-            let shows = |list: &Outputs| if list.0.contains(output) { Ok(()) } else { Err(()) };
+        for output in lists.iter().flat_map(|list| &list.output().0) {
+            let shows = |list: &Observation<Unspent>| if list.output().0.contains(output) { Ok(()) } else { Err(()) };
             if !agreed.contains(output) && matches!(quorum.ask(shows), Verdict::Stands(..)) {
                 agreed.push(*output);
             }
         }
-        agreed.sort_by_key(|output| (u64::MAX.saturating_sub(output.funding.value), output.funding.outpoint));
+        agreed.sort_by_key(|output| (Reverse(output.funding.value), output.funding.outpoint));
         Ok(Outputs(agreed))
     }
 
@@ -110,7 +112,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     }
 
     /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, but takes the highest rate within the policy that any endpoint shows: a
-    /// redemption must not be too slow because one endpoint says a low rate.
+    /// redemption must not be too slow because one endpoint shows a low rate.
     pub(super) async fn urgent_fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
         let quotes = self.quotes(speed).await?;
         self.within_policy(fees::highest(&quotes, policy.bitcoin_fee_rate).or_else(|| fees::median(&quotes)), policy)
@@ -124,9 +126,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
             (Coin::Litecoin, Speed::Slow) => 24,
             (Coin::Litecoin, Speed::Fast) => 2,
         };
-        let quorum = self.hear_all::<FeeEstimation>(&self.on_chain(blocks)).await?;
-        let quotes = quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
-        Ok(quotes.into_iter().copied().collect())
+        self.connection.all_agreed::<FeeEstimation>(&self.on_chain(blocks)).await
     }
 
     fn within_policy(&self, quote: Option<FeeQuote>, policy: &Policy) -> Result<FeeEstimate, NodeError> {

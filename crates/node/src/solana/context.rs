@@ -1,6 +1,6 @@
 //! The wallet context for signing.
 
-use countersign::solana::reader::{self, ContextQuery, Offer, wallet_context};
+use countersign::solana::reader::{self, BlockhashQuery, ContextQuery, wallet_context};
 use countersign::solana::{Address, SelfFunded};
 use countersign_transport::Transport;
 
@@ -30,16 +30,14 @@ impl<T: Transport> SolanaChain<'_, T> {
         };
         let network = self.connection.network;
         let query = ContextQuery::new(network, written, percentile);
-        let quorum = self.connection.gather::<reader::Context, _, _>(&query, |_| Ok::<_, NodeError>(())).await?;
-        let offers: Vec<&Offer> =
-            quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?.iter().map(|one| one.output()).collect();
+        let offers = self.connection.all_agreed::<reader::Context>(&query).await?;
         // A single endpoint has said already that it knows its blockhash.
         if let ([only], 1) = (offers.as_slice(), self.connection.needed()) {
             return Ok(wallet_context(only, &offers));
         }
         let mut error = NodeError::NotConnected(self.connection.name.to_owned());
         for offer in &offers {
-            match self.connection.agreed::<reader::Blockhash>(&(network.clone(), offer.blockhash())).await {
+            match self.connection.agreed::<reader::Blockhash>(&BlockhashQuery::new(network, offer.blockhash())).await {
                 Ok(_) => return Ok(wallet_context(offer, &offers)),
                 Err(unknown) => error = unknown,
             }

@@ -3,7 +3,7 @@
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
 use countersign::starknet::{Call as ContractCall, Execution, Felt, UnsignedOrder, VerifiedOrder};
 use countersign::{Contract, Policy, U256};
-use countersign_core::reader::Observation;
+use countersign_core::reader::{Judged, Observation};
 use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
@@ -14,7 +14,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     /// Reads the context for signing `calls` of `sender`: the nonce after its pending transactions, and resource bounds.
     ///
     /// The amounts are 1.5 times the node's estimate for these calls. The prices are those of the newest block, times 1.2 (slow), 1.5
-    /// (normal) or 2 (fast). The endpoints must agree on the nonce. Of their estimates and prices, the median is used.
+    /// (normal) or 2 (fast). The endpoints must agree on the nonce. The median of their bounds is used.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl<T: Transport> StarknetChain<'_, T> {
         };
         let sender = Sender { chain_id: self.chain_id, address: sender, calls: calls.map(<[_]>::to_vec) };
         let question = |one: &reader::Costs| one.bounds(tenths, policy).map(drop);
-        let quorum = self.connection.gather::<Context, _, _>(&sender, |one| question(one.output())).await?;
+        let quorum = self.connection.gather_all::<Context>(&sender).await?;
         self.verdict(quorum.ask(|one| question(one.output())))?;
         let group: Vec<_> = quorum.largest().into_iter().map(Observation::output).collect();
         Ok(reader::execution(&sender, &group, tenths, policy)?)
@@ -49,7 +49,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     /// Checks that the sender has enough STRK, tokens and allowance, and simulates the transaction: see [`PreflightCheck`]. Call it before
     /// signing.
     ///
-    /// As many endpoints as must agree have to find nothing wrong. A preflight protects from mistakes, not from dishonest nodes.
+    /// A quorum of endpoints must find nothing wrong. A preflight protects from mistakes, not from dishonest nodes.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     }
 
     async fn check(&self, intended: &Intended) -> Result<Preflight, NodeError> {
-        let question = |one: &reader::Judged| one.0.as_ref().map(|preflight| preflight.balance).map_err(Clone::clone);
+        let question = |one: &Judged<Preflight>| one.0.as_ref().map(|preflight| preflight.balance).map_err(Clone::clone);
         let quorum = self.connection.gather::<PreflightCheck, _, _>(intended, |one| question(one.output())).await?;
         Ok(self.verdict(quorum.ask(|one| question(one.output())))?.output().0.clone()?)
     }
