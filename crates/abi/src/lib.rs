@@ -1,6 +1,6 @@
 //! What EVM and Tron share: the swap contract's calls ([`call`]), its `Initiate` message ([`typed_data`]), the rules on both
 //! ([`rules`]), how an order is funded ([`funding`]), what is signed for it ([`payloads`]) and shown ([`summary`]), secp256k1
-//! signatures ([`signature`]), and what the chain stores about an order ([`read`]).
+//! signatures ([`signature`]), what the chain stores about an order ([`read`]), and what it may transfer ([`transfer`]).
 //!
 //! Calls and messages are decoded strictly. Then they are encoded again from the decoded values and compared whole, so that the
 //! comparison finds whatever the decoder overlooks. The formats are those of `docs/spec/evm.md` and `docs/spec/tron.md`.
@@ -13,6 +13,7 @@ pub mod read;
 pub mod rules;
 pub mod signature;
 pub mod summary;
+pub mod transfer;
 pub mod typed_data;
 
 pub use alloy_primitives;

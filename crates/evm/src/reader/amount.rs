@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, U256};
 use countersign_core::Refusal;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use serde_json::json;
 
 use super::block::LATEST;
@@ -31,46 +31,27 @@ pub enum AmountOf {
     },
 }
 
-/// An amount in base units. Endpoints must show the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a number")]
-pub struct Units(pub U256);
-
-impl Agree for Units {
-    type Key = U256;
-
-    fn key(&self) -> U256 {
-        self.0
-    }
-}
-
 /// Reads a balance or an allowance at the newest block.
-#[derive(Debug)]
-pub struct Amount {
-    chain_id: u64,
-    is_coin: bool,
-}
+pub type Amount = Ask<OnChain<AmountOf>>;
 
-impl Machine for Amount {
-    type Subject = OnChain<AmountOf>;
-    type Output = Units;
-    const MAX_ROUNDS: usize = 1;
+impl Question for OnChain<AmountOf> {
+    type Output = Equal<U256>;
 
-    fn start(subject: &Self::Subject, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
+    }
+
+    fn requests(&self) -> Vec<Request> {
         let latest = json!(LATEST);
-        let (request, is_coin) = match subject.subject {
-            AmountOf::Balance { owner, token } => (balance(owner, token, &latest), token.is_none()),
-            AmountOf::Allowance { token, owner, spender } => (call(token, &read::allowance_call(owner, spender), &latest), false),
-        };
-        Ok((Self { chain_id: subject.chain_id, is_coin }, vec![request]))
+        vec![match self.subject {
+            AmountOf::Balance { owner, token } => balance(owner, token, &latest),
+            AmountOf::Allowance { token, owner, spender } => call(token, &read::allowance_call(owner, spender), &latest),
+        }]
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.chain_id)
-    }
-
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Units>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<U256>, Fault> {
         let node = replies.json(0)?;
-        Ok(Turn::Done(Units(if self.is_coin { node.hex_number()? } else { super::answer(&node, read::number)? })))
+        let is_coin = matches!(self.subject, AmountOf::Balance { token: None, .. });
+        Ok(Equal(if is_coin { node.hex_number()? } else { super::answer(&node, read::number)? }))
     }
 }

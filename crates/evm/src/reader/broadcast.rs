@@ -1,84 +1,62 @@
 //! Sending a signed transaction.
 
-use std::fmt;
-
 use alloy_consensus::{Transaction as _, TxEnvelope};
 use alloy_primitives::{B256, hex};
-use countersign_core::reader::{Fault, Identity, Known, Machine, Replies, Request, RpcError, Sent, Submission, Turn};
+use countersign_core::reader::{self, Fault, Identity, Known, NotTaken, Reply, Request, Sending, Sent, Submission};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
 
-use super::{chain_id, complete, hash};
+use super::{chain_id, hash};
 use crate::received;
 
-/// Sends a signed transaction to an endpoint, after the endpoint has shown which chain it serves: the transaction may contain the secret.
-/// If the endpoint refuses it, asks whether it is known already, because nodes then report that the nonce is too low.
+/// Sends a signed transaction to an endpoint.
 ///
 /// The reader of a [`Submission`] whose payload is not a transaction of the chain with this id is refused with
 /// [`Code::TransactionMismatch`].
-pub struct Broadcast {
-    chain_id: u64,
-    payload: Submission,
-    id: B256,
-    stage: Stage,
-}
+pub type Broadcast = reader::Broadcast<Sender>;
 
-/// What the last request asked for.
+/// A signed transaction that is to be sent.
 #[derive(Debug)]
-enum Stage {
-    /// The chain's identity alone.
-    Identity,
-    /// To take the transaction.
-    Send,
-    /// Whether the transaction is known, after this error.
-    Find(RpcError),
-    Done,
+pub struct Sender {
+    chain_id: u64,
+    submission: Submission,
+    id: B256,
 }
 
-impl fmt::Debug for Broadcast {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Broadcast({}, {:?})", self.id, self.stage)
-    }
-}
-
-impl Machine for Broadcast {
-    type Subject = Submission;
-    type Output = Sent;
-    const MAX_ROUNDS: usize = 3;
-
-    fn start(submission: &Submission, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+impl Sending for Sender {
+    fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
         let (_, id) = decode(submission)?;
-        Ok((Self { chain_id: chain_id(&submission.network)?, payload: submission.clone(), id, stage: Stage::Identity }, Vec::new()))
+        Ok(Self { chain_id: chain_id(&submission.network)?, submission: submission.clone(), id })
     }
 
     fn identity(&self) -> Identity {
         super::identity(self.chain_id)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Sent>, Fault> {
-        match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Identity => {
-                self.stage = Stage::Send;
-                let payload = digits(&self.payload);
-                Ok(Turn::Ask(vec![Request::json_rpc("eth_sendRawTransaction", json!([format!("0x{payload}")]))]))
-            }
-            Stage::Send => match replies.get(0)?.json_or_error()? {
-                Ok(node) if hash(&node)? == self.id => Ok(Turn::Done(Sent::Accepted)),
-                Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(self.id.to_string()).into()),
-                Err(error) => {
-                    self.stage = Stage::Find(error.clone());
-                    Ok(Turn::Ask(vec![Request::json_rpc("eth_getTransactionByHash", json!([self.id]))]))
-                }
-            },
-            Stage::Find(error) => {
-                let node = replies.json(0)?;
-                if !node.is_null() && hash(&node.object()?.need("hash")?)? == self.id {
-                    return Ok(Turn::Done(Sent::Accepted));
-                }
-                if is_refusal(error.code) { Ok(Turn::Done(Sent::rejected(&error.message))) } else { Err(Fault::Rpc(error)) }
-            }
-            Stage::Done => Err(complete()),
+    fn send(&self) -> Request {
+        let payload = self.submission.payload.as_str();
+        Request::json_rpc("eth_sendRawTransaction", json!([format!("0x{}", payload.strip_prefix("0x").unwrap_or(payload))]))
+    }
+
+    fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
+        match reply.json_or_error()? {
+            Ok(node) if hash(&node)? == self.id => Ok(Ok(Sent::Accepted)),
+            Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(self.id.to_string()).into()),
+            // The codes that concern the transaction itself, in this order: Geth, EIP-1474, OpenEthereum and its successors, and an
+            // execution that reverts. Others concern the node: its limits and its faults.
+            Err(error) if matches!(error.code, -32_000 | -32_003 | -32_010 | 3) => Ok(Err(NotTaken::Invalid(error.message.clone()))),
+            Err(error) => Ok(Err(NotTaken::Failed(Fault::Rpc(error.clone())))),
         }
+    }
+
+    fn find(&self) -> Request {
+        Request::json_rpc("eth_getTransactionByHash", json!([self.id]))
+    }
+
+    fn read_found(&self, reply: &Reply<'_>) -> Result<Option<Sent>, Fault> {
+        let node = reply.json()?;
+        let is_known = !node.is_null() && hash(&node.object()?.need("hash")?)? == self.id;
+        Ok(is_known.then_some(Sent::Accepted))
     }
 }
 
@@ -89,7 +67,7 @@ impl Machine for Broadcast {
 /// [`Code::TransactionMismatch`] below `/payload` or at `/id`, and another [`Refusal`] below `/payload` if it cannot be decoded.
 pub fn decode(submission: &Submission) -> Result<(TxEnvelope, B256), Refusal> {
     let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
-    let bytes = hex::decode(digits(submission)).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
+    let bytes = hex::decode(submission.payload.as_str()).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
     let envelope = received::from_bytes(&bytes).map_err(|refusal| refusal.under("/payload"))?;
     if envelope.chain_id() != Some(chain_id(&submission.network)?) {
         return Err(refuse("/payload", "the transaction belongs to another chain"));
@@ -99,15 +77,4 @@ pub fn decode(submission: &Submission) -> Result<(TxEnvelope, B256), Refusal> {
         return Err(refuse("/id", "the transaction has another id").with_expected(id.to_string()).with_actual(&submission.id));
     }
     Ok((envelope, id))
-}
-
-/// Returns the payload without `0x`.
-fn digits(submission: &Submission) -> &str {
-    submission.payload.strip_prefix("0x").unwrap_or(&submission.payload)
-}
-
-/// Returns whether an error code concerns the transaction itself. Other codes concern the node: its limits and its faults.
-const fn is_refusal(code: i64) -> bool {
-    // In this order: Geth, EIP-1474, OpenEthereum and its successors, and an execution that reverts.
-    matches!(code, -32_000 | -32_003 | -32_010 | 3)
 }

@@ -1,11 +1,11 @@
 //! What a wallet needs for signing: nonce and fees.
 
 use alloy_primitives::Address;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
 
-use super::block::{self, Block, LATEST};
+use super::block::{self, LATEST};
 use super::fees::{self, FeeLevels};
 use super::{OnChain, price, quantity};
 
@@ -20,6 +20,8 @@ pub struct NonceAndFees {
     pub mined_nonce: u64,
     /// The fees.
     pub fees: FeeLevels,
+    /// The height of the newest block.
+    pub height: u64,
 }
 
 impl Agree for NonceAndFees {
@@ -31,37 +33,28 @@ impl Agree for NonceAndFees {
 }
 
 /// Reads the nonce of an account, and the fees of the last blocks.
-#[derive(Debug)]
-pub struct Context {
-    chain_id: u64,
-    known: Known,
-    newest: Option<Block>,
-}
+pub type Context = Ask<OnChain<Address>>;
 
-impl Machine for Context {
-    type Subject = OnChain<Address>;
+impl Question for OnChain<Address> {
     type Output = NonceAndFees;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let nonce = |tag| Request::json_rpc("eth_getTransactionCount", json!([subject.subject, tag]));
-        let requests = vec![
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        let nonce = |tag| Request::json_rpc("eth_getTransactionCount", json!([self.subject, tag]));
+        vec![
             nonce("pending"),
             nonce(LATEST),
             block::by_tag(LATEST),
             Request::json_rpc("eth_feeHistory", json!([format!("{:#x}", fees::BLOCKS), LATEST, fees::PERCENTILES])),
             Request::json_rpc("eth_gasPrice", "[]"),
-        ];
-        Ok((Self { chain_id: subject.chain_id, known: known.clone(), newest: None }, requests))
+        ]
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.chain_id)
-    }
-
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<NonceAndFees>, Fault> {
-        let block = block::latest(replies, 2, &self.known)?;
-        self.newest = Some(block);
+    fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<NonceAndFees, Fault> {
+        let block = block::latest(replies, 2, known)?;
         // A chain without a base fee has no history of fees.
         let fees = match block.base_fee {
             Some(_) => FeeLevels::from_history(&replies.json(3)?)?,
@@ -71,10 +64,10 @@ impl Machine for Context {
         if mined_nonce > nonce {
             return Err(Refusal::new(Code::WrongType, "/result").with_reason("the pending nonce is below the mined one").into());
         }
-        Ok(Turn::Done(NonceAndFees { nonce, mined_nonce, fees }))
+        Ok(NonceAndFees { nonce, mined_nonce, fees, height: block.number })
     }
 
-    fn learned(&self) -> Known {
-        block::learned(self.newest.as_ref())
+    fn height(output: &NonceAndFees) -> u64 {
+        output.height
     }
 }

@@ -1,7 +1,7 @@
 //! Describes a deployed contract, for pinning.
 
 use alloy_primitives::{Address, B256, keccak256};
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Equal, Fault, Identity, Known, Machine, Replies, Request, Turn};
 use countersign_core::{EvmGeneration, Refusal};
 use serde_json::json;
 
@@ -50,14 +50,6 @@ impl ContractDescription {
     }
 }
 
-impl Agree for ContractDescription {
-    type Key = Self;
-
-    fn key(&self) -> Self {
-        self.clone()
-    }
-}
-
 /// Reads the description of a contract at the newest block.
 #[derive(Debug)]
 pub struct Describe {
@@ -68,7 +60,7 @@ pub struct Describe {
 
 impl Machine for Describe {
     type Subject = OnChain<Address>;
-    type Output = ContractDescription;
+    type Output = Equal<ContractDescription>;
     const MAX_ROUNDS: usize = 2;
 
     fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
@@ -79,7 +71,7 @@ impl Machine for Describe {
         super::identity(self.subject.chain_id)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ContractDescription>, Fault> {
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Self::Output>, Fault> {
         if self.newest.is_none() {
             let block = block::latest(replies, 0, &self.known)?;
             self.newest = Some(block);
@@ -92,12 +84,12 @@ impl Machine for Describe {
             ]));
         }
         let bytes = |index, max| returned(&replies.get(index)?, max);
-        Ok(Turn::Done(ContractDescription {
+        Ok(Turn::Done(Equal(ContractDescription {
             code_hash: bytes(0, MAX_CODE)?.filter(|code| !code.is_empty()).map(keccak256),
             version: bytes(1, MAX_ANSWER)?.and_then(|answer| read::text(&answer).ok()),
             token: bytes(2, MAX_ANSWER)?.and_then(|answer| read::address(&answer).ok()),
             domain: bytes(3, MAX_ANSWER)?.and_then(|answer| read::domain(&answer).ok()),
-        }))
+        })))
     }
 
     fn learned(&self) -> Known {

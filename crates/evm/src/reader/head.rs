@@ -1,38 +1,35 @@
 //! The newest block.
 
 use countersign_core::Refusal;
-use countersign_core::reader::{Fault, Head, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
 
-use super::block::{self, Block};
+use super::{OnChain, block};
 
-/// Reads the newest block. The subject is the chain id.
-#[derive(Debug)]
-pub struct Tip {
-    chain_id: u64,
-    known: Known,
-    newest: Option<Block>,
-}
+/// The newest block of a chain, as the subject of [`Tip`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has no members")]
+pub struct Newest;
 
-impl Machine for Tip {
-    type Subject = u64;
+/// Reads the newest block.
+pub type Tip = Ask<OnChain<Newest>>;
+
+impl Question for OnChain<Newest> {
     type Output = Head;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(chain_id: &u64, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        Ok((Self { chain_id: *chain_id, known: known.clone(), newest: None }, vec![block::by_tag(block::LATEST)]))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.chain_id)
+    fn requests(&self) -> Vec<Request> {
+        vec![block::by_tag(block::LATEST)]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Head>, Fault> {
-        let block = block::latest(replies, 0, &self.known)?;
-        self.newest = Some(block);
-        Ok(Turn::Done(Head::new(block.number, block.hash.to_string(), block.time)))
+    fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
+        let block = block::latest(replies, 0, known)?;
+        Ok(Head::new(block.number, block.hash.to_string(), block.time))
     }
 
-    fn learned(&self) -> Known {
-        block::learned(self.newest.as_ref())
+    fn height(head: &Head) -> u64 {
+        head.height
     }
 }

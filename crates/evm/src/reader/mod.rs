@@ -35,15 +35,15 @@ use countersign_core::{Code, Network, Refusal};
 use serde_json::{Value, json};
 
 use crate::read::{self, Unclear};
-pub use amount::{Amount, AmountOf, Units};
-pub use broadcast::{Broadcast, decode};
+pub use amount::{Amount, AmountOf};
+pub use broadcast::{Broadcast, Sender, decode};
 pub use context::{Context, NonceAndFees};
 pub use contract::{ContractDescription, Describe, Domain};
 pub use fees::FeeLevels;
-pub use head::Tip;
+pub use head::{Newest, Tip};
 pub use htlc::{Htlc, HtlcReader};
-pub use preflight::{Judgement, Plan, Preflight, PreflightCheck};
-pub use receipt::{Included, Inclusion, Receipt};
+pub use preflight::{Plan, Preflight, PreflightCheck};
+pub use receipt::{Inclusion, Receipt};
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
 const MAX_ANSWER: usize = 4 * 1024;

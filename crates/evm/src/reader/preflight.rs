@@ -4,13 +4,15 @@ use std::fmt;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
+use countersign_abi::transfer::{Expected, check_transfers};
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
-use countersign_core::{Code, Refusal, Role, TypedValue};
+use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Request, Turn, check_balance};
+use countersign_core::{Code, Refusal, Role};
 use serde_json::{Value, json};
 
 use super::block::LATEST;
 use super::{answer, balance, call, complete, hash, quantity, revert};
+use crate::address::CODEC;
 use crate::read::{self, NATIVE, Transfer};
 use crate::{EvmTransaction, UnsignedOrder};
 
@@ -32,6 +34,13 @@ pub struct Preflight {
     pub cost: U256,
     /// The gas that the simulation of all calls used. `None` if the node cannot simulate several calls, or if nothing was simulated.
     pub gas_used: Option<u64>,
+}
+
+// Endpoints need not agree on the figures.
+impl Agree for Preflight {
+    type Key = ();
+
+    fn key(&self) {}
 }
 
 /// What an order must do, and on which chain.
@@ -61,18 +70,6 @@ struct Step {
     value: U256,
     data: Bytes,
     gas: u64,
-}
-
-/// The transfer that was verified.
-#[derive(Clone, PartialEq, Eq)]
-struct Expected {
-    htlc: Address,
-    amount: U256,
-    is_native: bool,
-    /// The token that an approval names.
-    approved: Option<Address>,
-    /// Whether the calls include the approval.
-    approves: bool,
 }
 
 /// How one simulated call ended.
@@ -128,7 +125,7 @@ impl Plan {
         self.steps.iter().map(call).collect()
     }
 
-    /// Returns the token that is paid and its amount; `None` for the chain's own coin.
+    /// Returns the deposit if it is in a token.
     fn token_deposit(&self) -> Option<&Expected> {
         self.deposit.as_ref().filter(|expected| !expected.is_native)
     }
@@ -152,36 +149,10 @@ impl Plan {
         requests
     }
 
-    /// Requires that the contract holds the token that the approval names.
-    fn check_token(&self, token: Address) -> Result<(), Refusal> {
-        match self.token_deposit().and_then(|expected| expected.approved) {
-            Some(approved) if approved != token => {
-                let refusal = Refusal::new(Code::SimulationDiffers, "/token").with_reason("the contract holds another token");
-                Err(refusal.with_expected(approved.to_string()).with_actual(token.to_string()))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Requires that the sender has enough of the coin.
     fn check_coin(&self, balance: U256) -> Result<Preflight, Refusal> {
-        if balance < self.cost {
-            return Err(insufficient("/balance", "of the chain's own coin", self.cost, balance));
-        }
+        check_balance("/balance", "of the chain's own coin", self.cost, balance)?;
         Ok(Preflight { balance, cost: self.cost, gas_used: None })
-    }
-}
-
-/// What one endpoint shows: the calls can be sent, or why not. Endpoints must agree that they can, or on the code of the refusal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it passes or is refused")]
-pub struct Judgement(pub Result<Preflight, Refusal>);
-
-impl Agree for Judgement {
-    type Key = Option<Code>;
-
-    fn key(&self) -> Option<Code> {
-        self.0.as_ref().err().map(Refusal::code)
     }
 }
 
@@ -224,7 +195,7 @@ struct Funds {
 
 impl Machine for PreflightCheck {
     type Subject = Plan;
-    type Output = Judgement;
+    type Output = Judged<Preflight>;
     const MAX_ROUNDS: usize = 3;
 
     fn start(plan: &Plan, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
@@ -238,34 +209,33 @@ impl Machine for PreflightCheck {
         super::identity(self.plan.chain_id)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement>, Fault> {
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judged<Preflight>>, Fault> {
         let plan = &self.plan;
-        let turn = match std::mem::replace(&mut self.stage, Stage::Done) {
+        let judged = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Coin => {
                 let coin = replies.json(0)?.hex_number()?;
                 let token = match plan.token_deposit() {
                     Some(_) => answer(&replies.json(1)?, read::address)?,
                     None => NATIVE,
                 };
-                let funds = Funds { coin, token };
                 let requests = plan.requests(token);
-                match plan.check_token(token) {
+                match plan.token_deposit().map_or(Ok(()), |expected| expected.check_token(token, &CODEC)) {
                     Ok(()) if !requests.is_empty() => {
-                        self.stage = Stage::Simulation(funds);
+                        self.stage = Stage::Simulation(Funds { coin, token });
                         return Ok(Turn::Ask(requests));
                     }
                     outcome => outcome.and_then(|()| plan.check_coin(coin)),
                 }
             }
             Stage::Simulation(Funds { coin, token }) => {
-                let mut place = 0;
-                let mut money = Ok(());
-                if let Some(expected) = plan.token_deposit() {
-                    let (has, allowance) = (answer(&replies.json(0)?, read::number)?, answer(&replies.json(1)?, read::number)?);
-                    money = expected.check(has, allowance);
-                    place = 2;
-                }
-                match money.and_then(|()| plan.check_coin(coin)) {
+                let (tokens, place) = match plan.token_deposit() {
+                    Some(expected) => {
+                        let (has, allowance) = (answer(&replies.json(0)?, read::number)?, answer(&replies.json(1)?, read::number)?);
+                        (expected.check_funds(has, allowance), 2)
+                    }
+                    None => (Ok(()), 0),
+                };
+                match tokens.and_then(|()| plan.check_coin(coin)) {
                     Ok(preflight) if plan.is_simulated() => match replies.get(place)?.json_or_error()? {
                         Ok(blocks) => compare(plan, token, &read_outcomes(&blocks, plan.steps.len())?)
                             .map(|gas_used| Preflight { gas_used: Some(gas_used), ..preflight }),
@@ -288,27 +258,8 @@ impl Machine for PreflightCheck {
             },
             Stage::Done => return Err(complete()),
         };
-        Ok(Turn::Done(Judgement(turn)))
+        Ok(Turn::Done(Judged(judged)))
     }
-}
-
-impl Expected {
-    /// Requires that the sender has enough of the token, and that the HTLC may take it.
-    fn check(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
-        if has < self.amount {
-            return Err(insufficient("/token", "of the token", self.amount, has));
-        }
-        if !self.approves && allowance < self.amount {
-            let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(self.amount));
-            return Err(refusal.with_actual(allowance));
-        }
-        Ok(())
-    }
-}
-
-fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
-    let reason = format!("the sender has too little {what}");
-    Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
 }
 
 /// Reads the simulation of a number of calls.
@@ -360,21 +311,10 @@ fn compare(plan: &Plan, token: Address, outcomes: &[Outcome]) -> Result<u64, Ref
     // Only the call that locks the funds transfers any. The approvals of a gasless order do not.
     let locks = plan.steps.iter().any(|step| step.role == Role::Initiate);
     let expected = plan.deposit.as_ref().filter(|_| locks);
-    let mut is_paid = false;
-    for (asset, transfer) in outcomes.iter().flat_map(|outcome| &outcome.transfers) {
-        let is_expected = expected.is_some_and(|expected| {
-            (*asset, transfer.from, transfer.to, transfer.amount) == (token, plan.sender, expected.htlc, expected.amount)
-        });
-        let from_htlc = expected.is_some_and(|expected| transfer.from == expected.htlc);
-        if is_expected && !is_paid {
-            is_paid = true;
-        } else if (transfer.from == plan.sender || from_htlc) && !transfer.amount.is_zero() {
-            let Transfer { from, to, amount, .. } = transfer;
-            return Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_actual(format!("{amount} of {asset} from {from} to {to}")));
-        }
-    }
+    let transfers = outcomes.iter().flat_map(|outcome| &outcome.transfers);
+    let is_made = check_transfers(plan.sender, expected, Some(token), transfers, &CODEC)?;
     match expected {
-        Some(Expected { htlc, amount, .. }) if !is_paid => {
+        Some(Expected { htlc, amount, .. }) if !is_made => {
             Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_expected(format!("{amount} of {token} to {htlc}")))
         }
         _ => Ok(gas_used),

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
 
@@ -20,38 +20,22 @@ pub struct Receipt {
     pub success: bool,
 }
 
-/// The receipt of a transaction; `None` while it is not in a block. Endpoints must show the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a receipt or none")]
-pub struct Included(pub Option<Receipt>);
+/// Reads the receipt of the transaction with this id; `None` while it is not in a block.
+pub type Inclusion = Ask<OnChain<B256>>;
 
-impl Agree for Included {
-    type Key = Option<Receipt>;
+impl Question for OnChain<B256> {
+    type Output = Equal<Option<Receipt>>;
 
-    fn key(&self) -> Self::Key {
-        self.0
-    }
-}
-
-/// Reads the receipt of the transaction with this id.
-#[derive(Debug)]
-pub struct Inclusion(OnChain<B256>);
-
-impl Machine for Inclusion {
-    type Subject = OnChain<B256>;
-    type Output = Included;
-    const MAX_ROUNDS: usize = 1;
-
-    fn start(subject: &Self::Subject, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        Ok((Self(*subject), vec![Request::json_rpc("eth_getTransactionReceipt", json!([subject.subject]))]))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.0.chain_id)
+    fn requests(&self) -> Vec<Request> {
+        vec![Request::json_rpc("eth_getTransactionReceipt", json!([self.subject]))]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Included>, Fault> {
-        Ok(Turn::Done(Included(read(&replies.json(0)?, self.0.subject)?)))
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
+        Ok(Equal(read(&replies.json(0)?, self.subject)?))
     }
 }
 

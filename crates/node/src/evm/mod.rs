@@ -9,7 +9,7 @@ use countersign::chains::Network;
 use countersign::evm::UnsignedOrder;
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256};
-use countersign::evm::reader::{Describe, Inclusion, OnChain, Plan, PreflightCheck, Tip};
+use countersign::evm::reader::{Describe, Inclusion, Newest, OnChain, Plan, PreflightCheck, Tip};
 use countersign::{Asset, Generation};
 use countersign_transport::Transport;
 
@@ -48,7 +48,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<Tip>(caller, &self.chain_id).await
+        self.connection.read_one::<Tip>(caller, &self.on_chain(Newest)).await
     }
 
     /// Checks that the sender has enough of the coin, the token and the allowance, and simulates the calls: see [`PreflightCheck`]. Call
@@ -92,6 +92,6 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
-        self.connection.agreed::<Describe>(&self.on_chain(contract)).await
+        Ok(self.connection.agreed::<Describe>(&self.on_chain(contract)).await?.0)
     }
 }

@@ -91,7 +91,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
-        self.connection.agreed::<reader::Describe>(&self.on_chain(contract)).await
+        Ok(self.connection.agreed::<reader::Describe>(&self.on_chain(contract)).await?.0)
     }
 
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {

@@ -25,7 +25,7 @@ impl<T: Transport> TronChain<'_, T> {
         let mut failed = None;
         for height in candidates(tips.heard().filter_map(|(_, word)| Some(word.ok()?.output().height))) {
             match self.connection.agreed::<Reference>(&self.on_chain(height)).await {
-                Ok(calls) => return Ok(calls),
+                Ok(calls) => return Ok(calls.0),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }

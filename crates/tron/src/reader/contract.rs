@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, keccak256};
 use countersign_abi::read;
 use countersign_core::Refusal;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use serde_json::json;
 
 use super::call::{Call, Outcome};
@@ -27,41 +27,27 @@ pub struct ContractDescription {
     pub token: Option<Address>,
 }
 
-impl Agree for ContractDescription {
-    type Key = Self;
-
-    fn key(&self) -> Self {
-        self.clone()
-    }
-}
-
 /// Reads the description of the contract at an address.
-#[derive(Debug)]
-pub struct Describe {
-    chain_id: u64,
-}
+pub type Describe = Ask<OnChain<Address>>;
 
-impl Machine for Describe {
-    type Subject = OnChain<Address>;
-    type Output = ContractDescription;
-    const MAX_ROUNDS: usize = 1;
+impl Question for OnChain<Address> {
+    type Output = Equal<ContractDescription>;
 
-    fn start(subject: &Self::Subject, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let OnChain { chain_id, subject: contract } = *subject;
-        let code = post(View::Newest, "getcontractinfo", &json!({"value": written(contract), "visible": false}));
-        let call = |data| Call::view(contract, data).request(View::Newest);
-        Ok((Self { chain_id }, vec![code, call(read::version_call()), call(read::token_call())]))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.chain_id)
+    fn requests(&self) -> Vec<Request> {
+        let code = post(View::Newest, "getcontractinfo", &json!({"value": written(self.subject), "visible": false}));
+        let call = |data| Call::view(self.subject, data).request(View::Newest);
+        vec![code, call(read::version_call()), call(read::token_call())]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ContractDescription>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<ContractDescription>, Fault> {
         let node = value(&replies.get(0)?)?;
         let code = node.object()?.get("runtimecode").map(|code| bytes(&code, MAX_CODE)).transpose()?;
         let (version, token) = (Outcome::read(&replies.get(1)?)?.returned(), Outcome::read(&replies.get(2)?)?.returned());
-        Ok(Turn::Done(ContractDescription {
+        Ok(Equal(ContractDescription {
             code_hash: code.filter(|code| !code.is_empty()).map(keccak256),
             version: version.and_then(|answer| read::text(&answer).ok()),
             token: token.and_then(|answer| read::address(&answer).ok()).map(Address::from),

@@ -30,11 +30,11 @@ pub struct Htlc {
     query: Query,
     chain_id: u64,
     /// The greatest height that the endpoint has shown.
-    highest: u64,
+    shown: Known,
     state: State,
 }
 
-/// What was asked last, and what is known from before.
+/// What the last requests asked for, and what the earlier ones showed.
 #[derive(Debug)]
 enum State {
     /// The newest block, and the newest irreversible one.
@@ -82,8 +82,8 @@ impl Machine for Htlc {
     const MAX_ROUNDS: usize = 3;
 
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let machine =
-            Self { query: Query::new(terms)?, chain_id: chain_id(&terms.network)?, highest: known.height(), state: State::Blocks };
+        let shown = Known::default().with_height(known.height());
+        let machine = Self { query: Query::new(terms)?, chain_id: chain_id(&terms.network)?, shown, state: State::Blocks };
         Ok((machine, vec![Block::newest_request(View::Newest), Block::newest_request(View::Irreversible)]))
     }
 
@@ -96,7 +96,7 @@ impl Machine for Htlc {
             State::Blocks => {
                 let before = self.newest(&replies.get(0)?)?;
                 let solid = Block::read_newest(&replies.get(1)?)?;
-                // A mark above the newest block marks nothing that was read.
+                // An irreversible block above the newest one says nothing about what was read.
                 let solid = Some(solid).filter(|solid| solid.number <= before.number);
                 self.state = State::Contract { before, solid };
                 Ok(Turn::Ask(self.query.contract_requests()))
@@ -139,7 +139,7 @@ impl Machine for Htlc {
     }
 
     fn learned(&self) -> Known {
-        Known::default().with_height(self.highest)
+        self.shown.clone()
     }
 }
 
@@ -147,8 +147,8 @@ impl Htlc {
     /// Reads the newest block, and requires that it has not gone back.
     fn newest(&mut self, reply: &Reply<'_>) -> Result<Block, Fault> {
         let block = Block::read_newest(reply)?;
-        Known::default().with_height(self.highest).check_height(block.number, MAX_STEP_BACK)?;
-        self.highest = self.highest.max(block.number);
+        self.shown.check_height(block.number, MAX_STEP_BACK)?;
+        self.shown.learn(&Known::default().with_height(block.number));
         Ok(block)
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a Tron chain without I/O: what to ask, and what the answers mean.
 //!
-//! Everything is asked by the HTTP interface of the chain's nodes. JSON is posted to `/wallet/..`, which serves the newest block, and to
+//! All requests use the HTTP interface of the chain's nodes. JSON is posted to `/wallet/..`, which serves the newest block, and to
 //! `/walletsolidity/..`, which serves the newest irreversible (solidified) block. An endpoint must serve both. Each machine is driven by
 //! a [`Reader`](countersign_core::reader::Reader), which asks in every round for the genesis block: its id ends with the bytes that
 //! identify the pinned chain.
@@ -37,12 +37,12 @@ use countersign_core::reader::{Fault, Format, Identity, Reply, Request, RpcError
 use countersign_core::{Code, Network, Refusal, number, text};
 use serde_json::{Value, json};
 
-pub use balance::{Balance, BalanceOf, Units};
-pub use broadcast::Broadcast;
+pub use balance::{Balance, BalanceOf};
+pub use broadcast::{Broadcast, EncodedTransaction};
 pub use contract::{ContractDescription, Describe};
 pub use head::Tip;
 pub use htlc::{Htlc, HtlcReader};
-pub use preflight::{Judgement, Plan, Preflight, PreflightCheck};
+pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use receipt::{Included, Inclusion, Receipt};
 pub use reference::{Reference, candidates};
 
@@ -54,7 +54,7 @@ const MAX_STEP_BACK: u64 = 20;
 /// The bits of the chain id with which the id of the genesis block ends.
 const GENESIS_BITS: u64 = 0xffff_ffff;
 
-/// At which block a node reads.
+/// The block at which a node reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the interface has these two paths")]
 pub enum View {
@@ -170,4 +170,4 @@ fn contradiction(at: &'static str, reason: &'static str) -> Refusal {
 }
 
 /// The fault of a machine that is asked to read on after its last round.
-const AFTER_THE_END: Fault = Fault::TooMuch("the reading has ended");
+const AFTER_THE_END: Fault = Fault::TooMuch("the reading is complete");

@@ -1,13 +1,15 @@
 //! The preflight: checks funds, allowance and fees, and runs the first call, before anything is signed.
 
 use alloy_primitives::{Address as AbiAddress, U256};
-use countersign_abi::read::{self, Transfer};
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_abi::read;
+use countersign_abi::transfer::{Expected, check_transfers};
+use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
 use countersign_core::{Code, Refusal, Role, TypedValue};
 use serde_json::json;
 
 use super::call::{self, Call, Outcome};
 use super::{AFTER_THE_END, View, account, coins, coins_request, count, post, value};
+use crate::address::CODEC;
 use crate::{Address, UnsignedOrder};
 
 /// The maximum number of chain parameters that are read.
@@ -33,7 +35,7 @@ pub struct Preflight {
     pub energy_used: Option<u64>,
 }
 
-/// What an order must do, and the chain on which it must.
+/// The calls of an order, and the chain on which they are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     chain_id: u64,
@@ -55,29 +57,11 @@ struct Step {
     bytes: u64,
 }
 
-/// The transfer that was verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Expected {
-    htlc: Address,
-    amount: U256,
-    is_native: bool,
-    /// The token that an approval names.
-    approved: Option<Address>,
-    /// Whether the calls include the approval.
-    approves: bool,
-}
+/// The figures may differ: endpoints must only agree that the order can be funded.
+impl Agree for Preflight {
+    type Key = ();
 
-/// What one endpoint shows: the order can be funded, or why it cannot. Endpoints must agree that it can, or on the code of the refusal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it passes or is refused")]
-pub struct Judgement(pub Result<Preflight, Refusal>);
-
-impl Agree for Judgement {
-    type Key = Option<Code>;
-
-    fn key(&self) -> Option<Code> {
-        self.0.as_ref().err().map(Refusal::code)
-    }
+    fn key(&self) {}
 }
 
 /// Checks that the sender has enough TRX, tokens and allowance, and runs the first call.
@@ -98,7 +82,7 @@ pub struct PreflightCheck {
     state: State,
 }
 
-/// What was asked last, and what is known from before.
+/// What the last requests asked for, and what the earlier ones showed.
 #[derive(Debug)]
 enum State {
     /// TRX, resources and prices; the outcome of the first call, and the contract's token.
@@ -107,7 +91,7 @@ enum State {
     Tokens {
         funds: Funds,
         simulated: Option<Outcome>,
-        token: Address,
+        token: AbiAddress,
     },
     Ended,
 }
@@ -115,7 +99,7 @@ enum State {
 /// What the sender has, and the chain's prices.
 #[derive(Debug, Clone, Copy)]
 struct Funds {
-    /// Sun.
+    /// The balance, in sun.
     balance: U256,
     resources: Resources,
 }
@@ -136,7 +120,7 @@ struct Resources {
 
 impl Machine for PreflightCheck {
     type Subject = Plan;
-    type Output = Judgement;
+    type Output = Judged<Preflight>;
     const MAX_ROUNDS: usize = 2;
 
     fn start(plan: &Plan, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
@@ -146,7 +130,7 @@ impl Machine for PreflightCheck {
             post(View::Newest, "getchainparameters", &json!({})),
         ];
         requests.extend(plan.first.iter().map(|call| call.request(View::Newest)));
-        requests.extend(plan.tokens().map(|expected| Call::view(expected.htlc, read::token_call()).request(View::Newest)));
+        requests.extend(plan.tokens().map(|expected| Call::view(expected.htlc.into(), read::token_call()).request(View::Newest)));
         Ok((Self { plan: plan.clone(), state: State::Account }, requests))
     }
 
@@ -154,32 +138,30 @@ impl Machine for PreflightCheck {
         super::identity(self.plan.chain_id)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement>, Fault> {
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judged<Preflight>>, Fault> {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Account => {
                 let resources = Resources::read(&replies.get(1)?, &replies.get(2)?)?;
                 let funds = Funds { balance: coins(&replies.get(0)?)?, resources };
                 let simulated = self.plan.first.as_ref().map(|_| Outcome::read(&replies.get(3)?)).transpose()?;
                 let Some(expected) = self.plan.tokens() else {
-                    return Ok(Turn::Done(Judgement(self.plan.judge(funds, simulated, None))));
+                    return Ok(Turn::Done(Judged(self.plan.judge(funds, simulated, None))));
                 };
-                let token = Address::from(call::returned(&replies.get(if simulated.is_some() { 4 } else { 3 })?, read::address)?);
-                if let Some(approved) = expected.approved
-                    && approved != token
-                {
-                    let refusal = Refusal::new(Code::SimulationDiffers, "/token").with_reason("the contract holds another token");
-                    return Ok(Turn::Done(Judgement(Err(refusal.with_expected(approved).with_actual(token)))));
+                let token = call::returned(&replies.get(if simulated.is_some() { 4 } else { 3 })?, read::address)?;
+                if let Err(refusal) = expected.check_token(token, &CODEC) {
+                    return Ok(Turn::Done(Judged(Err(refusal))));
                 }
-                let (sender, htlc) = (self.plan.sender.bytes(), expected.htlc.bytes());
+                let sender = self.plan.sender.bytes();
+                let calls = [read::balance_call(sender), read::allowance_call(sender, expected.htlc)];
                 self.state = State::Tokens { funds, simulated, token };
-                let calls = [read::balance_call(sender), read::allowance_call(sender, htlc)];
-                Ok(Turn::Ask(calls.map(|data| Call::view(token, data).request(View::Newest)).into()))
+                Ok(Turn::Ask(calls.map(|data| Call::view(token.into(), data).request(View::Newest)).into()))
             }
             State::Tokens { funds, simulated, token } => {
                 let has = call::returned(&replies.get(0)?, read::number)?;
                 let allowance = call::returned(&replies.get(1)?, read::number)?;
-                let judged = self.plan.check_tokens(has, allowance).and_then(|()| self.plan.judge(funds, simulated, Some(token)));
-                Ok(Turn::Done(Judgement(judged)))
+                let has_tokens = self.plan.tokens().map_or(Ok(()), |expected| expected.check_funds(has, allowance));
+                let judged = has_tokens.and_then(|()| self.plan.judge(funds, simulated, Some(token)));
+                Ok(Turn::Done(Judged(judged)))
             }
             State::Ended => Err(AFTER_THE_END),
         }
@@ -214,7 +196,7 @@ impl Resources {
 }
 
 impl Plan {
-    /// Reads from an order on the chain with this id what it must do.
+    /// Creates the plan of a prepared order, redemption or refund on the chain with this id.
     ///
     /// # Errors
     ///
@@ -240,8 +222,8 @@ impl Plan {
         let (approves, is_secret) = (has(Role::Approval), has(Role::Redeem));
         let deposit = order.verified().map(|order| {
             let deposit = order.deposit();
-            let approved = deposit.approval.as_ref().map(|approval| approval.call.to);
-            let (htlc, amount) = (deposit.initiate.to, deposit.terms.amount);
+            let approved = deposit.approval.as_ref().map(|approval| approval.call.to.bytes());
+            let (htlc, amount) = (deposit.initiate.to.bytes(), deposit.terms.amount);
             Expected { htlc, amount, is_native: deposit.initiate.value != 0, approved, approves }
         });
         let first = if is_secret { None } else { calls.into_iter().next() };
@@ -253,28 +235,13 @@ impl Plan {
         self.deposit.as_ref().filter(|expected| !expected.is_native)
     }
 
-    /// Requires that the sender has enough of the token, and that the HTLC may take it.
-    fn check_tokens(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
-        let Some(expected) = self.tokens() else { return Ok(()) };
-        if has < expected.amount {
-            return Err(insufficient("/token", "of the token", expected.amount, has));
-        }
-        if !expected.approves && allowance < expected.amount {
-            let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(expected.amount));
-            return Err(refusal.with_actual(allowance));
-        }
-        Ok(())
-    }
-
     /// Requires that the first call does what was verified, and that the sender can pay for all of them.
-    fn judge(&self, funds: Funds, simulated: Option<Outcome>, token: Option<Address>) -> Result<Preflight, Refusal> {
+    fn judge(&self, funds: Funds, simulated: Option<Outcome>, token: Option<AbiAddress>) -> Result<Preflight, Refusal> {
         let Funds { balance, resources } = funds;
         let step = self.steps.first();
         let energy_used = step.zip(simulated).map(|(step, outcome)| self.judge_call(step, token, outcome, resources)).transpose()?;
         let cost = self.cost(resources, energy_used);
-        if balance < cost {
-            return Err(insufficient("/balance", "TRX", cost, balance));
-        }
+        check_balance("/balance", "TRX", cost, balance)?;
         Ok(Preflight { balance, cost, energy_used })
     }
 
@@ -297,7 +264,7 @@ impl Plan {
     }
 
     /// Requires that a call succeeds within its fee limit, and transfers nothing but what was verified. Returns the energy that it uses.
-    fn judge_call(&self, step: &Step, token: Option<Address>, outcome: Outcome, resources: Resources) -> Result<u64, Refusal> {
+    fn judge_call(&self, step: &Step, token: Option<AbiAddress>, outcome: Outcome, resources: Resources) -> Result<u64, Refusal> {
         let (energy, transfers) = match outcome {
             Outcome::Returned { energy, transfers, .. } => (energy, transfers),
             Outcome::Reverted(why) => {
@@ -311,28 +278,7 @@ impl Plan {
             return Err(refusal.with_actual(step.fee_limit).with_reason("the call would run out of energy"));
         }
         let expected = self.deposit.as_ref().filter(|_| step.role == Role::Initiate);
-        let is_verified = |asset: AbiAddress, transfer: &Transfer| {
-            expected.is_some_and(|expected| {
-                token.is_some_and(|token| asset == token.bytes())
-                    && (transfer.from, transfer.to, transfer.amount) == (self.sender.bytes(), expected.htlc.bytes(), expected.amount)
-            })
-        };
-        let mut is_paid = false;
-        for (asset, transfer) in &transfers {
-            let concerns = transfer.from == self.sender.bytes() || expected.is_some_and(|expected| transfer.from == expected.htlc.bytes());
-            if is_verified(*asset, transfer) && !is_paid {
-                is_paid = true;
-            } else if concerns && !transfer.amount.is_zero() {
-                let [asset, from, to] = [*asset, transfer.from, transfer.to].map(Address::from);
-                let moved = format!("{} of {asset} from {from} to {to}", transfer.amount);
-                return Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_actual(moved));
-            }
-        }
+        check_transfers(self.sender.bytes(), expected, token, &transfers, &CODEC)?;
         Ok(energy)
     }
-}
-
-fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
-    let reason = format!("the sender has too little {what}");
-    Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
 }

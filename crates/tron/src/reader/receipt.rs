@@ -1,7 +1,7 @@
 //! Reads the receipts of transactions.
 
 use alloy_primitives::{B256, hex};
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Reply, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
 
@@ -33,37 +33,32 @@ impl Agree for Included {
 }
 
 /// Reads the receipt of the transaction with this id.
-#[derive(Debug)]
-pub struct Inclusion {
-    chain_id: u64,
-    id: B256,
-}
+pub type Inclusion = Ask<OnChain<B256>>;
 
-impl Machine for Inclusion {
-    type Subject = OnChain<B256>;
+impl Question for OnChain<B256> {
     type Output = Included;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(subject: &Self::Subject, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let OnChain { chain_id, subject: id } = *subject;
-        let ask = |view| post(view, "gettransactioninfobyid", &json!({"value": hex::encode(id)}));
-        Ok((Self { chain_id, id }, vec![ask(View::Irreversible), ask(View::Newest)]))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.chain_id)
+    fn requests(&self) -> Vec<Request> {
+        let ask = |view| post(view, "gettransactioninfobyid", &json!({"value": hex::encode(self.subject)}));
+        vec![ask(View::Irreversible), ask(View::Newest)]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Included>, Fault> {
-        let (solid, newest) = (Included(read(&replies.get(0)?, self.id, true)?), Included(read(&replies.get(1)?, self.id, false)?));
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Included, Fault> {
+        let read = |index, is_final| Ok::<_, Fault>(Included(read_receipt(&replies.get(index)?, self.subject, is_final)?));
+        let (solid, newest) = (read(0, true)?, read(1, false)?);
         if solid.0.is_some() && newest.0.is_some() && solid.key() != newest.key() {
             return Err(contradiction("/blockNumber", "the receipts of the transaction contradict each other").into());
         }
-        Ok(Turn::Done(if solid.0.is_some() { solid } else { newest }))
+        Ok(if solid.0.is_some() { solid } else { newest })
     }
 }
 
-fn read(reply: &Reply<'_>, id: B256, is_final: bool) -> Result<Option<Receipt>, Fault> {
+/// Reads the receipt in one view; `None` if the node does not have it.
+fn read_receipt(reply: &Reply<'_>, id: B256, is_final: bool) -> Result<Option<Receipt>, Fault> {
     let node = value(reply)?;
     let members = node.object()?;
     let Some(named) = members.get("id") else { return Ok(None) };

@@ -4,7 +4,7 @@
 //! reference is read twice: [`Tip`](super::Tip) shows the irreversible height of each endpoint, and [`Reference`] reads the block
 //! at one of those [`candidates`], on which enough endpoints must agree.
 
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
 
 use super::{Block, MAX_STEP_BACK, OnChain, View};
@@ -15,42 +15,27 @@ const LIFETIME: u64 = 3_600_000;
 
 /// Reads the irreversible block at a height, as the context for signing the next calls: the reference, and a lifetime of one hour after
 /// the time of the block. Endpoints must agree on all of it.
-#[derive(Debug)]
-pub struct Reference {
-    chain_id: u64,
-    number: u64,
-}
+pub type Reference = Ask<OnChain<u64>>;
 
-impl Machine for Reference {
-    type Subject = OnChain<u64>;
-    type Output = Calls;
-    const MAX_ROUNDS: usize = 1;
+impl Question for OnChain<u64> {
+    type Output = Equal<Calls>;
 
-    fn start(subject: &Self::Subject, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let OnChain { chain_id, subject: number } = *subject;
-        Ok((Self { chain_id, number }, vec![Block::request(View::Irreversible, number)]))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.chain_id)
+    fn requests(&self) -> Vec<Request> {
+        vec![Block::request(View::Irreversible, self.subject)]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Calls>, Fault> {
-        let block = Block::read_at(self.number, &replies.get(0)?)?;
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<Calls>, Fault> {
+        let block = Block::read_at(self.subject, &replies.get(0)?)?;
         let [.., high, low] = block.number.to_be_bytes();
         let hash = block.id.get(8..16).and_then(|part| part.try_into().ok()).unwrap_or_default();
         let too_large = |_| Refusal::new(Code::NumberTooLarge, "/block_header/raw_data/timestamp");
         let time = |millis: u64| i64::try_from(millis).map_err(too_large);
         let (made, expires) = (time(block.millis)?, time(block.millis.saturating_add(LIFETIME))?);
-        Ok(Turn::Done(Calls::new([high, low], hash, expires, made).with_chain_id(self.chain_id)))
-    }
-}
-
-impl Agree for Calls {
-    type Key = Self;
-
-    fn key(&self) -> Self {
-        self.clone()
+        Ok(Equal(Calls::new([high, low], hash, expires, made).with_chain_id(self.chain_id)))
     }
 }
 

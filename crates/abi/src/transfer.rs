@@ -1,0 +1,142 @@
+//! What a preflight on EVM and Tron requires of the transfer that an order makes: the contract holds the approved token, the sender has
+//! enough of it, and the calls transfer what was verified and nothing else.
+
+use alloy_primitives::{Address, U256};
+use countersign_core::reader::{check_allowance, check_balance};
+use countersign_core::{Code, Refusal};
+
+use crate::read::Transfer;
+use crate::rules::AddressCodec;
+
+/// The transfer of a verified order, from the sender to the HTLC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
+pub struct Expected {
+    /// The contract that receives.
+    pub htlc: Address,
+    /// The amount in base units.
+    pub amount: U256,
+    /// Whether the chain's own coin is paid, and not a token.
+    pub is_native: bool,
+    /// The token that an approval names.
+    pub approved: Option<Address>,
+    /// Whether the calls include the approval.
+    pub approves: bool,
+}
+
+impl Expected {
+    /// Requires that the contract holds the token that the approval names.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SimulationDiffers`] at `/token`.
+    pub fn check_token(&self, token: Address, codec: &AddressCodec) -> Result<(), Refusal> {
+        match self.approved {
+            Some(approved) if approved != token => {
+                let refusal = Refusal::new(Code::SimulationDiffers, "/token").with_reason("the contract holds another token");
+                Err(refusal.with_expected(codec.account(approved)).with_actual(codec.account(token)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Requires that the sender has enough of the token, and that the HTLC may take it.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InsufficientFunds`] at `/token`, [`Code::AllowanceTooLow`] at `/allowance`.
+    pub fn check_funds(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
+        check_balance("/token", "of the token", self.amount, has)?;
+        if self.approves { Ok(()) } else { check_allowance(self.amount, allowance) }
+    }
+}
+
+/// Requires that simulated calls transfer nothing from the sender or the HTLC, except the expected transfer once, in this `token`. Returns
+/// whether they make it.
+///
+/// # Errors
+///
+/// [`Code::SimulationDiffers`] at `/transfers`.
+pub fn check_transfers<'a>(
+    sender: Address,
+    expected: Option<&Expected>,
+    token: Option<Address>,
+    transfers: impl IntoIterator<Item = &'a (Address, Transfer)>,
+    codec: &AddressCodec,
+) -> Result<bool, Refusal> {
+    let mut is_made = false;
+    for (asset, Transfer { from, to, amount }) in transfers {
+        let is_expected =
+            expected.is_some_and(|expected| token == Some(*asset) && (*from, *to, *amount) == (sender, expected.htlc, expected.amount));
+        let is_own = *from == sender || expected.is_some_and(|expected| *from == expected.htlc);
+        if is_expected && !is_made {
+            is_made = true;
+        } else if is_own && !amount.is_zero() {
+            let [asset, from, to] = [*asset, *from, *to].map(codec.format);
+            let moved = format!("{amount} of {asset} from {from} to {to}");
+            return Err(Refusal::new(Code::SimulationDiffers, "/transfers").with_actual(moved));
+        }
+    }
+    Ok(is_made)
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::Family;
+
+    use super::*;
+
+    const SENDER: Address = Address::repeat_byte(1);
+    const HTLC: Address = Address::repeat_byte(2);
+    const TOKEN: Address = Address::repeat_byte(3);
+
+    fn expected() -> Expected {
+        Expected { htlc: HTLC, amount: U256::from(5), is_native: false, approved: Some(TOKEN), approves: false }
+    }
+
+    const CODEC: AddressCodec =
+        AddressCodec { family: Family::Evm, parse: |_, node| node.hex_array().map(Address::from), format: |address| address.to_string() };
+
+    fn transfer(asset: Address, from: Address, to: Address, amount: u64) -> (Address, Transfer) {
+        (asset, Transfer { from, to, amount: U256::from(amount) })
+    }
+
+    #[test]
+    fn the_sender_needs_the_approved_token_and_the_allowance() {
+        assert_eq!(expected().check_token(TOKEN, &CODEC), Ok(()));
+        assert_eq!(expected().check_token(HTLC, &CODEC).unwrap_err().location(), "/token");
+        assert_eq!(Expected { approved: None, ..expected() }.check_token(HTLC, &CODEC), Ok(()));
+        let check = |expected: Expected, has: u64, allowance: u64| {
+            expected.check_funds(U256::from(has), U256::from(allowance)).map_err(|refusal| refusal.code())
+        };
+        assert_eq!(check(expected(), 5, 5), Ok(()));
+        assert_eq!(check(expected(), 4, 5), Err(Code::InsufficientFunds));
+        assert_eq!(check(expected(), 5, 4), Err(Code::AllowanceTooLow));
+        assert_eq!(check(Expected { approves: true, ..expected() }, 5, 0), Ok(()));
+    }
+
+    #[test]
+    fn only_the_expected_transfer_is_made_and_only_once() {
+        let check = |expected: Option<&Expected>, token, transfers: &[(Address, Transfer)]| {
+            check_transfers(SENDER, expected, token, transfers, &CODEC).map_err(|refusal| refusal.location().to_owned())
+        };
+        let (expected, good, other) = (expected(), transfer(TOKEN, SENDER, HTLC, 5), Address::repeat_byte(4));
+        let differs = Err("/transfers".to_owned());
+        assert_eq!(check(Some(&expected), Some(TOKEN), &[]), Ok(false));
+        assert_eq!(check(Some(&expected), Some(TOKEN), &[good]), Ok(true));
+        assert_eq!(check(Some(&expected), Some(TOKEN), &[good, good]), differs);
+        assert_eq!(check(Some(&expected), None, &[good]), differs);
+        assert_eq!(check(None, Some(TOKEN), &[good]), differs);
+        for moved in [
+            transfer(other, SENDER, HTLC, 5),
+            transfer(TOKEN, SENDER, other, 5),
+            transfer(TOKEN, SENDER, HTLC, 4),
+            transfer(TOKEN, HTLC, other, 1),
+        ] {
+            assert_eq!(check(Some(&expected), Some(TOKEN), &[moved]), differs, "{moved:?}");
+        }
+        // Others' transfers, and those of nothing, do not concern the sender.
+        let foreign = [transfer(TOKEN, other, SENDER, 9), transfer(TOKEN, SENDER, other, 0), good];
+        assert_eq!(check(Some(&expected), Some(TOKEN), &foreign), Ok(true));
+    }
+}

@@ -1,0 +1,66 @@
+//! Sending a transaction, and fees.
+
+use countersign_core::reader::{Known, Observation, Reader, Request, Sent, Submission};
+use countersign_core::{Network, Policy};
+use countersign_evm::alloy_primitives::hex;
+use countersign_evm::reader::{Broadcast, fees};
+use countersign_evm::{Calls, Evm, Fees};
+use countersign_testkit::chain::evm::{answer_with, hash_of};
+use serde_json::{Value, json};
+
+use super::drive;
+
+fn submission() -> Submission {
+    let case = countersign_testkit::fixture::<Evm>("evm-chain-id-integer");
+    let mut order = countersign_testkit::verified::<Evm>(&case).prepare(Calls::eip1559(1, 30_000_000_000, 1)).unwrap();
+    order.sign(&countersign_testkit::key::<Evm>(&case)).unwrap();
+    let signed = order.finish().unwrap();
+    let transaction = signed.transactions().pop().unwrap();
+    Submission::new(&Network::Evm(1), &transaction.id, &hex::encode(&transaction.bytes))
+}
+
+#[test]
+fn a_transaction_is_sent_to_no_other_chain() {
+    let sent = std::cell::Cell::new(0);
+    let send = |chain_id: u64, reply: Value, found: Value| {
+        sent.set(0);
+        drive::<Broadcast>(&submission(), &Known::default(), |_, _, request| {
+            let Request::JsonRpc { method, .. } = request else { panic!("{request:?}") };
+            answer_with(&match *method {
+                "eth_chainId" => json!(format!("{chain_id:#x}")),
+                "eth_sendRawTransaction" => {
+                    sent.set(sent.get() + 1);
+                    reply.clone()
+                }
+                "eth_getTransactionByHash" => found.clone(),
+                other => panic!("{other}"),
+            })
+        })
+        .0
+        .map(Observation::into_output)
+    };
+    let id = submission().id;
+    assert_eq!(send(10, json!(id), Value::Null).unwrap_err().code(), "node_wrong_chain");
+    assert_eq!(sent.get(), 0);
+    assert_eq!(send(1, json!(id), Value::Null), Ok(Sent::Accepted));
+    let error = |code: i64| json!({"error": {"code": code, "message": "nonce too low"}});
+    assert_eq!(send(1, error(-32_000), json!({"hash": id})), Ok(Sent::Accepted));
+    assert_eq!(send(1, error(-32_000), Value::Null), Ok(Sent::Rejected("nonce too low".to_owned())));
+    // It is unknown what the endpoint did with it.
+    assert_eq!(send(1, error(-32_005), Value::Null).unwrap_err().code(), "node_error");
+    assert_eq!(send(1, json!(hash_of(1)), Value::Null).unwrap_err().code(), "node_malformed");
+    assert_eq!(send(1, error(-32_000), json!({"hash": hash_of(1)})), Ok(Sent::Rejected("nonce too low".to_owned())));
+    let wrong = Submission::new(&Network::Evm(10), &id, &submission().payload);
+    assert!(Reader::<Broadcast>::new(&wrong, &Known::default()).is_err());
+}
+
+#[test]
+fn one_endpoint_makes_no_redemption_wait() {
+    let fees = |gwei: u128| Fees::Legacy { gas_price: gwei * 1_000_000_000 };
+    let policy = Policy::from_json(br#"{"evm_gas_price": 100}"#).unwrap();
+    assert_eq!(fees::median(vec![fees(1), fees(50), fees(30)]), Some(fees(30)));
+    assert_eq!(fees::median(Vec::new()), None);
+    assert_eq!(fees::highest_within(vec![fees(1), fees(30), fees(101)], &policy), Some(fees(30)));
+    assert_eq!(fees::highest_within(vec![fees(200), fees(101)], &policy), Some(fees(101)));
+    assert!(fees::check(fees(100), &policy).is_ok() && fees::check(fees(101), &policy).is_err());
+}
