@@ -8,7 +8,7 @@ mod prepare;
 mod send;
 mod wallet;
 
-use countersign::starknet::reader::{Contract, ContractQuery, NewestBlock, chain_id};
+use countersign::starknet::reader::{Contract, ContractQuery, HeadQuery, NewestBlock, chain_id};
 pub use countersign::starknet::reader::{ContractDescription, Preflight, TransactionStatus};
 use countersign::starknet::{Felt, StarknetGeneration, address::from_account, felt};
 use countersign::{Asset, Generation, Refusal};
@@ -42,7 +42,7 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<NewestBlock>(caller, &self.chain_id).await
+        self.connection.read_one::<NewestBlock>(caller, &HeadQuery { chain_id: self.chain_id }).await
     }
 
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {

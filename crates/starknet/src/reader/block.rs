@@ -1,7 +1,7 @@
 //! Blocks as `starknet_getBlockWithTxHashes` returns them.
 
 use countersign_core::json::Node;
-use countersign_core::reader::Request;
+use countersign_core::reader::{Fault, Known, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::{Value, json};
 use starknet_types_core::felt::Felt;
@@ -15,6 +15,9 @@ pub(super) const LATEST: &str = "latest";
 pub(super) const ON_L1: &str = "l1_accepted";
 /// The tag of the block that is being built.
 pub(super) const PENDING: &str = "pre_confirmed";
+
+/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
+const MAX_STEP_BACK: u64 = 16;
 
 /// A block's place on the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +61,13 @@ impl Block {
     /// Returns whether both can be blocks of one chain: at the same height, they are the same block.
     pub(super) fn agrees_with(&self, number: u64, hash: Felt) -> bool {
         (self.number == number) == (self.hash == hash)
+    }
+
+    /// Reads the newest block, which must not have gone back.
+    pub(super) fn read_newest(node: &Node<'_, '_>, known: &Known) -> Result<Self, Fault> {
+        let block = Self::read(node)?;
+        known.check_height(block.number, MAX_STEP_BACK)?;
+        Ok(block)
     }
 
     /// Reads a block that L2 or L1 has accepted.

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Sent, Submission, Turn};
+use countersign_core::reader::{
+    Agree, Ask, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, Sending, Sent, Submission,
+};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
@@ -11,39 +13,28 @@ use starknet_types_core::felt::Felt;
 use super::{chain_id, check_version, hex, spec_version};
 use crate::{InvokeTransaction, felt};
 
-/// Sends a transaction to an endpoint, after the endpoint has shown which chain it serves. If the endpoint refuses it, the machine asks
-/// whether the transaction is known already, or in a block: nodes then report that the nonce is too low.
+/// Sends a transaction to an endpoint: see [`Broadcast`](countersign_core::reader::Broadcast). Nodes refuse a transaction that is already
+/// in a block, because its nonce is then too low.
 ///
 /// The payload of the submission is the transaction as JSON. Its hash on the chain must be the id.
-pub struct Broadcast {
+pub type Broadcast = countersign_core::reader::Broadcast<SignedInvoke>;
+
+/// A signed transaction, and the chain that it is sent to.
+pub struct SignedInvoke {
     chain_id: Felt,
     id: Felt,
     transaction: InvokeTransaction,
-    state: State,
 }
 
-impl fmt::Debug for Broadcast {
+impl fmt::Debug for SignedInvoke {
     /// Leaves out the transaction, because the calldata of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Broadcast({}, {:?})", hex(self.id), self.state)
+        write!(f, "SignedInvoke({})", hex(self.id))
     }
 }
 
-#[derive(Debug)]
-enum State {
-    Identity,
-    Sent,
-    /// The fault of the refusal, which stands if the endpoint does not know the transaction.
-    Status(Fault, Option<Sent>),
-    Finished,
-}
-
-impl Machine for Broadcast {
-    type Subject = Submission;
-    type Output = Sent;
-    const MAX_ROUNDS: usize = 3;
-
-    fn start(submission: &Submission, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+impl Sending for SignedInvoke {
+    fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
         let chain_id = chain_id(&submission.network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/network"))?;
         let transaction = InvokeTransaction::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
         let id = transaction.hashes(chain_id).tx_hash;
@@ -51,43 +42,45 @@ impl Machine for Broadcast {
             let refusal = Refusal::new(Code::TransactionMismatch, "/id").with_reason("the transaction has another id on this chain");
             return Err(refusal.with_expected(hex(id)).with_actual(&submission.id));
         }
-        Ok((Self { chain_id, id, transaction, state: State::Identity }, vec![spec_version()]))
+        Ok(Self { chain_id, id, transaction })
     }
 
     fn identity(&self) -> Identity {
         super::identity(self.chain_id)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Sent>, Fault> {
-        match std::mem::replace(&mut self.state, State::Finished) {
-            State::Identity => {
-                check_version(&replies.get(0)?)?;
-                self.state = State::Sent;
-                let params = json!({"invoke_transaction": self.transaction});
-                Ok(Turn::Ask(vec![Request::json_rpc("starknet_addInvokeTransaction", params)]))
-            }
-            State::Sent => match replies.get(0)?.json_or_error()? {
-                Ok(node) => {
-                    let members = node.object()?;
-                    let hash = members.need("transaction_hash")?;
-                    if felt::read(hash)? != self.id {
-                        return Err(hash.refuse(Code::TransactionMismatch).with_expected(hex(self.id)).into());
-                    }
-                    Ok(Turn::Done(Sent::Accepted))
-                }
-                Err(error) => {
-                    let rejected = is_refusal(error.code).then(|| Sent::rejected(&error.message));
-                    self.state = State::Status(Fault::Rpc(error.clone()), rejected);
-                    Ok(Turn::Ask(vec![status_of(self.id)]))
-                }
-            },
-            State::Status(fault, rejected) => match (TransactionStatus::read(&replies.get(0)?)?, rejected) {
-                (Some(_), _) => Ok(Turn::Done(Sent::Accepted)),
-                (None, Some(rejected)) => Ok(Turn::Done(rejected)),
-                (None, None) => Err(fault),
-            },
-            State::Finished => Err(super::finished()),
+    fn before(&self) -> Option<Request> {
+        Some(spec_version())
+    }
+
+    fn check(&self, reply: &Reply<'_>) -> Result<(), Fault> {
+        check_version(reply)
+    }
+
+    fn send(&self) -> Request {
+        Request::json_rpc("starknet_addInvokeTransaction", json!({"invoke_transaction": self.transaction}))
+    }
+
+    fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
+        let node = match reply.json_or_error()? {
+            Ok(node) => node,
+            Err(error) if is_refusal(error.code) => return Ok(Err(NotTaken::Invalid(error.message.clone()))),
+            Err(error) => return Ok(Err(NotTaken::Failed(Fault::Rpc(error.clone())))),
+        };
+        let members = node.object()?;
+        let hash = members.need("transaction_hash")?;
+        if felt::read(hash)? != self.id {
+            return Err(hash.refuse(Code::TransactionMismatch).with_expected(hex(self.id)).into());
         }
+        Ok(Ok(Sent::Accepted))
+    }
+
+    fn find(&self) -> Request {
+        status_of(self.id)
+    }
+
+    fn read_found(&self, reply: &Reply<'_>) -> Result<Option<Sent>, Fault> {
+        Ok(TransactionStatus::read(reply)?.map(|_| Sent::Accepted))
     }
 }
 
@@ -126,7 +119,7 @@ pub struct TransactionQuery {
 }
 
 /// What an endpoint shows of a transaction; `None` if it does not know the transaction. Endpoints must agree on whether it is known, in
-/// a block, and succeeded. Whether L1 has accepted the block is asked of each alone.
+/// a block, and succeeded. They may differ in whether L1 has accepted the block, because one may see that later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it is a status or none")]
 pub struct StatusShown(pub Option<TransactionStatus>);
@@ -151,25 +144,22 @@ impl Agree for StatusShown {
 }
 
 /// Reads the status of a transaction.
-#[derive(Debug)]
-pub struct Status(Felt);
+pub type Status = Ask<TransactionQuery>;
 
-impl Machine for Status {
-    type Subject = TransactionQuery;
+impl Question for TransactionQuery {
     type Output = StatusShown;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(query: &TransactionQuery, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        Ok((Self(query.chain_id), vec![spec_version(), status_of(query.id)]))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.0)
+    fn requests(&self) -> Vec<Request> {
+        vec![spec_version(), status_of(self.id)]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<StatusShown>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<StatusShown, Fault> {
         check_version(&replies.get(0)?)?;
-        Ok(Turn::Done(StatusShown(TransactionStatus::read(&replies.get(1)?)?)))
+        Ok(StatusShown(TransactionStatus::read(&replies.get(1)?)?))
     }
 }
 

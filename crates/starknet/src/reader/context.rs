@@ -7,7 +7,7 @@ use serde_json::json;
 use starknet_types_core::felt::Felt;
 
 use super::block::{self, LATEST, PENDING, Prices};
-use super::{Endpoint, check_version, hex, spec_version};
+use super::{Endpoint, check_version, hex, is_reverted, spec_version};
 use crate::{Call, Execution, ExecutionEncoding, InvokeTransaction, ResourceBound, ResourceBounds, felt};
 
 /// FRI per unit of the policy's `starknet_fee`.
@@ -76,8 +76,8 @@ impl Costs {
     }
 }
 
-/// Returns what to sign with, from what endpoints that agree show. Of amounts and prices, the median of those within the policy is used,
-/// for a redemption the highest: it must not wait.
+/// Returns the nonce and the resource bounds to sign with, from the costs that agreeing endpoints show. Costs that exceed the policy do not
+/// count. The bounds are the median of the others. A redemption must not wait, so its bounds are the highest of them.
 ///
 /// # Errors
 ///
@@ -150,7 +150,7 @@ impl Machine for Context {
         if let Some((nonce, prices)) = self.first {
             let amounts = match replies.get(0)?.json_or_error()? {
                 Ok(node) => Ok(Amounts::read(&node)?),
-                Err(error) if matches!(error.code, 40 | 41) => {
+                Err(error) if is_reverted(error) => {
                     Err(Refusal::new(Code::SimulationReverted, "/estimate").with_reason(error.message.clone()))
                 }
                 Err(error) => return Err(Fault::Rpc(error.clone())),

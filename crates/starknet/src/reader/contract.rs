@@ -70,11 +70,10 @@ impl Machine for Contract {
             let requests = vec![class_hash_at(contract, &newest), class_at(contract, &newest), call(contract, read::TOKEN, &[], &newest)];
             return Ok(Turn::Ask(requests));
         }
-        let token = unless_of_contract(&replies.get(2)?)?.map(|node| felts(&node, MAX_ANSWER)).transpose()?;
         Ok(Turn::Done(ContractDescription {
-            class_hash: unless_of_contract(&replies.get(0)?)?.map(felt::read).transpose()?,
+            class_hash: class_hash(&replies.get(0)?)?,
             generation: generation(&replies.get(1)?)?,
-            token: token.and_then(|felts| read::address(&felts).ok()),
+            token: token(&replies.get(2)?)?,
         }))
     }
 
@@ -91,6 +90,17 @@ pub(super) fn class_at(contract: Felt, block: &Value) -> Request {
 /// Creates the request for the hash of a contract's class.
 pub(super) fn class_hash_at(contract: Felt, block: &Value) -> Request {
     Request::json_rpc("starknet_getClassHashAt", json!({"block_id": block, "contract_address": hex(contract)}))
+}
+
+/// Reads the hash of a contract's class; `None` if there is no contract.
+pub(super) fn class_hash(reply: &Reply<'_>) -> Result<Option<Felt>, Fault> {
+    Ok(unless_of_contract(reply)?.map(felt::read).transpose()?)
+}
+
+/// Reads what a contract's `token()` returns; `None` if the contract does not have it.
+pub(super) fn token(reply: &Reply<'_>) -> Result<Option<Felt>, Fault> {
+    let felts = unless_of_contract(reply)?.map(|node| felts(&node, MAX_ANSWER)).transpose()?;
+    Ok(felts.and_then(|felts| read::address(&felts).ok()))
 }
 
 /// Reads the generation whose interface a class has; `None` if no known generation has it, or if there is no contract.

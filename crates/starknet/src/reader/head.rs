@@ -1,36 +1,41 @@
 //! The newest block.
 
 use countersign_core::Refusal;
-use countersign_core::reader::{Fault, Head, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
 use starknet_types_core::felt::Felt;
 
-use super::block::{self, LATEST};
-use super::{Endpoint, check_version, hex, spec_version};
+use super::block::{self, Block, LATEST};
+use super::{check_version, hex, spec_version};
 
-/// Reads the newest block that L2 has accepted. The subject is the chain id.
-#[derive(Debug)]
-pub struct NewestBlock(Endpoint);
+/// The chain whose newest block is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers construct it")]
+pub struct HeadQuery {
+    /// The chain id.
+    pub chain_id: Felt,
+}
 
-impl Machine for NewestBlock {
-    type Subject = Felt;
+/// Reads the newest block that L2 has accepted.
+pub type NewestBlock = Ask<HeadQuery>;
+
+impl Question for HeadQuery {
     type Output = Head;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(chain_id: &Felt, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        Ok((Self(Endpoint::new(*chain_id, known)), vec![spec_version(), block::by_tag(LATEST)]))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
     }
 
-    fn identity(&self) -> Identity {
-        super::identity(self.0.chain_id)
+    fn requests(&self) -> Vec<Request> {
+        vec![spec_version(), block::by_tag(LATEST)]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Head>, Fault> {
+    fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         check_version(&replies.get(0)?)?;
-        let block = self.0.newest(&replies.json(1)?)?;
-        Ok(Turn::Done(Head::new(block.number, hex(block.hash), block.time)))
+        let block = Block::read_newest(&replies.json(1)?, known)?;
+        Ok(Head::new(block.number, hex(block.hash), block.time))
     }
 
-    fn learned(&self) -> Known {
-        self.0.learned.clone()
+    fn height(head: &Head) -> u64 {
+        head.height
     }
 }

@@ -100,7 +100,7 @@ impl OrderQuery {
         })
     }
 
-    /// The name of the fact which class the contract has. A class is checked for the generation that the contract is read as.
+    /// Returns the name of the fact that has the contract's class. The class is checked for one generation, so the name contains it.
     fn class_fact(&self) -> String {
         format!("class of {} as {}", hex(self.htlc), self.generation.name())
     }
@@ -140,7 +140,7 @@ impl Machine for Htlc {
             State::Funding(stored, events) => self.funding(stored, events, replies),
             State::FundingEvents(stored, block, events) => self.funding_events(stored, block, events, &replies.json(0)?),
             State::End(stored, events) => self.end(stored, events, &replies.json(0)?),
-            State::Finished => Err(super::finished()),
+            State::Finished => Err(Fault::TooMuch("the reading is complete")),
         }
     }
 
@@ -199,7 +199,7 @@ impl Htlc {
         let Some(stored) = order_felts(access, now)? else {
             return Ok(unclear(&latest, None, "the contract does not have the function that reads orders"));
         };
-        let Some(class) = unless_of_contract(&class)?.map(felt::read).transpose()? else {
+        let Some(class) = contract::class_hash(&class)? else {
             return Ok(unclear(&latest, None, "there is no contract at the address of the HTLC"));
         };
         match (self.endpoint.known.fact(&self.query.class_fact()), rest) {
@@ -213,12 +213,8 @@ impl Htlc {
             }
         }
         self.endpoint.learned = self.endpoint.learned.clone().with_fact(self.query.class_fact(), class.to_bytes_be());
-        let token = match unless_of_contract(&token)? {
-            Some(node) => read::address(&felts(&node, MAX_ANSWER)?).ok(),
-            None => None,
-        };
         // Before the order, because another contract's "no such order" says nothing.
-        if token != Some(self.query.token) {
+        if contract::token(&token)? != Some(self.query.token) {
             return Ok(unclear(&latest, Some(class), "the contract's token is not the pinned one"));
         }
         let holds: U256 = answer(&holds?, read::number)?;

@@ -33,18 +33,18 @@ mod preflight;
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::reader::{Fault, Identity, Known, Reader, Reply, Request};
+use countersign_core::reader::{Fault, Identity, Known, Reader, Reply, Request, RpcError};
 use countersign_core::{Code, Refusal};
 use serde_json::{Value, json};
 use starknet_types_core::felt::Felt;
 
-pub use amount::{Amount, AmountQuery, Units};
-pub use broadcast::{Broadcast, Status, StatusShown, TransactionQuery, TransactionStatus};
+pub use amount::{Amount, AmountQuery};
+pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus};
 pub use context::{Context, Costs, Sender, execution};
 pub use contract::{Contract, ContractDescription, ContractQuery};
-pub use head::NewestBlock;
+pub use head::{HeadQuery, NewestBlock};
 pub use htlc::{Htlc, MAX_ROUNDS};
-pub use preflight::{Intended, Judged, Preflight, PreflightCheck};
+pub use preflight::{Intended, Preflight, PreflightCheck};
 
 use crate::felt;
 use crate::read::{self, Unclear};
@@ -56,8 +56,6 @@ pub type HtlcReader = Reader<Htlc>;
 /// The token in which fees are paid. STRK has this address on the main network and on the test network.
 pub const STRK: Felt = Felt::from_hex_unchecked("0x4718f5a0fc34cc1af16a1cdee98ffb20c31f5cd61d6ab07201858f4287c938d");
 
-/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
-const MAX_STEP_BACK: u64 = 16;
 /// The maximum number of felts that a call returns. Every call that is made here returns a few.
 const MAX_ANSWER: usize = 64;
 /// The prefixes of the supported versions of the interface.
@@ -103,8 +101,7 @@ impl Endpoint {
 
     /// Reads the newest block, which must not have gone back.
     fn newest(&mut self, node: &Node<'_, '_>) -> Result<Block, Fault> {
-        let block = Block::read(node)?;
-        self.known.check_height(block.number, MAX_STEP_BACK)?;
+        let block = Block::read_newest(node, &self.known)?;
         self.learned = Known::default().with_height(block.number);
         Ok(block)
     }
@@ -162,17 +159,19 @@ fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[Felt]) -> Result<R, Unclea
 fn unless_of_contract<'a>(reply: &Reply<'a>) -> Result<Option<Node<'a, 'a>>, Fault> {
     match reply.json_or_error()? {
         Ok(node) => Ok(Some(node)),
+        // CONTRACT_NOT_FOUND, ENTRYPOINT_NOT_FOUND and CONTRACT_ERROR.
         Err(error) if matches!(error.code, 20 | 21 | 40) => Ok(None),
         Err(error) => Err(Fault::Rpc(error.clone())),
     }
 }
 
+/// Returns whether an error means that a simulated transaction fails.
+const fn is_reverted(error: &RpcError) -> bool {
+    // CONTRACT_ERROR and TRANSACTION_EXECUTION_ERROR.
+    matches!(error.code, 40 | 41)
+}
+
 /// Parses an address that comes from the caller, not from the service.
 fn parse(text: &str, at: &'static str) -> Result<Felt, Refusal> {
     felt::parse(text).map_err(|error| Refusal::new(error, at))
-}
-
-/// Returns the fault of a machine that is asked to go on after its end. A [`Reader`] never does that.
-const fn finished() -> Fault {
-    Fault::TooMuch("the reading has already ended")
 }

@@ -2,14 +2,16 @@
 
 use countersign_core::json::Node;
 use countersign_core::reader::json_rpc::end_of_trace;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::reader::{
+    Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_allowance, check_balance,
+};
 use countersign_core::report::text;
-use countersign_core::{Code, Refusal, Role, TypedValue, U256};
+use countersign_core::{Code, Refusal, Role, U256};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
 
 use super::block::{LATEST, PENDING};
-use super::{STRK, answer, balance_of, call, chain_name, check_version, felts, hex, spec_version};
+use super::{STRK, answer, balance_of, call, chain_name, check_version, felts, hex, is_reverted, spec_version};
 use crate::htlc::APPROVE;
 use crate::read::{self, Transfer};
 use crate::{InvokeTransaction, UnsignedOrder, VerifiedOrder, felt};
@@ -31,6 +33,13 @@ pub struct Preflight {
     pub cost: U256,
     /// Whether the transaction was simulated. A redemption is not, because that would show the secret.
     pub is_simulated: bool,
+}
+
+impl Agree for Preflight {
+    type Key = ();
+
+    /// Honest endpoints at different heights may show different balances.
+    fn key(&self) {}
 }
 
 /// A transaction that is about to be signed, or the funds that a gasless order needs.
@@ -98,19 +107,6 @@ impl Intended {
     }
 }
 
-/// What one endpoint shows: nothing wrong, or why the transaction must not be signed. Endpoints agree if they refuse for the same reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it is a result")]
-pub struct Judged(pub Result<Preflight, Refusal>);
-
-impl Agree for Judged {
-    type Key = Option<Code>;
-
-    fn key(&self) -> Self::Key {
-        self.0.as_ref().err().map(Refusal::code)
-    }
-}
-
 /// Checks that the sender has enough STRK, tokens and allowance, and simulates the transaction.
 ///
 /// The simulation (`starknet_simulateTransactions`) must transfer exactly the verified amount of the token from the sender to the HTLC,
@@ -128,7 +124,7 @@ pub struct PreflightCheck {
 
 impl Machine for PreflightCheck {
     type Subject = Intended;
-    type Output = Judged;
+    type Output = Judged<Preflight>;
     const MAX_ROUNDS: usize = 2;
 
     fn start(intended: &Intended, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
@@ -142,7 +138,7 @@ impl Machine for PreflightCheck {
         super::identity(self.intended.chain_id)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judged>, Fault> {
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judged<Preflight>>, Fault> {
         let Some((balance, token)) = self.first else { return self.first_round(replies) };
         let Intended { sender, expected, simulated, .. } = &self.intended;
         let funds = match expected {
@@ -161,7 +157,7 @@ impl Machine for PreflightCheck {
 }
 
 impl PreflightCheck {
-    fn first_round(&mut self, replies: &Replies<'_>) -> Result<Turn<Judged>, Fault> {
+    fn first_round(&mut self, replies: &Replies<'_>) -> Result<Turn<Judged<Preflight>>, Fault> {
         check_version(&replies.get(0)?)?;
         let balance = answer(&replies.json(1)?, read::number)?;
         let Intended { sender, expected, simulated, .. } = &self.intended;
@@ -190,9 +186,7 @@ impl PreflightCheck {
         // A gasless order pays no fee, and its amount has already been checked as a token balance.
         let locked = expected.filter(|_| fee.is_some() && token == Some(STRK)).map(|expected| expected.amount);
         let cost = fee.unwrap_or_default().saturating_add(locked.unwrap_or_default());
-        if balance < cost {
-            return Err(insufficient("/balance", "STRK for the amount and the fee", cost, balance));
-        }
+        check_balance("/balance", "STRK for the amount and the fee", cost, balance)?;
         Ok(Preflight { balance, cost, is_simulated: simulated.is_some() })
     }
 }
@@ -200,20 +194,9 @@ impl PreflightCheck {
 impl Expected {
     /// Requires that the sender has enough of the token, and that the HTLC may take it.
     fn check(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
-        if has < self.amount {
-            return Err(insufficient("/token", "of the token", self.amount, has));
-        }
-        if !self.approves && allowance < self.amount {
-            let refusal = Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(self.amount));
-            return Err(refusal.with_actual(allowance));
-        }
-        Ok(())
+        check_balance("/token", "of the token", self.amount, has)?;
+        if self.approves { Ok(()) } else { check_allowance(self.amount, allowance) }
     }
-}
-
-fn insufficient(at: &'static str, what: &str, needed: U256, has: U256) -> Refusal {
-    let reason = format!("the sender has too little {what}");
-    Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(needed)).with_actual(has).with_reason(reason)
 }
 
 /// Creates the simulation of the transaction on top of the block that is being built, without signature and fee.
@@ -222,8 +205,7 @@ fn simulate(transaction: &InvokeTransaction) -> Request {
     Request::json_rpc("starknet_simulateTransactions", params)
 }
 
-/// Reads the token transfers of a simulation. The outer error is for an answer that cannot be used, the inner one for a transaction that
-/// fails.
+/// Reads the token transfers of a simulation. The outer error is an answer that cannot be used. The inner one is a transaction that fails.
 fn read_simulation(role: Role, reply: &Reply<'_>) -> Result<Result<Vec<(Felt, Transfer)>, Refusal>, Fault> {
     let reverted = |reason: &str| {
         let reason = text::escape_untrusted(end_of_trace(reason));
@@ -231,7 +213,7 @@ fn read_simulation(role: Role, reply: &Reply<'_>) -> Result<Result<Vec<(Felt, Tr
     };
     let list = match reply.json_or_error()? {
         Ok(list) => list,
-        Err(error) if matches!(error.code, 40 | 41) => return Ok(Err(reverted(&error.message))),
+        Err(error) if is_reverted(error) => return Ok(Err(reverted(&error.message))),
         Err(error) => return Err(Fault::Rpc(error.clone())),
     };
     let only = list.array()?.next().ok_or_else(|| list.refuse(Code::MissingField))?;

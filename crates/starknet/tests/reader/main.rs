@@ -69,8 +69,12 @@ fn assert_unclear(outcome: Result<Finding, Fault>, why: &str) {
     }
 }
 
+fn method(request: &Request) -> String {
+    format!("{request:?}").trim_end_matches("(..)").to_owned()
+}
+
 fn methods(requests: &[Request]) -> Vec<String> {
-    requests.iter().map(|request| format!("{request:?}").trim_end_matches("(..)").to_owned()).collect()
+    requests.iter().map(method).collect()
 }
 
 fn params(request: &Request) -> Value {

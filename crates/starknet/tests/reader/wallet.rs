@@ -2,7 +2,7 @@
 
 use countersign_core::Policy;
 use countersign_core::reader::{Agree, Fault, Known, Observation, Request};
-use countersign_starknet::reader::{Amount, AmountQuery, Context, Costs, NewestBlock, STRK, Sender, chain_id, execution};
+use countersign_starknet::reader::{Amount, AmountQuery, Context, Costs, HeadQuery, NewestBlock, STRK, Sender, chain_id, execution};
 use countersign_starknet::{Felt, felt};
 use countersign_testkit::chain::starknet::{Chain, LATEST, chain_of, halves};
 use serde_json::json;
@@ -72,7 +72,7 @@ fn no_lie_is_a_number() {
     for lie in lies() {
         for wrong in 0..3 {
             let answer = |round, place, request: &Request| if (round, place) == (0, wrong) { lie.clone() } else { chain.answer(request) };
-            assert!(drive::<NewestBlock>(&chain_id, &Known::default(), answer).outcome.is_err(), "{wrong} {lie:?}");
+            assert!(drive::<NewestBlock>(&HeadQuery { chain_id }, &Known::default(), answer).outcome.is_err(), "{wrong} {lie:?}");
             assert!(drive::<Amount>(&amount, &Known::default(), answer).outcome.is_err(), "{wrong} {lie:?}");
             assert!(drive::<Context>(&sender, &Known::default(), answer).outcome.is_err(), "{wrong} {lie:?}");
         }
