@@ -9,12 +9,12 @@ mod context;
 mod prepare;
 mod send;
 
+use countersign::solana::Address;
 use countersign::solana::address::{self, from_account};
-use countersign::solana::reader::{self, BalanceQuery, ProgramQuery};
+use countersign::solana::reader::{self, BalanceQuery, HeadQuery, ProgramQuery};
 pub use countersign::solana::reader::{Preflight, ProgramDescription, TransactionStatus};
-use countersign::solana::{Address, reader::Judgement};
 use countersign::{Asset, Contract, Generation, Refusal, U256};
-use countersign_core::reader::{Agree, Machine};
+use countersign_core::reader::{Agree, Judged, Machine};
 use countersign_transport::Transport;
 
 use crate::contracts::Description;
@@ -44,7 +44,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
 
     /// Returns the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<reader::Head>(caller, self.connection.network).await
+        self.connection.read_one::<reader::Head>(caller, &HeadQuery::new(self.connection.network)).await
     }
 
     /// Reads the balance of an account in base units of a token, or in lamports of SOL if `mint` is `None`.
@@ -88,7 +88,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
     }
 
     /// Reads something that an intended transaction depends on. The endpoints must agree, also to refuse it.
-    async fn judged<R: Agree, M: Machine<Output = Judgement<R>>>(&self, subject: &M::Subject) -> Result<R, NodeError> {
+    async fn judged<R: Agree, M: Machine<Output = Judged<R>>>(&self, subject: &M::Subject) -> Result<R, NodeError> {
         Ok(self.connection.agreed::<M>(subject).await?.0?)
     }
 }

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::json::Node;
+use countersign_core::json::{Members, Node};
 use countersign_core::reader::Request;
 use countersign_core::{Code, Refusal};
 
@@ -77,13 +77,8 @@ impl Accounts {
     /// Reads the answer to a request for `count` accounts.
     pub(super) fn read(node: &Node<'_, '_>, count: usize) -> Result<Self, Refusal> {
         let members = node.object()?;
-        let slot = members.need("context")?.object()?.need("slot")?.integer()?;
-        let value = members.need("value")?;
-        let all = value.array()?;
-        if all.len() != count {
-            return Err(value.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
-        }
-        Ok(Self { slot, all: all.map(|account| Account::read(&account)).collect::<Result<_, _>>()? })
+        let slot = slot(&members)?;
+        Ok(Self { slot, all: list(&members.need("value")?, count)? })
     }
 
     /// Returns the account at this place of the request; `None` if it does not exist.
@@ -111,8 +106,22 @@ impl Accounts {
     }
 }
 
+/// Reads the slot of the bank that an answer comes from.
+pub(super) fn slot(answer: &Members<'_, '_>) -> Result<u64, Refusal> {
+    answer.need("context")?.object()?.need("slot")?.integer()
+}
+
+/// Reads a list of `count` accounts; `None` for one that does not exist.
+pub(super) fn list(node: &Node<'_, '_>, count: usize) -> Result<Vec<Option<Account>>, Refusal> {
+    let all = node.array()?;
+    if all.len() != count {
+        return Err(node.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
+    }
+    all.map(|account| Account::read(&account)).collect()
+}
+
 /// Reads base64 of at most `max` bytes.
-pub(super) fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
     // Base64 has four characters for three bytes, rounded up.
     if text.len() / 4 > max.div_ceil(3) {

@@ -6,7 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, RpcError, Sent, Submission, Turn};
+use countersign_core::reader::{
+    Agree, Ask, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, Sending, Sent, Submission,
+};
 use countersign_core::{Code, Refusal};
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
@@ -35,66 +37,53 @@ pub fn decode(submission: &Submission) -> Result<(VersionedTransaction, Zeroizin
 /// already.
 ///
 /// The first round only asks for the identity, so that no transaction is sent to another chain.
-pub struct Broadcast {
+pub type Broadcast = countersign_core::reader::Broadcast<Sender>;
+
+/// A signed transaction, as [`Broadcast`] sends it.
+pub struct Sender {
     identity: Identity,
     id: String,
     /// The transaction in base64.
     payload: Zeroizing<String>,
-    step: Step,
 }
 
-impl fmt::Debug for Broadcast {
+impl fmt::Debug for Sender {
     /// Leaves out the payload, because that of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Broadcast({}, {:?})", self.id, self.step)
+        write!(f, "Sender({})", self.id)
     }
 }
 
-#[derive(Debug)]
-enum Step {
-    Identity,
-    Send,
-    /// The node refused the transaction.
-    LookUp(RpcError),
-}
-
-impl Machine for Broadcast {
-    type Subject = Submission;
-    type Output = Sent;
-    const MAX_ROUNDS: usize = 3;
-
-    fn start(submission: &Submission, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+impl Sending for Sender {
+    fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
         let (identity, (_, payload)) = (identity(&submission.network)?, decode(submission)?);
-        Ok((Self { identity, id: submission.id.clone(), payload, step: Step::Identity }, Vec::new()))
+        Ok(Self { identity, id: submission.id.clone(), payload })
     }
 
     fn identity(&self) -> Identity {
         self.identity.clone()
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Sent>, Fault> {
-        let Self { id, payload, .. } = self;
-        match &self.step {
-            Step::Identity => {
-                self.step = Step::Send;
-                let options = r#"{"encoding":"base64","skipPreflight":true,"maxRetries":0}"#;
-                Ok(Turn::Ask(vec![Request::json_rpc("sendTransaction", format!(r#"["{}",{options}]"#, payload.as_str()))]))
-            }
-            Step::Send => match replies.get(0)?.json_or_error()? {
-                Ok(node) if node.text()? == id => Ok(Turn::Done(Sent::Accepted)),
-                Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(id.as_str()).into()),
-                Err(error) => {
-                    self.step = Step::LookUp(error.clone());
-                    Ok(Turn::Ask(vec![statuses(id)]))
-                }
-            },
-            // The transaction may be on chain already.
-            Step::LookUp(error) => match read_status(&replies.json(0)?)? {
-                Some(_) => Ok(Turn::Done(Sent::Accepted)),
-                None if is_refusal(error.code) => Ok(Turn::Done(Sent::Rejected(error.message.clone()))),
-                None => Err(Fault::Rpc(error.clone())),
-            },
+    fn send(&self) -> Request {
+        let options = r#"{"encoding":"base64","skipPreflight":true,"maxRetries":0}"#;
+        Request::json_rpc("sendTransaction", format!(r#"["{}",{options}]"#, self.payload.as_str()))
+    }
+
+    fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
+        match reply.json_or_error()? {
+            Ok(node) if node.text()? == self.id => Ok(Ok(Sent::Accepted)),
+            Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(self.id.as_str()).into()),
+            Err(error) if is_refusal(error.code) => Ok(Err(NotTaken::Invalid(error.message.clone()))),
+            Err(error) => Ok(Err(NotTaken::Failed(Fault::Rpc(error.clone())))),
         }
+    }
+
+    fn find(&self) -> Request {
+        statuses(&self.id)
+    }
+
+    fn read_found(&self, reply: &Reply<'_>) -> Result<Option<Sent>, Fault> {
+        Ok(read_status(&reply.json()?)?.map(|_| Sent::Accepted))
     }
 }
 
@@ -160,35 +149,28 @@ impl StatusQuery {
 }
 
 /// Reads the status of a transaction.
-#[derive(Debug)]
-pub struct Status {
-    identity: Identity,
-    last_valid_block_height: u64,
-}
+pub type Status = Ask<StatusQuery>;
 
-impl Machine for Status {
-    type Subject = StatusQuery;
+impl Question for StatusQuery {
     type Output = TransactionStatus;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(query: &StatusQuery, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
         let height = Request::json_rpc("getBlockHeight", format!(r#"[{{"commitment":"{FINALIZED}"}}]"#));
-        let machine = Self { identity: identity(&query.network)?, last_valid_block_height: query.last_valid_block_height };
-        Ok((machine, vec![statuses(&query.id.to_string()), height]))
+        vec![statuses(&self.id.to_string()), height]
     }
 
-    fn identity(&self) -> Identity {
-        self.identity.clone()
-    }
-
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<TransactionStatus>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<TransactionStatus, Fault> {
         let height = replies.json(1)?.integer()?;
-        Ok(Turn::Done(match read_status(&replies.json(0)?)? {
+        Ok(match read_status(&replies.json(0)?)? {
             Some(landed) => landed,
             // The height is that of a finalized block, which no block with the transaction can replace.
             None if height > self.last_valid_block_height => TransactionStatus::Expired,
             None => TransactionStatus::Pending,
-        }))
+        })
     }
 }
 

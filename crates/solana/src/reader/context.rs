@@ -6,11 +6,11 @@
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Agree, Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
 use solana_hash::Hash;
 
-use super::{CONFIRMED, account, base58, identity};
+use super::{CONFIRMED, account, identity};
 use crate::address::Address;
 use crate::fees::PriorityFee;
 use crate::transaction::SelfFunded;
@@ -56,7 +56,7 @@ impl LatestBlockhash {
         let value = members.need("value")?;
         let value = value.object()?;
         let hash = value.need("blockhash")?;
-        let blockhash = base58(&hash, 32)?.parse().map_err(|_| hash.refuse(Code::BlockhashMalformed))?;
+        let blockhash = hash.text()?.parse().map_err(|_| hash.refuse(Code::BlockhashMalformed))?;
         Ok(Self { blockhash, last_valid_block_height: value.need("lastValidBlockHeight")?.integer()? })
     }
 }
@@ -86,34 +86,27 @@ impl Agree for Offer {
 }
 
 /// Reads the newest confirmed blockhash, the block height, and the price of a compute unit in recent slots.
-#[derive(Debug)]
-pub struct Context {
-    identity: Identity,
-    percentile: usize,
-}
+pub type Context = Ask<ContextQuery>;
 
-impl Machine for Context {
-    type Subject = ContextQuery;
+impl Question for ContextQuery {
     type Output = Offer;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(query: &ContextQuery, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let requests = vec![
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![
             LatestBlockhash::request(),
             Request::json_rpc("getBlockHeight", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#)),
-            Request::json_rpc("getRecentPrioritizationFees", format!("[{}]", account::addresses(&query.written))),
-        ];
-        Ok((Self { identity: identity(&query.network)?, percentile: query.percentile }, requests))
+            Request::json_rpc("getRecentPrioritizationFees", format!("[{}]", account::addresses(&self.written))),
+        ]
     }
 
-    fn identity(&self) -> Identity {
-        self.identity.clone()
-    }
-
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Offer>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Offer, Fault> {
         let latest = LatestBlockhash::read(&replies.json(0)?)?;
         let block_height = replies.json(1)?.integer()?;
-        Ok(Turn::Done(Offer { latest, block_height, price: price(&replies.json(2)?, self.percentile)? }))
+        Ok(Offer { latest, block_height, price: price(&replies.json(2)?, self.percentile)? })
     }
 }
 
@@ -129,7 +122,7 @@ fn price(node: &Node<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
 /// Returns the wallet context with the blockhash of `chosen`, which enough endpoints must know, and the medians of the block heights and
 /// the prices of `offers`. If the price is 0, no fee is set.
 #[must_use]
-pub fn wallet_context(chosen: &Offer, offers: &[&Offer]) -> SelfFunded {
+pub fn wallet_context(chosen: &Offer, offers: &[Offer]) -> SelfFunded {
     let block_height = median(offers.iter().map(|offer| offer.block_height));
     // Nobody else vouches for the height up to which the blockhash is valid. With too great a height, a transaction that has expired would
     // be waited for.
@@ -148,43 +141,42 @@ fn median(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.get(numbers.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
-/// The endpoint knows the blockhash, and a transaction with it can still be mined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ValidBlockhash;
+/// Which blockhash an endpoint is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockhashQuery {
+    network: Network,
+    blockhash: Hash,
+}
 
-impl Agree for ValidBlockhash {
-    type Key = ();
-
-    fn key(&self) {}
+impl BlockhashQuery {
+    /// Creates the query for a blockhash.
+    #[must_use]
+    pub fn new(network: &Network, blockhash: Hash) -> Self {
+        Self { network: network.clone(), blockhash }
+    }
 }
 
 /// Reads whether an endpoint knows a blockhash, and a transaction with it can still be mined. Otherwise the reading ends in
 /// [`Fault::Refused`] with [`Code::BlockhashExpired`].
-#[derive(Debug)]
-pub struct Blockhash {
-    identity: Identity,
-}
+pub type Blockhash = Ask<BlockhashQuery>;
 
-impl Machine for Blockhash {
-    type Subject = (Network, Hash);
-    type Output = ValidBlockhash;
-    const MAX_ROUNDS: usize = 1;
+impl Question for BlockhashQuery {
+    type Output = Equal<()>;
 
-    fn start((network, hash): &(Network, Hash), _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
         // Another endpoint has confirmed the block already. This one may be slightly behind, so its newest block counts.
-        let request = Request::json_rpc("isBlockhashValid", format!(r#"["{hash}",{{"commitment":"processed"}}]"#));
-        Ok((Self { identity: identity(network)? }, vec![request]))
+        vec![Request::json_rpc("isBlockhashValid", format!(r#"["{}",{{"commitment":"processed"}}]"#, self.blockhash))]
     }
 
-    fn identity(&self) -> Identity {
-        self.identity.clone()
-    }
-
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ValidBlockhash>, Fault> {
-        let unknown =
-            || Refusal::new(Code::BlockhashExpired, "/blockhash").with_reason("the endpoint does not know the blockhash as valid");
-        let is_valid = replies.json(0)?.object()?.need("value")?.bool()?;
-        if is_valid { Ok(Turn::Done(ValidBlockhash)) } else { Err(Fault::Refused(unknown())) }
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<()>, Fault> {
+        if replies.json(0)?.object()?.need("value")?.bool()? {
+            return Ok(Equal(()));
+        }
+        let refusal = Refusal::new(Code::BlockhashExpired, "/blockhash");
+        Err(Fault::Refused(refusal.with_reason("the endpoint does not know the blockhash, or no longer accepts it")))
     }
 }

@@ -2,43 +2,49 @@
 
 use countersign_core::Refusal;
 use countersign_core::chains::Network;
-use countersign_core::reader::{Fault, Head as NewestBlock, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Ask, Fault, Head as NewestBlock, Identity, Known, Question, Replies, Request};
 
 use super::account::{self, Accounts};
 use super::context::LatestBlockhash;
 use super::{CONFIRMED, MAX_STEP_BACK, identity};
 use crate::read::CLOCK;
 
-/// Reads the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
-#[derive(Debug)]
-pub struct Head {
-    identity: Identity,
-    known: Known,
+/// The cluster whose newest slot is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadQuery {
+    network: Network,
 }
 
-impl Machine for Head {
-    type Subject = Network;
+impl HeadQuery {
+    /// Creates the query for a cluster.
+    #[must_use]
+    pub fn new(network: &Network) -> Self {
+        Self { network: network.clone() }
+    }
+}
+
+/// Reads the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
+pub type Head = Ask<HeadQuery>;
+
+impl Question for HeadQuery {
     type Output = NewestBlock;
-    const MAX_ROUNDS: usize = 1;
 
-    fn start(network: &Network, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let requests = vec![account::get(&[CLOCK], CONFIRMED, 0), LatestBlockhash::request()];
-        Ok((Self { identity: identity(network)?, known: known.clone() }, requests))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
     }
 
-    fn identity(&self) -> Identity {
-        self.identity.clone()
+    fn requests(&self) -> Vec<Request> {
+        vec![account::get(&[CLOCK], CONFIRMED, 0), LatestBlockhash::request()]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<NewestBlock>, Fault> {
+    fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<NewestBlock, Fault> {
         let clock = Accounts::read(&replies.json(0)?, 1)?.clock()?;
         let latest = LatestBlockhash::read(&replies.json(1)?)?;
-        self.known.check_height(clock.slot, MAX_STEP_BACK)?;
-        self.known = Known::default().with_height(clock.slot);
-        Ok(Turn::Done(NewestBlock::new(clock.slot, latest.blockhash.to_string(), clock.time)))
+        known.check_height(clock.slot, MAX_STEP_BACK)?;
+        Ok(NewestBlock::new(clock.slot, latest.blockhash.to_string(), clock.time))
     }
 
-    fn learned(&self) -> Known {
-        self.known.clone()
+    fn height(head: &NewestBlock) -> u64 {
+        head.height
     }
 }

@@ -32,14 +32,14 @@ mod transactions;
 
 use countersign_core::chains::Network;
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Reader, Reply, Request};
+use countersign_core::reader::{Fault, Identity, Reader, Reply, Request};
 use countersign_core::{Code, Refusal};
 
 use crate::address::{self, Address};
-pub use balance::{Balance, BalanceQuery, BaseUnits};
-pub use broadcast::{Broadcast, Status, StatusQuery, TransactionStatus, decode};
-pub use context::{Blockhash, Context, ContextQuery, Offer, ValidBlockhash, wallet_context};
-pub use head::Head;
+pub use balance::{Balance, BalanceQuery};
+pub use broadcast::{Broadcast, Sender, Status, StatusQuery, TransactionStatus, decode};
+pub use context::{Blockhash, BlockhashQuery, Context, ContextQuery, Offer, wallet_context};
+pub use head::{Head, HeadQuery};
 pub use history::SwapHistory;
 pub use htlc::Htlc;
 pub use preflight::{Preflight, PreflightCheck, PreflightQuery};
@@ -56,28 +56,12 @@ const CONFIRMED: &str = "confirmed";
 
 /// The number of slots that an endpoint may go back, because nodes behind the same address differ.
 const MAX_STEP_BACK: u64 = 150;
-/// The maximum length of a hash, an address or a signature in base58.
-const MAX_BASE58: usize = 90;
 
 const MAINNET: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 const DEVNET: &str = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
 const TESTNET: &str = "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY";
 /// The identity of a cluster whose genesis block is not that of a public cluster.
 const LOCAL: &str = "a local cluster";
-
-/// What an endpoint's answers say about an intended transaction: what it may rely on, or why it must not be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a named result")]
-pub struct Judgement<T>(pub Result<T, Refusal>);
-
-impl<T: Agree> Agree for Judgement<T> {
-    type Key = Result<T::Key, &'static str>;
-
-    /// Endpoints that refuse agree if they refuse with the same code.
-    fn key(&self) -> Self::Key {
-        self.0.as_ref().map(Agree::key).map_err(|refusal| refusal.code().name())
-    }
-}
 
 type ReadIdentity = fn(&Reply<'_>) -> Result<String, Fault>;
 
@@ -101,7 +85,7 @@ pub fn identity(network: &Network) -> Result<Identity, Refusal> {
 }
 
 fn genesis(reply: &Reply<'_>) -> Result<String, Fault> {
-    Ok(base58(&reply.json()?, 32)?)
+    Ok(key(&reply.json()?)?.to_string())
 }
 
 fn local_genesis(reply: &Reply<'_>) -> Result<String, Fault> {
@@ -109,18 +93,7 @@ fn local_genesis(reply: &Reply<'_>) -> Result<String, Fault> {
     Ok(if [MAINNET, DEVNET, TESTNET].contains(&hash.as_str()) { hash } else { LOCAL.to_owned() })
 }
 
-/// Reads the base58 text of exactly `length` bytes: 32 of a hash, or 64 of a signature.
-fn base58(node: &Node<'_, '_>, length: usize) -> Result<String, Refusal> {
-    let text = node.text()?;
-    let is_valid = text.len() <= MAX_BASE58
-        && match length {
-            32 => address::parse(text).is_ok(),
-            _ => text.parse::<solana_signature::Signature>().is_ok(),
-        };
-    if is_valid { Ok(text.to_owned()) } else { Err(node.refuse(Code::AddressMalformed).with_expected(format!("base58 of {length} bytes"))) }
-}
-
-/// Reads an address.
+/// Reads an address, or a hash, which is written in the same way.
 fn key(node: &Node<'_, '_>) -> Result<Address, Refusal> {
     address::parse(node.text()?).map_err(|error| node.refuse(error))
 }

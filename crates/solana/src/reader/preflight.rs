@@ -3,16 +3,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::Network;
-use countersign_core::json::{Members, Node};
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::json::Node;
+use countersign_core::reader::{Agree, Ask, Fault, Identity, Judged, Known, Question, Replies, Request, check_balance};
 use countersign_core::report::text::escape_untrusted;
 use countersign_core::{Code, Refusal, Role, TypedValue, U256};
 
 use super::account::{self, Account, Accounts};
-use super::{CONFIRMED, Judgement, MAX_STEP_BACK, identity};
+use super::{CONFIRMED, MAX_STEP_BACK, identity};
 use crate::UnsignedOrder;
 use crate::address::Address;
-use crate::allowed::AllowedInstruction;
 use crate::htlc::{Htlc, Initiate};
 use crate::read;
 use crate::transaction::TransactionPayload;
@@ -55,8 +54,8 @@ pub struct PreflightQuery {
     pays_fees: bool,
     /// The maximum fee in lamports.
     max_fee: u64,
-    /// The lengths in bytes of the accounts that the transaction creates at the signer's expense.
-    new_accounts: Vec<usize>,
+    /// The length in bytes of the account that the transaction creates at the signer's expense.
+    new_account: Option<usize>,
 }
 
 /// What a deposit must lock, and from where.
@@ -68,7 +67,6 @@ struct Funding {
     swap_account: Address,
     /// The owner's token account, and the vault.
     token_accounts: Option<[Address; 2]>,
-    creates_token_account: bool,
 }
 
 impl Funding {
@@ -80,7 +78,6 @@ impl Funding {
             terms: deposit.terms.clone(),
             swap_account: deposit.swap_account,
             token_accounts: accounts.token_account.zip(accounts.vault).map(<[Address; 2]>::from),
-            creates_token_account: deposit.transaction.allowed().any(|allowed| *allowed == AllowedInstruction::CreateTokenAccount),
         }
     }
 }
@@ -99,11 +96,10 @@ impl PreflightQuery {
             (None, Some(payload)) => (payload, false),
             (None, None) => return Err(Refusal::new(Code::NothingToSign, "")),
         };
-        let new_accounts = deposit.filter(|_| pays_fees).map(|deposit| deposit.htlc.swap_account_length());
         let mut query = Self::of(network, payload, payloads.signer, payloads.role);
         query.funding = deposit.map(Funding::new);
         query.pays_fees = pays_fees;
-        query.new_accounts = new_accounts.into_iter().collect();
+        query.new_account = deposit.filter(|_| pays_fees).map(|deposit| deposit.htlc.swap_account_length());
         Ok(query)
     }
 
@@ -116,14 +112,14 @@ impl PreflightQuery {
         let payloads = order.payloads();
         let payload = payloads.transaction.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
         let mut query = Self::of(network, payload, payloads.signer, payloads.role);
-        query.new_accounts = creates_token_account.then_some(TOKEN_ACCOUNT).into_iter().collect();
+        query.new_account = creates_token_account.then_some(TOKEN_ACCOUNT);
         Ok(query)
     }
 
     fn of(network: &Network, payload: &TransactionPayload, signer: Address, role: Role) -> Self {
         let simulated = (role != Role::Redeem).then(|| STANDARD.encode(read::transaction_bytes(payload.transaction())));
         let (network, max_fee) = (network.clone(), payload.max_fee());
-        Self { network, signer, role, simulated, funding: None, pays_fees: true, max_fee, new_accounts: Vec::new() }
+        Self { network, signer, role, simulated, funding: None, pays_fees: true, max_fee, new_account: None }
     }
 
     /// Returns the accounts that are compared: the signer, the swap account, and for tokens the signer's token account and the vault.
@@ -135,20 +131,19 @@ impl PreflightQuery {
 }
 
 /// The contents of the compared accounts, before or after the transaction.
-struct Holdings {
+struct Holdings<'a> {
     lamports: u64,
-    swap: Option<Account>,
+    swap: Option<&'a Account>,
     tokens: Option<u64>,
     vault: Option<u64>,
 }
 
-impl Holdings {
-    fn new(accounts: &[Option<Account>]) -> Self {
-        let get = |index: usize| accounts.get(index).and_then(Option::as_ref);
-        let amount = |index| get(index).and_then(Account::token).map(|token| token.amount);
+impl<'a> Holdings<'a> {
+    fn new(accounts: &'a Accounts) -> Self {
+        let amount = |index| accounts.get(index).and_then(Account::token).map(|token| token.amount);
         Self {
-            lamports: get(0).map(|account| account.lamports).unwrap_or_default(),
-            swap: get(1).filter(|account| !account.is_unused()).cloned(),
+            lamports: accounts.get(0).map_or(0, |account| account.lamports),
+            swap: accounts.used(1),
             tokens: amount(2),
             vault: amount(3),
         }
@@ -165,116 +160,101 @@ impl Holdings {
 /// - [`Code::InsufficientFunds`] if the signer has too little,
 /// - [`Code::SimulationReverted`] if the transaction fails, or would fail because of the accounts' state,
 /// - [`Code::SimulationDiffers`] if the transaction would do something else than what was verified.
-#[derive(Debug)]
-pub struct PreflightCheck {
-    identity: Identity,
-    query: PreflightQuery,
-}
+pub type PreflightCheck = Ask<PreflightQuery>;
 
-impl Machine for PreflightCheck {
-    type Subject = PreflightQuery;
-    type Output = Judgement<Preflight>;
-    const MAX_ROUNDS: usize = 1;
+impl Question for PreflightQuery {
+    type Output = Judged<Preflight>;
 
-    fn start(query: &PreflightQuery, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let keys = query.compared();
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        let keys = self.compared();
         let rent = |length: usize| Request::json_rpc("getMinimumBalanceForRentExemption", format!("[{length}]"));
         let mut requests = vec![account::get(&keys, CONFIRMED, 0)];
-        requests.extend([0, TOKEN_ACCOUNT].into_iter().chain(query.new_accounts.iter().copied()).map(rent));
-        if let Some(transaction) = &query.simulated {
+        requests.extend([0, TOKEN_ACCOUNT].into_iter().chain(self.new_account).map(rent));
+        if let Some(transaction) = &self.simulated {
             let accounts = format!(r#"{{"encoding":"base64","addresses":{}}}"#, account::addresses(&keys));
             let options = format!(r#"{{"encoding":"base64","commitment":"{CONFIRMED}","sigVerify":false,"accounts":{accounts}}}"#);
             requests.push(Request::json_rpc("simulateTransaction", format!(r#"["{transaction}",{options}]"#)));
         }
-        Ok((Self { identity: identity(&query.network)?, query: query.clone() }, requests))
+        requests
     }
 
-    fn identity(&self) -> Identity {
-        self.identity.clone()
-    }
-
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement<Preflight>>, Fault> {
-        let query = &self.query;
-        let count = query.compared().len();
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<Preflight>, Fault> {
+        let count = self.compared().len();
         let accounts = Accounts::read(&replies.json(0)?, count)?;
-        let last_rent = query.new_accounts.len().saturating_add(2);
-        let rents = (1..=last_rent).map(|index| Ok(replies.json(index)?.integer()?)).collect::<Result<Vec<_>, Fault>>()?;
-        let outcome = match &query.simulated {
-            Some(_) => Some(Outcome::read(&replies.json(last_rent.saturating_add(1))?, count)?),
+        let rent = |index: usize| Ok::<_, Fault>(replies.json(index)?.integer()?);
+        let rents = Rents { empty: rent(1)?, token_account: rent(2)?, new_account: self.new_account.map_or(Ok(0), |_| rent(3))? };
+        let outcome = match &self.simulated {
+            Some(_) => Some(Outcome::read(&replies.json(if self.new_account.is_some() { 4 } else { 3 })?, count)?),
             None => None,
         };
-        Ok(Turn::Done(Judgement(query.judge(&accounts, &rents, outcome.as_ref()))))
+        Ok(Judged(self.judge(&accounts, &rents, outcome.as_ref())))
     }
 }
 
-fn insufficient(at: &'static str, reason: impl Into<String>, needed: u64, has: u64) -> Refusal {
-    let refusal = Refusal::new(Code::InsufficientFunds, at).with_reason(reason.into());
-    refusal.with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(has)
+/// The rents of accounts, in lamports.
+struct Rents {
+    /// The rent of an account without data.
+    empty: u64,
+    /// The rent of a token account.
+    token_account: u64,
+    /// The rent of the account that the transaction creates; 0 if it creates none.
+    new_account: u64,
 }
 
 impl PreflightQuery {
-    fn judge(&self, accounts: &Accounts, rents: &[u64], outcome: Option<&Outcome>) -> Result<Preflight, Refusal> {
-        let before = Holdings::new(&accounts.all);
-        let cost = self.check_money(accounts, &before, rents)?;
+    fn judge(&self, accounts: &Accounts, rents: &Rents, outcome: Option<&Outcome>) -> Result<Preflight, Refusal> {
+        let before = Holdings::new(accounts);
+        let cost = self.check_funds(accounts, &before, rents)?;
         if let Some(outcome) = outcome {
             self.compare(&before, outcome, cost)?;
         }
         Ok(Preflight { balance: before.lamports, cost, units: outcome.and_then(|outcome| outcome.units) })
     }
 
-    /// Requires that the signer has enough for the transaction. Returns the maximum cost in lamports. `rents` begins with the rent of an
-    /// account without data and that of a token account.
-    fn check_money(&self, accounts: &Accounts, before: &Holdings, rents: &[u64]) -> Result<u64, Refusal> {
-        let [empty, token_account, new @ ..] = rents else { return Err(Refusal::new(Code::MissingField, "/result")) };
-        let mut cost = if self.pays_fees { self.max_fee } else { 0 };
-        cost = new.iter().copied().fold(cost, u64::saturating_add);
+    /// Requires that the signer has enough for the transaction. Returns the maximum cost in lamports.
+    fn check_funds(&self, accounts: &Accounts, before: &Holdings<'_>, rents: &Rents) -> Result<u64, Refusal> {
+        let fee = if self.pays_fees { self.max_fee } else { 0 };
+        let mut cost = fee.saturating_add(rents.new_account);
         if let Some(funding) = &self.funding {
             if before.swap.is_some() {
                 return Err(self.reverted("the swap account exists already, so this order or another one with the same terms is funded"));
             }
             let amount = funding.terms.amount;
             if funding.htlc.token.is_some() {
-                match accounts.used(2).and_then(Account::token) {
-                    Some(token) if token.is_frozen => return Err(self.reverted("the owner's token account is frozen")),
-                    Some(token) if token.amount < amount => {
-                        return Err(insufficient("/token", "the owner has too little of the token", amount, token.amount));
-                    }
-                    Some(_) => {}
-                    None => return Err(insufficient("/token", "the owner has no token account for this token", amount, 0)),
+                let Some(token) = accounts.used(2).and_then(Account::token) else {
+                    let refusal = Refusal::new(Code::InsufficientFunds, "/token").with_expected(TypedValue::AtLeast(U256::from(amount)));
+                    return Err(refusal.with_actual(0_u64).with_reason("the owner has no token account for this token"));
+                };
+                if token.is_frozen {
+                    return Err(self.reverted("the owner's token account is frozen"));
                 }
+                check_balance("/token", "of the token", U256::from(amount), U256::from(token.amount))?;
                 // The first swap of a token also creates the vault.
                 if self.pays_fees && accounts.used(3).is_none() {
-                    cost = cost.saturating_add(*token_account);
-                }
-                if self.pays_fees && funding.creates_token_account && accounts.used(2).is_none() {
-                    cost = cost.saturating_add(*token_account);
+                    cost = cost.saturating_add(rents.token_account);
                 }
             } else {
                 cost = cost.saturating_add(amount);
             }
         }
-        let left = before.lamports.checked_sub(cost).ok_or_else(|| {
-            insufficient("/balance", "the signer has too little SOL for what is locked, rent and fees", cost, before.lamports)
-        })?;
+        let (needed, has) = (U256::from(cost), U256::from(before.lamports));
+        check_balance("/balance", "SOL for what is locked, rent and fees", needed, has)?;
         // The remaining balance must be 0, or at least the rent of an account without data.
-        if cost > 0 && left != 0 && left < *empty {
-            let needed = cost.saturating_add(*empty);
-            return Err(insufficient(
-                "/balance",
-                "the signer would be left with less SOL than the rent of its own account",
-                needed,
-                before.lamports,
-            ));
+        if cost > 0 && has != needed {
+            let needed = needed.saturating_add(U256::from(rents.empty));
+            check_balance("/balance", "SOL to keep the rent of its own account", needed, has)?;
         }
         Ok(cost)
     }
 
     /// Requires that the simulation does what was verified, and costs the signer no more than `cost`.
-    fn compare(&self, before: &Holdings, outcome: &Outcome, cost: u64) -> Result<(), Refusal> {
-        if let Some(reason) = &outcome.failure {
-            return Err(self.reverted(reason.clone()));
-        }
-        let after = Holdings::new(&outcome.accounts);
+    fn compare(&self, before: &Holdings<'_>, outcome: &Outcome, cost: u64) -> Result<(), Refusal> {
+        let accounts = outcome.accounts.as_ref().map_err(|reason| self.reverted(reason))?;
+        let after = Holdings::new(accounts);
         let differs = |at: &'static str, expected: u64, actual: u64| {
             Err(Refusal::new(Code::SimulationDiffers, at).with_expected(expected).with_actual(actual))
         };
@@ -285,12 +265,12 @@ impl PreflightQuery {
         let Some(funding) = &self.funding else { return Ok(()) };
         let (htlc, terms) = (&funding.htlc, &funding.terms);
         let amount = terms.amount;
-        let made = after.swap.as_ref().filter(|swap| swap.owner == htlc.program);
+        let made = after.swap.filter(|swap| swap.owner == htlc.program);
         let stored = made.and_then(|swap| read::swap_account(&swap.data).ok());
         let is_verified = stored.is_some_and(|stored| {
             let parties = (stored.initiator, stored.redeemer) == (funding.owner, terms.redeemer);
             let form = stored.generation == htlc.generation && stored.is_token == htlc.token.is_some();
-            let expiry = outcome.slot.saturating_add(terms.timelock);
+            let expiry = accounts.slot.saturating_add(terms.timelock);
             let time = stored.expiry.abs_diff(expiry) <= MAX_STEP_BACK && stored.timelock.is_none_or(|timelock| timelock == terms.timelock);
             parties && form && time && stored.secret_hash == terms.secret_hash && stored.amount == amount
         });
@@ -299,7 +279,7 @@ impl PreflightQuery {
             return Err(refusal.with_reason("the swap account would not hold the verified terms"));
         }
         if htlc.token.is_none() {
-            let holds = made.map(|swap| swap.lamports).unwrap_or_default();
+            let holds = made.map_or(0, |swap| swap.lamports);
             return if holds < amount { differs("/swap_account", amount, holds) } else { Ok(()) };
         }
         let moved = |from: Option<u64>, to: Option<u64>| from.unwrap_or_default().saturating_sub(to.unwrap_or_default());
@@ -317,50 +297,36 @@ impl PreflightQuery {
 
 /// How a simulation ended.
 struct Outcome {
-    slot: u64,
-    failure: Option<String>,
     units: Option<u64>,
-    accounts: Vec<Option<Account>>,
+    /// The compared accounts after the transaction, or why it failed.
+    accounts: Result<Accounts, String>,
 }
 
 impl Outcome {
     fn read(node: &Node<'_, '_>, count: usize) -> Result<Self, Refusal> {
         let members = node.object()?;
-        let slot = members.need("context")?.object()?.need("slot")?.integer()?;
+        let slot = account::slot(&members)?;
         let value = members.need("value")?;
         let value = value.object()?;
         let units = value.get("unitsConsumed").map(|units| units.integer()).transpose()?;
-        if value.get("err").is_some() {
-            return Ok(Self { slot, failure: Some(failure(&value)?), units, accounts: Vec::new() });
-        }
-        let list = value.need("accounts")?;
-        let all = list.array()?;
-        if all.len() != count {
-            return Err(list.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
-        }
-        let accounts = all.map(|account| Account::read(&account)).collect::<Result<_, _>>()?;
-        Ok(Self { slot, failure: None, units, accounts })
+        let accounts = match value.get("err") {
+            Some(error) => Err(failure(&error, value.get("logs"))?),
+            None => Ok(Accounts { slot, all: account::list(&value.need("accounts")?, count)? }),
+        };
+        Ok(Self { units, accounts })
     }
 }
 
 /// Returns why a simulation failed: the name of the error, or the log line that describes it.
-fn failure(value: &Members<'_, '_>) -> Result<String, Refusal> {
-    let error = value.need("err")?;
+fn failure(error: &Node<'_, '_>, logs: Option<Node<'_, '_>>) -> Result<String, Refusal> {
     if let Ok(name) = error.text() {
         return Ok(match name {
             "BlockhashNotFound" => "the blockhash is unknown or no longer valid".to_owned(),
             name => escape_untrusted(name),
         });
     }
-    let logs = value.get("logs");
-    let mut reason = None;
-    if let Some(logs) = &logs {
-        for line in logs.array()?.take(MAX_LOGS) {
-            let line = line.text()?;
-            if line.contains("Error") || line.contains("failed") || line.contains("insufficient") {
-                reason = reason.or_else(|| Some(escape_untrusted(line)));
-            }
-        }
-    }
-    Ok(reason.unwrap_or_else(|| "no reason given".to_owned()))
+    let Some(logs) = logs else { return Ok("no reason given".to_owned()) };
+    let lines = logs.array()?.take(MAX_LOGS).map(|line| line.text()).collect::<Result<Vec<_>, _>>()?;
+    let describes = |line: &&str| ["Error", "failed", "insufficient"].iter().any(|word| line.contains(word));
+    Ok(lines.into_iter().find(describes).map_or_else(|| "no reason given".to_owned(), escape_untrusted))
 }

@@ -1,14 +1,14 @@
 //! The accounts that a redemption or a refund depends on.
 
 use countersign_core::chains::Network;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Agree, Ask, Fault, Identity, Judged, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal, Role};
 
 use super::account::{self, Accounts};
-use super::{CONFIRMED, Judgement, identity};
+use super::{CONFIRMED, identity};
 use crate::address::Address;
 use crate::htlc::Htlc;
-use crate::read;
+use crate::read::{self, TokenAccount};
 use crate::recover::Recovery;
 
 /// Which redemption or refund is meant. It does not contain the secret.
@@ -56,40 +56,32 @@ impl Agree for SettlementFacts {
 }
 
 /// Reads the accounts that a redemption or a refund depends on. Refuses one that would fail, with [`Code::SimulationReverted`].
-#[derive(Debug)]
-pub struct Settlement {
-    identity: Identity,
-    query: SettlementQuery,
-}
+pub type Settlement = Ask<SettlementQuery>;
 
-impl Machine for Settlement {
-    type Subject = SettlementQuery;
-    type Output = Judgement<SettlementFacts>;
-    const MAX_ROUNDS: usize = 1;
+impl Question for SettlementQuery {
+    type Output = Judged<SettlementFacts>;
 
-    fn start(query: &SettlementQuery, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let machine = Self { identity: identity(&query.network)?, query: query.clone() };
-        let requests = vec![account::get(&machine.keys(), CONFIRMED, 0)];
-        Ok((machine, requests))
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
     }
 
-    fn identity(&self) -> Identity {
-        self.identity.clone()
+    fn requests(&self) -> Vec<Request> {
+        vec![account::get(&self.keys(), CONFIRMED, 0)]
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement<SettlementFacts>>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<SettlementFacts>, Fault> {
         let accounts = Accounts::read(&replies.json(0)?, self.keys().len())?;
-        Ok(Turn::Done(Judgement(self.judge(&accounts))))
+        Ok(Judged(self.judge(&accounts)))
     }
 }
 
-impl Settlement {
+impl SettlementQuery {
     fn keys(&self) -> Vec<Address> {
-        [self.query.swap_account].into_iter().chain(self.query.token_account).collect()
+        [self.swap_account].into_iter().chain(self.token_account).collect()
     }
 
     fn judge(&self, accounts: &Accounts) -> Result<SettlementFacts, Refusal> {
-        let SettlementQuery { htlc, role, to, token_account, .. } = &self.query;
+        let Self { htlc, role, to, token_account, .. } = self;
         // Without the account, the call would fail, and a redemption would have revealed the secret for nothing.
         let fails = |reason: &str| Refusal::new(Code::SimulationReverted, format!("/{role}")).with_reason(reason.to_owned());
         let swap = accounts.get(0).filter(|swap| swap.owner == htlc.program);
@@ -105,11 +97,10 @@ impl Settlement {
         if *role == Role::Refund && accounts.slot <= stored.expiry {
             return Err(fails("the timelock has not passed").with_expected(stored.expiry).with_actual(accounts.slot));
         }
-        let token_account = token_account.map(|_| accounts.used(1));
-        let needs_token_account = matches!(token_account, Some(None));
-        if let Some(Some(account)) = token_account {
-            let token = account.token().filter(|token| token.owner == *to && htlc.token.is_some_and(|own| own.mint == token.mint));
-            match token {
+        let paid = accounts.used(1);
+        if let Some(account) = paid {
+            let is_of_payee = |token: &TokenAccount| token.owner == *to && htlc.token.is_some_and(|own| own.mint == token.mint);
+            match account.token().filter(is_of_payee) {
                 Some(token) if token.is_frozen => return Err(fails("the token account that receives the payment is frozen")),
                 Some(_) => {}
                 None => {
@@ -117,6 +108,6 @@ impl Settlement {
                 }
             }
         }
-        Ok(SettlementFacts { sponsor: stored.sponsor, needs_token_account })
+        Ok(SettlementFacts { sponsor: stored.sponsor, needs_token_account: token_account.is_some() && paid.is_none() })
     }
 }

@@ -6,7 +6,7 @@ use countersign_core::json::Node;
 use countersign_core::reader::{Fault, Replies, Reply, Request};
 use countersign_core::{Code, Refusal};
 
-use super::{FINALIZED, MAX_STEP_BACK, base58};
+use super::{FINALIZED, MAX_STEP_BACK};
 use crate::address::Address;
 use crate::read::ChainTransaction;
 
@@ -25,6 +25,18 @@ pub(super) struct Signature {
     pub(super) text: String,
     slot: u64,
     is_success: bool,
+}
+
+impl Signature {
+    fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+        let members = node.object()?;
+        let name = members.need("signature")?;
+        let text = name.text()?;
+        if text.parse::<solana_signature::Signature>().is_err() {
+            return Err(name.refuse(Code::TransactionIdMalformed).with_expected("base58 of 64 bytes"));
+        }
+        Ok(Self { text: text.to_owned(), slot: members.need("slot")?.integer()?, is_success: members.get("err").is_none() })
+    }
 }
 
 /// The transactions that name an account, newest first.
@@ -71,18 +83,14 @@ impl Signatures {
         if count > MAX_SIGNATURES {
             return Err(wrong("at most 1000 signatures").with_actual(count));
         }
-        for entry in page {
-            let members = entry.object()?;
-            let text = base58(&members.need("signature")?, 64)?;
-            self.all.push(Signature { text, slot: members.need("slot")?.integer()?, is_success: members.get("err").is_none() });
-        }
-        let added = self.all.get(self.all.len().saturating_sub(count)..).unwrap_or_default();
+        let added = page.map(|entry| Signature::read(&entry)).collect::<Result<Vec<_>, _>>()?;
         if added.first().is_some_and(|newest| newest.slot > max_slot) {
             return Err(wrong(if self.pages == 0 { "no transactions from the future" } else { "older transactions" }));
         }
         if !added.is_sorted_by(|newer, older| newer.slot >= older.slot) {
             return Err(wrong("the newest first"));
         }
+        self.all.extend(added);
         let distinct: BTreeSet<_> = self.all.iter().map(|signature| &signature.text).collect();
         if distinct.len() != self.all.len() {
             return Err(wrong("each transaction once"));

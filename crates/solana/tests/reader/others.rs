@@ -4,8 +4,9 @@ use countersign_core::chains::Network;
 use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
 use countersign_core::{Code, Leg, OrderRecord};
 use countersign_solana::reader::{
-    Balance, BalanceQuery, Blockhash, Broadcast, Context, ContextQuery, Head, Offer, PreflightCheck, PreflightQuery, Program as Described,
-    ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
+    Balance, BalanceQuery, Blockhash, BlockhashQuery, Broadcast, Context, ContextQuery, Head, HeadQuery, Offer, PreflightCheck,
+    PreflightQuery, Program as Described, ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus,
+    wallet_context,
 };
 use countersign_solana::{SelfFunded, Solana, read, recover};
 use countersign_testkit::chain::solana::{Account, blockhash, case};
@@ -114,18 +115,18 @@ fn offer(hash: u8, last_valid: u64, height: u64, price: u64) -> Offer {
 #[test]
 fn a_wallet_context_takes_medians() {
     let (low, liar, high) = (offer(1, 1_150, 1_000, 10), offer(2, u64::MAX, 5, 9_999_999), offer(3, 1_151, 1_001, 12));
-    let context = wallet_context(&liar, &[&low, &liar, &high]);
+    let context = wallet_context(&liar, &[low.clone(), liar.clone(), high]);
     assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(12));
     assert_eq!((context.block_height, context.last_valid_block_height), (Some(1_000), Some(1_150)));
     assert_eq!(context.recent_blockhash, Some(liar.blockhash()));
-    let two = wallet_context(&low, &[&low, &liar]);
+    let two = wallet_context(&low, &[low.clone(), liar]);
     assert_eq!(two.priority_fee.map(|fee| fee.compute_unit_price), Some(10), "the lower one of two");
-    assert_eq!(wallet_context(&low, &[&offer(1, 1_150, 1_000, 0)]).priority_fee, None);
+    assert_eq!(wallet_context(&low, &[offer(1, 1_150, 1_000, 0)]).priority_fee, None);
 }
 
 #[test]
 fn a_blockhash_is_vouched_for_or_refused() {
-    let ask = |chain: &Chain| drive_on::<Blockhash>(&(devnet(), blockhash()), chain).outcome;
+    let ask = |chain: &Chain| drive_on::<Blockhash>(&BlockhashQuery::new(&devnet(), blockhash()), chain).outcome;
     assert!(ask(&empty()).is_ok());
     let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
     let unknown = ask(&lying(empty(), "isBlockhashValid", context(json!(false)))).unwrap_err();
@@ -137,9 +138,10 @@ fn a_blockhash_is_vouched_for_or_refused() {
 
 #[test]
 fn heads_and_balances_are_read_from_one_bank() {
-    let head = drive_on::<Head>(&devnet(), &empty()).outcome.unwrap();
+    let head = drive_on::<Head>(&HeadQuery::new(&devnet()), &empty()).outcome.unwrap();
     assert_eq!((head.output().height, head.output().time, head.known().height()), (FINALIZED, NOW - 20, FINALIZED));
-    let behind = drive::<Head>(&devnet(), &Known::default().with_height(FINALIZED + 151), |_, _, request| empty().answer(request));
+    let behind =
+        drive::<Head>(&HeadQuery::new(&devnet()), &Known::default().with_height(FINALIZED + 151), |_, _, request| empty().answer(request));
     assert!(matches!(behind.outcome, Err(Fault::WentBack { .. })));
     let owner = Address::from([0x21; 32]);
     let mut chain = empty();
@@ -188,9 +190,9 @@ fn an_answer_that_is_something_else_is_a_fault_of_every_reader() {
         let of_loader = |data: Vec<u8>| Account { lamports: 1, owner: loader, data };
         chain.accounts.insert(htlc.program, of_loader([&[2, 0, 0, 0], code.as_ref()].concat()));
         chain.accounts.insert(code, of_loader([&[3, 0, 0, 0], 77_u64.to_le_bytes().as_slice(), &[0; 33], b"code"].concat()));
-        assert_lies_are_faults::<Head>(network, &chain, &[]);
+        assert_lies_are_faults::<Head>(&HeadQuery::new(network), &chain, &[]);
         assert_lies_are_faults::<Context>(&ContextQuery::new(network, &[address], 50), &chain, &["getBlockHeight"]);
-        assert_lies_are_faults::<Blockhash>(&(network.clone(), blockhash()), &chain, &[]);
+        assert_lies_are_faults::<Blockhash>(&BlockhashQuery::new(network, blockhash()), &chain, &[]);
         assert_lies_are_faults::<Balance>(&BalanceQuery::new(network, address, htlc.token.map(|token| token.mint)), &chain, &[]);
         assert_lies_are_faults::<Status>(&StatusQuery::new(network, Signature::from([3; 64]), 0), &chain, &["getBlockHeight"]);
         assert_lies_are_faults::<Described>(&ProgramQuery::new(network, htlc.program, Some(address)), &chain, &[]);
