@@ -2,15 +2,15 @@
 //!
 //! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md`.
 
-mod htlc;
 mod package;
 mod prepare;
 mod send;
 mod wallet;
 
-use countersign::sui::reader::{self, Ask, NewestCheckpoint, On};
+use countersign::sui::reader::{self, NewestCheckpoint, On};
 use countersign::sui::sui_sdk_types::Address;
 use countersign::{Code, Refusal};
+use countersign_core::reader::Ask;
 use countersign_transport::Transport;
 
 pub use reader::{PackageDescription, Preflight, Receipt, UpgradeAuthority};
@@ -43,7 +43,7 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<Ask<NewestCheckpoint>>(caller, &self.on(())).await
+        self.connection.read_one::<Ask<_>>(caller, &self.on(NewestCheckpoint)).await
     }
 
     /// Returns the subject of a reading of this network.

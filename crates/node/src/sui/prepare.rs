@@ -1,9 +1,10 @@
 //! Prepares orders, redemptions and refunds with the gas price and the coins that the chain reports.
 
-use countersign::sui::reader::{Ask, Plan, Rehearsal};
+use countersign::sui::reader::Rehearsal;
 use countersign::sui::recover::Recovery;
 use countersign::sui::{Gas, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
+use countersign_core::reader::Ask;
 use countersign_transport::Transport;
 
 use super::wallet::GasCoins;
@@ -49,8 +50,8 @@ impl<T: Transport> SuiChain<'_, T> {
             let budget = coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
             check(budget, policy)?;
             let gas = self.gas(&coins, 0, budget).await?;
-            let rehearsal = Plan::rehearsal(&recovery.clone().rehearsal().prepare(sender, &gas)?);
-            self.connection.agreed::<Ask<Rehearsal>>(&self.on(rehearsal)).await?.0?;
+            let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(sender, &gas)?);
+            self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
             Ok(recovery.prepare(sender, &gas)?)
         };
         self.with_gas_coins(sender, speed, attempt).await

@@ -1,7 +1,8 @@
 //! Broadcasts transactions, and reads their receipts.
 
-use countersign::sui::reader::{Ask, Receipt, TransactionReceipt};
+use countersign::sui::reader::{Receipt, TransactionReceipt};
 use countersign::sui::sui_sdk_types::Digest;
+use countersign_core::reader::Ask;
 use countersign_transport::Transport;
 
 use super::SuiChain;
@@ -14,6 +15,6 @@ impl<T: Transport> SuiChain<'_, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn receipt(&self, id: Digest) -> Result<Option<Receipt>, NodeError> {
-        Ok(self.connection.agreed::<Ask<TransactionReceipt>>(&self.on(id)).await?.0)
+        Ok(self.connection.agreed::<Ask<_>>(&self.on(TransactionReceipt(id))).await?.0)
     }
 }

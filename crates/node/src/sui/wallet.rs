@@ -1,9 +1,10 @@
 //! The wallet context for signing: the gas price, coins that pay for gas, balances, and the initial shared version of an object.
 
-use countersign::sui::reader::{Ask, Balance, Check, HeldCoins, InitialSharedVersion, OwnedCoins, Plan, Preflight, ReferenceGasPrice};
+use countersign::sui::reader::{Balance, Check, HeldCoins, InitialSharedVersion, OwnedCoins, Preflight, ReferenceGasPrice};
 use countersign::sui::sui_sdk_types::{Address, TypeTag};
 use countersign::sui::{Coin, Gas, MAX_GAS_COINS, UnsignedOrder, choose_gas, htlc};
 use countersign::{Code, Contract, Refusal, U256};
+use countersign_core::reader::Ask;
 use countersign_transport::Transport;
 
 use super::{SuiChain, own_address};
@@ -37,7 +38,7 @@ impl<T: Transport> SuiChain<'_, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn gas_price(&self, speed: Speed) -> Result<u64, NodeError> {
-        let price = self.connection.agreed::<Ask<ReferenceGasPrice>>(&self.on(())).await?.0;
+        let price = self.connection.agreed::<Ask<_>>(&self.on(ReferenceGasPrice)).await?.0;
         let tenths: u64 = match speed {
             Speed::Slow => 10,
             Speed::Normal => 11,
@@ -97,7 +98,7 @@ impl<T: Transport> SuiChain<'_, T> {
         let payment = choose_gas(&from.coins, split, budget)?;
         if self.connection.needed() > 1 {
             let chosen: Vec<_> = from.coins.iter().filter(|coin| payment.contains(&coin.reference)).cloned().collect();
-            if !self.connection.agreed::<Ask<HeldCoins>>(&self.on(chosen)).await?.0 {
+            if !self.connection.agreed::<Ask<_>>(&self.on(HeldCoins(chosen))).await?.0 {
                 let refusal = Refusal::new(Code::InsufficientFunds, "/gas_payment");
                 return Err(refusal.with_reason("the coins that an endpoint lists have been spent or do not exist").into());
             }
@@ -111,7 +112,8 @@ impl<T: Transport> SuiChain<'_, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn balance(&self, owner: Address, coin_type: &TypeTag) -> Result<u64, NodeError> {
-        Ok(self.connection.agreed::<Ask<Balance>>(&self.on((owner, coin_type.clone()))).await?.0)
+        let subject = self.on(Balance { owner, coin_type: coin_type.clone() });
+        Ok(self.connection.agreed::<Ask<_>>(&subject).await?.0)
     }
 
     pub(crate) async fn balance_of(&self, owner: &str, token: Option<&Contract>) -> Result<U256, NodeError> {
@@ -130,7 +132,7 @@ impl<T: Transport> SuiChain<'_, T> {
     /// Returns [`NodeError::Refused`] with [`Code::UnknownRegistry`] if the object does not exist or is not shared, and another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn initial_shared_version(&self, object: Address) -> Result<u64, NodeError> {
-        let version = self.connection.agreed::<Ask<InitialSharedVersion>>(&self.on(object)).await?.0;
+        let version = self.connection.agreed::<Ask<_>>(&self.on(InitialSharedVersion(object))).await?.0;
         let refusal = || Refusal::new(Code::UnknownRegistry, "/registry").with_reason("there is no shared object with this id");
         version.ok_or_else(|| refusal().with_actual(object.to_string()).into())
     }
@@ -152,6 +154,6 @@ impl<T: Transport> SuiChain<'_, T> {
     ///
     /// and another [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
-        Ok(self.connection.agreed::<Ask<Check>>(&self.on(Plan::new(order))).await?.0?)
+        Ok(self.connection.agreed::<Ask<_>>(&self.on(Check::new(order))).await?.0?)
     }
 }

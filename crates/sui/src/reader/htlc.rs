@@ -50,7 +50,7 @@ enum State {
     Objects,
     /// The transaction that last changed the order.
     Transaction(Change),
-    /// The newest checkpoint, by which `Found` is completed.
+    /// The newest checkpoint, which completes `Found`.
     Newest(Found),
     /// Nothing: the newest checkpoint had this height.
     Ended(u64),
@@ -135,8 +135,7 @@ impl Machine for Htlc {
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let query = OrderQuery::new(terms)?;
         let first = objects::request(&query.objects, &OBJECT);
-        let known = Known::default().with_height(known.height());
-        Ok((Self { query, identity: identity(&terms.network)?, known, state: State::Objects }, vec![first]))
+        Ok((Self { query, identity: identity(&terms.network)?, known: known.clone(), state: State::Objects }, vec![first]))
     }
 
     fn identity(&self) -> Identity {

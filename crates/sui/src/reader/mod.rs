@@ -11,7 +11,6 @@
 //!
 //! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md#sui`.
 
-mod ask;
 mod fields;
 mod grpc;
 mod htlc;
@@ -27,12 +26,11 @@ use countersign_core::reader::{Fault, Head, Identity, Known, Reply, Request};
 use countersign_core::{Account, Code, Refusal};
 use sui_sdk_types::{Address, Digest};
 
-pub use ask::{Ask, Equal, On};
 pub use grpc::is_message;
 pub use htlc::{Htlc, HtlcReader, field_of};
 pub use package::{Package, PackageDescription, UpgradeAuthority};
-pub use simulation::{Check, Judgement, Plan, Preflight, Rehearsal};
-pub use transactions::{Broadcast, Receipt, TransactionReceipt};
+pub use simulation::{Check, Preflight, Rehearsal};
+pub use transactions::{Broadcast, Receipt, Sender, TransactionReceipt};
 pub use wallet::{Balance, HeldCoins, InitialSharedVersion, ListedCoins, NewestCheckpoint, OwnedCoins, ReferenceGasPrice};
 
 use fields::{checkpoint, found_checkpoint, method, service, summary, timestamp};
@@ -60,6 +58,24 @@ pub fn identity(network: &Network) -> Result<Identity, Refusal> {
     };
     let request = grpc::request(method::GET_SERVICE_INFO, &Writer::default());
     Ok(Identity { request, expected: expected.to_owned(), read: |reply| grpc::read(reply)?.need(service::CHAIN_ID).map(str::to_owned) })
+}
+
+/// What is read, and on which network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct On<S> {
+    /// The network.
+    pub network: Network,
+    /// What is read.
+    pub subject: S,
+}
+
+impl<S> On<S> {
+    /// Creates the subject of a reading.
+    #[must_use]
+    pub const fn new(network: Network, subject: S) -> Self {
+        Self { network, subject }
+    }
 }
 
 /// A checkpoint: Sui's block.

@@ -36,7 +36,7 @@ fn one(result: Message<'_>, id: Address) -> Result<Option<Message<'_>>, Fault> {
             Ok(Some(object))
         }
         (None, Some(error)) => {
-            // A code that is missing is 0, and one that has more than 63 bits is none.
+            // A missing code, or one that exceeds 63 bits, counts as 0.
             let code = i64::try_from(error.get::<u64>(status::CODE)?.unwrap_or_default()).unwrap_or_default();
             if code == grpc::NOT_FOUND {
                 return Ok(None);
@@ -47,7 +47,7 @@ fn one(result: Message<'_>, id: Address) -> Result<Option<Message<'_>>, Fault> {
     }
 }
 
-/// Returns the BCS contents of an object or event; nothing if there are none.
+/// Returns the BCS contents of an object or event; empty if it has none.
 pub(super) fn contents(message: Message<'_>, field: Field) -> Result<&[u8], Fault> {
     let Some(contents) = message.get::<Message<'_>>(field)? else { return Ok(&[]) };
     Ok(contents.get(bcs::VALUE)?.unwrap_or_default())

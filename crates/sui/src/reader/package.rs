@@ -1,13 +1,12 @@
 //! Reads the description of a published package, for pinning.
 
 use countersign_core::Refusal;
-use countersign_core::reader::{Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Equal, Fault, Identity, Known, Machine, Replies, Request, Turn};
 use sui_sdk_types::{Address, Digest, StructTag};
 
-use super::ask::{Equal, On};
 use super::fields::{changed_object, effects, method, object, owner, package, transaction, version, versions};
 use super::proto::{Message, Writer};
-use super::{address, digest, grpc, identity, objects};
+use super::{On, address, digest, grpc, identity, objects};
 
 /// The fields that are read of a package.
 const PACKAGE: [&str; 5] = ["object_id", "version", "digest", "previous_transaction", "package"];

@@ -75,7 +75,7 @@ impl<'b> Message<'b> {
         Ok(all)
     }
 
-    /// Passes over the whole message, which must be well-formed, and hands over each value of a field.
+    /// Calls `take` with each value of a field. The whole message must be well-formed.
     fn each(self, field: Field, mut take: impl FnMut(Value<'b>) -> Result<(), Fault>) -> Result<(), Fault> {
         let mut rest = self.0;
         while !rest.is_empty() {
@@ -88,7 +88,7 @@ impl<'b> Message<'b> {
     }
 }
 
-/// Takes the next field off a message. Groups are refused: the third version of protobuf has none.
+/// Removes the next field from a message. Groups are refused, because proto3 has none.
 fn next<'b>(rest: &mut &'b [u8]) -> Option<(u64, Value<'b>)> {
     let tag = varint(rest)?;
     let value = match tag & 7 {
@@ -199,7 +199,7 @@ impl Writer {
         self
     }
 
-    /// Adds a `google.protobuf.FieldMask`: the fields that the response shall have.
+    /// Adds a `google.protobuf.FieldMask`: the fields that the response must have.
     pub(super) fn mask(self, field: u64, paths: &[&str]) -> Self {
         self.bytes(field, paths.iter().fold(Self::default(), |mask, path| mask.bytes(1, path)))
     }

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use countersign_core::reader::{Agree, Fault, Known, Replies, Reply, Request, RpcError};
-use countersign_core::{Code, Refusal, Role, TypedValue, U256};
+use countersign_core::reader::{Agree, Equal, Fault, Identity, Judged, Known, Question, Replies, Reply, Request, RpcError, check_balance};
+use countersign_core::{Code, Refusal, Role, U256};
 use sui_sdk_types::{Address, TypeTag};
 
-use super::ask::{Equal, Question};
 use super::fields::{
     abort, balance_change, effects, execution, execution_error, found_transaction, gas_used, location, method, transaction,
 };
 use super::proto::{Message, Writer};
 use super::transactions::{bcs, failure};
 use super::wallet::{read_balance, request_balance};
-use super::{address, grpc};
+use super::{On, address, grpc, identity};
 use crate::{UnsignedOrder, htlc};
 
 /// The fields that are read of a simulation.
@@ -45,79 +44,27 @@ impl Agree for Preflight {
     }
 }
 
-/// Whether a transaction may be signed, or why not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it has one value")]
-pub struct Judgement<T>(pub Result<T, Refusal>);
-
-impl<T: Agree> Agree for Judgement<T> {
-    type Key = Result<T::Key, Code>;
-
-    /// Returns the key of what was found, or the code of the refusal. Its words are the node's own.
-    fn key(&self) -> Self::Key {
-        self.0.as_ref().map(Agree::key).map_err(Refusal::code)
-    }
-}
-
-/// What a transaction must do.
+/// The simulation of a transaction. A redemption is only simulated with a wrong secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Plan {
+struct Simulation {
     role: Role,
-    /// The transaction. A redemption is left out, because it contains the secret.
     bytes: Vec<u8>,
-    gas_owner: Address,
-    budget: u64,
-    deposit: Option<Payment>,
 }
 
-impl fmt::Debug for Plan {
+impl fmt::Debug for Simulation {
+    /// Leaves out the transaction, which is long.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Plan({}, gas of {})", self.role, self.gas_owner)
+        write!(f, "Simulation({})", self.role)
     }
 }
 
-/// The payment that was verified.
-#[derive(Clone, PartialEq, Eq)]
-struct Payment {
-    /// The account that pays. It is the owner of the gas coins if the amount is split from them.
-    payer: Address,
-    coin_type: TypeTag,
-    amount: u64,
-}
-
-impl Plan {
-    /// Returns what a prepared order must do. The plan of a redemption does not contain the transaction.
-    #[must_use]
-    pub fn new(order: &UnsignedOrder) -> Self {
+impl Simulation {
+    fn new(order: &UnsignedOrder) -> Self {
         let payload = order.payloads();
-        let gas_owner = payload.gas_payment.owner;
-        let deposit = order.verified().map(|order| {
-            let deposit = order.deposit();
-            let payer = if deposit.layout.coins.is_none() { gas_owner } else { payload.sender };
-            Payment { payer, coin_type: deposit.terms.coin_type.clone(), amount: deposit.terms.amount }
-        });
-        let bytes = if payload.role == Role::Redeem { Vec::new() } else { payload.bytes.clone() };
-        Self { role: payload.role, bytes, gas_owner, budget: payload.gas_payment.budget, deposit }
+        Self { role: payload.role, bytes: payload.bytes.clone() }
     }
 
-    /// Returns the plan of a redemption with a wrong secret: see [`rehearsal`](crate::recover::Recovery::rehearsal).
-    #[must_use]
-    pub fn rehearsal(order: &UnsignedOrder) -> Self {
-        Self { bytes: order.payloads().bytes.clone(), ..Self::new(order) }
-    }
-
-    /// Returns what the coins that pay for gas must cover, in MIST.
-    fn cost(&self) -> u64 {
-        let split = self.deposit.as_ref().filter(|payment| payment.coin_type == htlc::sui()).map_or(0, |payment| payment.amount);
-        self.budget.saturating_add(split)
-    }
-
-    /// Returns the payment in a coin other than SUI.
-    fn token(&self) -> Option<&Payment> {
-        self.deposit.as_ref().filter(|payment| payment.coin_type != htlc::sui())
-    }
-
-    fn simulate(&self) -> Request {
+    fn request(&self) -> Request {
         grpc::request(method::SIMULATE_TRANSACTION, &Writer::default().bytes(1, bcs(&self.bytes)).mask(2, &SIMULATION))
     }
 
@@ -142,69 +89,157 @@ impl Plan {
 ///
 /// The simulation must take exactly the verified amount and the gas from the accounts that pay them. No other balance may change, except
 /// that a refund may pay out. A redemption is not simulated, because that would show the secret to the node.
-#[derive(Debug, Clone, Copy)]
-pub enum Check {}
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// `None` for a redemption.
+    simulation: Option<Simulation>,
+    gas_owner: Address,
+    budget: u64,
+    deposit: Option<Payment>,
+}
 
-impl Question for Check {
-    type Subject = Plan;
-    type Output = Judgement<Preflight>;
+/// The payment that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Payment {
+    /// The account that pays. It is the owner of the gas coins if the amount is split from them.
+    payer: Address,
+    coin_type: TypeTag,
+    amount: u64,
+}
 
-    fn requests(plan: &Plan) -> Vec<Request> {
-        let mut requests = vec![request_balance(plan.gas_owner, &htlc::sui())];
-        requests.extend(plan.token().map(|payment| request_balance(payment.payer, &payment.coin_type)));
-        if plan.role != Role::Redeem {
-            requests.push(plan.simulate());
-        }
-        requests
+impl Check {
+    /// Creates the check of a prepared order. It does not contain the transaction of a redemption.
+    #[must_use]
+    pub fn new(order: &UnsignedOrder) -> Self {
+        let payload = order.payloads();
+        let gas_owner = payload.gas_payment.owner;
+        let deposit = order.verified().map(|order| {
+            let deposit = order.deposit();
+            let payer = if deposit.layout.coins.is_none() { gas_owner } else { payload.sender };
+            Payment { payer, coin_type: deposit.terms.coin_type.clone(), amount: deposit.terms.amount }
+        });
+        let simulation = (payload.role != Role::Redeem).then(|| Simulation::new(order));
+        Self { simulation, gas_owner, budget: payload.gas_payment.budget, deposit }
     }
 
-    fn read(plan: &Plan, replies: &Replies<'_>, _: &Known) -> Result<Judgement<Preflight>, Fault> {
-        let (balance, cost) = (read_balance(&replies.get(0)?)?, plan.cost());
-        if balance < cost {
-            return Ok(Judgement(Err(insufficient("/balance", "SUI", cost, balance))));
+    /// Returns what the coins that pay for gas must cover, in MIST.
+    fn cost(&self) -> u64 {
+        let split = self.deposit.as_ref().filter(|payment| payment.coin_type == htlc::sui()).map_or(0, |payment| payment.amount);
+        self.budget.saturating_add(split)
+    }
+
+    /// Returns the payment in a coin other than SUI.
+    fn token(&self) -> Option<&Payment> {
+        self.deposit.as_ref().filter(|payment| payment.coin_type != htlc::sui())
+    }
+
+    /// Requires that the simulation does what was verified. Returns its gas cost before rebates, in MIST.
+    fn simulated(&self, simulation: &Simulation, reply: &Reply<'_>) -> Result<Result<u64, Refusal>, Fault> {
+        let executed = match simulation.executed(reply)? {
+            Ok(executed) => executed,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if let Some(reason) = failure(executed)? {
+            return Ok(Err(simulation.reverted(reason)));
         }
-        let token = plan.token();
+        let gas: Message<'_> = executed.need::<Message<'_>>(transaction::EFFECTS)?.need(effects::GAS_USED)?;
+        let part = |field| Ok::<u64, Fault>(gas.get(field)?.unwrap_or_default());
+        let spent = part(gas_used::COMPUTATION_COST)?.saturating_add(part(gas_used::STORAGE_COST)?);
+        let net = i128::from(spent).saturating_sub(i128::from(part(gas_used::STORAGE_REBATE)?));
+        Ok(self.compare(net, changes(executed)?).map(|()| spent))
+    }
+
+    /// Requires that the balances change only by the gas and by what was verified. For a refund, the payout remains, which increases a
+    /// balance.
+    fn compare(&self, gas: i128, mut changes: Changes) -> Result<(), Refusal> {
+        let mut expect = |owner: Address, coin_type: TypeTag, paid: i128| {
+            let sum = changes.entry((owner, coin_type)).or_default();
+            *sum = sum.saturating_add(paid);
+        };
+        expect(self.gas_owner, htlc::sui(), gas);
+        if let Some(Payment { payer, coin_type, amount }) = &self.deposit {
+            expect(*payer, coin_type.clone(), i128::from(*amount));
+        }
+        let is_other = |rest: i128| rest < 0 || rest > 0 && self.deposit.is_some();
+        match changes.into_iter().find(|(_, rest)| is_other(*rest)) {
+            Some(((owner, coin_type), rest)) => {
+                let text = format!("an additional change of the balance of {owner} by {rest} of {coin_type}");
+                Err(Refusal::new(Code::SimulationDiffers, "/balance_changes").with_actual(text))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Question for On<Check> {
+    type Output = Judged<Preflight>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        let check = &self.subject;
+        let gas = request_balance(check.gas_owner, &htlc::sui());
+        let token = check.token().map(|payment| request_balance(payment.payer, &payment.coin_type));
+        [gas].into_iter().chain(token).chain(check.simulation.as_ref().map(Simulation::request)).collect()
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<Preflight>, Fault> {
+        let check = &self.subject;
+        let (balance, cost, token) = (read_balance(&replies.get(0)?)?, check.cost(), check.token());
+        if let Err(refusal) = check_balance("/balance", "SUI", U256::from(cost), U256::from(balance)) {
+            return Ok(Judged(Err(refusal)));
+        }
         if let Some(Payment { amount, .. }) = token {
             let has = read_balance(&replies.get(1)?)?;
-            if has < *amount {
-                return Ok(Judgement(Err(insufficient("/token", "of the coin", *amount, has))));
+            if let Err(refusal) = check_balance("/token", "of the coin", U256::from(*amount), U256::from(has)) {
+                return Ok(Judged(Err(refusal)));
             }
         }
-        let gas_used = match plan.role {
-            Role::Redeem => None,
-            _ => match simulated(plan, &replies.get(if token.is_some() { 2 } else { 1 })?)? {
-                Ok(gas_used) => Some(gas_used),
-                Err(refusal) => return Ok(Judgement(Err(refusal))),
-            },
-        };
-        Ok(Judgement(Ok(Preflight { balance, cost, gas_used })))
+        let Some(simulation) = &check.simulation else { return Ok(Judged(Ok(Preflight { balance, cost, gas_used: None }))) };
+        let simulated = check.simulated(simulation, &replies.get(if token.is_some() { 2 } else { 1 })?)?;
+        Ok(Judged(simulated.map(|gas_used| Preflight { balance, cost, gas_used: Some(gas_used) })))
     }
 }
 
 /// Simulates a redemption with a wrong secret, which the contract must refuse. This detects a redemption that would fail for another
 /// reason, and would reveal the real secret for nothing.
-#[derive(Debug, Clone, Copy)]
-pub enum Rehearsal {}
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rehearsal(Simulation);
 
-impl Question for Rehearsal {
-    type Subject = Plan;
-    type Output = Judgement<Equal<()>>;
+impl Rehearsal {
+    /// Creates the rehearsal of a redemption. The order must have a wrong secret: see
+    /// [`rehearsal`](crate::recover::Recovery::rehearsal).
+    #[must_use]
+    pub fn new(order: &UnsignedOrder) -> Self {
+        Self(Simulation::new(order))
+    }
+}
 
-    fn requests(plan: &Plan) -> Vec<Request> {
-        vec![plan.simulate()]
+impl Question for On<Rehearsal> {
+    type Output = Judged<Equal<()>>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
     }
 
-    fn read(plan: &Plan, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
-        let executed = match plan.executed(&replies.get(0)?)? {
+    fn requests(&self) -> Vec<Request> {
+        vec![self.subject.0.request()]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
+        let simulation = &self.subject.0;
+        let executed = match simulation.executed(&replies.get(0)?)? {
             Ok(executed) => executed,
-            Err(refusal) => return Ok(Judgement(Err(refusal))),
+            Err(refusal) => return Ok(Judged(Err(refusal))),
         };
         let Some(reason) = failure(executed)? else {
-            let refusal = Refusal::new(Code::SimulationDiffers, format!("/{}", plan.role));
-            return Ok(Judgement(Err(refusal.with_reason("the contract accepts a wrong secret"))));
+            let refusal = Refusal::new(Code::SimulationDiffers, format!("/{}", simulation.role));
+            return Ok(Judged(Err(refusal.with_reason("the contract accepts a wrong secret"))));
         };
         let is_expected = is_about_the_secret(executed)?;
-        Ok(Judgement(if is_expected { Ok(Equal(())) } else { Err(plan.reverted(reason)) }))
+        Ok(Judged(if is_expected { Ok(Equal(())) } else { Err(simulation.reverted(reason)) }))
     }
 }
 
@@ -216,27 +251,6 @@ fn is_about_the_secret(executed: Message<'_>) -> Result<bool, Fault> {
     let code: Option<u64> = abort.get(abort::CODE)?;
     let module = abort.get::<Message<'_>>(abort::LOCATION)?.map(|location| location.get(location::MODULE)).transpose()?.flatten();
     Ok(module == Some(htlc::MODULE) && code.is_some_and(|code| !NO_OPEN_ORDER.contains(&code)))
-}
-
-fn insufficient(at: &'static str, what: &str, needed: u64, has: u64) -> Refusal {
-    let reason = format!("the account has too little {what}");
-    Refusal::new(Code::InsufficientFunds, at).with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(has).with_reason(reason)
-}
-
-/// Requires that a simulation does what was verified. Returns its gas cost before rebates, in MIST.
-fn simulated(plan: &Plan, reply: &Reply<'_>) -> Result<Result<u64, Refusal>, Fault> {
-    let executed = match plan.executed(reply)? {
-        Ok(executed) => executed,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    if let Some(reason) = failure(executed)? {
-        return Ok(Err(plan.reverted(reason)));
-    }
-    let gas: Message<'_> = executed.need::<Message<'_>>(transaction::EFFECTS)?.need(effects::GAS_USED)?;
-    let part = |field| Ok::<u64, Fault>(gas.get(field)?.unwrap_or_default());
-    let spent = part(gas_used::COMPUTATION_COST)?.saturating_add(part(gas_used::STORAGE_COST)?);
-    let net = i128::from(spent).saturating_sub(i128::from(part(gas_used::STORAGE_REBATE)?));
-    Ok(compare(plan, net, changes(executed)?).map(|()| spent))
 }
 
 type Changes = BTreeMap<(Address, TypeTag), i128>;
@@ -253,24 +267,4 @@ fn changes(executed: Message<'_>) -> Result<Changes, Fault> {
         *sum = sum.saturating_add(amount);
     }
     Ok(changes)
-}
-
-/// Requires that the balances change only by the gas and by what was verified. For a refund, the payout remains, which increases a balance.
-fn compare(plan: &Plan, gas: i128, mut changes: Changes) -> Result<(), Refusal> {
-    let mut expect = |owner: Address, coin_type: TypeTag, paid: i128| {
-        let sum = changes.entry((owner, coin_type)).or_default();
-        *sum = sum.saturating_add(paid);
-    };
-    expect(plan.gas_owner, htlc::sui(), gas);
-    if let Some(Payment { payer, coin_type, amount }) = &plan.deposit {
-        expect(*payer, coin_type.clone(), i128::from(*amount));
-    }
-    let is_other = |rest: i128| rest < 0 || rest > 0 && plan.deposit.is_some();
-    match changes.into_iter().find(|(_, rest)| is_other(*rest)) {
-        Some(((owner, coin_type), rest)) => {
-            let text = format!("an additional change of the balance of {owner} by {rest} of {coin_type}");
-            Err(Refusal::new(Code::SimulationDiffers, "/balance_changes").with_actual(text))
-        }
-        None => Ok(()),
-    }
 }

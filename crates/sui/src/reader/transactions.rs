@@ -2,16 +2,17 @@
 
 use std::fmt;
 
-use countersign_core::reader::{Fault, Identity, Known, Machine, Replies, Request, RpcError, Sent, Submission, Turn};
+use countersign_core::reader::{
+    self, Equal, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, RpcError, Sending, Sent, Submission,
+};
 use countersign_core::{Code, Refusal, text};
 use sui_sdk_types::bcs::ToBcs as _;
 use sui_sdk_types::{Digest, UserSignature};
 use zeroize::Zeroizing;
 
-use super::ask::{Equal, Question};
 use super::fields::{effects, execution, execution_error, method, transaction};
 use super::proto::{Message, Writer};
-use super::{grpc, identity, objects};
+use super::{On, grpc, identity, objects};
 use crate::sign::Execution;
 
 /// The fields that are read of a transaction that was sent.
@@ -28,19 +29,23 @@ pub struct Receipt {
 }
 
 /// Asks for the receipt of a transaction; `None` while it is not in a checkpoint.
-#[derive(Debug, Clone, Copy)]
-pub enum TransactionReceipt {}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has one value")]
+pub struct TransactionReceipt(pub Digest);
 
-impl Question for TransactionReceipt {
-    type Subject = Digest;
+impl Question for On<TransactionReceipt> {
     type Output = Equal<Option<Receipt>>;
 
-    fn requests(id: &Digest) -> Vec<Request> {
-        vec![objects::request_transaction(*id, &EXECUTED)]
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
     }
 
-    fn read(id: &Digest, replies: &Replies<'_>, _: &Known) -> Result<Equal<Option<Receipt>>, Fault> {
-        let Some(executed) = objects::read_transaction(&replies.get(0)?, *id)? else { return Ok(Equal(None)) };
+    fn requests(&self) -> Vec<Request> {
+        vec![objects::request_transaction(self.subject.0, &EXECUTED)]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<Option<Receipt>>, Fault> {
+        let Some(executed) = objects::read_transaction(&replies.get(0)?, self.subject.0)? else { return Ok(Equal(None)) };
         let success = failure(executed)?.is_none();
         Ok(Equal(executed.get(transaction::CHECKPOINT)?.map(|checkpoint| Receipt { checkpoint, success })))
     }
@@ -58,23 +63,34 @@ pub(super) fn failure(executed: Message<'_>) -> Result<Option<String>, Fault> {
     Ok(Some(text::escape_untrusted(words.unwrap_or("no reason given"))))
 }
 
+/// Writes a transaction or a signature as its BCS bytes.
+pub(super) fn bcs(bytes: &[u8]) -> Writer {
+    Writer::default().bytes(1, Writer::default().bytes(2, bytes))
+}
+
+/// Sends a signed transaction to one endpoint. The payload is the JSON form of an [`Execution`].
+///
+/// If the node does not confirm that it has executed the transaction, it is looked up: the first error that nodes report is that its coins
+/// are spent, although the transaction itself has spent them. A transaction that was executed and failed is rejected.
+pub type Broadcast = reader::Broadcast<Sender>;
+
 /// A signed transaction, in the form in which nodes take it.
-struct Outgoing {
+pub struct Sender {
+    identity: Identity,
     id: Digest,
     bytes: Zeroizing<Vec<u8>>,
     signatures: Vec<Vec<u8>>,
 }
 
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for Sender {
     /// Leaves out the bytes, because those of a redemption contain the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Outgoing({})", self.id)
+        write!(f, "Sender({})", self.id)
     }
 }
 
-impl Outgoing {
-    /// Decodes the JSON form of an [`Execution`], and requires that it has the stored id.
-    fn read(submission: &Submission) -> Result<Self, Refusal> {
+impl Sending for Sender {
+    fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
         let signed = Execution::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
         let id = signed.transaction.digest();
         if submission.id != id.to_base58() {
@@ -83,81 +99,34 @@ impl Outgoing {
         }
         let bytes = signed.transaction.to_bcs().map_err(|_| Refusal::new(Code::Internal, "/payload/tx_bytes"))?;
         let signatures = signed.signatures.iter().map(UserSignature::to_bytes).collect();
-        Ok(Self { id, bytes: Zeroizing::new(bytes), signatures })
-    }
-
-    fn request(&self) -> Request {
-        let message = Writer::default().bytes(1, bcs(&self.bytes));
-        let message = self.signatures.iter().fold(message, |message, signature| message.bytes(2, bcs(signature)));
-        grpc::request(method::EXECUTE_TRANSACTION, &message.mask(3, &EXECUTED))
-    }
-}
-
-/// Writes a transaction or a signature as its BCS bytes.
-pub(super) fn bcs(bytes: &[u8]) -> Writer {
-    Writer::default().bytes(1, Writer::default().bytes(2, bytes))
-}
-
-/// Sends a signed transaction to one endpoint. The payload is the JSON form of an [`Execution`].
-///
-/// The first round asks for the identity alone, so that no secret is sent to another chain. The second one sends. If the node does not
-/// confirm that it has executed the transaction, a third one looks it up, because nodes report first that the coins are gone that the
-/// transaction itself has spent. A transaction that was executed and failed is rejected.
-#[derive(Debug)]
-pub struct Broadcast {
-    outgoing: Outgoing,
-    identity: Identity,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    Identity,
-    Sending,
-    /// Why the node did not confirm the transaction.
-    LookingUp(Fault),
-}
-
-impl Machine for Broadcast {
-    type Subject = Submission;
-    type Output = Sent;
-    const MAX_ROUNDS: usize = 3;
-
-    fn start(submission: &Submission, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let (outgoing, identity) = (Outgoing::read(submission)?, identity(&submission.network)?);
-        Ok((Self { outgoing, identity, state: State::Identity }, Vec::new()))
+        Ok(Self { identity: identity(&submission.network)?, id, bytes: Zeroizing::new(bytes), signatures })
     }
 
     fn identity(&self) -> Identity {
         self.identity.clone()
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Sent>, Fault> {
-        let id = self.outgoing.id;
-        match &self.state {
-            State::Identity => {
-                self.state = State::Sending;
-                Ok(Turn::Ask(vec![self.outgoing.request()]))
-            }
-            State::Sending => {
-                let sent = grpc::read(&replies.get(0)?).and_then(|message| objects::requested(message, id)).and_then(outcome);
-                match sent {
-                    Ok(sent) => Ok(Turn::Done(sent)),
-                    Err(fault) => {
-                        self.state = State::LookingUp(fault);
-                        Ok(Turn::Ask(vec![objects::request_transaction(id, &EXECUTED)]))
-                    }
-                }
-            }
-            State::LookingUp(fault) => match (objects::read_transaction(&replies.get(0)?, id)?, fault) {
-                (Some(executed), _) => outcome(executed).map(Turn::Done),
-                // Other errors concern the node: its limits and its faults.
-                (None, Fault::Rpc(RpcError { code: grpc::INVALID_ARGUMENT | grpc::FAILED_PRECONDITION, message, .. })) => {
-                    Ok(Turn::Done(Sent::Rejected(message.clone())))
-                }
-                (None, fault) => Err(fault.clone()),
-            },
-        }
+    fn send(&self) -> Request {
+        let message = Writer::default().bytes(1, bcs(&self.bytes));
+        let message = self.signatures.iter().fold(message, |message, signature| message.bytes(2, bcs(signature)));
+        grpc::request(method::EXECUTE_TRANSACTION, &message.mask(3, &EXECUTED))
+    }
+
+    fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
+        let sent = grpc::read(reply).and_then(|message| objects::requested(message, self.id)).and_then(outcome);
+        Ok(sent.map_err(|fault| match fault {
+            Fault::Rpc(RpcError { code: grpc::INVALID_ARGUMENT | grpc::FAILED_PRECONDITION, message, .. }) => NotTaken::Invalid(message),
+            // Other errors concern the node: its limits and its faults.
+            fault => NotTaken::Failed(fault),
+        }))
+    }
+
+    fn find(&self) -> Request {
+        objects::request_transaction(self.id, &EXECUTED)
+    }
+
+    fn read_found(&self, reply: &Reply<'_>) -> Result<Option<Sent>, Fault> {
+        objects::read_transaction(reply, self.id)?.map(outcome).transpose()
     }
 }
 

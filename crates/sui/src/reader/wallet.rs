@@ -1,13 +1,12 @@
 //! Reads the wallet context: the newest checkpoint, the gas price, balances, coins, and the initial shared version of an object.
 
-use countersign_core::reader::{Agree, Fault, Head, Identity, Known, Machine, Replies, Reply, Request, Turn};
+use countersign_core::reader::{Agree, Equal, Fault, Head, Identity, Known, Machine, Question, Replies, Reply, Request, Turn};
 use countersign_core::{Code, Refusal};
 use sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
 
-use super::ask::{Equal, On, Question};
 use super::fields::{balance, epoch, found_balance, found_epoch, method, object, owner, page};
 use super::proto::{Message, Writer};
-use super::{Checkpoint, address, digest, grpc, identity, objects};
+use super::{Checkpoint, On, address, digest, grpc, identity, objects};
 use crate::gas::Coin;
 use crate::htlc;
 
@@ -21,18 +20,22 @@ const MAX_PAGES: usize = 4;
 const SHARED: u64 = 3;
 
 /// Asks for the newest checkpoint.
-#[derive(Debug, Clone, Copy)]
-pub enum NewestCheckpoint {}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the network is the whole question")]
+pub struct NewestCheckpoint;
 
-impl Question for NewestCheckpoint {
-    type Subject = ();
+impl Question for On<NewestCheckpoint> {
     type Output = Head;
 
-    fn requests(&(): &()) -> Vec<Request> {
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
         vec![Checkpoint::newest()]
     }
 
-    fn read(&(): &(), replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
+    fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         Ok(Checkpoint::read(&replies.get(0)?, known)?.head())
     }
 
@@ -42,36 +45,49 @@ impl Question for NewestCheckpoint {
 }
 
 /// Asks for the reference price of the current epoch, in MIST per unit of gas.
-#[derive(Debug, Clone, Copy)]
-pub enum ReferenceGasPrice {}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the network is the whole question")]
+pub struct ReferenceGasPrice;
 
-impl Question for ReferenceGasPrice {
-    type Subject = ();
+impl Question for On<ReferenceGasPrice> {
     type Output = Equal<u64>;
 
-    fn requests(&(): &()) -> Vec<Request> {
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
         vec![grpc::request(method::GET_EPOCH, &Writer::default().mask(2, &["reference_gas_price"]))]
     }
 
-    fn read(&(): &(), replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
         let epoch: Message<'_> = grpc::read(&replies.get(0)?)?.need(found_epoch::EPOCH)?;
         epoch.need(epoch::REFERENCE_GAS_PRICE).map(Equal)
     }
 }
 
 /// Asks for the balance of an account in a coin, in base units.
-#[derive(Debug, Clone, Copy)]
-pub enum Balance {}
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a balance is of an account and a coin")]
+pub struct Balance {
+    /// The account.
+    pub owner: Address,
+    /// The coin.
+    pub coin_type: TypeTag,
+}
 
-impl Question for Balance {
-    type Subject = (Address, TypeTag);
+impl Question for On<Balance> {
     type Output = Equal<u64>;
 
-    fn requests((owner, coin_type): &(Address, TypeTag)) -> Vec<Request> {
-        vec![request_balance(*owner, coin_type)]
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
     }
 
-    fn read(_: &(Address, TypeTag), replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
+    fn requests(&self) -> Vec<Request> {
+        vec![request_balance(self.subject.owner, &self.subject.coin_type)]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
         read_balance(&replies.get(0)?).map(Equal)
     }
 }
@@ -88,19 +104,23 @@ pub(super) fn read_balance(reply: &Reply<'_>) -> Result<u64, Fault> {
 
 /// Asks for the version at which an object was shared; `None` if it does not exist or is not shared. A call that uses the object must
 /// contain this version.
-#[derive(Debug, Clone, Copy)]
-pub enum InitialSharedVersion {}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has one value")]
+pub struct InitialSharedVersion(pub Address);
 
-impl Question for InitialSharedVersion {
-    type Subject = Address;
+impl Question for On<InitialSharedVersion> {
     type Output = Equal<Option<u64>>;
 
-    fn requests(id: &Address) -> Vec<Request> {
-        vec![objects::request(&[*id], &["object_id", "owner"])]
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
     }
 
-    fn read(id: &Address, replies: &Replies<'_>, _: &Known) -> Result<Equal<Option<u64>>, Fault> {
-        let found = objects::read(&replies.get(0)?, &[*id])?.pop().flatten();
+    fn requests(&self) -> Vec<Request> {
+        vec![objects::request(&[self.subject.0], &["object_id", "owner"])]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<Option<u64>>, Fault> {
+        let found = objects::read(&replies.get(0)?, &[self.subject.0])?.pop().flatten();
         let Some(owner) = found.map(|object| object.get::<Message<'_>>(object::OWNER)).transpose()?.flatten() else {
             return Ok(Equal(None));
         };
@@ -113,18 +133,23 @@ impl Question for InitialSharedVersion {
 ///
 /// A transaction uses a coin only if enough endpoints say so. A simulation does not show it, because nodes may also load the old version
 /// of a spent coin.
-#[derive(Debug, Clone, Copy)]
-pub enum HeldCoins {}
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has one value")]
+pub struct HeldCoins(pub Vec<Coin>);
 
-impl Question for HeldCoins {
-    type Subject = Vec<Coin>;
+impl Question for On<HeldCoins> {
     type Output = Equal<bool>;
 
-    fn requests(coins: &Vec<Coin>) -> Vec<Request> {
-        vec![objects::request(&ids(coins), &COIN)]
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
     }
 
-    fn read(coins: &Vec<Coin>, replies: &Replies<'_>, _: &Known) -> Result<Equal<bool>, Fault> {
+    fn requests(&self) -> Vec<Request> {
+        vec![objects::request(&ids(&self.subject.0), &COIN)]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<bool>, Fault> {
+        let coins = &self.subject.0;
         for (found, expected) in objects::read(&replies.get(0)?, &ids(coins))?.into_iter().zip(coins) {
             if found.map(coin).transpose()?.as_ref() != Some(expected) {
                 return Ok(Equal(false));

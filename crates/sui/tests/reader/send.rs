@@ -2,8 +2,8 @@
 
 use countersign_core::Code;
 use countersign_core::chains::Network;
-use countersign_core::reader::{Agree, Answer, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
-use countersign_sui::reader::{Ask, Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package};
+use countersign_core::reader::{Agree, Answer, Ask, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
+use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use countersign_sui::{Coin, Gas, Sui};
 use countersign_testkit::chain::sui::{Executed, HEAD, Ledger, MAINNET, Object, SUI, digest_of};
@@ -46,7 +46,7 @@ fn nothing_is_sent_before_the_chain_is_known() {
     let reader = Reader::<Broadcast>::new(&submission, &Known::default()).unwrap();
     let shown = format!("{reader:?}");
     let bytes = serde_json::from_str::<serde_json::Value>(&submission.payload).unwrap()["tx_bytes"].as_str().unwrap().to_owned();
-    assert!(!shown.contains(&bytes) && shown.contains("Outgoing("), "{shown}");
+    assert!(!shown.contains(&bytes) && shown.contains("Broadcast("), "{shown}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn coins_are_listed_in_at_most_four_rounds_and_each_list_is_judged_alone() {
         let mut ledger = Ledger::funded();
         ledger.objects.push(coin(1));
         let answer = |_, request: &Request| ledger.answer(request);
-        drive::<Ask<HeldCoins>>(&On::new(network(), coins), &Known::default(), answer).0.unwrap().into_output().0
+        drive::<Ask<_>>(&On::new(network(), HeldCoins(coins)), &Known::default(), answer).0.unwrap().into_output().0
     };
     let reference = |id: u8, version, digest: u8| ObjectReference::new(Address::new([id; 32]), version, Digest::new([digest; 32]));
     assert!(held(vec![Coin::new(reference(1, 1, 1), 5)]));
@@ -130,13 +130,13 @@ fn coins_are_listed_in_at_most_four_rounds_and_each_list_is_judged_alone() {
 fn a_question_takes_one_round() {
     let ledger = Ledger::funded();
     let answer = |_, request: &Request| ledger.answer(request);
-    let (head, asked) = drive::<Ask<NewestCheckpoint>>(&On::new(network(), ()), &Known::default(), answer);
+    let (head, asked) = drive::<Ask<_>>(&On::new(network(), NewestCheckpoint), &Known::default(), answer);
     let head = head.unwrap();
     assert_eq!((head.output().height, head.known().height(), asked.len()), (HEAD, HEAD, 1));
     let known = Known::default().with_height(HEAD + 129);
-    assert!(drive::<Ask<NewestCheckpoint>>(&On::new(network(), ()), &known, answer).0.is_err());
-    let account = (Address::ZERO, SUI.parse().unwrap());
-    assert_eq!(drive::<Ask<Balance>>(&On::new(network(), account), &Known::default(), answer).0.unwrap().key(), 0);
+    assert!(drive::<Ask<_>>(&On::new(network(), NewestCheckpoint), &known, answer).0.is_err());
+    let account = Balance { owner: Address::ZERO, coin_type: SUI.parse().unwrap() };
+    assert_eq!(drive::<Ask<_>>(&On::new(network(), account), &Known::default(), answer).0.unwrap().key(), 0);
     let (package, asked) = drive::<Package>(&On::new(network(), Address::ZERO), &Known::default(), answer);
     assert_eq!((package.unwrap().key(), asked.len()), (None, 1));
 }
