@@ -259,6 +259,27 @@ fn a_reorganization_starts_again() {
     }
 }
 
+/// After a reorganization, the output that took the place of the first one is asked for by its outpoint.
+#[test]
+fn a_reorganization_replaces_the_known_outpoint() {
+    for (is_rpc, expected_rounds) in [(false, 2), (true, 4)] {
+        let (mut ledger, _) = Ledger::funded(3);
+        let mut known = protocol(is_rpc);
+        known.learn(read_known(&ledger, &terms("bitcoin"), &known).known());
+        ledger.blocks.truncate(6);
+        let rival = funding(5, AMOUNT + 7);
+        ledger.mempool.push(rival.clone());
+        ledger.mine(3);
+        known.learn(read_known(&ledger, &terms("bitcoin"), &known).known());
+        let refund = spend(&rival, Leaf::Refund, &[]);
+        ledger.mempool.push(refund.clone());
+        ledger.mine(1);
+        let (outcome, rounds, _) = drive::<Htlc>(&terms("bitcoin"), &known, |_, _, request| ledger.answer(request));
+        // Without the newest outpoint, a node does not show whether the refunded output covered the amount.
+        assert_eq!((outcome.unwrap().into_output().state, rounds), (refunded(&refund), expected_rounds), "{is_rpc}");
+    }
+}
+
 /// E1: the identity is asked in every round. G4: an observation belongs to its terms.
 #[test]
 fn another_chain_and_other_terms_are_not_read() {
@@ -345,8 +366,8 @@ fn no_single_lie_makes_a_state() {
     let mut mined = ended.clone();
     mined.mine(2);
     let earlier = read_known(&open, &terms("bitcoin"), &protocol(false)).known().clone();
-    let (mut lies_told, fact) = (0, format!("outpoint {}", terms("bitcoin").swap_id));
-    assert!(earlier.fact(&fact).is_some());
+    let (mut lies_told, hint) = (0, format!("outpoint {}", terms("bitcoin").swap_id));
+    assert!(earlier.hint(&hint).is_some());
     for (name, ledger) in [("open", &open), ("ended", &ended), ("mined", &mined)] {
         let expected = read(ledger, false).state;
         for known in [protocol(false), protocol(true)].into_iter().flat_map(|known| {
@@ -381,7 +402,7 @@ fn no_single_lie_makes_a_state() {
                     };
                     assert!(is_harmless, "{name}, {request:?} in round {at}: {lie:?} gives {state:?}");
                     // Without an earlier reading, only the history shows an output that is spent.
-                    let is_history = format!("{request:?}").ends_with("/txs") && name != "open" && known.fact(&fact).is_none();
+                    let is_history = format!("{request:?}").ends_with("/txs") && name != "open" && known.hint(&hint).is_none();
                     assert!(
                         *state != HtlcState::Absent || is_history,
                         "{name}, {request:?} in round {at}: a single answer hides the output"

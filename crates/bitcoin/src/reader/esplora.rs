@@ -160,10 +160,7 @@ pub(super) fn read_status(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option
     }
     let node = reply.json()?;
     let members = node.object()?;
-    let found = members.need("txid")?;
-    if parse::txid(&found)? != txid {
-        return Err(found.refuse(Code::UtxoMismatch).with_expected(txid.to_string()).into());
-    }
+    parse::check_txid(&members.need("txid")?, txid)?;
     Ok(Some(read_block(&members.need("status")?)?))
 }
 

@@ -1,7 +1,7 @@
 //! Fee rates.
 
+use countersign_core::Refusal;
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
-use countersign_core::{Refusal, U256, number};
 
 use super::{OnChain, esplora, rpc};
 use crate::transaction::FeeRate;
@@ -43,7 +43,7 @@ pub fn median(quotes: &[FeeQuote]) -> Option<FeeQuote> {
 }
 
 /// Returns the highest quote of at most `max` sat/vB; `None` if there is none. For a redemption, which must not be too slow because one
-/// endpoint said a low rate.
+/// endpoint shows a low rate.
 #[must_use]
 pub fn highest(quotes: &[FeeQuote], max: u64) -> Option<FeeQuote> {
     let within = quotes.iter().copied().filter(|quote| quote.rate().check(max, "").is_ok());
@@ -71,14 +71,7 @@ impl Machine for FeeEstimation {
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<FeeQuote>, Fault> {
         let node = replies.json(0)?;
-        let rate = if self.is_rpc {
-            // Coins per 1,000 vB.
-            let per_thousand = rpc::read_estimate(node)?;
-            let text = per_thousand.map(|units| number::in_whole_units(U256::from(units), 3));
-            text.map(|text| FeeRate::parse(&text).map_err(|error| node.refuse(error.code()))).transpose()?
-        } else {
-            esplora::read_estimate(node, self.subject.subject)?
-        };
-        Ok(Turn::Done(FeeQuote(rate)))
+        let rate = if self.is_rpc { rpc::read_estimate(node) } else { esplora::read_estimate(node, self.subject.subject) };
+        Ok(Turn::Done(FeeQuote(rate?)))
     }
 }

@@ -118,7 +118,7 @@ impl Htlc {
         self.learned = Known::default().with_height(head.height);
         if let Look::Output(Output { funding, block: Some(Block { height, .. }), .. }) = look {
             let kept = Kept { outpoint: funding.outpoint, height };
-            self.learned = self.learned.clone().with_fact(Kept::name(terms), kept.to_bytes());
+            self.learned = self.learned.clone().with_hint(Kept::name(terms), kept.to_bytes());
         }
         look::judge(look, head, terms, named.chain.coin)
     }
@@ -144,7 +144,7 @@ impl Context {
 
     /// Returns the output that an earlier reading has found in a block.
     fn kept(&self) -> Option<Kept> {
-        Kept::parse(self.known.fact(&Kept::name(&self.terms))?)
+        Kept::parse(self.known.hint(&Kept::name(&self.terms))?)
     }
 
     /// Returns the output of a transaction that was kept, if it pays the HTLC and covers the amount.

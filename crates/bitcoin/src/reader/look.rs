@@ -156,11 +156,11 @@ pub(super) enum Parents {
     /// There are more than are checked.
     TooMany,
     /// These must be checked.
-    Look(Vec<Txid>),
+    Check(Vec<Txid>),
 }
 
 impl Parents {
-    pub(super) fn of(transaction: &Transaction, chain: Chain, block: Option<Block>, head: &Head) -> Self {
+    pub(super) fn new(transaction: &Transaction, chain: Chain, block: Option<Block>, head: &Head) -> Self {
         let is_deep = block.is_some_and(|block| head.height.saturating_add(1) >= block.height.saturating_add(MWEB_DEPTH));
         if chain.coin != Coin::Litecoin || is_deep || transaction.is_coinbase() {
             return Self::Irrelevant;
@@ -171,12 +171,12 @@ impl Parents {
         let mut txids: Vec<Txid> = transaction.input.iter().map(|input| input.previous_output.txid).collect();
         txids.sort_unstable();
         txids.dedup();
-        Self::Look(txids)
+        Self::Check(txids)
     }
 
     /// Returns the transactions to ask for.
     pub(super) fn txids(&self) -> &[Txid] {
-        if let Self::Look(txids) = self { txids } else { &[] }
+        if let Self::Check(txids) = self { txids } else { &[] }
     }
 
     /// Returns whether the payment comes from the extension block. `raws` are the bytes of [`Parents::txids`]; a transaction that the
@@ -210,13 +210,13 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Returns the name of the fact that holds the output of an HTLC.
+    /// Returns the name of the hint that holds the output of an HTLC.
     pub(super) fn name(terms: &HtlcTerms) -> String {
         format!("outpoint {}", terms.swap_id.to_lowercase())
     }
 
-    pub(super) fn parse(fact: &[u8]) -> Option<Self> {
-        let (outpoint, height) = fact.split_at_checked(36)?;
+    pub(super) fn parse(hint: &[u8]) -> Option<Self> {
+        let (outpoint, height) = hint.split_at_checked(36)?;
         let outpoint = bitcoin::consensus::deserialize(outpoint).ok()?;
         Some(Self { outpoint, height: u64::from_le_bytes(height.try_into().ok()?) })
     }

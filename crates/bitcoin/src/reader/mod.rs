@@ -40,11 +40,11 @@ use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::reader::{Fault, Format, Identity, Known, Reply, Request};
 use countersign_core::{Code, Refusal};
 
-pub use broadcast::{Broadcast, decode};
+pub use broadcast::{Broadcast, Sender, decode};
 pub use fees::{FeeEstimation, FeeQuote};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
-pub use preflight::{Judgement, Objection, Plan, Preflight, PreflightCheck};
+pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use status::{Included, Inclusion, TransactionStatus};
 pub use unspent::{Coins, ConfirmedOutput, Outputs, Unspent};
 

@@ -13,6 +13,11 @@ pub(super) fn txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
     node.text()?.parse().map_err(|_| node.at().refuse(Code::TransactionIdMalformed))
 }
 
+/// Requires that an answer is about the transaction that was asked for.
+pub(super) fn check_txid(node: &Node<'_, '_>, expected: Txid) -> Result<(), Refusal> {
+    if txid(node)? == expected { Ok(()) } else { Err(node.refuse(Code::UtxoMismatch).with_expected(expected.to_string())) }
+}
+
 pub(super) fn block_hash(node: &Node<'_, '_>) -> Result<BlockHash, Refusal> {
     node.text()?.parse().map_err(|_| node.at().refuse(Code::HexLength).with_expected("a block hash"))
 }

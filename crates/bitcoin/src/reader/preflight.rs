@@ -1,12 +1,10 @@
 //! Checks a transaction before it is sent.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{OutPoint, Transaction};
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
-use countersign_core::report::text;
+use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn};
 use countersign_core::{Code, Refusal, TypedValue, U256};
 
 use super::broadcast::KNOWN;
@@ -44,43 +42,19 @@ pub struct Preflight {
     pub fee: u64,
 }
 
-/// Why a transaction must not be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Objection {
-    /// It cannot be mined. Contains the reason, capped and escaped.
-    Invalid(String),
-    /// Its fee exceeds the policy.
-    Fee(Refusal),
-}
+impl Agree for Preflight {
+    type Key = Self;
 
-impl fmt::Display for Objection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(why) => f.write_str(why),
-            Self::Fee(refusal) => refusal.fmt(f),
-        }
-    }
-}
-
-/// The judgement of one endpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement(pub Result<Preflight, Objection>);
-
-impl Agree for Judgement {
-    type Key = Result<Preflight, bool>;
-
-    /// Returns what the transaction spends and pays, or whether it is invalid. The words of a reason may differ.
-    fn key(&self) -> Self::Key {
-        match &self.0 {
-            Ok(preflight) => Ok(preflight.clone()),
-            Err(objection) => Err(matches!(objection, Objection::Invalid(_))),
-        }
+    fn key(&self) -> Self {
+        self.clone()
     }
 }
 
 /// Checks that the inputs of a transaction exist and are unspent, and that its fee is within the policy. A node's own RPC also tests
 /// whether it would accept the transaction.
+///
+/// Refuses a transaction that cannot be mined, with [`Code::SimulationReverted`] and the reason as the actual value, and one whose fee
+/// exceeds the policy, with [`Code::FeeRateTooHigh`].
 ///
 /// The transaction is shown only to a node's own RPC. Do not check one that contains the secret before the secret may be released.
 #[derive(Debug)]
@@ -91,8 +65,8 @@ pub struct PreflightCheck {
 
 impl Machine for PreflightCheck {
     type Subject = OnChain<Plan>;
-    type Output = Judgement;
-    const MAX_ROUNDS: usize = 2;
+    type Output = Judged<Preflight>;
+    const MAX_ROUNDS: usize = 1;
 
     fn start(subject: &OnChain<Plan>, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let transaction = &subject.subject.transaction;
@@ -115,15 +89,15 @@ impl Machine for PreflightCheck {
         self.subject.chain.identity(self.is_rpc)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judgement>, Fault> {
-        self.judge(replies.all()).map(|judgement| Turn::Done(Judgement(judgement)))
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Judged<Preflight>>, Fault> {
+        Ok(Turn::Done(Judged(self.judge(replies.all())?)))
     }
 }
 
 impl PreflightCheck {
-    fn judge(&self, mut replies: &[Reply<'_>]) -> Result<Result<Preflight, Objection>, Fault> {
+    fn judge(&self, mut replies: &[Reply<'_>]) -> Result<Result<Preflight, Refusal>, Fault> {
         let Plan { transaction, max_fee_rate } = &self.subject.subject;
-        let invalid = |why: &str| Ok(Err(Objection::Invalid(text::escape_untrusted(why))));
+        let invalid = |why: &str| Ok(Err(Refusal::new(Code::SimulationReverted, "").with_actual(why)));
         if self.is_rpc && max_fee_rate.is_some() {
             let (test, rest) = replies.split_first().ok_or_else(|| Refusal::new(Code::MissingField, "/result"))?;
             replies = rest;
@@ -145,7 +119,7 @@ impl PreflightCheck {
         let max = max_fee_rate.unwrap_or(u64::MAX).saturating_mul(transaction.weight().to_vbytes_ceil());
         if fee > max {
             let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee").with_expected(TypedValue::AtMost(U256::from(max)));
-            return Ok(Err(Objection::Fee(refusal.with_actual(fee))));
+            return Ok(Err(refusal.with_actual(fee)));
         }
         Ok(Ok(Preflight { inputs, fee }))
     }

@@ -7,13 +7,14 @@ use bitcoin::consensus::encode::deserialize_partial;
 use bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
 use countersign_core::json::Node;
 use countersign_core::reader::{Fault, Head, Reply, Request, RpcError};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, U256, number};
 
 use super::look::Claim;
 use super::parse;
 use crate::address::Chain;
 use crate::chain;
 use crate::recover::Funding;
+use crate::transaction::FeeRate;
 
 /// The maximum number of outputs that a scan may find.
 const MAX_FOUND: usize = 2_000;
@@ -188,10 +189,7 @@ pub(super) fn read_found(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option<
         Err(error) => return Err(Fault::Rpc(error.clone())),
     };
     let members = node.object()?;
-    let found = members.need("txid")?;
-    if parse::txid(&found)? != txid {
-        return Err(found.refuse(Code::UtxoMismatch).with_expected(txid.to_string()).into());
-    }
+    parse::check_txid(&members.need("txid")?, txid)?;
     // In an abandoned block, the number of confirmations is 0 or negative.
     let is_mined = members.get("confirmations").is_some_and(|node| node.integer().is_ok_and(|confirmations| confirmations > 0));
     Ok(Some(members.get("blockhash").filter(|_| is_mined).map(|node| parse::block_hash(&node)).transpose()?))
@@ -202,9 +200,12 @@ pub(super) fn read_height(node: Node<'_, '_>) -> Result<u64, Refusal> {
     parse::height(&node.object()?.need("height")?)
 }
 
-/// Reads the fee rate, in base units per 1,000 vB; `None` if the node has none, as on a new network.
-pub(super) fn read_estimate(node: Node<'_, '_>) -> Result<Option<u64>, Refusal> {
-    node.object()?.get("feerate").map(|rate| parse::coins(&rate)).transpose()
+/// Reads the fee rate; `None` if the node has none, as on a new network.
+pub(super) fn read_estimate(node: Node<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
+    let Some(rate) = node.object()?.get("feerate") else { return Ok(None) };
+    // Nodes write whole coins per 1,000 vB.
+    let text = number::in_whole_units(U256::from(parse::coins(&rate)?), 3);
+    FeeRate::parse(&text).map(Some).map_err(|error| rate.refuse(error.code()))
 }
 
 /// Reads why the node would not accept a transaction; `None` if it would.

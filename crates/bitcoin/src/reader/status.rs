@@ -44,7 +44,7 @@ pub struct Inclusion {
 enum State {
     Esplora,
     Rpc,
-    RpcBlock { tip: (u64, BlockHash), hash: Option<BlockHash>, is_known: bool },
+    RpcBlock { tip: (u64, BlockHash), found: Option<Option<BlockHash>> },
 }
 
 impl Machine for Inclusion {
@@ -75,17 +75,16 @@ impl Machine for Inclusion {
             State::Rpc => {
                 let tip = rpc::read_tip(replies.json(0)?)?;
                 let found = rpc::read_found(&replies.get(1)?, txid)?;
-                let (is_known, hash) = (found.is_some(), found.flatten());
-                self.state = State::RpcBlock { tip, hash, is_known };
-                Ok(Turn::Ask([rpc::header(tip.1)].into_iter().chain(hash.map(rpc::height)).collect()))
+                self.state = State::RpcBlock { tip, found };
+                Ok(Turn::Ask([rpc::header(tip.1)].into_iter().chain(found.flatten().map(rpc::height)).collect()))
             }
-            State::RpcBlock { tip, hash, is_known } => {
+            State::RpcBlock { tip, found } => {
                 let head = rpc::read_head(replies.json(0)?, tip, chain)?;
-                let block = match hash {
+                let block = match found.flatten() {
                     Some(hash) => Some(Block { height: rpc::read_height(replies.json(1)?)?, hash }),
                     None => None,
                 };
-                self.finish(&head, is_known.then_some(block))
+                self.finish(&head, found.map(|_| block))
             }
         }
     }

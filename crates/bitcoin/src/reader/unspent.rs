@@ -1,5 +1,7 @@
 //! The unspent outputs of a script, and the coins of a wallet.
 
+use std::cmp::Reverse;
+
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
 use countersign_core::{Code, Refusal};
@@ -112,7 +114,7 @@ impl Unspent {
     /// Keeps the most valuable confirmed outputs.
     fn sort(&mut self) -> Result<(), Refusal> {
         self.found.retain(|claim| claim.height.is_some());
-        self.found.sort_by_key(|claim| (u64::MAX.saturating_sub(claim.funding.value), claim.funding.outpoint));
+        self.found.sort_by_key(|claim| (Reverse(claim.funding.value), claim.funding.outpoint));
         self.found.truncate(MAX_COINS);
         let total = self.found.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add);
         if total > self.subject.chain.chain.supply() {

@@ -2,7 +2,7 @@
 
 use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::{Transaction, Txid};
-use countersign::bitcoin::reader::{Inclusion, Objection, Plan, Preflight, PreflightCheck, decode};
+use countersign::bitcoin::reader::{Inclusion, Plan, Preflight, PreflightCheck, decode};
 use countersign::bitcoin::recover::Funding;
 use countersign::{Code, Policy, Refusal};
 use countersign_core::reader::{Doubt, Observation, Submission, Verdict};
@@ -28,22 +28,22 @@ impl<T: Transport> BitcoinChain<'_, T> {
     async fn check(&self, plan: Plan) -> Result<Preflight, NodeError> {
         let passes = |one: &Observation<PreflightCheck>| match &one.output().0 {
             Ok(_) => Ok(()),
-            Err(objection) => Err(objection.to_string()),
+            Err(refusal) => Err(rejection(refusal).unwrap_or_else(|| refusal.to_string())),
         };
         let quorum = self.connection.gather::<PreflightCheck, _, _>(&self.on_chain(plan), passes).await?;
         match quorum.agreed::<String>() {
             Ok(group) => {
                 let first = group.into_iter().next().map(|one| one.output().0.clone());
-                let judgement = first.ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))?;
-                judgement.map_err(|objection| match objection {
-                    Objection::Fee(refusal) => NodeError::Refused(refusal),
-                    other => NodeError::Rejected { endpoint: self.connection.name.to_owned(), message: other.to_string() },
+                let judged = first.ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))?;
+                judged.map_err(|refusal| match rejection(&refusal) {
+                    Some(message) => NodeError::Rejected { endpoint: self.connection.name.to_owned(), message },
+                    None => NodeError::Refused(refusal),
                 })
             }
             Err(mut doubt) => {
                 if let Doubt::Disagree { detail, .. } = &mut doubt {
-                    let objections = quorum.heard().filter_map(|(name, word)| Some((name, passes(word.ok()?).err()?)));
-                    detail.extend(objections.map(|(name, why)| format!("; {name} rejects the transaction: {why}")));
+                    let rejections = quorum.heard().filter_map(|(name, word)| Some((name, passes(word.ok()?).err()?)));
+                    detail.extend(rejections.map(|(name, why)| format!("; {name} rejects the transaction: {why}")));
                 }
                 Err(self.connection.doubt(doubt))
             }
@@ -68,7 +68,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// if no endpoint answers or too few of them agree.
     pub async fn status(&self, txid: &str) -> Result<Option<TransactionStatus>, NodeError> {
         let txid: Txid = txid.parse().map_err(|_| Refusal::new(Code::TransactionIdMalformed, "/txid").with_actual(txid))?;
-        // The number of confirmations is the worst of the best that are needed.
+        // Enough endpoints must show at least as many confirmations as are returned.
         let confirmations =
             |one: &Observation<Inclusion>| Ok::<_, NodeError>(one.output().0.as_ref().map_or(0, |status| status.confirmations));
         let quorum = self.connection.gather::<Inclusion, _, _>(&self.on_chain(txid), confirmations).await?;
@@ -77,4 +77,9 @@ impl<T: Transport> BitcoinChain<'_, T> {
             Verdict::Open(doubt) | Verdict::Falls(doubt) => Err(self.connection.doubt(doubt)),
         }
     }
+}
+
+/// Returns why a transaction cannot be mined; `None` if it is refused for another reason.
+fn rejection(refusal: &Refusal) -> Option<String> {
+    refusal.actual().filter(|_| refusal.code() == Code::SimulationReverted).map(ToString::to_string)
 }

@@ -68,7 +68,10 @@ impl State {
         match self {
             Self::Kept(kept) => kept_output(context, kept, replies),
             Self::Lists(head) => {
-                let head = head.map_or_else(|| Ok::<_, Fault>(esplora::read_newest(replies.json(2)?, context.chain())?), Ok)?;
+                let head = match head {
+                    Some(head) => head,
+                    None => esplora::read_newest(replies.json(2)?, context.chain())?,
+                };
                 let claims = esplora::read_unspent(replies.json(0)?)?;
                 history(context, head, claims, 0, replies.json(1)?)
             }
@@ -171,5 +174,5 @@ fn history(context: &Context, head: Head, mut claims: Vec<Claim>, pages: usize, 
 
 fn parents(context: &Context, head: &Head, block: Option<Block>, is_spent: bool, transaction: &Transaction) -> Parents {
     // How an output was spent does not depend on where it came from.
-    if is_spent { Parents::Irrelevant } else { Parents::of(transaction, context.chain(), block, head) }
+    if is_spent { Parents::Irrelevant } else { Parents::new(transaction, context.chain(), block, head) }
 }

@@ -90,10 +90,10 @@ impl Found {
             let requests = vec![rpc::spending(self.funding.outpoint), Request::json_rpc("getmempoolinfo", "[]")];
             return Step::Ask(State::Spender(self), requests);
         }
-        match Parents::of(transaction, context.chain(), Some(self.block), &self.head) {
+        match Parents::new(transaction, context.chain(), Some(self.block), &self.head) {
             Parents::Irrelevant => self.done(None, false),
             Parents::TooMany => self.done(None, true),
-            parents @ Parents::Look(_) => {
+            parents @ Parents::Check(_) => {
                 let requests = parents.txids().iter().map(|txid| rpc::transaction(*txid, None)).collect();
                 Step::Ask(State::Parents { found: self, parents }, requests)
             }
