@@ -115,11 +115,11 @@ fn offer(hash: u8, last_valid: u64, height: u64, price: u64) -> Offer {
 #[test]
 fn a_wallet_context_takes_medians() {
     let (low, liar, high) = (offer(1, 1_150, 1_000, 10), offer(2, u64::MAX, 5, 9_999_999), offer(3, 1_151, 1_001, 12));
-    let context = wallet_context(&liar, &[low.clone(), liar.clone(), high]);
+    let context = wallet_context(&liar, &[low, liar, high]);
     assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(12));
     assert_eq!((context.block_height, context.last_valid_block_height), (Some(1_000), Some(1_150)));
     assert_eq!(context.recent_blockhash, Some(liar.blockhash()));
-    let two = wallet_context(&low, &[low.clone(), liar]);
+    let two = wallet_context(&low, &[low, liar]);
     assert_eq!(two.priority_fee.map(|fee| fee.compute_unit_price), Some(10), "the lower one of two");
     assert_eq!(wallet_context(&low, &[offer(1, 1_150, 1_000, 0)]).priority_fee, None);
 }
