@@ -136,6 +136,8 @@ fn bitcoin(
     members: &Members<'_, '_>,
     policy: &Policy,
 ) -> Result<UnsignedOrder<countersign::bitcoin::Bitcoin>, Refusal> {
+    // The outputs of the context are compared with the record's.
+    recovery.htlc.check_funding_txs()?;
     // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
     only(members, &["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"], &[])?;
     let payout = crate::bitcoin::read_payout(members, policy)?;

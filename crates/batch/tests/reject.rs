@@ -235,6 +235,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::SignatureCount, "external signatures: crates/evm/tests/sign.rs"),
     (Code::ContractSignatureUnverified, "external signatures: crates/evm/tests/sign.rs"),
     (Code::SignatureUnverified, "external signatures: crates/sui/tests/sign.rs"),
+    (Code::FundingTxDiffers, "recovery with outputs from the chain: crates/bitcoin/tests/recover.rs"),
     (Code::PsbtMismatch, "external signatures: crates/bitcoin/tests/sign.rs"),
     (Code::TransactionAboveStandard, "thousands of coins do not belong in a file of cases: crates/bitcoin/tests/coins.rs"),
     (Code::FundingMismatch, "recovery: crates/bitcoin/tests/recover.rs"),
@@ -253,6 +254,8 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::AllowanceTooLow, "depends on a node: crates/node/tests/evm_wallet.rs"),
     (Code::SimulationReverted, "depends on a node: crates/node/tests/evm_wallet.rs"),
     (Code::SimulationDiffers, "depends on a node: crates/node/tests/evm_wallet.rs"),
+    (Code::NonceGap, "depends on a node: crates/node/tests/evm_recovery.rs"),
+    (Code::FeeAbovePayout, "recoveries only: crates/evm/tests/recover.rs"),
     (Code::Internal, "no input is known that causes it; properties.rs searches for one"),
     (Code::PaysTooLittle, "the client's driver compares the order with what its owner accepts"),
 ];

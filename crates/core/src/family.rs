@@ -49,6 +49,11 @@ pub trait Deposit: fmt::Debug + Sized {
         self.describe(summary);
     }
 
+    /// Adds warnings about what the wallet contributed.
+    fn warn_about_wallet(&self, wallet: &Self::Wallet, warnings: &mut Warnings) {
+        let _ = (wallet, warnings);
+    }
+
     /// Returns the codes of warnings of the verified order that do not apply to what was prepared.
     fn settled_warnings(&self, unsigned: &Self::Unsigned) -> Vec<Code> {
         let _ = unsigned;

@@ -6,6 +6,7 @@
 
 mod agreed;
 mod event;
+mod head;
 mod judge;
 mod state;
 mod terms;
@@ -14,7 +15,8 @@ mod tests;
 
 pub use agreed::combine;
 pub use event::HtlcEvent;
-pub use judge::{Difference, Hold, Judgement};
+pub use head::{HeadDoubt, check_head_time};
+pub use judge::{Difference, Hold, Judgement, MAX_HEAD_AHEAD, max_head_age};
 pub use state::{Finding, HtlcState, LockedHtlc, SeenAt};
 pub(crate) use terms::collect;
 pub use terms::{HtlcTerms, VerifiedRecord, VerifiedTerms};

@@ -6,7 +6,7 @@ use ruint::aliases::U256;
 use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::Generation;
 use crate::verify::{Leg, OrderContext, record_parties};
-use crate::wire::{AssetId, OrderRecord, SecretHash};
+use crate::wire::{AssetId, OrderRecord, RecordFee, SecretHash};
 
 /// What one HTLC of a swap must hold, from a record that was verified against the owner's request, the response and the
 /// registry.
@@ -59,6 +59,8 @@ pub struct VerifiedTerms {
     pub source: HtlcTerms,
     /// The leg on which the owner is paid.
     pub destination: HtlcTerms,
+    /// The affiliate fees that the record carries.
+    pub affiliate_fees: Vec<RecordFee>,
 }
 
 /// A record of an order under way, every term of which was verified.
@@ -126,6 +128,10 @@ impl VerifiedTerms {
                 return Err(changed(&at("swap_id"), was.swap_id.as_str(), is.swap_id.as_str()));
             }
         }
+        if self.affiliate_fees != later.affiliate_fees {
+            let count = |terms: &Self| format!("{} affiliate fees", terms.affiliate_fees.len());
+            return Err(changed("affiliate_fees", count(self), count(later)).with_reason("the affiliate fees differ"));
+        }
         Ok(())
     }
 }
@@ -158,5 +164,10 @@ pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<
             secret_hash: swap.secret_hash,
         })
     };
-    Ok(VerifiedTerms { order_id: order.order_id.to_ascii_lowercase(), source: leg(Leg::Source)?, destination: leg(Leg::Destination)? })
+    Ok(VerifiedTerms {
+        order_id: order.order_id.to_ascii_lowercase(),
+        source: leg(Leg::Source)?,
+        destination: leg(Leg::Destination)?,
+        affiliate_fees: record.affiliate_fees.clone(),
+    })
 }

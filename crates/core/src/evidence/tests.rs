@@ -41,7 +41,7 @@ fn leg() -> HtlcTerms {
 }
 
 fn terms() -> VerifiedTerms {
-    VerifiedTerms { order_id: "cd".repeat(32), source: leg(), destination: leg() }
+    VerifiedTerms { order_id: "cd".repeat(32), source: leg(), destination: leg(), affiliate_fees: Vec::new() }
 }
 
 fn locked() -> LockedHtlc {

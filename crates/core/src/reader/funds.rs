@@ -2,7 +2,9 @@
 
 use ruint::aliases::U256;
 
-use crate::report::{Code, Refusal, TypedValue};
+use crate::json::number;
+use crate::report::{Code, Refusal, TypedValue, Warnings};
+use crate::state::Role;
 
 /// Requires that the sender has enough of a coin or token. `at` is where the amount belongs, and `what` names it: "of the token".
 ///
@@ -27,4 +29,81 @@ pub fn check_allowance(needed: U256, allowed: U256) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(needed)).with_actual(allowed))
+}
+
+/// What a redemption or a refund may cost, and what it pays if it pays the chain's own coin: only then the two can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the families construct it")]
+pub struct Expense {
+    /// Whether it redeems or refunds.
+    pub role: Role,
+    /// The maximum cost in base units of the coin that pays fees.
+    pub cost: U256,
+    /// The payout in the same unit; `None` if another token is paid.
+    pub pays: Option<U256>,
+    /// The name of the base unit, and the decimal places of one whole coin: `("wei", 18)`.
+    pub unit: (&'static str, u8),
+}
+
+impl Expense {
+    /// Returns whether the maximum cost is above the payout.
+    #[must_use]
+    pub fn is_above_payout(&self) -> bool {
+        self.pays.is_some_and(|pays| self.cost > pays)
+    }
+
+    /// Adds the warning [`Code::FeeAbovePayout`] if the transaction may cost more than it pays.
+    pub fn warn(&self, warnings: &mut Warnings) {
+        if self.is_above_payout() {
+            warnings.warn_about(Code::FeeAbovePayout, self.text());
+        }
+    }
+
+    /// Gives the refusal of a fee above the policy the figures, and names the limit of the policy that can be raised.
+    #[must_use]
+    pub fn explain(&self, refusal: Refusal, limit: &str) -> Refusal {
+        refusal.with_reason(format!("{}: above the policy's {limit}, so wait for lower fees while the timelock allows it", self.text()))
+    }
+
+    fn text(&self) -> String {
+        let Self { role, cost, pays, unit: (name, decimals) } = self;
+        let coins = |units: U256| format!("{} of the chain's own coin ({units} {name})", number::in_whole_units(units, *decimals));
+        let pays = match pays {
+            Some(pays) if self.is_above_payout() => format!(" and pays only {}", coins(*pays)),
+            Some(pays) => format!(" and pays {}", coins(*pays)),
+            None => " and pays another token".to_owned(),
+        };
+        let what = if *role == Role::Redeem { "redemption" } else { "refund" };
+        format!("the {what} may cost up to {}{pays}", coins(*cost))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_costs_more_than_it_pays_is_said_with_both_figures() {
+        let expense = |cost: u64, pays: Option<u64>| Expense {
+            role: Role::Redeem,
+            cost: U256::from(cost),
+            pays: pays.map(U256::from),
+            unit: ("sun", 6),
+        };
+        let warned = |expense: Expense| {
+            let mut warnings = Warnings::default();
+            expense.warn(&mut warnings);
+            warnings.list().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(warned(expense(7, Some(7))).is_empty() && warned(expense(7, None)).is_empty());
+        let [text] = warned(expense(2_500_000, Some(1_000_000))).try_into().unwrap();
+        for part in ["fee_above_payout", "2.5 of the chain's own coin (2500000 sun)", "pays only 1 of", "wait until fees are lower"] {
+            assert!(text.contains(part), "{text}");
+        }
+        let refusal = Refusal::new(Code::GasLimitTooHigh, "/fee_limit");
+        let text = expense(2_500_000, None).explain(refusal, "tron_fee_limit").to_string();
+        for part in ["2500000 sun", "another token", "tron_fee_limit", "raise the limit of the policy deliberately"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 }

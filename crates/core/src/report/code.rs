@@ -243,10 +243,13 @@ codes! {
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
     TimelockAboveListed = "timelock_above_listed", "the timelock is longer than the one that the registry lists for the chain", "expect to wait longer for a refund";
+    FundingTxDiffers = "funding_tx_differs", "the record does not name the transaction that pays the HTLC on the chain; what the chain shows is used", "nothing: the record's entry is only a statement of the service";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
     SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on without proof: the network decides", "simulate the transaction before relying on it";
     OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask the service why if it happens again";
+    NonceGap = "nonce_gap", "earlier transactions of the account are not mined yet, and this one waits for them", "replace the oldest of them in your wallet if it stays unmined";
+    FeeAbovePayout = "fee_above_payout", "the transaction may cost more than it pays", "wait until fees are lower, as long as the timelock allows it";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 
@@ -261,7 +264,9 @@ impl Code {
             | Self::RefundKeyNotYours
             | Self::SecretNotYours
             | Self::UnlimitedApproval => Severity::Danger,
-            Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::OwnSignatureOverwritten => Severity::Info,
+            Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::NonceGap | Self::OwnSignatureOverwritten => {
+                Severity::Info
+            }
             _ => Severity::Caution,
         }
     }

@@ -181,11 +181,14 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// # Errors
     ///
     /// A [`Refusal`] at the member of the wallet context that is invalid, or [`Code::NothingToSign`] if the order does not offer
-    /// the funding path.
+    /// the funding path. [`Code::WarningRefused`] for a warning about the wallet context that the policy refuses.
     pub fn prepare(&self, wallet: impl Into<WalletOf<F>>) -> Result<UnsignedOrder<F>, Refusal> {
-        let unsigned = self.0.deposit.prepare(&wallet.into())?;
+        let wallet = wallet.into();
+        let unsigned = self.0.deposit.prepare(&wallet)?;
         let mut warnings = self.0.warnings.clone();
         warnings.remove(&self.0.deposit.settled_warnings(&unsigned));
+        self.0.deposit.warn_about_wallet(&wallet, &mut warnings);
+        warnings.check_refused(&self.0.refused)?;
         Ok(UnsignedOrder { unsigned, warnings, origin: Origin::Order(self.clone()) })
     }
 

@@ -1,0 +1,73 @@
+//! Whether the newest block of a chain can be relied on.
+
+use std::fmt;
+
+use countersign_chains::Family;
+
+use super::judge::{MAX_HEAD_AHEAD, max_head_age};
+
+/// Why the newest block of a chain cannot be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeadDoubt {
+    /// It is older than a chain of the family leaves its newest block.
+    Old {
+        /// Its age in seconds.
+        seconds: u64,
+        /// The maximum age in seconds: see [`max_head_age`].
+        limit: u64,
+    },
+    /// It is further ahead of the caller's clock than [`MAX_HEAD_AHEAD`].
+    Ahead {
+        /// The seconds by which it is ahead.
+        seconds: u64,
+    },
+}
+
+impl fmt::Display for HeadDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Old { seconds, limit } => write!(
+                f,
+                "the newest block is {seconds} s old, and at most {limit} s are normal: the chain has stopped, the endpoints do not follow \
+                 it, or the clock of this machine is ahead"
+            ),
+            Self::Ahead { seconds } => {
+                write!(f, "the newest block is {seconds} s ahead of the clock of this machine: correct the clock, or use other endpoints")
+            }
+        }
+    }
+}
+
+impl std::error::Error for HeadDoubt {}
+
+/// Requires that the newest block of a chain is neither too old nor in the future. `time` is that of the block and `now` the caller's
+/// clock, both in Unix seconds.
+///
+/// # Errors
+///
+/// [`HeadDoubt`].
+pub const fn check_head_time(family: Family, time: u64, now: u64) -> Result<(), HeadDoubt> {
+    let (age, ahead, limit) = (now.saturating_sub(time), time.saturating_sub(now), max_head_age(family));
+    if ahead > MAX_HEAD_AHEAD {
+        return Err(HeadDoubt::Ahead { seconds: ahead });
+    }
+    if age > limit { Err(HeadDoubt::Old { seconds: age, limit }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_block_is_neither_old_nor_in_the_future() {
+        const NOW: u64 = 1_800_000_000;
+        for (family, limit) in [(Family::Evm, 120), (Family::Solana, 120), (Family::Bitcoin, 10_800)] {
+            assert_eq!(check_head_time(family, NOW - limit, NOW), Ok(()));
+            assert_eq!(check_head_time(family, NOW - limit - 1, NOW), Err(HeadDoubt::Old { seconds: limit + 1, limit }));
+            assert_eq!(check_head_time(family, NOW + 60, NOW), Ok(()));
+            assert_eq!(check_head_time(family, NOW + 61, NOW), Err(HeadDoubt::Ahead { seconds: 61 }));
+            assert!(check_head_time(family, u64::MAX, 0).is_err() && check_head_time(family, 0, u64::MAX).is_err());
+        }
+    }
+}
